@@ -21,6 +21,7 @@ from saccade.train.recipes import defaults
 from saccade.train.run import Run as Folder
 from saccade.train.run import RunError
 from tiny import SMALL, Line, equal, registered, weights
+from tiny import few as few
 
 TINY = {"hidden_dim": 32, "embedding_dim": 16, "batch_tokens": 600, "checkpoint_steps": 10, "device": "cpu"}
 TEXTS = ["mercredi 18 juin 2025", "February 15, 2019", "", "15. März 1999"]
@@ -104,7 +105,7 @@ def test_what_is_no_text_and_no_path_is_refused(trained, wrong):
             verb(wrong)
 
 
-def test_pictures_are_where_they_are_wanted_and_a_notebook_shows_them(trained, tmp_path):
+def test_pictures_are_in_their_folder_and_in_notebooks(trained, tmp_path):
     drawn = trained.draw(TEXTS[0], tmp_path / "pictures")
     assert isinstance(drawn, list) and [path.suffix for path in drawn] == [".png", ".svg"]
     assert all(path.parent == tmp_path / "pictures" and path.stat().st_size for path in drawn)
@@ -128,7 +129,7 @@ def test_measuring_is_what_eval_prints_and_writes_nothing(trained, capsys):
             trained.evaluate(split)
 
 
-def test_what_was_measured_can_be_kept_as_the_shell_keeps_it(line):
+def test_what_was_measured_can_be_kept_as_shell_keeps_it(line):
     asked = line.request("eval", {"rounded": True})
     path = line.save_results("test", line.measure("test", asked), asked)
     assert path == line.folder / "results-test-rounded.json"
@@ -169,7 +170,7 @@ def test_threads_are_those_of_the_caller_afterwards(known, tmp_path, monkeypatch
     assert torch.get_num_threads() == before
 
 
-def test_an_interruption_is_pythons_own_and_the_same_call_goes_on(known, tmp_path, monkeypatch):
+def test_interruption_is_pythons_own_and_same_call_goes_on(known, tmp_path, monkeypatch):
     original = Line.loss
 
     def interrupted(self, model, batch):
@@ -212,7 +213,7 @@ def test_an_interruption_is_pythons_own_and_the_same_call_goes_on(known, tmp_pat
         (lambda: runs.examples("translate", "tset", 3), "split"),
     ],
 )
-def test_what_means_nothing_is_an_error_in_one_line_that_writes_nothing(call, words, tmp_path, monkeypatch):
+def test_useless_options_are_an_error_that_writes_nothing(call, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SaccadeError) as error:
         call()
@@ -234,7 +235,7 @@ def test_what_means_nothing_is_an_error_in_one_line_that_writes_nothing(call, wo
         ("evaluate", {"nbest": 2}, "nbest: saccade eval with a run of translate has no such option"),
     ],
 )
-def test_a_request_that_means_nothing_is_refused_before_anything_is_read(trained, verb, asked, words):
+def test_a_bad_request_is_refused_before_anything_is_read(trained, verb, asked, words):
     def unread():
         raise AssertionError("read")
         yield
@@ -274,7 +275,7 @@ def translator(run, data, **more):
     return runs.train("translate", data=data, run=run, **settings)
 
 
-def test_rows_a_mapping_of_splits_and_rows_with_columns_are_the_same_data(tmp_path):
+def test_rows_columns_and_splits_are_the_same_data(tmp_path):
     found = {
         "pairs": PAIRS,
         "generated": (pair for pair in PAIRS),
@@ -295,7 +296,7 @@ def test_a_mapping_of_splits_is_taken_as_it_is(tmp_path):
     assert [(example.text, example.answer) for example in shown] == PAIRS[53:]
 
 
-def test_a_run_of_objects_answers_without_them_and_is_measured_with_them(tmp_path):
+def test_a_run_of_objects_is_measured_with_them_alone(tmp_path):
     run = translator(tmp_path / "a", PAIRS)
     alone = runs.load(tmp_path / "a", device="cpu")
     assert list(map(str, alone.predict(["satz 3"]))) == list(map(str, run.predict(["satz 3"])))
@@ -305,7 +306,7 @@ def test_a_run_of_objects_answers_without_them_and_is_measured_with_them(tmp_pat
     assert again.evaluate().metrics == run.results["metrics"]
 
 
-def test_other_objects_are_refused_to_go_on_with_and_said_where_they_are_measured(tmp_path, capsys):
+def test_other_objects_are_refused_or_measured_with_a_note(tmp_path, capsys):
     translator(tmp_path / "a", PAIRS)
     before = weights(tmp_path / "a")
     with pytest.raises(RunError, match="this run was made with --data objects, .*, not objects, "):
@@ -346,7 +347,7 @@ def test_labelled_texts_of_python_are_classified(tmp_path):
         run.predict("a good film", nbest=3)
 
 
-def test_options_are_the_recipes_but_for_those_that_are_given():
+def test_options_are_recipes_but_for_those_that_are_given():
     kind = load_task("translate")
     found = runs.options(kind, "dates", None, {"seed": 7, "max_minutes": 2})
     assert (found.model, found.data, found.seed, found.max_steps, found.max_minutes) == (
@@ -369,7 +370,7 @@ def test_examples_are_those_of_the_shell_and_as_many_as_there_are(capsys):
     assert len(list(runs.examples(load_task("classify-text"), "train", 700))) == 700  # endless: as many as are wanted
 
 
-def test_objects_that_can_be_read_but_once_are_there_to_be_measured(tmp_path):
+def test_iterators_are_read_once_for_all(tmp_path):
     run = translator(tmp_path / "a", iter(PAIRS))
     assert run.evaluate().metrics == run.results["metrics"]
     run = translator(tmp_path / "b", {"train": iter(PAIRS[:50]), "valid": iter(PAIRS[50:53]), "test": iter(PAIRS[53:])})

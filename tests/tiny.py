@@ -8,14 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 import torch
 from safetensors.torch import load_file
 
 from saccade.cli import main
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS
+from saccade.tasks.classify_text import vocabulary as words
+from saccade.tasks.classify_text.data import reviews
 from saccade.tasks.request import LookRequest, completed
 from saccade.tasks.stream import texts
+from saccade.tasks.transcribe import vocabulary as spoken
+from saccade.tasks.transcribe.data import tones
+from saccade.tasks.translate import vocabulary as tokens
+from saccade.tasks.translate.data import dates
 from saccade.train import Evaluation, Loss
 from saccade.train.files import write_json
 from saccade.train.task import Baseline, Example, Suited, Unreadable, options_class, recipe
@@ -40,8 +47,33 @@ def environment():
 
 def program(*arguments, **options):
     """Run the program to its end in a process of its own."""
-    settings = {"capture_output": True, "text": True, "timeout": 300, "env": environment(), **options}
+    settings = {"capture_output": True, "text": True, "env": environment(), **options}
     return subprocess.run(command(*arguments), check=False, **settings)
+
+
+def cut(patch):
+    """Cut built-in data down: making and measuring all examples would take most of the time of a tiny training."""
+    for module, size in ((dates, 100), (reviews, 100), (tones, 20)):
+        patch.setattr(module, "HELD_OUT", size)
+    for module in (tokens, words, spoken):
+        patch.setattr(module, "_ENDLESS", 1000)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few():
+    """Few examples of built-in data, in all tests of a module that imports this."""
+    with pytest.MonkeyPatch.context() as patch:
+        cut(patch)
+        yield
+
+
+@contextmanager
+def unread():
+    """A stream into a pipe that nobody reads any more."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w", buffering=1) as stream:
+        yield stream
 
 
 @dataclass(frozen=True, kw_only=True)

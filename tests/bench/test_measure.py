@@ -13,25 +13,25 @@ def test_a_slower_side_of_ours_is_a_ratio_below_one():
     assert medians(rounds) == [3.0, 1.0]
 
 
-def test_sides_take_turns_and_every_other_round_begins_with_the_second():
+def test_sides_alternate_in_who_begins():
     clock = Clock()
     turns([clock.taking(1.0, "a"), clock.taking(1.0, "b")], seconds=0.0, least=3, clock=clock)
     assert clock.calls[2:] == ["a", "b", "b", "a", "a", "b"]  # behind a call of each that does not count
 
 
-def test_there_are_as_many_rounds_as_fit_and_never_fewer_than_the_least():
+def test_rounds_fill_the_time_and_reach_the_minimum():
     clock = Clock()
     assert len(turns([clock.taking(1.0), clock.taking(1.0)], seconds=20.0, clock=clock)) == 10
     assert len(turns([clock.taking(1.0), clock.taking(1.0)], seconds=1.0, least=4, clock=clock)) == 4
 
 
-def test_slow_calls_have_fewer_rounds_than_the_least_but_one():
+def test_slow_calls_have_fewer_rounds_than_least_but_one():
     clock = Clock()
     assert len(turns([clock.taking(3.0), clock.taking(1.0)], seconds=0.1, least=5, most=7.0, clock=clock)) == 2
     assert len(turns([clock.taking(9.0)], seconds=0.1, least=5, most=7.0, clock=clock)) == 1
 
 
-def test_what_stands_beside_begins_each_round_and_is_its_last_time():
+def test_the_reference_begins_each_round():
     clock = Clock()
     runs = [clock.taking(1.0, "a"), clock.taking(2.0, "b")]
     rounds = turns(runs, seconds=0.0, least=2, beside=clock.taking(4.0, "limit"), clock=clock)
@@ -48,7 +48,7 @@ def test_short_calls_are_repeated_and_counted_one_by_one():
     assert clock.calls[4:].count("b") == 2
 
 
-def test_a_first_call_that_is_slow_does_not_say_how_often_a_sample_repeats():
+def test_a_slow_first_call_does_not_set_the_repeats():
     """What ran before has the caches: the first call is slower, and no sample counts it."""
     clock = Clock()
     fast, other = clock.taking(1e-4, "a"), clock.taking(1.0, "b")
@@ -61,7 +61,7 @@ def test_a_first_call_that_is_slow_does_not_say_how_often_a_sample_repeats():
     assert medians(rounds) == pytest.approx([1e-4, 1.0])
 
 
-def test_a_call_that_returns_before_it_is_done_is_waited_for():
+def test_call_that_returns_before_it_is_done_is_waited_for():
     clock, begun = Clock(), []
 
     def wait():

@@ -4,7 +4,7 @@ from saccade.bench.row import Result
 from saccade.bench.rows import rows
 
 
-def test_a_page_has_a_table_for_each_subject_and_names_what_is_absent():
+def test_a_page_has_a_table_for_each_subject():
     results = [
         Result(row(subject="additive"), 1e-3, 3e-3, 3.0),
         Result(row(), 1e-3, absent="other: a|b"),

@@ -30,6 +30,7 @@ def smallest(place):
     return select(rows(place), "additive memory of training 1024x")[0]
 
 
+@pytest.mark.slow  # a process of its own
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the system does not reset its mark")
 def test_growth_is_what_one_call_takes_and_no_more():
     """In a process that has done nothing before, as the benchmark asks: what was free already does not grow."""
@@ -50,6 +51,7 @@ def test_without_linux_the_mark_is_the_systems_own(monkeypatch, tmp_path):
     assert peak.grown(row(), "ours", PLACE) >= 0
 
 
+@pytest.mark.slow  # a process of its own
 def test_a_process_that_is_refused_says_why():
     place = Place(torch.device("cpu"), "sdpa")
     with pytest.raises(Absent, match="^backend='sdpa': "):

@@ -3,10 +3,9 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from saccade.bench.row import Result, Row, Target, Work
 from saccade.bench.table import cells, summary
+from tiers import every
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -48,7 +47,7 @@ def result_of(told):
     return Result(row, peer=told["theirs"], **known)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@every("name", PAGES)
 def test_a_page_has_the_rows_of_its_file_and_no_others(name):
     page = (ROOT / f"docs/{PAGES[name]}.md").read_text(encoding="utf-8")
     found = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text(encoding="utf-8"))

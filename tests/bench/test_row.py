@@ -5,7 +5,7 @@ from saccade.bench.row import Absent, Result, package
 from saccade.bench.targets import close_behind, times, within
 
 
-def test_targets_that_speak_of_a_peer_say_nothing_without_one():
+def test_targets_that_speak_of_peer_say_nothing_without_one():
     assert Result(row(targets=(times(2),)), ours=1.0).met is None
     assert Result(row(targets=()), ours=1.0, peer=9.0, ratio=9.0).met is None
     assert Result(row(targets=(within(400),), memory=True), ours=399 * 2.0**20).met is True

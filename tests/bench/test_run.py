@@ -38,7 +38,7 @@ def test_the_limit_is_measured_in_the_same_turns():
     assert alone.ratio is None
 
 
-def test_a_peer_that_is_absent_is_named_and_ours_is_measured_all_the_same():
+def test_an_absent_peer_is_named_and_ours_measured():
     found = measure(row(theirs=failing(Absent("No module named 'other'"))), PLACE, seconds=0.0, least=2)
     assert found.absent == "other: No module named 'other'"
     assert found.ours > 0
@@ -63,7 +63,7 @@ def test_an_error_of_ours_is_not_hidden():
 
 
 @pytest.mark.parametrize("other", [torch.tensor([1.0, 1.0, 1.5]), torch.tensor([1.0, 1.0, torch.nan])])
-def test_sides_that_compute_something_else_are_not_compared_by_time(other):
+def test_different_results_are_not_compared_by_time(other):
     found = measure(row(theirs=lambda x: lambda: other), PLACE, seconds=0.0)
     assert "their numbers differ by" in found.absent
     assert found.ours is found.ratio is None

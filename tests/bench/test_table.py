@@ -17,7 +17,7 @@ def test_a_result_has_a_cell_for_each_column():
     }
 
 
-def test_an_absent_peer_is_named_with_the_reason_and_its_target_is_open():
+def test_an_absent_peer_is_named_and_its_target_open():
     found = cells(Result(row(), 1e-3, absent="other: No module named 'other'"))
     assert found[2:5] == ["1 ms", "", ""]
     assert found[-1] == "≥ 2x; absent: other: No module named 'other'"
@@ -49,7 +49,7 @@ def test_targets_are_counted():
     assert summary(results) == "targets: 1 met, 1 missed, 1 not measured"
 
 
-def test_rows_beside_which_the_machine_was_slow_are_doubtful():
+def test_rows_beside_which_machine_was_slow_are_doubtful():
     quiet, slow = Result(row(), 1e-3, 3e-3, 3.0, limit=9e10), Result(row(shape="4"), 1e-3, 3e-3, 3.0, limit=5e10)
     other = Result(row(work=Work(1.0, "B", "copy")), 1e-3, limit=1e9)
     unlimited = Result(row(), 1e-3, 3e-3, 3.0)

@@ -3,13 +3,14 @@ import pytest
 from bench.fake import row
 from saccade.bench.row import Result, Work
 from saccade.bench.targets import as_fast, at_most, close_behind, speed_of, times, within
+from tiers import every
 
 
 def reached(target, ours=1.0, peer=1.0, **changes):
     return Result(row(targets=(target,), **changes), ours, peer, peer / ours, ours - peer).met
 
 
-@pytest.mark.parametrize(
+@every(
     ("target", "ours", "peer", "met"),
     [
         (times(30), 1.0, 30.0, True),

@@ -29,6 +29,7 @@ def test_the_error_of_a_mean_is_that_of_the_mean():
     assert difference(right, one, one, true) == {"difference": 0.0, "error": 0.0}
 
 
+@pytest.mark.slow
 def test_runs_are_compared_by_what_they_write(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("saccade.tasks.caption.data.scenes.HELD_OUT", 5)
     monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 5)

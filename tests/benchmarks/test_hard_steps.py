@@ -53,6 +53,7 @@ def test_without_what_is_compiled_the_same_comes_out(script):
     torch.testing.assert_close((found[0], found[1].log_prob), (other[0], other[1].log_prob))
 
 
+@pytest.mark.slow
 def test_every_row_is_timed_both_ways(script, monkeypatch):
     monkeypatch.setattr(vocabulary, "_ENDLESS", 200)
     monkeypatch.setattr("saccade.tasks.translate.data.dates.HELD_OUT", 20)

@@ -26,7 +26,7 @@ def program():
     return script("benchmarks/long_documents.py")
 
 
-def test_a_chapter_is_its_verses_without_numbers_and_brackets(script, tmp_path):
+def test_chapter_is_its_verses_without_numbers_and_brackets(script, tmp_path):
     (tmp_path / "plain_text_bible.py").write_text(PACKAGE)
     assert list(script.chapters(tmp_path / "plain_text_bible.py")) == [
         ("train", "In the beginning was light. And it was good.", "law"),
@@ -35,7 +35,7 @@ def test_a_chapter_is_its_verses_without_numbers_and_brackets(script, tmp_path):
     ]
 
 
-def test_a_mixture_is_of_its_own_splits_sentences_and_more_of_its_class(script, tmp_path, monkeypatch):
+def test_a_mixture_is_of_its_own_split(script, tmp_path, monkeypatch):
     monkeypatch.setattr(script, "SIZES", {"train": 3, "validation": 1, "test": 1})
     for split, name in (("train", "train"), ("validation", "dev"), ("test", "test")):
         rows = (f"{n % 2} {split}{'ab'[n % 2]}{n}\n" for n in range(60))

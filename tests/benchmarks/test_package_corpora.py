@@ -27,7 +27,7 @@ def test_messages_and_their_translations_are_pairs_once(script, tmp_path):
     assert script.pairs(tmp_path) == [("Open file", "Bestand openen")]
 
 
-def test_a_page_of_a_manual_is_its_words_without_its_section(script, tmp_path):
+def test_page_of_a_manual_is_its_words_without_its_section(script, tmp_path):
     head = '.TH OPEN 2 "a date"\n.SH NAME\nopen\n.SH SYNOPSIS\nline\n'
     whole = "It \\fIopens\\fR files.\nSee close(2).\n" + "word " * 150
     pages = {"man2/open.2": head + whole, "man2/short.2": head + "few"}

@@ -9,6 +9,7 @@ import pytest
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.recipes import suited
 from saccade.train.task import find
+from tiers import every
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = json.loads((ROOT / "results/small-corpora/trials.json").read_text(encoding="utf-8"))
@@ -26,8 +27,8 @@ def test_the_table_of_the_page_is_that_of_the_file(script):
     assert all(f"\n{line}\n" in page for line in script.table(ROWS))
 
 
-@pytest.mark.parametrize("model", ["transformer", "rnnsearch"])
-@pytest.mark.parametrize("pairs", [500, 2000, 8000])
+@every("model", ["transformer", "rnnsearch"])
+@every("pairs", [500, 2000, 8000])
 def test_the_recipe_is_a_setting_that_is_no_worse_than_the_best_by_a_tenth(pairs, model):
     recipe, _ = suited(pairs, 11, find(Translate.models[model]).recipes)
     tried = [row for row in ROWS if (row["pairs"], row["model"]) == (pairs, model) and row["setting"] != "recipe"]
@@ -37,7 +38,7 @@ def test_the_recipe_is_a_setting_that_is_no_worse_than_the_best_by_a_tenth(pairs
     assert max(row["bleu"]["validation"] for row in own) >= 0.9 * best
 
 
-def test_settings_are_options_that_mean_something_and_a_subset_is_the_first_lines(tmp_path, script):
+def test_settings_are_options_and_subsets_are_first_lines(tmp_path, script):
     for models in script.SETTINGS.values():
         assert all(len(settings) == 3 for settings in models.values()) and set(models) == {"transformer", "rnnsearch"}
     for split, count in (("train", 9), ("val", 2), ("test", 2)):

@@ -36,7 +36,7 @@ def settings(module, corpus, model):
 
 
 @pytest.mark.parametrize("model", ["rnnsearch", "transformer"])
-def test_steps_are_those_of_the_trainer_and_answers_those_of_predict(benchmark_module, corpus, tmp_path, model):
+def test_steps_and_answers_are_the_programs_own(benchmark_module, corpus, tmp_path, model):
     torch.manual_seed(1)
     arguments = settings(benchmark_module, corpus, model)
     task = benchmark_module.open_task(arguments)

@@ -66,7 +66,7 @@ def test_every_row_of_the_table_has_as_many_cells():
     assert {row.count("|") for row in rows} == {5}
 
 
-def test_the_table_replaces_what_stood_between_the_marks_and_nothing_else(tmp_path):
+def test_the_table_replaces_only_text_between_the_marks(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- measured -->\nold\n<!-- end of what was measured -->\nafter\n", encoding="utf-8")
     for text in ("first\n", "second\n"):

@@ -19,7 +19,7 @@ def row(setting, seed, accuracy):
     return {"setting": setting, "seed": seed, "steps": 1200, "parameters": 34000, "seconds": 5.4, **scores}
 
 
-def test_a_row_takes_the_place_of_the_same_setting_and_the_table_is_the_files(trials, tmp_path):
+def test_row_takes_place_of_same_setting_and_table_is_files(trials, tmp_path):
     path = tmp_path / "results/trials.json"
     assert trials.rows_of(path) == []
     for one in (row("small", 1, 0.5), row("small", 2, 0.75), row("small", 1, 0.875)):

@@ -20,7 +20,8 @@ def script(name):
     return runpy.run_path(str(ROOT / f"benchmarks/{name}.py"))
 
 
-@pytest.mark.parametrize(("name", "rows"), [("window_parts", ["sparsemax", "draws"]), ("fused_calls", ["sparsemax"])])
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "rows"), [("window_parts", ["sparsemax"]), ("fused_calls", ["sparsemax"])])
 def test_parts_are_measured_and_written_between_the_marks(name, rows, monkeypatch, capsys, tmp_path):
     made = script(name)
     kept = made["main"].__globals__

@@ -1,11 +1,14 @@
 import pytest
 
-from tiny import train
+from tiny import cut, train
+from tiny import few as few
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def run(tmp_path_factory):
     """A translator of a few steps, not to be changed."""
     folder = tmp_path_factory.mktemp("cli") / "run"
-    assert train(folder, "--max-steps", 20) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        cut(patch)
+        assert train(folder, "--max-steps", 20) == 0
     return folder

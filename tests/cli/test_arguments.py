@@ -18,7 +18,7 @@ class Options:
     """Go on."""
 
 
-def test_options_are_typed_with_dashes_or_underscores_or_an_equals_sign():
+def test_options_take_dashes_underscores_and_equals():
     for words in (["--beam-size", "3"], ["--beam_size", "3"], ["--beam-size=3"]):
         assert parse(Options, words, "x", "") == Options(3)
     assert parse(Options, ["--no-resume"], "x", "") == Options(resume=False)
@@ -47,7 +47,7 @@ def test_errors_are_one_line(words, message, capsys):
 
 
 @pytest.mark.parametrize("columns", ["1", "5"])
-def test_help_comes_to_an_end_however_narrow_the_terminal_is(columns, monkeypatch, capsys):
+def test_help_comes_to_end_however_narrow_the_terminal_is(columns, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", columns)
     with pytest.raises(SystemExit):
         parse(Options, ["--help"], "x", "")

@@ -106,7 +106,7 @@ def test_ctrl_c_keeps_what_was_measured(monkeypatch, capsys):
         ("--plot", "plot.svg", "plot.png"),
     ],
 )
-def test_a_file_that_is_there_is_refused_before_anything_is_measured(option, name, there, monkeypatch, capsys):
+def test_an_existing_file_is_refused_before_measuring(option, name, there, monkeypatch, capsys):
     def measuring(*inputs):
         raise AssertionError("measured")
 
@@ -132,7 +132,7 @@ def test_a_plot_of_nothing_is_said_to_be_none(monkeypatch, capsys, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_quick_measures_the_rows_of_the_short_list_for_a_shorter_time(monkeypatch, capsys):
+def test_quick_measures_rows_of_short_list_for_shorter_time(monkeypatch, capsys):
     seen = {}
 
     def measured(rows, place, **settings):
@@ -182,7 +182,7 @@ def test_every_file_is_its_own(words, said, capsys):
     assert capsys.readouterr().err == f"error: {said}\n"
 
 
-def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_measured(monkeypatch, capsys):
+def test_a_read_only_folder_is_refused_before_measuring(monkeypatch, capsys):
     def refuse(**options):
         raise OSError(30, "Read-only file system")
 

@@ -56,7 +56,7 @@ def test_a_text_has_its_label_and_how_probable_it_is(texts, asked, tmp_path):
     assert asked("predict", texts, TEXTS[0])[1] == lines[:1]
 
 
-def test_all_labels_are_answered_with_probabilities_that_sum_to_one(texts, asked):
+def test_all_labels_have_probabilities_that_sum_to_one(texts, asked):
     code, lines, _ = asked("predict", texts, TEXTS[0], "--nbest", 2)
     assert code == 0 and [line.split("\t")[0] for line in lines] != ["negative", "negative"]
     assert sum(float(line.split("\t")[1]) for line in lines) == pytest.approx(1, abs=2e-4)
@@ -156,7 +156,7 @@ def test_what_is_asked_of_another_classifier_or_verb_is_refused(images, asked):
         assert code == 2 and out == [] and len(err) == 1 and err[0].startswith(f"error: {said}")
 
 
-def test_a_folder_of_a_class_each_in_another_encoding_without_its_markup(asked, tmp_path):
+def test_folders_of_classes_decode_and_lose_markup(asked, tmp_path):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
     for label in ("pos", "neg"):
         Path(folder, label).mkdir(parents=True)

@@ -31,7 +31,7 @@ def test_the_search_may_be_another_and_the_results_say_so(run, capsys):
     capsys.readouterr()
 
 
-def test_another_way_to_decode_is_in_the_name_and_the_results(run, tmp_path, capsys):
+def test_another_way_to_decode_is_in_name_and_the_results(run, tmp_path, capsys):
     one, other = tmp_path / "runs/one", tmp_path / "100%/other"
     for folder in (one, other):
         shutil.copytree(run, folder, ignore=shutil.ignore_patterns("results-*"))

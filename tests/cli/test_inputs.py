@@ -122,11 +122,11 @@ def folder(tmp_path):
     return place
 
 
-def test_of_a_folder_all_files_that_end_rightly_are_taken_in_the_order_of_their_names(folder):
+def test_a_folder_gives_its_files_in_order_of_names(folder):
     assert given(VIEWER, str(folder)) == [str(folder / name) for name in ("a.JPG", "b.png", "inner/c.png")]
 
 
-def test_a_file_is_itself_whatever_it_ends_in_and_whether_it_is_there_or_not(folder):
+def test_a_file_is_itself_whatever_its_suffix(folder):
     for name in ("notes.txt", "b.png", "no.png"):
         assert given(VIEWER, str(folder / name)) == [str(folder / name)]
 
@@ -138,7 +138,7 @@ def test_a_folder_without_such_files_and_an_empty_name_are_refused(tmp_path):
         given(VIEWER, "")
 
 
-def test_a_list_of_files_has_a_path_a_line_wherever_it_comes_from(tmp_path, standard_input):
+def test_list_of_files_has_path_line_wherever_it_comes_from(tmp_path, standard_input):
     content = b"\n  a.png\t\r\n\nb c.png\n"
     (tmp_path / "list.txt").write_bytes(content)
     assert given(VIEWER, file=tmp_path / "list.txt") == ["a.png", "b c.png"]

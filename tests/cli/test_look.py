@@ -20,7 +20,7 @@ def line(tmp_path_factory):
         yield folder
 
 
-def test_each_line_has_its_pictures_and_their_paths_are_printed_in_order(line, tmp_path, capsys):
+def test_each_line_has_its_pictures_in_order(line, tmp_path, capsys):
     (tmp_path / "points.txt").write_text("1 2 3 4\n4 3 2 1\n")
     assert main(["look", str(line), "--input", str(tmp_path / "points.txt"), "--output", str(tmp_path / "new/a")]) == 0
     out, err = capsys.readouterr()
@@ -41,7 +41,8 @@ def test_pictures_before_a_line_that_cannot_be_read_stay(line, tmp_path, capsys)
     assert err.splitlines()[-1] == "error: 1 of 3 inputs could not be read, as said above; their answers are blank"
 
 
-def test_the_same_look_leaves_the_same_files_and_another_one_is_put_beside(run, tmp_path, capsys):
+@pytest.mark.slow
+def test_another_look_is_put_beside_the_first(run, tmp_path, capsys):
     pictures = tmp_path / "pictures"
     words = ["look", str(run), "18 juin 2025", "--output", str(pictures)]
     for _ in range(2):
@@ -58,7 +59,7 @@ def test_the_same_look_leaves_the_same_files_and_another_one_is_put_beside(run, 
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_the_numbers_behind_a_picture_are_written_beside_it_if_asked_for(run, tmp_path, capsys):
+def test_numbers_are_written_beside_a_picture_if_asked(run, tmp_path, capsys):
     assert main(["look", str(run), "18 juin 2025", "--output", str(tmp_path / "a"), "--json"]) == 0
     *_, path = map(Path, capsys.readouterr().out.splitlines())
     told = json.loads(path.read_text(encoding="utf-8"))

@@ -110,7 +110,7 @@ def test_a_run_that_is_a_file_or_a_loop_of_links_is_said_so(tmp_path, capsys):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_an_error_that_cannot_be_written_is_an_error_all_the_same(monkeypatch):
+def test_error_that_cannot_be_written_is_error_all_the_same(monkeypatch):
     with Path("/dev/full").open("w", buffering=1) as full:
         monkeypatch.setattr(sys, "stderr", full)
         assert main(["predict", "nowhere", "x"]) == 2
@@ -153,14 +153,20 @@ def test_a_name_that_the_system_cannot_write_is_one_line(monkeypatch, capsys):
     assert "15-мая: no name in this system's encoding, ascii" in one_line(capsys)
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_closed_stream_is_an_empty_one(run, closed):
-    words = command("predict", run) if "<" in closed else command("predict", run, "18 juin 2025")
-    shell = ["bash", "-c", f'"$@" {closed}', "bash", *words]
-    done = subprocess.run(shell, env=environment(), capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0 and done.stderr == ""
+@pytest.mark.parametrize("closed", ["stdin", "stdout", "stderr"])
+def test_a_closed_stream_is_an_empty_one(run, closed, monkeypatch):
+    monkeypatch.setattr(sys, closed, None)
+    assert main(["predict", str(run), *(["18 juin 2025"] if closed != "stdin" else [])]) == 0
+    getattr(sys, closed).close()
 
 
+@pytest.mark.slow  # a process of its own
+def test_all_streams_may_be_closed(run):
+    shell = ["bash", "-c", '"$@" <&- >&- 2>&-', "bash", *command("predict", run)]
+    assert subprocess.run(shell, env=environment(), check=False).returncode == 0
+
+
+@pytest.mark.slow  # a process of its own
 def test_a_broken_pipe_is_silent(run):
     process = subprocess.Popen(
         command("predict", run),
@@ -175,7 +181,7 @@ def test_a_broken_pipe_is_silent(run):
         process.stdin.close()
     except BrokenPipeError:
         pass
-    assert process.stderr.read() == b"" and process.wait(60) == 0
+    assert process.stderr.read() == b"" and process.wait() == 0
     process.stderr.close()
 
 
@@ -189,10 +195,8 @@ def test_a_pipe_that_is_not_the_output_is_an_error(monkeypatch, capfd):
 
 
 def test_the_program_and_the_module_are_one(run):
-    done = program("predict", run, "18 juin 2025")
-    assert done.returncode == 0 and done.stderr == "" and len(done.stdout.splitlines()) == 1
-    wrong = program("predict", "nowhere", "x")
-    assert wrong.returncode == 2 and wrong.stderr.startswith("error: nowhere") and wrong.stderr.count("\n") == 1
+    done = program("predict", run, input="18 juin 2025\n\n", encoding="utf-8")
+    assert done.returncode == 0 and done.stderr == "" and len(done.stdout.splitlines()) == 2
 
 
 IMPORTS = """
@@ -213,6 +217,7 @@ for words, forbidden in json.loads(sys.argv[1]):
 """
 
 
+@pytest.mark.slow  # a process of its own
 def test_nothing_slow_is_imported_where_it_is_not_used(run, tmp_path):
     """Each command in a process of its own, a fork of one that has imported nothing but what all of them do."""
     cases = [
@@ -226,11 +231,11 @@ def test_nothing_slow_is_imported_where_it_is_not_used(run, tmp_path):
         (["look", str(run), "18 juin 2025", "--output", str(tmp_path)], ["lightning", "babel"]),
     ]
     command = [sys.executable, "-c", IMPORTS, json.dumps(cases)]
-    done = subprocess.run(command, check=False, env=environment(), capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, check=False, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def test_output_is_utf_8_in_every_locale(run):
+@pytest.mark.slow  # a process of its own
+def test_output_is_utf_8_in_every_locale():
     setting = {**environment(), "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    assert program("train", "translate", "--help", env=setting, encoding="utf-8").returncode == 0
     assert program("list", env=setting, encoding="utf-8").returncode == 0

@@ -8,6 +8,7 @@ from safetensors.torch import load_file
 
 from saccade.cli import main
 from saccade.tasks.translate import Translate
+from tiers import rest_slow
 
 TRANSFORMER = ["--hidden-dim", "32", "--layers", "1", "--feedforward-dim", "48", "--heads", "2"]
 SMALL = {
@@ -28,7 +29,7 @@ def test_all_models_are_here():
     assert set(SMALL) == set(Translate.models)
 
 
-@pytest.mark.parametrize("model", SMALL)
+@pytest.mark.parametrize("model", rest_slow(SMALL))
 def test_the_verbs_do_with_it_what_they_do(model, tmp_path, capsys):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert train(whole, model, "--max-steps", 8, "--checkpoint-steps", 4) == 0

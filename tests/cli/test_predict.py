@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from saccade.cli import main
-from tiny import program, registered, train
+from tiny import registered, train
 
 LINES = ["mercredi 18 juin 2025", "", "February 15, 2019", "2019年2月15日", "15. März 1999"]
 
@@ -119,11 +119,6 @@ def test_lines_end_at_line_feeds_alone_and_each_has_its_answer(run, content, cou
     assert capsys.readouterr().out.count("\n") == count
 
 
-def test_through_a_real_pipe(run):
-    done = program("predict", run, input="\n".join(LINES) + "\n", encoding="utf-8")
-    assert done.returncode == 0 and done.stderr == "" and len(done.stdout.splitlines()) == 5
-
-
 def test_draws_follow_from_the_seed(run, tmp_path, capsys, monkeypatch):
     text, drawn = "\n".join(LINES) + "\n", ["--sample", "--nbest", "3", "--top-p", "0.9"]
     (tmp_path / "in.txt").write_text(text, encoding="utf-8")
@@ -137,6 +132,7 @@ def test_draws_follow_from_the_seed(run, tmp_path, capsys, monkeypatch):
     assert found[0].startswith(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_answers_begin_with_a_prefix_and_are_not_too_short(run, others, capsys):
     for more in ([], ["--sample"], ["--beam-size", "3"], ["--ensemble", str(others / "twin")]):
         words = ["--prefix", "1977-0", "--min-length", "9", "--nbest", "2", "--replace-unknown", *more]
@@ -230,7 +226,7 @@ def test_names_stand_before_their_answers(run, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("verb", ["predict", "look"])
-def test_who_types_a_first_line_that_cannot_be_read_is_told_before_the_next_one(verb, tmp_path, capsys, monkeypatch):
+def test_a_typed_bad_line_is_reported_at_once(verb, tmp_path, capsys, monkeypatch):
     said = []
 
     class Typed(io.BytesIO):

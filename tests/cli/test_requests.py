@@ -65,7 +65,7 @@ def test_a_run_is_found_wherever_it_stands_among_options(line, ask, before, behi
     assert (code, len(out), err) == (0, count, [])
 
 
-def test_the_first_word_that_belongs_to_no_option_is_the_run_and_the_second_the_input(line, ask, tmp_path):
+def test_the_first_two_words_are_the_run_and_the_input(line, ask, tmp_path):
     shutil.copytree(line, tmp_path / "other")
     together = ask("predict", "--ensemble", tmp_path / "other", line, POINT)
     assert together[0] == 0 and together == ask("predict", line, POINT, "--ensemble", tmp_path / "other")
@@ -76,7 +76,7 @@ def test_the_first_word_that_belongs_to_no_option_is_the_run_and_the_second_the_
     assert code == 2 and err == [f"error: unexpected argument more; {way_out}"]
 
 
-def test_the_value_of_a_mistyped_option_is_not_taken_for_a_run(line, ask):
+def test_value_of_a_mistyped_option_is_not_taken_for_a_run(line, ask):
     for words in (["--raised-bye", "3", line], [line, "--raised-bye", "3"]):
         code, out, err = ask("predict", *words, POINT)
         assert (code, out, err) == (2, [], ["error: unknown option --raised-bye; did you mean --raised-by?"])
@@ -95,7 +95,7 @@ def test_the_value_of_a_mistyped_option_is_not_taken_for_a_run(line, ask):
         ("eval", "--coverage-penalty 0.1", "translate or caption"),
     ],
 )
-def test_options_of_other_tasks_are_refused_by_the_names_of_these_tasks(line, ask, verb, words, tasks):
+def test_options_of_other_tasks_are_refused_by_their_names(line, ask, verb, words, tasks):
     code, out, err = ask(verb, line, *words.split(), *([POINT] if verb == "predict" else []))
     option = words.split()[0].partition("=")[0].replace("_", "-")
     assert (code, out) == (2, [])
@@ -108,7 +108,7 @@ def test_options_of_another_verb_are_unknown(line, ask):
         assert code == 2 and len(err) == 1 and f"unknown option {option}" in err[0]
 
 
-def test_help_is_that_of_the_run_if_one_is_named_and_of_all_tasks_if_none_is(line, ask, tmp_path):
+def test_help_is_of_the_run_or_of_all_tasks(line, ask, tmp_path):
     own = " ".join(ask("predict", line, "--help")[1])
     assert all(option in own for option in ("--raised-by", "--rounded", "--device", "--alignments"))
     assert "--beam-size" not in own and "Add this to each height" in own
@@ -137,7 +137,7 @@ def test_what_is_no_run_is_one_line(verb, line, ask, tmp_path):
         assert ask(verb, *words) == (2, [], [f"error: {said}"])
 
 
-def test_what_a_request_or_its_task_refuses_is_one_line_before_anything_is_answered(line, ask):
+def test_a_refused_request_is_one_line_before_answers(line, ask):
     for words, said in (
         (["--nbest", "0"], "--nbest: expected a number above 0, got 0"),
         (["--nbest", "many"], "--nbest: expected a whole number, got many; see saccade predict --help"),
@@ -148,7 +148,7 @@ def test_what_a_request_or_its_task_refuses_is_one_line_before_anything_is_answe
         assert code == 2 and out == [] and len(err) == 1 and err[0].startswith(f"error: {said}")
 
 
-def test_inputs_are_named_once_and_looked_for_before_a_model_is_loaded(line, ask, tmp_path, monkeypatch):
+def test_inputs_are_found_before_a_model_is_loaded(line, ask, tmp_path, monkeypatch):
     def loading(*arguments, **options):
         raise AssertionError("loaded")
 
@@ -166,7 +166,7 @@ def test_inputs_are_named_once_and_looked_for_before_a_model_is_loaded(line, ask
         check_named("", "")
 
 
-def test_an_evaluation_that_was_asked_for_otherwise_has_a_file_of_its_own(line, ask):
+def test_an_evaluation_with_options_has_its_own_file(line, ask):
     assert ask("eval", line)[0] == ask("eval", "--rounded", line, "--split", "validation")[0] == 0
     assert json.loads((line / "results-test.json").read_text())["asked"] == {}
     assert json.loads((line / "results-validation-rounded.json").read_text())["asked"] == {"rounded": True}

@@ -44,7 +44,7 @@ def test_what_trains_is_left_as_it_is_and_told(busy, capsys):
     assert capsys.readouterr().err == "other processes use 2.0 of 4 cores: --threads 2 may well be faster than 4\n"
 
 
-def test_threads_are_spoken_of_once_nothing_is_refused_and_something_is_left_to_do(tmp_path):
+def test_threads_are_mentioned_once_while_work_is_left(tmp_path):
     said = []
 
     def go(name="run", **more):

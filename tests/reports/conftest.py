@@ -19,6 +19,19 @@ ABOUT = {
 
 
 @pytest.fixture
+def rendered():
+    """For tests of what a picture looks like: here alone pictures are rendered."""
+
+
+@pytest.fixture(autouse=True)
+def unrendered(request, monkeypatch):
+    """Pictures are drawn but not rendered, which would take most of the time of a page."""
+    if "rendered" not in request.fixturenames:
+        picture = b'<svg xmlns="http://www.w3.org/2000/svg" width="1">' + 600 * b" " + b"</svg>"
+        monkeypatch.setattr("saccade.look.drawing._saved", lambda figure, form: picture)
+
+
+@pytest.fixture
 def small(monkeypatch):
     """Recipes for models of next to nothing."""
     monkeypatch.setitem(RECIPES, "files", SMALL)

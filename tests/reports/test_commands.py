@@ -38,7 +38,7 @@ def corpus(tmp_path):
 
 
 @pytest.mark.parametrize("budget", [{"max_steps": 600}, {"max_minutes": 3.0}, {}])
-def test_it_means_them_for_data_whose_recipe_goes_by_their_size_too(corpus, tmp_path, budget):
+def test_it_means_them_for_data_with_recipes_by_size(corpus, tmp_path, budget):
     kind, one = load_task("translate"), Variant("transformer", "transformer", {"label_smoothing": 0.2})
     report = Trained(data=corpus, source="de", target="en", **budget)
     meant = settings(report, one, 1, tmp_path / "run", 40.0)

@@ -57,7 +57,7 @@ def test_what_training_took_stands_where_pages_look_for_it(design, tmp_path):
 
 
 @pytest.mark.parametrize("optimizing", [torch.optim.Adam, torch.optim.SGD])
-def test_a_model_is_fitted_in_so_many_steps_and_left_in_evaluation(optimizing):
+def test_a_model_is_fitted_in_so_many_steps(optimizing):
     torch.manual_seed(1)
     model, inputs = nn.Linear(3, 1), torch.randn(64, 3)
     wanted = inputs @ torch.tensor([[1.0], [-2.0], [0.5]])

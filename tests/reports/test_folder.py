@@ -24,7 +24,7 @@ def test_what_is_committed_is_there_again(tmp_path):
     assert made(tmp_path / "a").rows(model="m", seed=2) == []
 
 
-def test_nothing_is_written_before_the_lock_is_held_and_nothing_lost(tmp_path):
+def test_nothing_is_written_before_the_lock_is_held(tmp_path):
     first, second, third = opened(tmp_path / "a"), opened(tmp_path / "a"), opened(tmp_path / "a", max_steps=4)
     assert list(tmp_path.iterdir()) == []
     with first.locked():
@@ -36,7 +36,7 @@ def test_nothing_is_written_before_the_lock_is_held_and_nothing_lost(tmp_path):
         pass
 
 
-def test_what_a_kill_leaves_of_a_report_that_is_none_yet_is_in_nobodys_way(tmp_path):
+def test_what_a_killed_report_leaves_is_in_nobodys_way(tmp_path):
     (tmp_path / "a").mkdir()
     for name in (".lock", ".report.json.7.partial"):
         (tmp_path / "a" / name).touch()
@@ -51,7 +51,7 @@ def test_more_seeds_go_on_and_fewer_are_refused(tmp_path):
         made(tmp_path / "a", seeds=1)
 
 
-def test_another_report_or_other_arguments_are_refused_with_the_difference(tmp_path):
+def test_another_report_or_other_arguments_are_refused(tmp_path):
     made(tmp_path / "a")
     before = (tmp_path / "a/report.json").read_bytes()
     with pytest.raises(ReportError, match="made with --max-steps 3, not 4; give another --output, or --no-resume"):
@@ -61,7 +61,7 @@ def test_another_report_or_other_arguments_are_refused_with_the_difference(tmp_p
     assert (tmp_path / "a/report.json").read_bytes() == before
 
 
-def test_an_argument_that_a_report_does_not_tell_is_what_it_was_before_there_was_one(tmp_path):
+def test_an_older_report_has_the_default_arguments(tmp_path):
     made(tmp_path / "a")
     before = {"unsaid": {"by": "attention"}}
     with pytest.raises(ReportError, match="made with --by attention, not jacobian"):
@@ -97,7 +97,7 @@ def test_a_damaged_report_is_one_line(tmp_path, text):
         opened(tmp_path)
 
 
-def test_one_process_at_a_time_and_the_next_sees_what_it_did(tmp_path):
+def test_one_process_at_time_and_the_next_sees_what_it_did(tmp_path):
     first, second = opened(tmp_path / "a"), opened(tmp_path / "a")
     with first.locked():
         with pytest.raises(ReportError, match="another process is making this report"), second.locked():

@@ -18,7 +18,7 @@ def test_a_power_gives_its_exponent(power, factor):
     assert math.isclose(line.at(300), factor * 300**power, rel_tol=1e-7)
 
 
-def test_its_error_is_that_of_the_amounts_or_of_the_distances_whichever_makes_the_interval_wider():
+def test_the_wider_of_two_errors_is_its_error():
     amounts = [n**2.0 for n in LENGTHS]
     [known] = exponent(LENGTHS, amounts, [0.1 * amount for amount in amounts]).found.parts
     assert (known.name, known.freedom) == (MEASURING, math.inf)
@@ -28,7 +28,7 @@ def test_its_error_is_that_of_the_amounts_or_of_the_distances_whichever_makes_th
     assert (scattered.name, scattered.freedom) == (FEW, 2) and scattered.error > 0.1
 
 
-def test_the_wider_interval_counts_at_the_level_that_is_asked_for():
+def test_wider_interval_counts_at_level_that_is_asked_for():
     """One degree of freedom is the worse the smaller the level: the other error is the wider one at 5% alone."""
     lengths, amounts = [100, 200, 400], [1.0, 2.0, 4.06]
     found = exponent(lengths, amounts, [0.3 * amount for amount in amounts], freedoms=[4.0] * 3).found
@@ -47,7 +47,7 @@ def test_what_is_bent_as_its_formula_is_no_distance_from_it():
     assert alone.value == pytest.approx(beside.value) and beside.found.error < 1e-9 < 0.01 < alone.found.error
 
 
-def test_two_lengths_give_a_line_whose_error_is_not_known_and_one_none():
+def test_two_lengths_give_a_line_without_error():
     two = exponent([1, 2], [1.0, 2.0], [0.1, 0.1])
     assert two.value == pytest.approx(1.0) and not two.found.is_known and two.found.beyond() == 0
     assert two.found.missing().endswith("3 are the fewest that decide")

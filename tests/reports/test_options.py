@@ -3,6 +3,7 @@ import pytest
 from saccade.errors import ArgumentError
 from saccade.reports.options import Trained as Options
 from saccade.reports.options import arguments, whole
+from tiers import every
 
 
 def test_quick_says_which_data_it_is_tried_on(capsys):
@@ -15,7 +16,7 @@ def test_where_and_how_to_go_on_decides_no_row():
     assert arguments(Options(data="d", output="a", device="cpu", resume=False)) == arguments(Options(data="d"))
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "words"),
     [
         ({"seeds": 0}, "--seeds: expected a number from 1 to 1000, got 0"),

@@ -16,7 +16,7 @@ def test_runs_that_took_all_their_steps_need_no_caution():
     assert clock(made_before) == ""
 
 
-def test_where_the_clock_ended_a_run_page_and_summary_say_so():
+def test_where_clock_ended_a_run_page_and_summary_say_so():
     for budget in ({"max_steps": 6, "max_minutes": 1.0}, {"max_steps": None, "max_minutes": 1.0}):
         content = ended(one=budget, other={"max_steps": 9, "max_minutes": 1.0})
         content["runs"]["other-1"]["steps"] = 9
@@ -28,7 +28,7 @@ def test_where_the_clock_ended_a_run_page_and_summary_say_so():
         assert texts[1] == "**reproduced**: so it is." and texts[2].startswith("**The clock ended training")
 
 
-def test_a_run_that_patience_ended_was_not_ended_by_the_clock():
+def test_run_that_patience_ended_was_not_ended_by_the_clock():
     run = {"model": "a", "steps": 9, "budget": {"max_steps": 20, "max_minutes": 1.0}}
     assert "the clock ended training" in clock({"runs": {"a-1": {**run, "patient": False}}})
     assert clock({"runs": {"a-1": {**run, "patient": True}}}) == ""

@@ -23,7 +23,7 @@ def test_the_difference_by_hand():
     }
 
 
-def test_the_difference_of_one_models_two_rates_varies_as_their_differences_do_by_hand():
+def test_one_models_two_rates_vary_as_computed_by_hand():
     # rates of three models, against one another: 1, 0.5, 0 and 0, 0.5, 1; the differences are 1, 0 and -1
     one, other = [[1, 1], [1, 0], [0, 0]], [[0, 0], [0, 1], [1, 1]]
     apart, paired = between(one, other), between(one, other, paired=True)
@@ -53,7 +53,7 @@ def test_errors_are_those_of_drawing_seeds_and_examples_again():
         assert statistics.stdev(draws[name]) * math.sqrt(size / (size - 1)) == pytest.approx(found[name], rel=0.1)
 
 
-def test_examples_that_models_share_are_drawn_once_and_others_by_themselves():
+def test_shared_examples_are_drawn_once():
     values = np.arange(12.0).reshape(3, 4)
     shared = contrast([Cell("a", values), Cell("b", values, -1.0)])
     apart = contrast([Cell("a", values, sample="x"), Cell("b", values, -1.0, sample="y")])
@@ -61,7 +61,7 @@ def test_examples_that_models_share_are_drawn_once_and_others_by_themselves():
     assert apart.parts[1].count == 8 and apart.parts[1].freedom == pytest.approx(6)
 
 
-def test_the_error_of_pseudo_values_is_that_of_the_jackknife():
+def test_error_of_pseudo_values_is_that_of_the_jackknife():
     partial = [3.0, 2.0, 2.5, 4.0]
     groups = pseudo_values(2.9, partial)
     assert groups.std(ddof=1) / 2 == pytest.approx(standard_error(partial))

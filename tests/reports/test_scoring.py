@@ -6,14 +6,14 @@ from saccade.reports.scoring import learned, mean, measured
 from saccade.tasks.translate.data.corpus import Pair
 
 
-def test_what_is_measured_has_an_error_and_what_that_is_from():
+def test_what_is_measured_has_error_and_what_that_is_from():
     pairs = [Pair("x", "1999-03-15" if place % 4 else "2000-01-01", "") for place in range(40)]
     found = measured(Echo("1999-03-15", "dates"), None, pairs, 1)
     assert (found["sentences"], found["metric"], found["score"], found["signature"]) == (40, "exact_match", 0.75, None)
     assert len(found["replicates"]) == 10 and 0 < found["error"] < 0.2
 
 
-def test_what_two_owe_to_the_same_sentences_is_not_in_their_difference():
+def test_shared_sentences_are_not_in_the_difference():
     one, other = (
         mean([row_of(name, score, seed=seed) for seed in (1, 2)]) for name, score in (("a", 30.0), ("b", 29.0))
     )
@@ -32,7 +32,7 @@ def test_a_score_varies_with_sentences_and_with_seeds():
     assert sentences.of(400).freedom == 9 and sentences.of(400).error == pytest.approx(0.25)
 
 
-def test_two_scores_of_the_same_models_share_what_their_seeds_differ_by():
+def test_scores_of_the_same_models_share_their_seeds():
     ways = [[row_of("a", score + less, seed=seed) for seed, score in ((1, 10.0), (2, 20.0))] for less in (0.0, -1.0)]
     same = mean(ways[0]) - mean(ways[1])
     assert same.found.error < 1e-9 and same.found.beyond() == 1
@@ -40,7 +40,7 @@ def test_two_scores_of_the_same_models_share_what_their_seeds_differ_by():
     assert other.found.error > 5 and other.found.beyond() == 0
 
 
-def test_a_single_sentence_has_no_error_and_a_single_seed_none_that_decides():
+def test_a_single_sentence_or_seed_has_no_error():
     alone = mean([{**row_of("a", 1.0), "replicates": [], "sentences": 1}])
     assert alone.text(2) == "1.00" and not alone.found.is_known
     one = mean([row_of("a", 10.0)])

@@ -31,7 +31,7 @@ def test_one_source_is_judged_as_a_t_test_judges_it():
         assert abs(found.beyond()) == (stats.ttest_1samp(own, 0.0).pvalue < LEVEL)
 
 
-def test_an_interval_holds_every_source_and_what_is_not_known_makes_it_endless():
+def test_an_interval_is_endless_with_an_unknown_source():
     both = Estimate(1.0, (Part(SEEDS, 0.3, 2, 3), Part("images", 0.4, NORMAL, 100)))
     assert both.error == pytest.approx(0.5)
     assert both.half() == pytest.approx(math.hypot(4.3027 * 0.3, 1.96 * 0.4), rel=1e-4)
@@ -40,7 +40,7 @@ def test_an_interval_holds_every_source_and_what_is_not_known_makes_it_endless()
     assert alone.short() == "+100.00 ± 1.96" and "seeds not known" in alone.long()
 
 
-def test_a_multiple_and_a_margin_move_value_and_error_as_they_should():
+def test_a_multiple_and_a_margin_move_value_and_error():
     found = of(2.0, 0.5, 4).times(-3.0)
     assert (found.value, found.error) == (-6.0, 1.5) and found.less(1.0).value == -7.0
     assert found.less(1.0).parts == found.parts
@@ -89,7 +89,7 @@ def test_power_of_one_source_is_that_of_the_t_that_is_not_central():
 @pytest.mark.parametrize(
     "missing", [of(0.7, 0.5, 2, 3), of(0.2, 0.5, 99, 100, "images"), Within(of(0.1, 0.2, 4, 5), 0.4)]
 )
-def test_as_many_as_would_decide_are_the_fewest_that_find_it_as_often_as_is_said(missing):
+def test_enough_examples_decide_as_often_as_claimed(missing):
     word, name = missing.missing().split()[:2]
     found = getattr(missing, "found", missing)
     count, [part] = int(word.replace(",", "")), found.parts
@@ -98,7 +98,7 @@ def test_as_many_as_would_decide_are_the_fewest_that_find_it_as_often_as_is_said
     assert name == part.name and below < POWER <= at and count > part.count
 
 
-def test_what_would_decide_is_seeds_or_examples_or_both_or_cannot_be_said():
+def test_seeds_or_examples_that_would_decide_are_named():
     both = Estimate(0.5, (Part(SEEDS, 0.3, 4, 5), Part("images", 0.3, 999, 1000)))
     assert both.missing().endswith(" times as many seeds and images would decide a difference as large")
     images = Estimate(0.5, (Part(SEEDS, 0.01, 4, 5), Part("images", 0.3, 999, 1000)))
@@ -122,7 +122,7 @@ SIZES = [(2, 40, (0.3, 0.1, 0.1)), (3, 40, (0.3, 1.0, 0.5)), (3, 40, (0.05, 1.0,
 
 
 @pytest.mark.parametrize(("seeds", "examples", "noise"), SIZES)
-def test_chance_alone_is_taken_for_an_effect_in_five_of_100_cases_at_the_most(seeds, examples, noise):
+def test_chance_is_an_effect_in_five_percent_at_most(seeds, examples, noise):
     rng = np.random.default_rng(seeds)
     found = [drawn(rng, 0.0, seeds, examples, noise).beyond() for _ in range(TRIALS)]
     assert sum(map(abs, found)) / TRIALS <= LEVEL + 2 * math.sqrt(LEVEL * (1 - LEVEL) / TRIALS)
@@ -144,7 +144,7 @@ def test_an_effect_is_found_as_often_as_is_said(seeds, examples, noise):
     assert share >= POWER - 0.1 and found.count(-1) == 0
 
 
-def test_of_several_claims_that_are_chance_any_is_decided_in_five_of_100_cases_at_the_most():
+def test_several_chance_claims_are_decided_in_five_percent():
     rng, any_of_them = np.random.default_rng(3), 0
     for values, scales in zip(rng.normal(0, 1, (TRIALS, 6)), rng.chisquare(4, (TRIALS, 6)), strict=True):
         claims = [of(value, math.sqrt(scale / 4), 4, 5) for value, scale in zip(values, scales, strict=True)]
@@ -164,7 +164,7 @@ def test_a_slope_over_samples_of_their_own_is_judged_so_too():
     assert wrong / 500 <= LEVEL + 2 * math.sqrt(LEVEL * (1 - LEVEL) / 500)
 
 
-def test_one_t_for_the_sum_of_errors_misses_more_than_it_says_and_one_for_each_does_not():
+def test_one_t_for_a_sum_of_errors_undercovers():
     """Satterthwaite's interval beside Banerjee's: two seeds, whose error is ten times the examples' in the square."""
     rng, trials, known = np.random.default_rng(6), 40_000, 0.1
     seeds = rng.normal(0, math.sqrt(2), (trials, 2))

@@ -9,6 +9,7 @@ from saccade.reports import training
 from saccade.reports.folder import Folder
 from saccade.reports.soft_hard import noise
 from saccade.tasks.translate import Translate
+from tiers import rest_slow
 
 REPORTS = {"order": 10 + 2 * (len(Translate.models) + 1), "scores": 9, "soft-hard": 2 * 6 * 2}  # how many rows
 REPORTS["experts"] = 7 * 2
@@ -26,7 +27,7 @@ def said(folder):
     return json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("name", rest_slow(REPORTS))
 def test_killed_after_a_row_it_goes_on_and_measures_none_again(name, words, tmp_path, monkeypatch, capsys):
     commit, train, trained = Folder.commit, training.train, []
     stop = REPORTS[name] - 3

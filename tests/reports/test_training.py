@@ -63,7 +63,7 @@ def test_a_recipe_can_be_anothers(tmp_path):
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_minutes_that_have_room_for_the_recipe_did_not_end_a_run(tmp_path, whole):
+def test_minutes_that_have_room_for_recipe_did_not_end_run(tmp_path, whole):
     options = settings(Options(data="dates", max_minutes=60.0), Variant("a", "rnnsearch"), 1, tmp_path, 40.0)
     seconds = dict.fromkeys(("before", "step", "validation", "final", "all"), 1.0)
     plan = Plan(60.0, 600 if whole else 100, 600, whole, seconds, {})

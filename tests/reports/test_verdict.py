@@ -16,7 +16,7 @@ def test_there_are_three_verdicts_and_no_other():
     assert nothing("train longer") == Verdict("not decided", "nothing can be concluded: train longer")
 
 
-def test_all_claims_have_to_hold_and_one_that_does_not_is_enough():
+def test_all_claims_have_to_hold():
     assert conclude([claim("a", 9.0), claim("b", 9.0)]).result == "reproduced"
     assert conclude([claim("a", 9.0), claim("b", 1.0)]).result == "not decided"
     assert conclude([claim("a", 9.0), claim("b", 1.0), claim("c", -9.0)]).result == "contradicted"

@@ -18,7 +18,7 @@ class Several(Answered):
         return list(self.texts)
 
 
-def test_an_answer_is_printed_as_its_lines_and_shown_without_its_tensors():
+def test_an_answer_prints_as_lines_without_tensors():
     answer = Several(("one", "", "two"), torch.zeros(100, 100))
     assert str(answer) == "one\n\ntwo" and answer.remark == ""
     assert repr([answer]) == "[Several('one\\n\\ntwo')]"

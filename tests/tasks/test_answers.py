@@ -66,7 +66,7 @@ def test_true_answers_are_shares_and_a_batch_may_have_none():
 
 
 @pytest.mark.parametrize("count", [1, 4, 36])
-def test_written_answers_are_the_likeliest_of_all_with_their_probabilities(count):
+def test_written_answers_are_the_likeliest_of_all(count):
     """Of so few words that all can be laid out; a beam as wide as that misses none."""
     model = made(WRITTEN)
     with torch.inference_mode():
@@ -97,7 +97,7 @@ def test_a_batch_is_answered_as_each_alone(output, kind):
 
 
 @pytest.mark.parametrize("output", [LABELS, WRITTEN])
-def test_several_models_have_the_mean_of_their_probabilities_and_look_where_each_does(output):
+def test_several_models_average_and_look_separately(output):
     members = [made(output, ShowAskAttendAndAnswer, seed) for seed in (1, 2)]
     joined = (labels if output is LABELS else generate).Ensemble(members)
     assert joined.attends and joined.reading == "glimpse" and cells_of(joined, ASKED[0]) == (3, 4)
@@ -135,7 +135,7 @@ def test_scores_are_of_the_answers_given(output):
     assert moved.words is None and bool(moved.seen.abs().flatten(1).sum(1).gt(0).all())
 
 
-def test_words_of_questions_move_a_written_answer_and_its_own_do_not():
+def test_words_of_questions_move_a_written_answer():
     model = made(WRITTEN)
     visual, question = ASKED
     score = partial(WRITTEN.log_probs, model, ["a lamp", "a", "lamp"])

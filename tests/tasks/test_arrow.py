@@ -201,7 +201,7 @@ def several(tmp_path, sized):
     return [str(tmp_path / layout) for layout in ("files", "folders", "saved")]
 
 
-def test_a_name_in_another_case_is_no_split_where_the_name_itself_is_there(tmp_path):
+def test_an_exact_name_of_a_split_beats_another_case(tmp_path):
     for layout in several(tmp_path, {"train": 20, "Test": 7, "test": 5, "valid": 3}):
         corpus = texts(layout)
         assert (sizes(corpus), corpus.note) == (

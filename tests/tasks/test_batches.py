@@ -50,6 +50,7 @@ def test_batches_have_about_the_tokens_asked_for_and_little_padding():
     assert sum(pair.size for pairs in batches for pair in pairs) > 0.9 * sum(padded)
 
 
+@pytest.mark.slow
 def test_even_the_smallest_corpus_and_the_smallest_batches_make_batches():
     for size, tokens in ((1, 1), (2, 10_000), (3, 5)):
         sampler = Sampler(encode, size, tokens, seed=1)
@@ -69,7 +70,7 @@ def test_a_stretch_with_few_examples_that_fit_repeats_them():
 
 
 @pytest.mark.parametrize("size", [None, 300])
-def test_examples_that_are_counted_are_not_made_before_a_batch_is_asked_for(size):
+def test_counted_examples_are_not_made_before_a_batch(size):
     made = []
     count = lambda indices: sum(example(index).size for index in indices)
     sampler = Sampler(lambda indices: made.extend(indices) or encode(indices), size, 200, 1, count=count)

@@ -18,7 +18,7 @@ def test_splits_have_other_names_by_options():
     assert found(files, names).missing == ["validation"]
 
 
-def test_lists_say_which_files_are_held_out_and_what_they_miss_is_said():
+def test_lists_name_the_held_out_files():
     files = [f"{word}/{n}.wav" for word in ("yes", "no") for n in range(3)]
     lists = {"validation": ["yes/0.wav", "gone/0.wav"], "test": ["no/1.wav"]}
     result = found(files, lists=lists)
@@ -28,7 +28,7 @@ def test_lists_say_which_files_are_held_out_and_what_they_miss_is_said():
     assert list_names(SplitNames())["validation_list.txt"] == "validation"
 
 
-def test_names_in_lists_may_have_white_space_and_accents_of_either_kind():
+def test_names_in_lists_have_spaces_and_accents():
     listed = read_list("\ufeffhot dog/1.jpg\r\ncafe\u0301/2.jpg\n\n".encode())
     assert listed == ["hot dog/1.jpg", "cafe\u0301/2.jpg"]
     result = found(["hot dog/1.jpg", "hot dog/3.jpg", "caf\u00e9/2.jpg", "caf\u00e9/4.jpg"], lists={"test": listed})
@@ -53,7 +53,7 @@ def test_a_folder_deep_in_another_is_no_label_beside_others():
     assert [one.label for one in whole.splits["train"]] == ["pos", "neg"]
 
 
-def test_labels_in_another_encoding_are_refused_with_the_command_that_renames_them():
+def test_labels_in_another_encoding_name_the_command():
     name = os.fsdecode(b"caf\xe9")
     with pytest.raises(ArgumentError, match=r"folders in UTF-8, got 'caf\ufffd'; .* convmv -f latin1 -t utf-8"):
         found([f"{name}/1.txt", "tea/1.txt"])
@@ -64,7 +64,7 @@ def test_a_name_that_is_not_there_is_refused():
         found(["train/a/1", "train/b/2", "test/a/1"], SplitNames({"validation": "dev2"}))
 
 
-def test_splits_that_are_missing_are_held_out_by_what_is_handed_over():
+def test_missing_splits_are_held_out():
     result = found(["a/1", "a/2", "a/3", "b/1"])
 
     def divide(train, missing):

@@ -50,7 +50,7 @@ def test_what_is_packed_is_unpacked_before_it_is_converted(tmp_path):
         (recordings, "a.json", b'[\n{"path": "x"}]', r"jq -c '.\[\]' {0}/a.json > {0}/a.lines.jsonl"),
     ],
 )
-def test_what_is_refused_is_refused_with_the_command_that_converts_it(tmp_path, opened, name, content, command):
+def test_a_refusal_names_the_command_that_converts(tmp_path, opened, name, content, command):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ArgumentError, match=command.format(tmp_path)) as error:
         opened(str(tmp_path / name))

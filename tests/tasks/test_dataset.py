@@ -15,6 +15,7 @@ from saccade.tasks.dataset import (
     take,
     training_sample,
 )
+from tiers import every
 
 
 class Numbers:
@@ -31,7 +32,7 @@ class Numbers:
         return index
 
 
-def test_a_value_is_made_once_and_not_before_it_is_asked_for():
+def test_value_is_made_once_and_not_before_it_is_asked_for():
     made = []
     lazy = Lazy(lambda: made.append(1) or None)
     assert made == [] and lazy.get() is None and lazy.get() is None and made == [1]
@@ -61,8 +62,8 @@ def test_at_most_so_many_are_taken_in_their_order(size, limit):
     assert len(found) == most
 
 
-@pytest.mark.parametrize("kinds", [2, 3, 5, 8])
-@pytest.mark.parametrize("order", ["sorted", "in turns"])
+@every("kinds", [2, 3, 5, 8])
+@every("order", ["sorted", "in turns"])
 def test_what_is_taken_is_of_all_kinds(kinds, order):
     size, limit = 1000, 100
     found = Counter(place * kinds // size if order == "sorted" else place % kinds for place in take_of(size, limit))
@@ -78,14 +79,14 @@ def test_of_an_endless_split_a_limit_is_taken():
 
 
 @given(st.integers(1, 300), st.integers(1, 40))
-def test_something_is_learned_from_a_sample_that_is_spread_over_the_data(size, most):
+def test_learning_samples_are_spread_over_the_data(size, most):
     found = training_sample(Numbers(train=size), 5, most)
     assert len(found) <= most and found[0] == 0 and found == sorted(set(found))
     assert size <= most or size - found[-1] <= -(-size // most)
     assert training_sample(Numbers(train=None), 5, most) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("split", ["dev", "", "Train", None, 3])
+@every("split", ["dev", "", "Train", None, 3])
 def test_what_is_no_split_is_refused(split):
     with pytest.raises(ArgumentError, match="split: expected one of train, validation, test, got "):
         check_split(split)

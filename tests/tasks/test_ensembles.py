@@ -21,7 +21,7 @@ def described(own):
     return {f"the {what}": (value, f"{value!r}, another") for what, value in own.parts.items()}
 
 
-def test_the_first_that_does_not_fit_is_named_with_what_differs():
+def test_first_that_does_not_fit_is_named_with_what_differs():
     first = task(words=1, labels=2)
     check_alike(first, [], described)
     check_alike(first, [other("a", words=1, labels=2), other("b", labels=2, words=1)], described)
@@ -48,7 +48,7 @@ def test_it_is_the_mean_of_probabilities(members, classes, seed):
     torch.testing.assert_close(mean_log_probs([logits[0] + 7]), logits[0].log_softmax(-1), atol=1e-5, rtol=1e-5)
 
 
-def test_what_no_member_believes_has_no_probability_and_half_numbers_are_widened():
+def test_impossible_tokens_stay_so_and_halves_are_widened():
     never = torch.tensor([0.0, -torch.inf])
     assert mean_log_probs([never, never]).tolist() == [0.0, -torch.inf]
     assert mean_log_probs([torch.zeros(2, dtype=torch.bfloat16)]).dtype == torch.float32

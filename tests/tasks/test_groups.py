@@ -8,7 +8,7 @@ from saccade.tasks.translate.metrics import exact_match
 ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1)
 
 
-def test_groups_are_scored_alone_and_numbers_come_in_their_order():
+def test_groups_are_scored_alone_and_in_order():
     outputs, references = ["a", "b", "c", "d"], ["a", "B", "c", "d"]
     assert by_group(exact_match, outputs, references, ["y", "x", "y", "x"]) == {"x": 0.5, "y": 1.0}
     found = by_group(exact_match, outputs, references, ["101-110", "11-20", "1-10", "1-10"])

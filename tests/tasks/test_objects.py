@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from saccade.errors import ArgumentError
 from saccade.tasks.objects import LeftOut, array_of, pair_reader, rows_of
 from saccade.tasks.splits import SplitNames
+from tiers import every
 
 READ = pair_reader(("source", "de"), ("target", "en"), nested="translation")
 PAIRS = [(f"text {n}", f"answer {n % 3}") for n in range(60)]
@@ -45,7 +46,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every("form", FORMS)
 def test_forms_of_the_same_rows_are_the_same_data(form):
     rows, plain = opened(FORMS[form]), opened(PAIRS)
     assert rows.fingerprint == plain.fingerprint and all_of(rows) == all_of(plain)
@@ -107,7 +108,7 @@ def test_arrays_that_are_the_same_are_in_one_split():
     assert not values["train"] & values["test"] and not values["validation"] & values["test"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("objects", "message"),
     [
         (None, "expected the Python objects that this run was trained on, got none; hand them over again as data="),
@@ -138,7 +139,7 @@ def test_what_is_no_data_is_one_line(objects, message):
     assert "\n" not in str(error.value)
 
 
-def test_arrays_are_of_tensors_wherever_they_lie_and_of_lists_of_numbers():
+def test_arrays_come_from_tensors_and_lists():
     values = torch.arange(6.0, dtype=torch.float64).reshape(2, 3)
     for form in (values, values.clone().requires_grad_(), values.numpy(), values.tolist(), list(values)):
         assert np.array_equal(array_of(form), values.numpy())
@@ -162,7 +163,7 @@ def test_what_is_not_there_is_refused():
         rows.size("dev")
 
 
-def test_rows_that_are_left_out_are_counted_and_the_others_keep_their_places():
+def test_left_out_rows_are_counted_and_others_keep_places():
     out = LeftOut(lambda row: not all(row), "pairs, which have a blank side", ("train", "test"))
     given = {"train": [("", "b"), *PAIRS[:4], ("a", "")], "validation": [("a", "")], "test": [*PAIRS[4:6], ("", "")]}
     rows = rows_of(given, READ, lambda row: row[0], left_out=out)

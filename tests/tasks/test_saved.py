@@ -5,6 +5,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.saved import labels_from, reading, whole_number
+from tiers import every
 
 
 def test_what_is_written_is_given(tmp_path):
@@ -32,14 +33,14 @@ def test_a_folder_in_its_place_is_named(tmp_path):
         pass
 
 
-@pytest.mark.parametrize("value", [0, -1, 2**31, 1.0, True, None, "3", [3]])
+@every("value", [0, -1, 2**31, 1.0, True, None, "3", [3]])
 def test_what_is_no_length_is_refused(value):
     with pytest.raises(ValueError, match="width "):
         whole_number({"width": value}, "width")
     assert whole_number({"width": 2**31 - 1}, "width") == 2**31 - 1
 
 
-@pytest.mark.parametrize("value", [None, "ab", [], ["a"], [1, 2], ["a", None], {"a": 1, "b": 2}])
+@every("value", [None, "ab", [], ["a"], [1, 2], ["a", None], {"a": 1, "b": 2}])
 def test_what_is_no_list_of_labels_is_refused(value):
     with pytest.raises(ValueError, match="labels "):
         labels_from({"labels": value})
@@ -51,7 +52,7 @@ def test_other_errors_are_not_swallowed(tmp_path):
         raise ZeroDivisionError
 
 
-def test_what_is_missing_is_said_in_words_and_a_pipe_is_not_waited_for(tmp_path):
+def test_a_missing_file_is_named_and_a_pipe_not_awaited(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     for name, words in (("gone.json", "No such file or directory"), ("pipe.json", "expected a file, got a pipe")):
         with (

@@ -31,7 +31,7 @@ def answered(lines, ahead=3):
 
 
 @given(st.lists(st.sampled_from(["a", "b", "", "bad"]), max_size=12), st.integers(1, 14))
-def test_one_answer_a_line_in_order_and_the_unreadable_are_counted_at_the_end(lines, ahead):
+def test_one_answer_a_line_and_unreadable_ones_are_counted(lines, ahead):
     found, error = answered(lines, ahead)
     failed = lines.count("bad")
     if lines == ["bad"]:
@@ -96,7 +96,7 @@ def test_no_lines_have_no_answers():
     assert answered([]) == ([], None)
 
 
-def test_who_types_is_told_of_a_first_line_that_cannot_be_read_before_the_second(capsys):
+def test_a_typed_bad_line_is_reported_before_the_second(capsys):
     said = []
 
     def lines():

@@ -4,9 +4,10 @@ from saccade import runs
 from saccade.errors import SaccadeError
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import find, options_class
+from tiers import every
 
 
-@pytest.mark.parametrize("name", TASKS)
+@every("name", TASKS)
 def test_every_task_of_the_table_can_be_loaded_and_names_its_parts(name):
     task = load_task(name)
     assert task.name == name and task.models and task.builtin and task.headline and task.unit
@@ -17,7 +18,7 @@ def test_every_task_of_the_table_can_be_loaded_and_names_its_parts(name):
             assert runs.options(task, data, model, {}).model == model
 
 
-@pytest.mark.parametrize("name", TASKS)
+@every("name", TASKS)
 def test_every_task_has_all_that_one_must_have(name):
     from saccade.train.task import Task
 

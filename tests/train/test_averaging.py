@@ -9,6 +9,7 @@ from saccade.train.options import Options
 from saccade.train.results import TrainState, measure
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
+from tiers import rest_slow
 from tiny import Line, equal, weights
 from tiny import line_options as options
 
@@ -34,7 +35,8 @@ def means(monkeypatch):
     monkeypatch.setattr("saccade.train.fit._choose", lambda task, candidates, found: (0, []))
 
 
-def test_the_mean_of_checkpoints_is_the_model_and_what_is_measured(tmp_path, means):
+@pytest.mark.slow
+def test_mean_of_checkpoints_is_model_and_what_is_measured(tmp_path, means):
     settings = {"checkpoint_steps": 5, "average": 3}
     outcome = train(Line, options(tmp_path / "a", **settings))
     places = list_checkpoints(tmp_path / "a/checkpoints")
@@ -48,8 +50,8 @@ def test_the_mean_of_checkpoints_is_the_model_and_what_is_measured(tmp_path, mea
     assert last.results["metrics"] != outcome.results["metrics"]
 
 
-@pytest.mark.parametrize("stop", [3, 13, 25])
-def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, stop, means):
+@pytest.mark.parametrize("stop", rest_slow([3, 13, 25]))
+def test_a_resumed_run_has_the_same_averages(tmp_path, stop, means):
     settings = {"checkpoint_steps": 5, "average": 3, "max_steps": 28}
     train(Line, options(tmp_path / "whole", **settings))
     train(Line, options(tmp_path / "parts", **{**settings, "max_steps": stop}))
@@ -57,7 +59,7 @@ def test_averages_of_a_run_continued_are_those_of_one_that_was_not(tmp_path, sto
     assert equal(tmp_path / "whole", tmp_path / "parts")
 
 
-def test_averaging_a_finished_run_otherwise_makes_its_model_anew_without_training(tmp_path, capsys):
+def test_averaging_a_finished_run_again_does_not_train(tmp_path, capsys):
     train(Line, options(tmp_path / "a", average=2))
     train(Line, options(tmp_path / "b", average=3))
     capsys.readouterr()
@@ -73,9 +75,7 @@ def test_averaging_a_finished_run_otherwise_makes_its_model_anew_without_trainin
 
 
 @pytest.mark.parametrize("mean_is_better", [True, False])
-def test_the_mean_and_its_last_checkpoint_are_measured_and_the_better_is_the_model(
-    tmp_path, mean_is_better, monkeypatch, capsys
-):
+def test_the_better_of_mean_and_last_is_the_model(tmp_path, mean_is_better, monkeypatch, capsys):
     original, asked = Line.evaluate, []
 
     def evaluate(self, model, split, limit=None, request=None):
@@ -98,7 +98,7 @@ def test_the_mean_and_its_last_checkpoint_are_measured_and_the_better_is_the_mod
     assert f"closeness on validation is {line}\n" in capsys.readouterr().err
 
 
-def test_a_finished_run_that_kept_nothing_to_average_says_so(tmp_path, capsys):
+def test_finished_run_that_kept_nothing_to_average_says_so(tmp_path, capsys):
     train(Line, options(tmp_path / "a"))
     capsys.readouterr()
     assert train(Line, options(tmp_path / "a", average=2)).results["final"]["steps"] == [30]
@@ -106,7 +106,7 @@ def test_a_finished_run_that_kept_nothing_to_average_says_so(tmp_path, capsys):
     assert capsys.readouterr().err.splitlines()[0] == words
 
 
-def test_a_damaged_checkpoint_is_left_out_of_the_mean_and_said_so(tmp_path, means, capsys):
+def test_damaged_checkpoint_is_left_out_of_mean_and_said_so(tmp_path, means, capsys):
     train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
     (tmp_path / "a/checkpoints/step-00000025/model.safetensors").write_bytes(b"half")
     (tmp_path / "a/results.json").unlink()
@@ -160,7 +160,7 @@ def test_more_patience_goes_on_and_none_takes_the_last_step(tmp_path, closeness,
     assert outcome.step == 40 and outcome.results["final"]["steps"] == [40]
 
 
-@pytest.mark.parametrize("stop", [11, 12, 13, 21])
+@pytest.mark.parametrize("stop", rest_slow([11, 12, 13, 21]))
 def test_patience_survives_an_interruption(tmp_path, closeness, stop, means):
     settings = {**EARLY, "average": 2}
     train(Line, options(tmp_path / "whole", **settings))

@@ -44,7 +44,7 @@ def test_a_recorder_beside_it_changes_nothing():
     )
 
 
-def test_the_loss_has_that_of_all_mixtures_with_its_gradient():
+def test_loss_has_that_of_all_mixtures_with_its_gradient():
     model = Two()
     with balances(model) as found:
         total = model(torch.randn(50, 4)).mean()

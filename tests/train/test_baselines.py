@@ -57,7 +57,7 @@ def test_they_are_measured_once(run, asked, capsys):
     assert "baseline on validation: closeness 0.2500, mean (the mean; 0.0 s)" in capsys.readouterr().out
 
 
-def test_a_run_of_an_earlier_version_is_measured_as_it_is_asked(run, asked):
+def test_run_of_earlier_version_is_measured_as_it_is_asked(run, asked):
     content = results(run)
     for told in (None, [], {"test": {"mean": 3}}, {"test": {"mean": {"metrics": {}, "about": "", "seconds": 0}}}):
         (run / "results.json").write_text(json.dumps({**content, "baselines": told}))

@@ -87,7 +87,7 @@ def handlers():
         signal.signal(number, handler)
 
 
-def test_steps_and_units_are_counted_and_each_thing_is_done_when_it_is_due(tmp_path):
+def test_steps_are_counted_and_events_come_when_due(tmp_path):
     driver = Driver(tmp_path, max_steps=100, checkpoint_steps=7, validation_steps=4).begin()
     for _ in range(22):
         assert not driver.step(units=5)
@@ -111,7 +111,7 @@ def test_the_log_says_the_rate_that_the_step_was_taken_at(tmp_path):
     assert line["loss"] == 0.25 and line["learning_rate"] == pytest.approx(0.25)  # half way up
 
 
-def test_the_budget_stops_and_the_last_step_is_saved_once_wherever_it_falls(tmp_path):
+def test_the_budget_stops_and_the_last_step_is_saved_once(tmp_path):
     driver = Driver(tmp_path, max_steps=12, checkpoint_steps=10, validation_steps=50).begin()
     assert [driver.step() for _ in range(12)] == [False] * 11 + [True]
     assert driver.saved() == [10] and not driver.callback.interrupted
@@ -148,7 +148,7 @@ def test_it_says_once_where_training_is_and_from_which_step_on(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_stops_after_its_step_and_a_second_one_at_once(tmp_path, number):
+def test_signal_stops_after_its_step_and_second_one_at_once(tmp_path, number):
     driver = Driver(tmp_path).begin()
     driver.step()
     signal.raise_signal(number)
@@ -177,7 +177,7 @@ def test_in_a_thread_signals_are_left_alone(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
-def test_a_loss_that_is_no_number_ends_the_run_before_anything_of_it_is_kept(tmp_path, loss):
+def test_an_infinite_or_nan_loss_ends_the_run_unsaved(tmp_path, loss):
     driver = Driver(tmp_path, checkpoint_steps=2, validation_steps=50).begin()
     driver.step()
     with pytest.raises(SaccadeError, match=rf"the loss is {loss} at step 2; lower --learning-rate"):
@@ -205,7 +205,7 @@ def headlines(monkeypatch, numbers):
     monkeypatch.setattr(Line, "evaluate", evaluate)
 
 
-def test_patience_saves_what_is_best_and_stops_when_nothing_is_any_more(tmp_path, monkeypatch):
+def test_patience_saves_the_best_and_stops(tmp_path, monkeypatch):
     headlines(monkeypatch, [0.1, 0.3, 0.3, 0.2])  # as good is not better
     driver = Driver(tmp_path, validation_steps=1, checkpoint_steps=50, patience=2).begin()
     assert [driver.step() for _ in range(4)] == [False, False, False, True]
@@ -222,7 +222,7 @@ def test_without_patience_nobody_judges(tmp_path, monkeypatch):
     assert driver.state.best is None and driver.saved() == []
 
 
-def test_time_in_validations_and_checkpoints_is_not_time_in_steps(tmp_path, monkeypatch):
+def test_validations_are_not_time_in_steps(tmp_path, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     original = Line.evaluate
@@ -261,7 +261,7 @@ def test_what_one_process_wants_all_do(tmp_path):
         assert driver.state.tokens == 11
 
 
-def test_the_loss_that_is_shown_is_the_mean_of_all_processes(tmp_path):
+def test_loss_that_is_shown_is_the_mean_of_all_processes(tmp_path):
     ranks = Company(rank=0, world=4)
     object.__setattr__(ranks, "others", (3.0, 0.0, 0.0))
     driver = Driver(tmp_path, ranks=ranks, validation_steps=50).begin()

@@ -48,7 +48,7 @@ def test_a_step_whose_weights_were_kept_can_be_saved_again(tmp_path):
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("damage", ["cut", "altered", "missing", "empty"])
-def test_any_damage_to_any_file_is_noticed_and_the_one_before_is_used(tmp_path, name, damage):
+def test_damage_is_noticed_and_the_checkpoint_before_used(tmp_path, name, damage):
     save(tmp_path, checkpoint(10))
     place = save(tmp_path, checkpoint(20))
     content = (place / name).read_bytes()
@@ -77,7 +77,7 @@ def test_there_may_be_none(tmp_path):
     assert newest(tmp_path / "nowhere") == (None, {})
 
 
-def test_what_a_kill_leaves_behind_is_no_checkpoint_and_in_nobodys_way(tmp_path):
+def test_what_a_kill_leaves_is_no_checkpoint(tmp_path):
     save(tmp_path, checkpoint(10))
     partial = tmp_path / ".step-00000020.partial"
     partial.mkdir()
@@ -106,7 +106,7 @@ def test_the_last_two_are_kept_and_a_users_files_too(tmp_path):
     assert load(places[2]).step == 30 and load(places[3]).step == 40 and load(tmp_path / "best").step == 20
 
 
-def test_older_ones_are_kept_for_their_weights_alone_and_not_gone_on_from(tmp_path):
+def test_older_checkpoints_keep_weights_alone(tmp_path):
     for step in (10, 20, 30, 40):
         save(tmp_path, checkpoint(step))
     prune(tmp_path, lambda steps: {10, 30})
@@ -133,7 +133,7 @@ def test_a_kill_while_the_optimizer_goes_leaves_a_checkpoint_of_weights(tmp_path
     assert sorted(path.name for path in place.iterdir()) == ["checksums.json", "model.safetensors", "state.json"]
 
 
-def test_half_a_checkpoint_is_cleared_and_what_a_user_put_there_is_not(tmp_path):
+def test_half_a_checkpoint_is_cleared_and_own_files_kept(tmp_path):
     for step, extra in ((20, None), (30, "thesis.txt")):
         partial = tmp_path / f".step-{step:08d}.partial"
         partial.mkdir()
@@ -147,7 +147,7 @@ def test_half_a_checkpoint_is_cleared_and_what_a_user_put_there_is_not(tmp_path)
     clear(tmp_path / "nowhere")
 
 
-def test_one_whose_checksums_cannot_be_read_is_left_alone_and_no_training_ends_by_it(tmp_path):
+def test_a_checkpoint_without_checksums_is_left_alone(tmp_path):
     places = [save(tmp_path, checkpoint(step)) for step in (10, 20, 30)]
     damaged = places[0] / "checksums.json"
     damaged.write_bytes(damaged.read_bytes()[:-9])

@@ -32,7 +32,7 @@ def test_the_processes_share_the_batches_and_lose_none(world, step):
     assert all(own[0] == step * world + rank for rank, own in enumerate(taken))
 
 
-def test_what_is_random_in_a_step_follows_from_the_seed_and_the_step_alone(tmp_path, monkeypatch):
+def test_randomness_follows_from_seed_and_step(tmp_path, monkeypatch):
     drawn, original = {}, Line.loss
 
     def loss(self, model, batch):
@@ -48,7 +48,7 @@ def test_what_is_random_in_a_step_follows_from_the_seed_and_the_step_alone(tmp_p
     assert drawn == {step: [derive(5, "step", step)] for step in range(5)}
 
 
-def test_training_leaves_the_callers_numbers_warnings_and_modes_alone(tmp_path):
+def test_training_leaves_numbers_warnings_and_modes_alone(tmp_path):
     filters, precision = list(warnings.filters), torch.get_float32_matmul_precision()
     train(Line, line_options(tmp_path / "a", max_steps=2, matmul_precision="medium"))
     assert warnings.filters == filters and torch.get_float32_matmul_precision() == precision
@@ -81,6 +81,6 @@ def test_the_steps_that_are_left_are_taken_and_no_more(monkeypatch):
     assert told["max_steps"] == 18 and told["accelerator"] == "gpu" and told["devices"] == [1]
 
 
-def test_of_several_processes_lightning_is_told_what_they_agreed_on():
+def test_processes_agree_on_the_settings_of_lightning():
     found = engine._several(Ranks(rank=3, world=4, local=1, here=2))
     assert (found["devices"], found["num_nodes"], found["use_distributed_sampler"]) == (2, 2, False)

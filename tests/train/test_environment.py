@@ -20,12 +20,13 @@ from saccade.train.environment import (
 from saccade.train.fit import train
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
+from tiers import every
 
 CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize("name", ["gpu", "cuda:99", "cpu:1", "cuda:x", "cpu:", ""])
+@every("name", ["gpu", "cuda:99", "cpu:1", "cuda:x", "cpu:", ""])
 def test_a_device_that_is_not_there_is_named_with_those_that_are(name):
     with pytest.raises(ArgumentError, match="--device: expected one of auto, cpu"):
         choose_device(name)
@@ -41,7 +42,7 @@ def test_results_say_where_and_with_what():
     assert versions()["torch"] == torch.__version__
 
 
-def test_free_memory_is_read_where_the_system_tells_and_of_a_container_the_limit(monkeypatch, tmp_path):
+def test_free_memory_obeys_the_limit_of_a_container(monkeypatch, tmp_path):
     told, limit = tmp_path / "meminfo", tmp_path / "memory.max"
     monkeypatch.setattr(environment, "_MEMORY", told)
     monkeypatch.setattr(environment, "_LIMIT", limit)
@@ -79,7 +80,7 @@ def test_each_of_several_processes_has_a_gpu_of_its_own(two_gpus):
         choose_device("cuda:1", 0, 2)
 
 
-def test_choosing_a_gpu_has_it_multiply_deterministically_from_the_first_product_on(two_gpus, monkeypatch):
+def test_choosing_a_gpu_makes_products_deterministic(two_gpus, monkeypatch):
     choose_device("cpu")
     assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
     choose_device("cuda:1")
@@ -115,6 +116,7 @@ with matmul_precision("medium"):
 """
 
 
+@pytest.mark.slow  # a process of its own
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory")
 def test_memory_does_not_grow_with_the_shapes_that_were_multiplied():
     settings = {name: value for name, value in tiny.environment().items() if name not in CACHES}
@@ -123,7 +125,7 @@ def test_memory_does_not_grow_with_the_shapes_that_were_multiplied():
     assert late <= 1.2 * early
 
 
-def test_training_and_loading_bound_what_is_kept_of_shapes_and_leave_what_somebody_set(tmp_path, monkeypatch):
+def test_training_and_loading_bound_shape_caches(tmp_path, monkeypatch):
     for name in CACHES:
         monkeypatch.setenv(name, "")  # so that it is afterwards as it was before
         monkeypatch.delenv(name)

@@ -67,7 +67,7 @@ def test_a_link_takes_the_place_of_what_is_there(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):
+def test_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):
     with pytest.raises(FileNotFoundError):
         write(tmp_path / "nowhere" / "a", b"")
 
@@ -82,7 +82,7 @@ def test_a_full_disk_is_named_by_the_file_and_half_a_file_is_removed(tmp_path, m
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_nothing_can_be_written_the_file_is_named_and_not_the_one_beside_it(tmp_path, monkeypatch):
+def test_an_unwritable_file_is_named_itself(tmp_path, monkeypatch):
     def refuse(*where, **how):
         raise OSError(30, "Read-only file system", ".hidden")
 
@@ -92,7 +92,7 @@ def test_where_nothing_can_be_written_the_file_is_named_and_not_the_one_beside_i
         write(tmp_path / "results.json", b"1")
 
 
-def test_a_name_in_another_encoding_is_written_and_read_back(tmp_path):
+def test_name_in_another_encoding_is_written_and_read_back(tmp_path):
     name = os.fsdecode(b"caf\xe9 \xc3\xa9")
     write_json(tmp_path / "a.json", {"data": name})
     assert read_json(tmp_path / "a.json") == {"data": name}

@@ -16,11 +16,12 @@ from saccade.train.fit import train
 from saccade.train.options import origin
 from saccade.train.run import Run, RunError
 from saccade.train.trained import load_trained
+from tiers import rest_slow
 from tiny import Line, Points, equal, weights
 from tiny import line_options as options
 
 
-def test_a_run_holds_everything_and_its_results_say_what_they_must(tmp_path):
+def test_a_run_holds_everything_that_results_need(tmp_path):
     outcome = train(Line, options(tmp_path / "a"))
     names = {path.name for path in (tmp_path / "a").iterdir()}
     expected = {"config.json", "line.json", "model.safetensors", "checkpoints", "metrics.jsonl", "results.json"}
@@ -44,8 +45,8 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others(tmp_path):
     assert not equal(tmp_path / "a", tmp_path / "c")
 
 
-@pytest.mark.parametrize("stop", [1, 10, 17])
-def test_a_run_continued_is_the_run_that_was_not_interrupted(tmp_path, stop, capsys):
+@pytest.mark.parametrize("stop", rest_slow([1, 10, 17]))
+def test_run_continued_is_the_run_that_was_not_interrupted(tmp_path, stop, capsys):
     train(Line, options(tmp_path / "whole"))
     train(Line, options(tmp_path / "parts", max_steps=stop))
     train(Line, options(tmp_path / "parts", checkpoint_steps=7, validation_steps=4))
@@ -53,7 +54,7 @@ def test_a_run_continued_is_the_run_that_was_not_interrupted(tmp_path, stop, cap
     assert f"going on in {tmp_path / 'parts'} at step {stop}" in capsys.readouterr().err
 
 
-def test_a_finished_model_is_not_trained_over_when_no_checkpoint_can_be_read(tmp_path):
+def test_a_model_without_readable_checkpoints_is_kept(tmp_path):
     train(Line, options(tmp_path / "a"))
     for place in list_checkpoints(tmp_path / "a/checkpoints"):
         for path in place.iterdir():
@@ -83,8 +84,8 @@ def test_a_damaged_checkpoint_costs_one_checkpoint_and_one_line(tmp_path, capsys
     assert (newest.parent / f"{newest.name}.damaged-1").exists()
 
 
-@pytest.mark.parametrize("name", ["checksums.json", "state.json", "model.safetensors"])
-def test_a_finished_run_goes_on_though_a_file_of_its_checkpoint_is_cut(tmp_path, capsys, name):
+@pytest.mark.parametrize("name", rest_slow(["checksums.json", "state.json", "model.safetensors"]))
+def test_a_finished_run_survives_a_cut_checkpoint_file(tmp_path, capsys, name):
     train(Line, options(tmp_path / "whole"))
     train(Line, options(tmp_path / "first", max_steps=20))
     shutil.copytree(tmp_path / "first", tmp_path / "a")
@@ -139,7 +140,7 @@ def disk(run):
     return sum(files.values()) / (run / "model.safetensors").stat().st_size
 
 
-def test_the_last_two_checkpoints_are_kept_and_at_the_end_the_last_one(tmp_path, monkeypatch):
+def test_last_two_checkpoints_are_kept_and_at_end_last_one(tmp_path, monkeypatch):
     run = options(tmp_path / "a", max_steps=25, checkpoint_steps=5, width=500)
     interrupted_at_the_end(monkeypatch, run)
     assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000020", "step-00000025"]
@@ -150,7 +151,7 @@ def test_the_last_two_checkpoints_are_kept_and_at_the_end_the_last_one(tmp_path,
 
 
 @pytest.mark.parametrize(("asked", "most"), [({"average": 3}, 6.1), ({"patience": 1}, 4.1)])
-def test_what_an_average_or_patience_needs_is_kept_without_its_optimizer(tmp_path, asked, most):
+def test_averages_and_patience_keep_no_optimizer(tmp_path, asked, most):
     run = options(tmp_path / "a", max_steps=40, checkpoint_steps=5, validation_steps=5, width=500, **asked)
     outcome = train(Line, run)
     assert disk(tmp_path / "a") < most
@@ -161,7 +162,7 @@ def test_what_an_average_or_patience_needs_is_kept_without_its_optimizer(tmp_pat
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(tmp_path / "a").items())
 
 
-def test_the_one_before_is_kept_where_the_last_one_cannot_be_read(tmp_path, monkeypatch):
+def test_one_before_is_kept_where_last_one_cannot_be_read(tmp_path, monkeypatch):
     run = options(tmp_path / "a")
     interrupted_at_the_end(monkeypatch, run)
     place = tmp_path / "a/checkpoints"
@@ -171,7 +172,7 @@ def test_the_one_before_is_kept_where_the_last_one_cannot_be_read(tmp_path, monk
     assert len(list_checkpoints(tmp_path / "a/checkpoints")) == 2
 
 
-def test_a_kill_before_the_results_leaves_the_last_line_of_the_log_once(tmp_path, monkeypatch):
+def test_kill_before_results_leaves_last_line_of_log_once(tmp_path, monkeypatch):
     run = options(tmp_path / "a")
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("saccade.train.fit.write_json", Mock(side_effect=KeyboardInterrupt))
@@ -215,7 +216,7 @@ def test_what_cannot_become_a_run_is_refused_before_data_are_read(tmp_path, monk
         train(Line, options(tmp_path / "loop"))
 
 
-def test_processes_that_the_memory_does_not_take_are_refused_before_anything_is_written(tmp_path, monkeypatch):
+def test_too_many_processes_for_the_memory_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("saccade.train.environment.free_bytes", lambda device: 4 << 30)
     with pytest.raises(ArgumentError, match="--processes: expected at most 11, got 1000"):
         train(Line, options(tmp_path / "a", processes=1000))
@@ -242,7 +243,7 @@ def test_a_finished_run_is_left_as_it_is(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
-def test_results_that_were_never_written_are_written_without_training(tmp_path):
+def test_missing_results_are_written_without_training(tmp_path):
     train(Line, options(tmp_path / "a"))
     before = (tmp_path / "a/results.json").read_text()
     (tmp_path / "a/results.json").unlink()
@@ -307,7 +308,7 @@ def hangups():
 
 
 @pytest.mark.usefixtures("hangups")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", rest_slow([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
 def test_ctrl_c_keeps_a_checkpoint_of_the_last_step(tmp_path, number, monkeypatch):
     train(Line, options(tmp_path / "whole"))
     original, before = Line.loss, signal.getsignal(signal.SIGINT)  # a shell's job in the background ignores it
@@ -372,7 +373,7 @@ def test_a_rate_that_is_at_its_last_before_the_end_is_said(tmp_path, capsys):
     assert capsys.readouterr().err.count("the learning rate is at its last from step 20 on; a larger --schedule-s") == 1
 
 
-def test_a_disk_that_is_full_is_an_error_of_the_system_and_keeps_what_is_there(tmp_path, monkeypatch):
+def test_a_full_disk_is_an_error_that_keeps_everything(tmp_path, monkeypatch):
     train(Line, options(tmp_path / "a", max_steps=10))
 
     def full(path, content):
@@ -409,7 +410,7 @@ def test_bf16_trains_on_a_cpu_keeps_float32_and_resumes(tmp_path):
     assert {tensor.dtype for tensor in weights(tmp_path / "whole").values()} == {torch.float32}
 
 
-def test_half_precision_on_a_cpu_is_refused_before_anything_is_written(tmp_path):
+def test_half_precision_on_a_cpu_is_refused_first(tmp_path):
     with pytest.raises(SaccadeError, match="--precision: expected 32 or bf16 on a CPU, got 16"):
         train(Line, options(tmp_path / "a", precision="16"))
     assert list(tmp_path.iterdir()) == []
@@ -463,7 +464,7 @@ def test_the_state_of_a_convolution_is_laid_out_as_its_weights_are(tmp_path, mon
     assert equal(tmp_path / "whole", tmp_path / "parts")
 
 
-def test_the_scale_of_a_loss_in_half_precision_survives_a_resume(tmp_path, monkeypatch):
+def test_scale_of_loss_in_half_precision_survives_a_resume(tmp_path, monkeypatch):
     from lightning.pytorch.plugins.precision import MixedPrecision
 
     from saccade.train import engine

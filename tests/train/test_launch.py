@@ -32,8 +32,8 @@ class Watched(Line):
             torch.save(model[0].weight.detach().clone(), f"{self.settings.run}.{rank}.pt")
             if rank == 1 and (number := os.environ.get("SACCADE_TEST_SIGNAL")):
                 os.kill(os.getpid(), int(number))
-            if rank == 1 and (error := os.environ.get("SACCADE_TEST_ERROR")):
-                raise {"OSError": OSError(2, "No such file", "a.txt"), "KeyboardInterrupt": KeyboardInterrupt()}[error]
+            if rank == 1 and (file := os.environ.get("SACCADE_TEST_ERROR")):
+                raise OSError(2, "No such file", file)
         return super().loss(model, batch)
 
 
@@ -112,30 +112,23 @@ def test_the_one_to_blame_is_waited_for_and_named(codes, words):
     assert isinstance(blame, SaccadeError) and str(blame).startswith(words)
 
 
-def test_last_words_are_passed_on_and_an_interruption_is_one():
+def test_last_words_are_passed_on_and_interruption_is_one():
     blame = launch._blame([ending(1, "a.txt: No such file or directory")], 1)
     assert str(blame) == "process 1 of 2 ended (a.txt: No such file or directory)"
     assert isinstance(launch._blame([ending(1, "x"), ending(130)], 1), KeyboardInterrupt)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("what", "error", "words"),
-    [
-        ("OSError", SaccadeError, r"^process 1 of 2 ended \(a.txt: No such file\)$"),
-        ("KeyboardInterrupt", KeyboardInterrupt, "^$"),
-    ],
-)
-def test_what_goes_wrong_in_another_process_is_said_by_the_first(tmp_path, monkeypatch, capfd, what, error, words):
-    monkeypatch.setenv("SACCADE_TEST_ERROR", what)
-    with pytest.raises(error, match=words):
+def test_an_error_in_another_process_is_said_by_the_first(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("SACCADE_TEST_ERROR", "a.txt")
+    with pytest.raises(SaccadeError, match=r"^process 1 of 2 ended \(a.txt: No such file\)$"):
         train(Watched, options(tmp_path / "a"))
     assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
     assert len(capfd.readouterr().err.splitlines()) == 3  # that it began, a validation and a sample
 
 
 @pytest.mark.slow
-def test_a_signal_to_any_process_stops_all_with_a_checkpoint(tmp_path, monkeypatch):
+def test_signal_to_any_process_stops_all_with_a_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setenv("SACCADE_TEST_SIGNAL", str(int(signal.SIGINT)))
     outcome = train(Watched, options(tmp_path / "a"))
     assert outcome.results is None and outcome.step == 13
@@ -149,13 +142,6 @@ def test_a_process_that_is_killed_ends_the_run_in_one_line(tmp_path, monkeypatch
         train(Watched, options(tmp_path / "a"))
     assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
     assert "Traceback" not in capfd.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_loss_that_is_no_number_is_said_once(tmp_path, capfd):
-    with pytest.raises(SaccadeError, match="the loss is (nan|inf) at step 10"):
-        train(Line, options(tmp_path / "a", scale=float("inf")))
-    assert capfd.readouterr().err == ""
 
 
 def test_other_processes_than_were_started_are_refused(tmp_path, monkeypatch):
@@ -182,15 +168,8 @@ def test_torchrun_starts_them_as_well(tmp_path):
         "--",
         "saccade",
     ]
-    for done in ("training in", "is at its end, step 3, already"):
-        finished = subprocess.run(
-            [*torchrun, "train", "translate", "--data", "dates", *more],
-            check=False,
-            capture_output=True,
-            text=True,
-            env=environment(),
-            timeout=300,
-        )
-        assert finished.returncode == 0, finished.stderr
-        assert finished.stdout.count("run: ") == 1 and done in finished.stderr
+    command = [*torchrun, "train", "translate", "--data", "dates", *more]
+    finished = subprocess.run(command, check=False, capture_output=True, text=True, env=environment())
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.count("run: ") == 1 and finished.stderr.count("training in") == 1
     assert (tmp_path / "a/model.safetensors").exists()

@@ -1,12 +1,11 @@
-import pytest
-
 from saccade.train.log import rewound
+from tiers import every
 
 STEP = b'{"step": 10, "loss": 0.5, "learning_rate": 0.1, "seconds": 1.0}\n'
 END = b'{"step": 20, "final_validation_exact_match": 0.5}\n'
 
 
-@pytest.mark.parametrize(
+@every(
     ("torn", "kept"),
     [
         (b'{"st', b""),
@@ -30,7 +29,7 @@ def test_lines_of_others_stay_whatever_step_they_name():
     assert rewound(notes + END, 20, ended=True) == notes
 
 
-def test_the_line_of_the_end_is_written_again_at_the_end_alone():
+def test_line_of_the_end_is_written_again_at_the_end_alone():
     assert rewound(STEP + END, 20) == STEP + END
     assert rewound(STEP + END, 20, ended=True) == STEP
     assert rewound(STEP + END, 10) == STEP

@@ -26,7 +26,7 @@ def test_an_optimizer_restored_goes_on_bit_for_bit():
     assert torch.equal(first.weight, second.weight)
 
 
-def test_the_learning_rate_rises_and_falls_and_knows_no_budget():
+def test_learning_rate_rises_and_falls_and_knows_no_budget():
     few, many = Options(warmup_steps=10, max_steps=40), Options(warmup_steps=10, max_steps=4000)
     rates = [learning_rate(step, few) for step in range(40)]
     assert rates == [learning_rate(step, many) for step in range(40)]
@@ -58,7 +58,7 @@ def channels_last():
     return torch.nn.Conv2d(3, 11, (2, 3)).to(memory_format=torch.channels_last)
 
 
-def test_what_is_saved_of_a_channels_last_weight_is_restored_as_it_lay():
+def test_a_channels_last_weight_keeps_its_layout():
     first, second = channels_last(), channels_last()
     optimizer, other = make_optimizer(first, Options()), make_optimizer(second, Options())
     step_of_images(first, optimizer, range(3))

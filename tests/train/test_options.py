@@ -4,6 +4,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.train.options import Options, check_types, flat, identity, select
+from tiers import every
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +16,7 @@ class Size:
             raise ArgumentError("--width: too small")
 
 
-def test_parts_make_one_flat_dataclass_that_checks_what_each_checks():
+def test_parts_make_one_dataclass_with_their_checks():
     both = flat(Size, Options)
     assert {"width", "seed", "max_steps"} <= {field.name for field in fields(both)}
     assert flat(Size, Options) is both
@@ -32,9 +33,7 @@ def test_budgets_devices_and_folders_are_no_part_of_what_a_run_is():
     assert {"seed", "learning_rate", "model", "clip"} <= set(identity(Options()))
 
 
-@pytest.mark.parametrize(
-    "name", ["max_steps", "checkpoint_steps", "validation_steps", "learning_rate", "clip", "max_minutes"]
-)
+@every("name", ["max_steps", "checkpoint_steps", "validation_steps", "learning_rate", "clip", "max_minutes"])
 def test_what_means_nothing_is_refused_by_its_name(name):
     with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}: expected a number above 0, got -1"):
         Options(**{name: -1})

@@ -24,7 +24,7 @@ def planned(minutes, speed=None, given=(), **changed):
     return plan, fitted(chosen, plan, given)
 
 
-def test_a_schedule_fits_into_the_minutes_with_five_validations_and_as_many_checkpoints():
+def test_a_schedule_fits_the_minutes_with_five_validations():
     plan, chosen = planned(12)
     counted = 10 + plan.steps * 0.5 + 5 * 5.0 + 10.0
     assert 720 - 0.5 <= counted <= 720 and not plan.whole
@@ -43,7 +43,7 @@ def test_a_schedule_without_an_end_has_a_shorter_warmup_and_no_horizon(schedule)
     assert "(the recipe has 4,400) fit into 120 minutes" in sentence(longer)
 
 
-def test_where_the_recipe_fits_it_stays_as_it_is_and_ends_the_run():
+def test_where_recipe_fits_it_stays_as_it_is_and_ends_run():
     plan, chosen = planned(60)
     assert plan.whole and chosen.max_steps == 4400 == chosen.schedule_steps and chosen.warmup_steps == 400
     assert chosen.validation_steps == chosen.checkpoint_steps == 500
@@ -78,7 +78,7 @@ def test_a_rate_that_falls_to_nothing_ends_the_run():
     assert chosen.max_steps == chosen.schedule_steps == plan.steps
 
 
-def test_slow_validations_leave_time_to_train_and_a_mean_has_its_checkpoints_close_together():
+def test_slow_validations_leave_time_to_train():
     plan, chosen = planned(12, Speed(0.5, 0.2))
     assert 5 * 0.2 * chosen.validation_examples <= 0.15 * 720 and plan.steps > 500
     _, chosen = planned(12, average=4)
@@ -115,6 +115,7 @@ def test_a_run_has_its_plan_and_keeps_it(tmp_path, capsys):
         minutes(tmp_path / "a", schedule_steps=10**6)
 
 
+@pytest.mark.slow
 def test_resumed_a_planned_run_is_the_one_that_was_not_interrupted(tmp_path, monkeypatch):
     budget = {"max_steps": 40, "max_minutes": None}
     minutes(tmp_path / "a")
@@ -128,6 +129,7 @@ def test_resumed_a_planned_run_is_the_one_that_was_not_interrupted(tmp_path, mon
     assert equal(tmp_path / "whole", tmp_path / "parts")
 
 
+@pytest.mark.slow
 def test_planning_leaves_no_trace_in_what_is_learned(tmp_path):
     minutes(tmp_path / "a", max_steps=20)
     fixed = {"warmup_steps": 5, "schedule_steps": 20, "validation_steps": 4, "checkpoint_steps": 4}
@@ -149,7 +151,7 @@ def sized(folder, **changed):
     return train(Line, options(**{"max_steps": None, **falling, **named}), suited=usual, given=given)
 
 
-def test_where_few_steps_fit_a_smaller_recipe_is_taken_and_is_the_run_s_own(tmp_path, capsys):
+def test_few_steps_take_a_smaller_recipe(tmp_path, capsys):
     first = sized(tmp_path / "a")
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if line.startswith("the recipe")] == [
@@ -165,7 +167,7 @@ def test_where_few_steps_fit_a_smaller_recipe_is_taken_and_is_the_run_s_own(tmp_
     assert first.fresh and not sized(tmp_path / "a").fresh  # the same command is of the same run
 
 
-def test_what_is_given_stays_in_a_smaller_recipe_and_one_that_fits_is_not_left(tmp_path, capsys):
+def test_given_options_stay_in_a_smaller_recipe(tmp_path, capsys):
     sized(tmp_path / "a", width=4)
     chosen = Run.open(tmp_path / "a").config["options"]
     assert (chosen["width"], chosen["scale"]) == (4, 3.0)
@@ -175,7 +177,7 @@ def test_what_is_given_stays_in_a_smaller_recipe_and_one_that_fits_is_not_left(t
     assert Run.open(tmp_path / "b").recipe["width"] == 4
 
 
-def test_a_smaller_recipe_that_does_not_go_with_what_is_given_is_left(tmp_path, capsys):
+def test_a_smaller_recipe_against_given_options_is_left(tmp_path, capsys):
     falling = {"schedule": "linear", "schedule_steps": 10**7, "final_rate": 0.1}
     less = Suited({"width": 3, **falling, "schedule_steps": 10**3}, "the recipe for small points")
     named = {"max_minutes": 1e-3, "run": str(tmp_path / "a"), "warmup_steps": 10**4}

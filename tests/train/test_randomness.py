@@ -12,7 +12,7 @@ def test_numbers_are_the_same_on_every_machine():
     assert len({derive(seed, "step", step) for seed in range(20) for step in range(20)}) == 400
 
 
-def test_a_block_has_its_own_numbers_and_leaves_the_others_alone():
+def test_block_has_its_own_numbers_and_leaves_others_alone():
     torch.manual_seed(5)
     expected = torch.rand(2)
     torch.manual_seed(5)
@@ -25,7 +25,7 @@ def test_a_block_has_its_own_numbers_and_leaves_the_others_alone():
 
 
 @pytest.mark.parametrize(("initialized", "devices"), [(False, []), (True, [0, 1])])
-def test_a_gpu_is_asked_for_its_numbers_only_if_it_is_in_use(monkeypatch, initialized, devices):
+def test_gpu_is_asked_for_its_numbers_only_if_it_is_in_use(monkeypatch, initialized, devices):
     asked = []
 
     @contextmanager

@@ -4,7 +4,7 @@ from saccade.train.options import Options
 from saccade.train.ranks import Ranks, free_port, place, placed
 
 
-def test_a_place_is_what_the_environment_says_and_the_first_otherwise():
+def test_place_is_what_environment_says_and_first_otherwise():
     before = dict(os.environ)
     with placed(1, 3, 12345):
         ranks = place(Options(processes=3))

@@ -11,6 +11,7 @@ from saccade.train.recipes import defaults, suit, usual_model
 from saccade.train.run import Run, RunError
 from saccade.train.schedules import FALLING, SCHEDULES
 from saccade.train.task import Suited, options_class, recipe
+from tiers import every
 from tiny import Line, Opened, registered
 
 EVERY = [
@@ -21,8 +22,8 @@ EVERY = [
 ]
 
 
-@pytest.mark.parametrize(("task", "model", "data"), EVERY)
-def test_the_defaults_of_every_model_and_data_set_are_options_that_mean_something(task, model, data):
+@every(("task", "model", "data"), EVERY)
+def test_defaults_of_models_and_data_are_valid_options(task, model, data):
     kind = load_task(task)
     found = defaults(kind, model, data, {})
     chosen = options_class(kind, model)(**found)
@@ -30,8 +31,8 @@ def test_the_defaults_of_every_model_and_data_set_are_options_that_mean_somethin
     assert chosen.max_steps is not None or chosen.max_minutes is not None
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("given", [{}, {"max_minutes": 3.0}, {"max_minutes": "3", "max_steps": "7"}, {"max_steps": 7}])
+@every("schedule", SCHEDULES)
+@every("given", [{}, {"max_minutes": 3.0}, {"max_minutes": "3", "max_steps": "7"}, {"max_steps": 7}])
 def test_whatever_is_given_of_those_that_decide_the_rest_fits_them(schedule, given):
     kind = load_task("translate")
     for data in (*kind.builtin, "a/folder"):
@@ -41,7 +42,7 @@ def test_whatever_is_given_of_those_that_decide_the_rest_fits_them(schedule, giv
         assert schedule in FALLING or (chosen.schedule_steps is None and chosen.final_rate == 0)
 
 
-def test_minutes_alone_lift_the_steps_and_steps_bring_their_own_limit():
+def test_minutes_alone_lift_the_limit_of_steps():
     assert defaults(Line, "linear", "points", {})["max_steps"] == 30
     assert defaults(Line, "linear", "points", {"max_steps": 9})["max_steps"] == 30  # what is given replaces it later
     lifted = defaults(Line, "linear", "points", {"max_minutes": 5})
@@ -49,7 +50,7 @@ def test_minutes_alone_lift_the_steps_and_steps_bring_their_own_limit():
     assert defaults(Line, "linear", "points", {"max_minutes": 5, "max_steps": 9})["max_steps"] == 30
 
 
-def test_a_schedule_that_is_none_changes_nothing_and_is_left_to_the_options_to_refuse():
+def test_an_unknown_schedule_is_left_to_the_options():
     kind = load_task("translate")
     plain = defaults(kind, "rnnsearch", "a/folder", {})
     assert defaults(kind, "rnnsearch", "a/folder", {"schedule": "cosin"}) == plain
@@ -82,7 +83,7 @@ def options_of(run):
     return Run.open(run).config["options"]
 
 
-def test_the_recipe_follows_from_what_was_read_and_is_said_with_its_reason(made, capsys):
+def test_the_recipe_follows_from_the_data_with_a_reason(made, capsys):
     assert capsys.readouterr().err.splitlines()[0] == "300 points: a width of 5"
     assert Opened.opened == ["300-points"]  # once
     own = options_of(made)
@@ -90,7 +91,7 @@ def test_the_recipe_follows_from_what_was_read_and_is_said_with_its_reason(made,
     assert Run.open(made).recipe["width"] == 5
 
 
-def test_what_is_given_has_the_last_word_and_options_are_checked_together_once_all_are_known(made, tmp_path, capsys):
+def test_given_options_win_and_are_checked_together(made, tmp_path, capsys):
     words = ["train", "opened", "--data", "300-points", "--run", str(tmp_path / "b"), "--device", "cpu"]
     falling = ["--schedule", "linear", "--schedule-steps", "4"]  # beside 1,000 steps of warmup it would be refused
     assert main([*words, *falling, "--width", "3"]) == 0
@@ -129,7 +130,7 @@ def test_a_run_of_other_defaults_goes_on_where_no_option_is_given(made, data, ca
     assert json.loads((made / "results.json").read_text())["steps"] == 3
 
 
-def test_budgets_of_a_run_that_goes_on_are_those_of_the_recipe_it_was_made_by(made):
+def test_a_resumed_run_keeps_the_budgets_of_its_recipe(made):
     again = suit(Opened, "linear", "300-points", {"run": str(made)})
     assert (again.options["max_steps"], again.options["width"], again.reason) == (4, 5, "")
     path = made / "config.json"
@@ -146,7 +147,7 @@ def test_a_run_says_its_model_where_none_is_named(made, tmp_path):
     assert usual_model(other, str(made)) == next(iter(other.models))
 
 
-def test_help_reads_no_data_and_what_is_wrong_with_them_is_one_line(capsys):
+def test_help_reads_no_data_and_errors_are_one_line(capsys):
     Opened.opened.clear()
     with registered():
         with pytest.raises(SystemExit):

@@ -22,14 +22,14 @@ def test_a_budget_is_steps_or_minutes():
     assert TrainState(1, seconds=60).spent(minute) and not TrainState(1, seconds=59).spent(minute)
 
 
-def test_how_long_a_run_goes_on_is_said_for_budgets_of_either_kind():
+def test_how_long_a_run_goes_on_is_said_for_any_budget():
     state = TrainState(step=40, seconds=50.0, reserve=9.0)
     assert state.seconds_left(Options(max_steps=60), 0.5) == 19.0
     assert state.seconds_left(Options(max_steps=None, max_minutes=1.0), 0.5) == 10.0
     assert state.seconds_left(Options(max_steps=None, max_minutes=0.5), 0.5) == 0.0
 
 
-def test_a_sample_is_a_line_of_at_most_two_hundred_characters(monkeypatch):
+def test_sample_is_a_line_of_at_most_two_hundred_characters(monkeypatch):
     task = Line(LineOptions())
     model = task.build().eval().requires_grad_(False)
     assert sample(task, model, 1, 5).startswith("validation ")

@@ -37,7 +37,7 @@ def now(monkeypatch):
 
 
 @pytest.mark.parametrize("ratio", [1.0, 4.0])
-def test_what_an_untrained_model_writes_beyond_the_right_length_is_not_counted(now, ratio):
+def test_writing_beyond_the_length_is_not_counted(now, ratio):
     task = Measured(0.0, 0.01, ratio, now)
     assert example_seconds(task, torch.nn.Identity(), Options(), 3.0) == pytest.approx(0.01)
     assert now[0] < 10
@@ -50,7 +50,7 @@ class Listener(Measured):
         return replace(super().evaluate(model, split, limit, request), length_ratio=0.1)
 
 
-def test_a_model_that_writes_too_little_is_not_taken_for_one_that_reads_little(now):
+def test_writing_too_little_is_not_reading_little(now):
     task = Listener(0.0, 0.01, 1.0, now)
     assert example_seconds(task, torch.nn.Identity(), Options(), 3.0) == pytest.approx(0.01)
 
@@ -61,7 +61,7 @@ def test_what_a_batch_takes_whatever_is_in_it_is_shared_by_many(now):
     assert task.asked == [1, 1, 8] and 0.01 < found < 0.03  # not the 0.135 of eight examples
 
 
-def test_timing_steps_leaves_the_model_and_the_generators_alone():
+def test_timing_steps_leaves_model_and_the_generators_alone():
     options = line_options("")
     task = Line(options)
     model = task.build()

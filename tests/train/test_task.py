@@ -12,6 +12,7 @@ from saccade.tasks import TASKS, load_task
 from saccade.train import task as protocol
 from saccade.train.options import Options
 from saccade.train.task import Evaluation, Example, find, options_class, value, values
+from tiers import every
 from tiny import Line, Linear, registered
 
 REQUIRED = [name for name in vars(protocol.Task) if not name.startswith("_")]
@@ -28,16 +29,16 @@ def test_every_task_has_all_that_is_asked_of_one(kind):
     assert set(kind.recipes) <= {*kind.builtin, "files"} and "files" in kind.recipes
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_a_request_asks_for_nothing_by_itself_and_its_flags_are_explained(name):
+@every("name", TASKS)
+def test_a_request_has_defaults_and_explained_flags(name):
     kind = load_task(name)
     for verb, request in kind.requests.items():
         asked = request()  # all fields have defaults
         assert request.__doc__ and asked == request(), verb
 
 
-@pytest.mark.parametrize(("task", "model"), [(task, model) for task in TASKS for model in load_task(task).models])
-def test_every_model_is_found_and_its_recipes_name_its_own_options(task, model):
+@every(("task", "model"), [(task, model) for task in TASKS for model in load_task(task).models])
+def test_every_model_exists_with_recipes_of_its_options(task, model):
     kind, found = load_task(task), find(load_task(task).models[model])
     flat = options_class(kind, model)
     assert issubclass(flat, found.Options) and issubclass(flat, kind.Options) and issubclass(flat, Options)
@@ -48,7 +49,7 @@ def test_every_model_is_found_and_its_recipes_name_its_own_options(task, model):
     assert {*kind.builtin, "files"} <= set(found.recipes)
 
 
-def test_what_a_table_names_is_imported_and_what_is_not_there_is_an_error():
+def test_a_table_imports_its_names_and_rejects_others():
     assert find("tiny:Linear") is Linear
     with pytest.raises(ModuleNotFoundError):
         find("saccade.models.nowhere:Model")
@@ -66,7 +67,7 @@ def test_a_metric_is_a_number_with_or_without_how_it_was_computed():
     assert Example(1, "a", "b") == (1, "a", "b", None)
 
 
-def test_one_line_in_the_table_of_tasks_gives_a_task_every_verb(tmp_path, capsys):
+def test_one_line_in_table_of_tasks_gives_a_task_every_verb(tmp_path, capsys):
     run = tmp_path / "line"
     with registered():
         assert main(["train", "line", "--run", str(run), "--max-steps", "3", "--device", "cpu", "--width", "4"]) == 0

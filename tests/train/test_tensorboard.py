@@ -10,7 +10,7 @@ def scalars(folder, name):
     return {event.step: round(event.value, 4) for event in log.Scalars(name)}
 
 
-def test_scalars_are_logged_and_a_resumed_run_takes_back_what_came_after_its_checkpoint(tmp_path):
+def test_a_resumed_run_takes_back_later_scalars(tmp_path):
     with TensorBoard(tmp_path, 0) as board:
         for step in (10, 20, 30):
             board.write(step, {"loss": 1.0})

@@ -7,6 +7,7 @@ from safetensors.torch import save
 from torch import nn
 
 from saccade.train.weights import deserialize, load_into, mean, not_finite, serialize, tensors
+from tiers import every
 
 
 class Tied(nn.Module):
@@ -71,7 +72,7 @@ def test_a_file_of_weights_is_the_same_bytes_and_comes_back_as_it_was():
     assert not_finite(again) is None
 
 
-@pytest.mark.parametrize(
+@every(
     "changed",
     [
         {"scalar": torch.tensor(2.6)},
@@ -88,7 +89,7 @@ def test_weights_under_another_ones_digest_are_damaged(changed):
         deserialize(content)
 
 
-def test_a_file_that_says_nothing_of_itself_has_no_mark_and_rubbish_is_damage():
+def test_a_file_without_a_mark_has_none():
     assert deserialize(save(WEIGHTS, {"step": "5"}))[1] is None
     for said in ("[]", "{}", "no JSON"):
         with pytest.raises(ValueError, match=r".+"):

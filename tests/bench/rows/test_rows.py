@@ -134,7 +134,7 @@ def test_additive_sizes_go_from_32_to_4096():
         assert (min(sizes), max(sizes)) == (32, 4096)
 
 
-def test_the_short_list_is_a_part_of_the_whole_and_has_every_subject():
+def test_short_list_is_part_of_whole_and_has_every_subject():
     quick = select(ROWS, quick=True)
     assert len(quick) < len(ROWS) / 3
     assert {row.subject for row in quick} == {row.subject for row in ROWS}
@@ -226,7 +226,7 @@ def test_x_transformers_computes_the_same(row):
 
 
 @pytest.mark.parametrize("row", select(ROWS, " 32x1x30 entmax."), ids=lambda row: row.name)
-def test_a_normalizer_of_scores_alone_is_what_users_call_beside_the_package(row, monkeypatch):
+def test_a_normalizer_of_scores_is_used_beside_peers(row, monkeypatch):
     own, called = {kind: kind.__call__ for kind in (Sparsemax, Entmax)}, []
 
     def seen(normalizer, scores, mask):
@@ -286,7 +286,7 @@ def test_without_statsmodels_it_is_named_as_absent(monkeypatch):
     assert found.ours > 0
 
 
-def test_masks_allow_the_pairs_that_their_rows_count_and_both_sides_compute_the_same(monkeypatch):
+def test_masks_allow_their_pairs_and_both_sides_agree(monkeypatch):
     for name, value in (("_DOCUMENT", 16), ("_SHORT", 128)):
         monkeypatch.setattr(masked, name, value)
     for name in ("_CAUSAL", "_DOCUMENTS", "_GROWTH"):

@@ -21,7 +21,7 @@ def test_the_words_of_the_papers_figure_are_found(content):
         ({"most": (7, 6, 5, 4, 3, 2, 1, 0), "pieces": False}, "contradicted"),
     ],
 )
-def test_the_verdict_follows_from_the_weights_alike_by_either(changed, result):
+def test_verdict_follows_from_the_weights_alike_by_either(changed, result):
     for by in ("attention", "jacobian"):
         assert Findings(made_up(**changed, by=by)).verdict.result == result
     assert Findings(made_up(**changed)).verdict == Findings(made_up(**changed, by="attention")).verdict
@@ -42,7 +42,7 @@ def test_of_the_jacobian_it_is_said_what_moves_the_words(changed, words):
     assert not any(word in text for word in ("attend", "attention", "weight", "read at"))
 
 
-def test_what_is_away_from_the_diagonal_is_told_word_by_word(content):
+def test_what_is_away_from_diagonal_is_told_word_by_word(content):
     found = Findings(content)
     header, *rows = found.words()
     assert len(rows) == 7 and rows[4][:2] == ["zone", "Area"] and header[0] == "written"

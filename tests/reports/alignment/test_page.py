@@ -11,7 +11,7 @@ def test_the_page_says_everything_and_is_the_same_again(tmp_path, content):
     assert told(tmp_path / "a/alignment.svg")["title"].startswith("What was attended to: This agreement")
 
 
-def test_the_page_by_the_jacobian_does_not_speak_of_attention(tmp_path):
+def test_page_by_the_jacobian_does_not_speak_of_attention(tmp_path):
     files, page = written_twice(write_page, made_up(by="jacobian"), tmp_path)
     assert files == ["alignment.png", "alignment.svg", "index.html", "index.md"]
     words = [

@@ -18,6 +18,7 @@ from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.options import RECIPES
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
+from tiers import rest_slow
 
 DOCS = Path(__file__).resolve().parents[3] / "docs/reports.md"
 PAIRS = [(f"satz {number} hier", f"here sentence {number}") for number in range(60)]
@@ -82,7 +83,7 @@ def test_a_run_without_attention_is_read_by_its_jacobian(plain, tmp_path):
     assert "moved most by" in page and "attend" not in page and "moved most by" in (made.text or "")
 
 
-def test_a_run_that_attends_is_read_by_both_in_folders_of_their_own(run, tmp_path, monkeypatch):
+def test_an_attending_run_is_read_in_both_ways(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = {"run": str(run.folder), "text": "satz 3 hier", "threads": 1}
     first, second = Alignment.make(Options(**asked)), Alignment.make(Options(**asked, by="jacobian"))
@@ -95,7 +96,7 @@ def test_a_run_that_attends_is_read_by_both_in_folders_of_their_own(run, tmp_pat
     assert not Alignment.make(Options(**asked, by="attention")).fresh  # which is what is read if nothing is said
 
 
-def test_a_report_of_before_there_was_a_choice_is_of_attention(run, tmp_path):
+def test_report_of_before_there_was_choice_is_of_attention(run, tmp_path):
     asked = {"run": str(run.folder), "text": "satz 3 hier", "threads": 1, "output": str(tmp_path / "report")}
     file = Alignment.make(Options(**asked)).folder / "report.json"
     content = json.loads(file.read_text(encoding="utf-8"))
@@ -106,13 +107,14 @@ def test_a_report_of_before_there_was_a_choice_is_of_attention(run, tmp_path):
         Alignment.make(Options(**asked, by="jacobian"))
 
 
-@pytest.mark.parametrize("by", [None, "jacobian"])
+@pytest.mark.parametrize("by", rest_slow([None, "jacobian"]))
 def test_quick_trains_a_translator_of_dates(by, few, tmp_path):
     made = Alignment.make(Options(quick=True, by=by, output=str(tmp_path / "report")))
     row = said(made.folder)
     assert (row["text"], row["data"], row["by"]) == ("mercredi 18 juin 2025", "dates", by or "attention")
 
 
+@pytest.mark.slow
 def test_every_command_of_the_docs_runs(run, few, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()
@@ -137,7 +139,7 @@ def test_a_run_is_named_or_quick_makes_one(options, message):
         Alignment.make(Options(**options))
 
 
-def test_a_blank_text_another_way_and_other_runs_are_refused(plain, tmp_path):
+def test_blank_text_another_way_and_other_runs_are_refused(plain, tmp_path):
     with pytest.raises(ArgumentError, match="--text: expected a sentence, got spaces"):
         Options(text="  ")
     with pytest.raises(ArgumentError, match="--by: expected attention or jacobian, got gradients"):

@@ -26,6 +26,7 @@ def test_principal_components_are_the_nearest_plane(digits):
     assert "steps" not in found and "shown" not in found
 
 
+@pytest.mark.slow
 def test_a_larger_code_keeps_more_and_pixels_keep_all(digits):
     small, large = (coded(AUTOENCODER, code, digits, 1, BUDGET, CPU) for code in (2, 32))
     whole = coded(PIXELS, 0, digits, 0, BUDGET, CPU)

@@ -9,7 +9,7 @@ from saccade.reports.direct import Budget, size
 CPU = torch.device("cpu")
 
 
-def test_both_models_have_the_same_parameters_within_a_tenth():
+def test_both_models_have_same_parameters_within_a_tenth():
     attending, vector = (size(Copier(64, attends=attends)) for attends in (True, False))
     assert abs(attending / vector - 1) <= 0.1
 
@@ -44,7 +44,7 @@ def test_every_length_is_trained_on_in_as_many_tokens():
     assert torch.equal(drawn(LENGTHS, 5, 2), drawn(LENGTHS, 5, 2))
 
 
-def test_what_a_guess_knows_is_no_bit_and_what_a_perfect_model_knows_is_all(monkeypatch):
+def test_a_guess_knows_no_bit_and_a_perfect_model_all(monkeypatch):
     class Perfect(Copier):
         def forward(self, tokens):
             return super().forward(tokens) * 0 + 1e4 * torch.nn.functional.one_hot(tokens, SYMBOLS)
@@ -59,6 +59,7 @@ def test_what_a_guess_knows_is_no_bit_and_what_a_perfect_model_knows_is_all(monk
         assert found["right"] == pytest.approx(right, abs=0.03) and found["bits"] == pytest.approx(bits, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_model_learns_and_is_measured_at_every_length():
     untrained, trained = (copied(ATTENTION, 16, (4, 6), 1, Budget(steps, 5.0), CPU) for steps in (1, 150))
     assert list(trained["lengths"]) == ["4", "6"] and trained["steps"] == 150

@@ -4,6 +4,7 @@ from reports.bottleneck.conftest import COPIED, made_up
 from saccade.reports.bottleneck.codes import AUTOENCODER
 from saccade.reports.bottleneck.copying import ATTENTION, VECTOR
 from saccade.reports.bottleneck.findings import Findings, summary
+from tiers import every
 
 
 def test_numbers_are_those_of_the_rows(content):
@@ -15,7 +16,7 @@ def test_numbers_are_those_of_the_rows(content):
     assert len(found.shown(AUTOENCODER, 2)) == 10
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "result"),
     [
         ({}, "reproduced"),

@@ -5,7 +5,7 @@ from saccade.reports.bottleneck.copying import VECTOR
 from saccade.reports.bottleneck.page import write_page
 
 
-def test_the_page_tells_the_claim_the_verdict_and_how_it_was_measured(content, tmp_path):
+def test_page_tells_claim_verdict_and_how_it_was_measured(content, tmp_path):
     names, page = written_twice(write_page, content, tmp_path)
     pictures = [f"bottleneck{which}.{kind}" for which in ("-bits", "-digits", "") for kind in ("png", "svg")]
     assert names == [*pictures, "index.html", "index.md"]

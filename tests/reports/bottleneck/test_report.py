@@ -29,6 +29,7 @@ def said(folder):
     return json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_quick_makes_every_row_once_and_the_page(small, tmp_path, capsys):
     words = ["report", "bottleneck", "--quick", "--seeds", "2", "--threads", "1"]
     assert main(words) == 0
@@ -49,6 +50,7 @@ def test_quick_makes_every_row_once_and_the_page(small, tmp_path, capsys):
     assert main([*words, "--width", "8"]) == 2 and "made with --width 64, not 8" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_every_command_of_the_docs_runs(small, tmp_path, capsys):
     write_mnist(tmp_path / "mnist")
     section = DOCS.read_text(encoding="utf-8").partition("\n## Bottleneck: ")[2].partition("\n## ")[0]

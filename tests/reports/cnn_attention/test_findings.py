@@ -7,6 +7,7 @@ import torch
 
 from saccade.reports.cnn_attention.findings import WITH, WITHOUT, Findings, summary
 from saccade.reports.difference import packed, unpacked
+from tiers import every
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "results/cnn-attention-cifar10/report.json"
 
@@ -29,7 +30,7 @@ def test_the_error_is_about_what_repeating_it_varies_by():
     assert 0.5 < found.error / math.sqrt(2 * 0.8 * 0.2 / (3 * 4000)) < 3
 
 
-@pytest.mark.parametrize(
+@every(
     ("with_", "without", "result"),
     [
         ([0.9, 0.9, 0.9], [0.8, 0.8, 0.8], "reproduced"),

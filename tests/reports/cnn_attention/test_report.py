@@ -8,6 +8,7 @@ from saccade.reports.cnn_attention.report import CNNAttention, Options
 from saccade.tasks.image import shapes
 
 
+@pytest.mark.slow
 def test_two_networks_are_trained_measured_and_written_about(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shapes, "HELD_OUT", 20)
     words = ["report", "cnn-attention", "--data", "shapes", "--max-steps", "2", "--output", str(tmp_path / "report")]

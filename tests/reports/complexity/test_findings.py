@@ -4,7 +4,7 @@ from reports.complexity.conftest import POWERS, made_up
 from saccade.reports.complexity.findings import Findings, summary
 
 
-def test_layers_that_grow_as_the_formulas_say_reproduce_the_claim(content):
+def test_layers_that_grow_as_formulas_say_reproduce_claim(content):
     found = Findings(content)
     assert found.verdict.result == "reproduced"
     assert "forward, self-attention grows as its formula, n^1.79: reproduced, n^(1.80 ± 0.06)" in found.verdict.reason

@@ -10,7 +10,7 @@ def at(way, length=5, width=8, **changed):
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_every_layer_reads_and_writes_the_same_shape_and_learns_all_it_has(name):
+def test_every_layer_keeps_the_shape_and_learns(name):
     forward, training = (prepared(name, at(way)) for way in PASSES)
     output = forward()
     assert output.shape == (2, 5, 8) and not output.requires_grad
@@ -20,7 +20,7 @@ def test_every_layer_reads_and_writes_the_same_shape_and_learns_all_it_has(name)
     assert all(bool(g.abs().sum() > 0) for g in gradients[:2])
 
 
-def test_by_multiplications_attention_and_the_recurrent_layer_meet_at_the_width():
+def test_attention_and_recurrence_meet_at_the_width():
     ours, theirs = LAYERS["self-attention"].products, LAYERS["GRU"].products
     assert ours(64, 64) == theirs(64, 64) and ours(63, 64) < theirs(63, 64) and ours(65, 64) > theirs(65, 64)
 

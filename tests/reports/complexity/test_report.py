@@ -50,6 +50,7 @@ def test_it_is_made_once_row_by_row(measured, tmp_path, capsys):
     assert {path: path.read_bytes() for path in folder.iterdir()} == before and len(measured) == 18
 
 
+@pytest.mark.slow
 def test_killed_between_rows_it_goes_on_where_it_was(measured, tmp_path, monkeypatch):
     whole, calls = report.prepared, []
 
@@ -73,6 +74,7 @@ def test_heads_have_to_divide_the_width():
         Complexity.make(Options(heads=3))
 
 
+@pytest.mark.slow
 def test_other_sizes_are_refused(measured, tmp_path, capsys):
     main(WORDS)
     assert main([*WORDS[:-6], "--width", "16", *WORDS[-4:]]) == 2

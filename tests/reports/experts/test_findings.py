@@ -1,13 +1,12 @@
 import statistics
 
-import pytest
-
 from reports.experts.conftest import WITHOUT, made_up
 from saccade.reports.experts.findings import DENSE, Findings, Seeds, summary
 from saccade.reports.experts.paper import PAPER
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "more", "result", "words"),
     [
         ({}, {}, "reproduced", "even loads out is reproduced, that they lower perplexity reproduced"),

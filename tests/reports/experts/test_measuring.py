@@ -31,6 +31,7 @@ def pairs_of(task, count=30):
     return [task.data.example("test", number) for number in range(count)]
 
 
+@pytest.mark.slow
 def test_balance_is_that_of_training(trained, monkeypatch):
     monkeypatch.setattr(measuring, "BATCHES", 2)
     found, again = (measuring.balanced(trained.task, trained.model, 1) for _ in range(2))

@@ -1,11 +1,10 @@
-import pytest
-
 from reports.fast_weights.conftest import RIGHT, made_up
 from saccade.reports.fast_weights.findings import EXACT, Findings, summary
 from saccade.reports.fast_weights.layers import ATTENTION, DENSE, LAYERS, SEPARABLE
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "result"),
     [
         ({}, "reproduced"),

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from saccade.reports.fast_weights.layers import DENSE, FIXED, LAYERS, LOCATION, SEPARABLE, by_places, matrix
+from tiers import every
 
 LENGTH, WIDTH, LONGEST = 5, 6, 7
 
@@ -15,15 +16,15 @@ def input_of(seed):
     return torch.randn(LENGTH, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@every("name", LAYERS)
 def test_a_layer_is_its_matrix_times_its_input(name):
     layer, features = made(name), input_of(2)
     found = torch.einsum("tdse,se->td", matrix(layer, features), features)
     assert float((found - layer(features[None])[0]).detach().abs().max()) < 1e-14
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_convolution_has_one_matrix_and_attention_one_for_each_input(name):
+@every("name", LAYERS)
+def test_a_convolution_has_one_matrix_for_all_inputs(name):
     layer = made(name)
     one, other = (matrix(layer, input_of(seed)) for seed in (2, 3))
     apart = float((one - other).abs().max())
@@ -31,7 +32,7 @@ def test_a_convolution_has_one_matrix_and_attention_one_for_each_input(name):
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_the_matrix_of_a_convolution_hangs_on_the_distance_alone_and_reads_nothing_later(name):
+def test_convolution_matrices_depend_on_distance_alone(name):
     layer = made(name)
     found = matrix(layer, input_of(2)).detach()
     jacobian = torch.autograd.functional.jacobian(lambda x: layer(x[None])[0], input_of(2))
@@ -48,6 +49,6 @@ def test_by_location_weights_are_those_of_the_query_alone():
     assert torch.allclose(*weights)
 
 
-def test_a_separable_convolution_mixes_each_channel_by_itself():
+def test_separable_convolution_mixes_each_channel_by_itself():
     assert made(SEPARABLE).kernel.weight.shape == (WIDTH, 1, LONGEST)
     assert made(DENSE).kernel.weight.shape == (20, 20, LONGEST)

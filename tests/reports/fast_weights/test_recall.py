@@ -4,11 +4,12 @@ import torch
 from saccade.reports.direct import Budget, size
 from saccade.reports.fast_weights.layers import ATTENTION, DENSE, LAYERS
 from saccade.reports.fast_weights.recall import KEYS, PAIRS, VALUES, Recaller, drawn, recalled
+from tiers import every
 
 CPU = torch.device("cpu")
 
 
-def test_all_networks_have_the_same_parameters_within_a_tenth():
+def test_all_networks_have_same_parameters_within_a_tenth():
     sizes = {name: size(Recaller(name, max(PAIRS))) for name in LAYERS}
     assert max(sizes.values()) <= 1.1 * min(sizes.values())
 
@@ -22,7 +23,7 @@ def test_the_question_is_one_of_the_keys_and_its_answer_the_value_beside_it():
     assert torch.equal(keys, drawn(5, 50, 1, "test")[0]) and not torch.equal(keys, drawn(5, 50, 2, "test")[0])
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@every("name", LAYERS)
 def test_every_layer_is_trained_and_measured(name):
     found = recalled(name, (2, 3), 1, Budget(2, 5.0), CPU)
     assert list(found["pairs"]) == ["2", "3"] and found["distance"] < 1e-12 and found["steps"] == 2

@@ -41,6 +41,7 @@ def test_quick_makes_every_row_once_and_the_page(small, tmp_path, capsys):
     assert "complete already" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_every_command_of_the_docs_runs(small, tmp_path):
     section = DOCS.read_text(encoding="utf-8").partition("\n## Fast weights: ")[2].partition("\n## ")[0]
     commands = re.findall(r"^saccade (report fast-weights .*)$", section, flags=re.M)

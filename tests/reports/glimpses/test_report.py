@@ -29,6 +29,7 @@ def small(monkeypatch, tmp_path):
     return sweep
 
 
+@pytest.mark.slow
 def test_eyes_are_trained_measured_and_written_about(small, tmp_path, capsys):
     words = ["report", "glimpses", "--data", "translated", "--canvas", "32", "--max-steps", "2"]
     assert main(words) == 0

@@ -2,7 +2,7 @@ from saccade.reports.glimpses.variants import FULL, POLICIES, QUICK, cluttered, 
 from saccade.tasks.glimpse import Glimpse
 
 
-def test_every_variant_is_the_first_but_for_what_its_name_says():
+def test_every_variant_is_first_but_for_what_its_name_says():
     first, *others = variants(FULL, "translated", {"canvas": 100})
     assert first.name == "ram" and {"canvas": 100, "glimpses": 6, "scales": 3}.items() <= first.values.items()
     for other in others:

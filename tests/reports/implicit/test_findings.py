@@ -2,6 +2,7 @@ import pytest
 
 from reports.implicit.conftest import SHARES, made_up
 from saccade.reports.implicit.findings import Findings, summary
+from tiers import every
 
 
 def test_where_all_claims_hold_it_is_reproduced(content):
@@ -10,7 +11,7 @@ def test_where_all_claims_hold_it_is_reproduced(content):
     assert [gain.value for gain in found.gains.values()] == pytest.approx([0.4, 0.3, 0.5, 0.4], abs=1e-3)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "result"),
     [
         ({"shares": {**SHARES, "bytenet": 0.95}}, "contradicted"),

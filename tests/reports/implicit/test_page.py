@@ -17,7 +17,7 @@ def test_the_plot_tells_its_points_in_words(tmp_path, content):
     assert "rnnsearch, attention" in said["desc"]
 
 
-def test_a_picture_of_gradients_says_what_moves_and_one_of_attention_what_is_attended_to(tmp_path, content):
+def test_pictures_name_gradients_or_attention(tmp_path, content):
     write_page(tmp_path, content)
     for way, verb in (("jacobian", " is moved most by "), ("attention", " attends to ")):
         assert verb in told(tmp_path / f"rnnsearch-{way}.svg")["desc"]

@@ -23,6 +23,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr("saccade.tasks.translate.data.dates.HELD_OUT", 20)
 
 
+@pytest.mark.slow
 def test_a_report_is_made_and_killed_goes_on_where_it_was(tiny, tmp_path, monkeypatch):
     options = Options(data="dates", output=str(tmp_path / "report"), max_steps=1, sentences=2)
     measured, train, trained = report.measured, training.train, []

@@ -3,6 +3,7 @@ import pytest
 from reports.isolation.conftest import LOST, made_up
 from saccade.reports.isolation.findings import EXACT, Findings, summary
 from saccade.reports.isolation.forgetting import SOFT, SPARSE, UNIFORM
+from tiers import every
 
 
 def test_what_is_forgotten_is_a_difference_seed_by_seed(content):
@@ -13,7 +14,7 @@ def test_what_is_forgotten_is_a_difference_seed_by_seed(content):
     assert found.kept(SOFT, "sgd") == "0 of 3" and list(found.graphs) == ["uniform", "softmax", "sparsemax"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "result"),
     [
         ({}, "reproduced"),

@@ -16,7 +16,7 @@ def digits(tmp_path_factory):
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_weights_of_exactly_0_keep_an_expert_bit_for_bit_and_others_do_not(optimizer, digits):
+def test_zero_weights_keep_an_expert_bit_for_bit(optimizer, digits):
     found = {gate: forgotten(gate, optimizer, digits, 1, Budget(30, 5.0), CPU) for gate in (UNIFORM, SOFT, SPARSE)}
     assert found[SPARSE]["same"] and found[SPARSE]["moved"] == 0 and found[SPARSE]["weight"] == 0
     assert found[SPARSE]["before"] == found[SPARSE]["after"]
@@ -28,7 +28,8 @@ def test_weights_of_exactly_0_keep_an_expert_bit_for_bit_and_others_do_not(optim
     assert found[UNIFORM]["own"] == found[UNIFORM]["weight"] == 0.5 and found[UNIFORM]["steps"] == 60
 
 
-def test_by_sgd_an_expert_moves_the_less_the_smaller_its_weight_and_by_adam_as_far(digits):
+@pytest.mark.slow
+def test_by_sgd_a_small_weight_moves_an_expert_less(digits):
     gates = (UNIFORM, SOFT, "softmax, scores 4 and 0", "softmax, scores 8 and 0")
     moved = {
         name: [forgotten(gate, name, digits, 1, Budget(40, 5.0), CPU)["moved"] for gate in gates] for name in OPTIMIZERS

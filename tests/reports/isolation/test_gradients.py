@@ -2,10 +2,11 @@ import pytest
 
 from saccade.reports.isolation import gradients
 from saccade.reports.isolation.gradients import GRAPH, WAYS, compared, graph
+from tiers import every
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_values_are_told_their_weight_times_what_outputs_are_told(way):
+@every("way", WAYS)
+def test_values_are_weight_times_outputs(way):
     found = compared(way, 3)
     assert found["deviation"] < 1e-15 and found["leak"] == 0 and found["values"] == 40 * 11
     sparse = way in ("sparsemax", "entmax 1.5", "softmax, masked")

@@ -3,7 +3,7 @@ from reports.pages import told, written_twice
 from saccade.reports.isolation.page import write_page
 
 
-def test_the_page_tells_the_claim_the_verdict_and_how_it_was_measured(content, tmp_path):
+def test_page_tells_claim_verdict_and_how_it_was_measured(content, tmp_path):
     names, page = written_twice(write_page, content, tmp_path)
     pictures = [f"isolation{which}.{kind}" for which in ("-graph", "") for kind in ("png", "svg")]
     assert names == ["index.html", "index.md", *pictures]

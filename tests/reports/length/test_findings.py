@@ -37,7 +37,7 @@ def test_models_that_learned_nothing_decide_nothing(content):
     assert found == "not decided: nothing can be concluded: no model got anything right; train them longer"
 
 
-def test_what_both_models_owe_to_the_choice_of_sentences_is_not_in_the_error_of_the_gain(content):
+def test_the_error_of_the_gain_excludes_shared_sentences(content):
     found = Findings(content)  # whose replicates go up and down together
     assert found.gain.found.error < 1e-9 < found.slopes["rnnsearch"].found.error
     for row in content["rows"]:

@@ -9,6 +9,7 @@ from saccade.reports import training
 from saccade.reports.folder import ReportError
 from saccade.reports.length import report as length
 from saccade.reports.length.report import MODELS, Length, Options
+from tiers import rest_slow
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_a_report_is_made_once_and_says_the_same_again(options, tmp_path):
     assert {path: path.read_bytes() for path in made.folder.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize("rows", rest_slow([0, 1, 3]))
 def test_killed_between_rows_it_goes_on_where_it_was(options, tmp_path, monkeypatch, rows):
     whole = Length.make(Options(**{**vars(options), "output": str(tmp_path / "whole")}))
     measured, train, calls = length.measured, training.train, {"rows": 0, "runs": []}
@@ -77,6 +78,7 @@ def test_both_models_have_one_recipe(options, tmp_path):
     assert first["hidden_dim"] == 16 and first["max_steps"] == 2
 
 
+@pytest.mark.slow
 def test_more_seeds_go_on_and_the_page_is_written_anew(options, monkeypatch):
     Length.make(options)
     more = replace(options, seeds=2)
@@ -93,7 +95,8 @@ def test_more_seeds_go_on_and_the_page_is_written_anew(options, monkeypatch):
         Length.make(options)
 
 
-def test_other_data_are_refused_and_the_same_elsewhere_are_not(options, corpus, tmp_path):
+@pytest.mark.slow
+def test_other_data_are_refused_and_same_elsewhere_are_not(options, corpus, tmp_path):
     Length.make(options)
     moved = corpus.rename(tmp_path / "moved")
     assert not Length.make(Options(**{**vars(options), "data": str(moved)})).fresh

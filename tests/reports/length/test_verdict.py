@@ -1,8 +1,7 @@
-import pytest
-
 from saccade.reports.length.verdict import decide
 from saccade.reports.resampling import Cell
 from saccade.reports.scoring import Score
+from tiers import every
 
 TOLD = dict.fromkeys(("attention", "none", "gain"), "")
 
@@ -13,7 +12,7 @@ def slope(name, value, error, seeds=9):
     return Score((Cell(name, [[one, one] for one in spread]),))
 
 
-@pytest.mark.parametrize(
+@every(
     ("attention", "none", "result", "words"),
     [
         ((0.0, 0.05), (-1.0, 0.05), "reproduced", "or not at all: reproduced"),

@@ -5,6 +5,7 @@ import pytest
 
 from reports.memory.conftest import FAILS, NOTHING, SEQUENCES, WIDTH, holds, made_up
 from saccade.reports.memory.findings import CONTENT, LOCATION, LSTM, NEAR, NTM, Claim, Findings, summary
+from tiers import every
 
 
 def test_errors_are_those_of_the_sequences():
@@ -30,7 +31,7 @@ def test_a_rise_is_that_of_the_same_trainings_over_other_sequences():
     assert not Findings(holds(seeds=1)).rise(LSTM).is_known
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "result"),
     [
         (holds(), "reproduced"),
@@ -48,7 +49,7 @@ def test_verdicts(content, result):
     assert Findings(content).verdict.result == result
 
 
-def test_a_claim_that_a_rise_is_small_is_judged_by_what_is_left():
+def test_claim_that_rise_is_small_is_judged_by_what_is_left():
     found = Findings(made_up((0.0, 0.0, 0.0, 0.2), FAILS))
     near = found.claims[1]
     assert near.margin.value == pytest.approx(NEAR - near.found.value) and found.claimed()[2][-1] == "contradicted"

@@ -34,7 +34,7 @@ def test_only_the_ntm_of_copy_has_patience():
     assert {pair for pair in pairs if recipe(Memorize, *pair).get("patience")} == {("ntm", "copy")}
 
 
-def test_no_bits_wrong_are_drawn_where_a_logarithm_has_place_for_them(tmp_path):
+def test_zero_errors_have_a_place_on_a_logarithmic_axis(tmp_path):
     write_page(tmp_path, holds())
     kinds, addressing = (told(tmp_path / f"memory{which}.svg")["desc"] for which in ("", "-addressing"))
     assert "ntm: 0.0001 (hollow) at 20, 0.0001 (hollow) at 40" in kinds

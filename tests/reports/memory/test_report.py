@@ -44,7 +44,8 @@ def said(folder):
     return json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
-def test_quick_trains_what_the_claim_is_about_measures_it_and_writes(small, tmp_path, capsys):
+@pytest.mark.slow
+def test_quick_trains_measures_and_writes(small, tmp_path, capsys):
     assert main(["report", "memory", "--quick"]) == 0
     folder = tmp_path / "reports/memory-copy-quick"
     content = said(folder)
@@ -133,7 +134,7 @@ def test_a_model_has_its_recipe_but_for_what_heads_go_by(tmp_path):
     assert all(each.max_steps == every[0].max_steps and each.batch_size == 16 for each in every)
 
 
-def test_models_of_quick_end_at_their_steps_or_within_three_minutes(tmp_path):
+def test_quick_models_end_by_steps_or_three_minutes(tmp_path):
     options = Options(quick=True, data="copy")
     found = report._variants(options)
     every = [settings(options, one, 1, tmp_path, training.QUICK_MINUTES / len(found), Memorize) for one in found]

@@ -3,6 +3,7 @@ import pytest
 from reports.objects.conftest import IMAGES, holds, made_up
 from saccade.reports.difference import unpacked
 from saccade.reports.objects.findings import ATTENTION, EXACT, FIXED, NAMED, Findings, summary
+from tiers import every
 
 TOLD, EVERY = FIXED
 
@@ -33,7 +34,7 @@ def test_a_slope_is_that_of_least_squares_over_images():
     )
 
 
-def test_nothing_is_concluded_beside_a_model_that_has_not_learned_to_name_the_fewest_things():
+def test_a_model_that_counts_nothing_concludes_nothing():
     """It names more of many things than of one by chance, so that attention gains less with each."""
     found = Findings(made_up([lambda count: 0.95, lambda count: 0.03 * count, lambda count: 1 - 0.1 * count]))
     by_model = {text: result for text, _, result in found.claimed()[1:]}
@@ -42,12 +43,12 @@ def test_nothing_is_concluded_beside_a_model_that_has_not_learned_to_name_the_fe
     assert found.verdict.result == "not decided" and f"nothing is concluded beside {TOLD}: " in found.verdict.reason
 
 
-def test_nothing_is_concluded_where_no_model_with_a_fixed_vector_has_learned():
+def test_without_a_fixed_vector_nothing_is_concluded():
     verdict = Findings(made_up([lambda count: 0.95] + 2 * [lambda count: 0.03 * count])).verdict
     assert verdict.result == "not decided" and f"beside {TOLD} and {EVERY}: " in verdict.reason
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "result"),
     [
         (holds(), "reproduced"),
@@ -63,14 +64,14 @@ def test_verdicts(content, result):
     assert Findings(content).verdict.result == result
 
 
-def test_a_gain_in_sentences_alone_is_told_apart_from_one_in_things():
+def test_a_gain_in_sentences_is_not_one_in_things():
     found = Findings(made_up([lambda count: 0.9, lambda count: 0.6, lambda count: 0.6]))
     by_claim = {text: result for text, _, result in found.claimed()[1:]}
     assert by_claim[f"attention gains more {NAMED} over {TOLD}"] == "not decided"
     assert by_claim[f"{TOLD} gets fewer sentences right"] == "reproduced"
 
 
-def test_the_table_has_a_row_a_number_of_things_and_the_slopes():
+def test_table_has_a_row_a_number_of_things_and_the_slopes():
     header, first, *_, last = Findings(holds()).table(EXACT)
     assert header == ["things", "images", ATTENTION, *FIXED, f"attention − {TOLD}", f"attention − {EVERY}"]
     assert first[:2] == ["1", str(IMAGES)] and len(first) == len(last) == len(header)

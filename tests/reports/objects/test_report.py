@@ -27,6 +27,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_models_are_trained_measured_and_written_about(small, tmp_path, capsys):
     words = ["report", "objects", "--data", "scenes", "--most", "3", "--max-steps", "2"]
     assert main(words) == 0
@@ -46,7 +47,7 @@ def test_models_are_trained_measured_and_written_about(small, tmp_path, capsys):
     assert main([*words, "--least", "2"]) == 2 and "made with" in capsys.readouterr().err
 
 
-def test_what_is_named_and_what_is_right_is_read_by_the_grammar(monkeypatch):
+def test_what_is_named_and_what_is_right_is_read_by_grammar(monkeypatch):
     monkeypatch.setattr(scenes, "HELD_OUT", 20)
     monkeypatch.setattr(vocabulary, "_ENDLESS", 50, raising=False)
     task = Caption.prepare(options_class(Caption, ATTENTION)(model=ATTENTION, data="scenes", most=4, **SMALL))

@@ -1,11 +1,11 @@
-import pytest
 import torch
 
 from saccade.reports.order.exact import HOLDS, LAYERS, deviation
+from tiers import every
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_every_layer_is_what_it_is_by_definition_and_nothing_between(name):
+@every("name", LAYERS)
+def test_every_layer_is_its_definition(name):
     found = deviation(name)
     assert found < HOLDS if LAYERS[name].holds else found > 0.01
     assert deviation(name) == found != deviation(name, seed=2)

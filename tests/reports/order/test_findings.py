@@ -2,14 +2,15 @@ import pytest
 
 from reports.order.conftest import MODELS, made_up
 from saccade.reports.order.findings import SET, Findings, summary
+from tiers import every
 
 
-def test_a_set_that_loses_nothing_beside_sequences_that_do_reproduces_the_claim(content):
+def test_a_set_without_loss_reproduces_the_claim(content):
     verdict = Findings(content).verdict
     assert verdict.result == "reproduced" and "rnnsearch loses something: reproduced, +20.00 ± 0.00" in verdict.reason
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "result", "words"),
     [
         ({"rnnsearch": (30.0, 30.0)}, "not decided", "rnnsearch loses something: not decided, +0.00 ± 0.00"),
@@ -28,7 +29,7 @@ def test_the_numbers_decide(changed, result, words):
 
 
 @pytest.mark.parametrize("deviations", [{"self-attention": 1e-3}, {"convolution": 1e-16}])
-def test_a_layer_that_is_not_what_it_should_be_decides_alone(deviations):
+def test_layer_that_is_not_what_it_should_be_decides_alone(deviations):
     verdict = Findings(made_up(deviations=deviations)).verdict
     assert verdict.result == "contradicted" and next(iter(deviations)) in verdict.reason
 

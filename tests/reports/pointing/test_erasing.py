@@ -35,14 +35,14 @@ def after(order, counts=(1,)):
     return answered(sees, images, ground(images, 0.1, drawn()), torch.tensor([1]), orders, (ROWS, COLUMNS), counts)
 
 
-def test_erasing_the_one_cell_changes_the_answer_and_erasing_any_other_does_not():
+def test_erasing_only_the_one_cell_changes_the_answer():
     for cell in range(ROWS * COLUMNS):
         [left] = after([cell, *(other for other in range(ROWS * COLUMNS) if other != cell)])
         assert left.answer.item() == (0 if cell == CELL else 1)
         assert left.probability.item() == (pytest.approx(0.05, abs=0.06) if cell == CELL else 1.0)
 
 
-def test_the_answer_changes_at_the_count_that_reaches_the_cell():
+def test_answer_changes_at_the_count_that_reaches_the_cell():
     order = [0, 1, 2, CELL, *(cell for cell in range(3, ROWS * COLUMNS) if cell != CELL)]
     assert [left.answer.item() for left in after(order, (0, 1, 2, 3, 4, 15))] == [1, 1, 1, 1, 0, 0]
 
@@ -58,7 +58,7 @@ def test_what_is_erased_is_ground_and_all_else_is_as_it_was():
     assert found[0].amax() <= 0.1 < found[1, :, 0].amax() + 0.1  # all that was lit is gone
 
 
-def test_ground_is_pixels_of_the_image_s_own_noise_as_often_as_it_has_them():
+def test_ground_pixels_follow_the_images_own_noise():
     noise = torch.randint(0, 4, (2, 3, 60, 80), generator=drawn()) / 255
     noise[1] += 8 / 255
     images = noise.clone()
@@ -83,7 +83,7 @@ def test_cells_that_do_not_divide_the_image_cover_all_of_it_once():
     assert bool((changed == 1).all())
 
 
-def test_cells_come_by_weight_and_those_of_none_in_the_order_of_ties():
+def test_cells_come_by_weight_and_then_in_order():
     maps = torch.zeros(2, ROWS, COLUMNS)
     maps[:, 1, 2], maps[:, 0, 1] = 0.75, 0.25
     ties = any_order(2, ROWS * COLUMNS, torch.Generator().manual_seed(0))

@@ -7,6 +7,7 @@ from reports.pointing.conftest import made_up
 from saccade.reports.difference import unpacked_shares
 from saccade.reports.pointing.findings import Findings, summary
 from saccade.reports.pointing.measuring import ANY, OTHERS, RANDOM, WEIGHTS
+from tiers import every
 
 
 def test_what_is_lost_is_beside_chance():
@@ -23,7 +24,7 @@ def test_what_is_lost_is_beside_chance():
     assert found.above_guess("soft").value == pytest.approx(0.25, abs=0.05)
 
 
-def test_what_varies_from_seed_to_seed_is_the_difference_of_each_model():
+def test_variance_over_seeds_is_of_each_difference():
     found = Findings(made_up())
     changes = []
     for row in found.rows["soft"]:
@@ -36,7 +37,7 @@ def test_what_varies_from_seed_to_seed_is_the_difference_of_each_model():
     assert found.lost("soft", WEIGHTS, "change", beside=ANY).parts[0].error == pytest.approx(expected)
 
 
-def test_a_model_that_looks_at_any_thing_whatever_it_is_asked_reproduces_nothing():
+def test_looking_anywhere_reproduces_nothing():
     verdict = Findings(made_up(hits=0.3, taken=0.2)).verdict  # both far above cells at random
     assert verdict.result == "not decided"
     known = Findings(made_up(hits=0.3, taken=0.2))
@@ -50,7 +51,7 @@ def test_only_what_attends_is_claimed_of():
     assert found.verdict.result == "reproduced" and WEIGHTS not in found.orders("fixed vector")
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "result"),
     [
         ({"hits": 0.02}, "contradicted"),

@@ -30,7 +30,7 @@ def test_weights_are_shares_that_a_model_chooses_by(read):
     assert weights.count_nonzero() > 2  # also where one cell is read
 
 
-def test_gradients_are_those_of_the_answer_by_the_pixels_of_a_cell():
+def test_gradients_are_those_of_answer_by_pixels_of_a_cell():
     torch.manual_seed(0)
     options = FixedOptions(**SIZES)
     model = ShowAndAnswer(ImageEncoder(3, options), 11, 5, options).eval()

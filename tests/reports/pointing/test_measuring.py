@@ -70,7 +70,7 @@ def one_thing(task, monkeypatch):
     return task
 
 
-def test_a_model_that_looks_where_its_answer_comes_from_loses_it_there_alone(one_thing):
+def test_erasing_the_attended_thing_loses_the_answer(one_thing):
     row = measured(one_thing, Looks(one_thing, CELL), 1, 20)
     assert (row["chance"], row["blind"]) == (0.5, 0.53)
     assert row["accuracy"] == 1.0 and row["questions"] == 30 and row["examples"] <= 20
@@ -100,7 +100,7 @@ def test_a_model_that_looks_elsewhere_is_found_out(one_thing):
     assert set(unpacked_shares(weights["change"][0])) == {0.0}
 
 
-def test_who_looks_at_any_things_whatever_is_asked_points_as_often_as_one_at_random():
+def test_random_looks_point_as_often_as_chance():
     data, hits, shares = scenes.Scenes(), [], []
     for index in range(600):
         one = data.example("test", index)
@@ -111,7 +111,8 @@ def test_who_looks_at_any_things_whatever_is_asked_points_as_often_as_one_at_ran
     assert len(hits) > 400 and statistics.fmean(hits) == pytest.approx(statistics.fmean(shares), abs=0.07)
 
 
-def test_accuracy_and_pointing_are_those_of_the_run_s_own_evaluation(task):
+@pytest.mark.slow
+def test_accuracy_and_pointing_are_the_runs_own(task):
     torch.manual_seed(0)
     model = task.build()
     before = {name: value.clone() for name, value in model.state_dict().items()}

@@ -25,6 +25,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_models_are_trained_measured_and_written_about(small, tmp_path, capsys):
     words = ["report", "pointing", "--data", "scenes", "--max-steps", "2"]
     assert main(words) == 0

@@ -5,11 +5,12 @@ import pytest
 
 from reports.pooling.conftest import TEXTS, VALUES, made_up
 from saccade.reports.pooling.findings import VECTORS, Findings, summary
+from tiers import every
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "results/pooling-sst2/report.json"
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "more", "result", "words"),
     [
         ({}, {}, "reproduced", "fixed dot is better than sum: reproduced, +1.00 ± "),
@@ -41,7 +42,7 @@ def test_a_gain_has_the_error_of_seeds_and_of_sentences():
     assert sentences.error == pytest.approx((0.2 * 0.8 / TEXTS) ** 0.5, rel=0.01) and sentences.count == TEXTS
 
 
-def test_rows_that_do_not_say_which_sentences_were_right_have_the_largest_error_that_there_may_be(content):
+def test_rows_without_sentences_have_the_largest_error(content):
     known = Findings(content).gain("rnn-attention", "sum")
     for row in content["rows"]:
         row.pop("right", None)
@@ -53,7 +54,7 @@ def test_rows_that_do_not_say_which_sentences_were_right_have_the_largest_error_
     assert "the largest that it may be" in found.note and "the largest" not in Findings(made_up()).note
 
 
-def test_a_weight_falls_beside_the_others_where_words_know_their_neighbours(content):
+def test_weights_fall_beside_words_that_know_neighbours(content):
     found = Findings(content)
     header, dot, *_, attention, recurrent = found.weighed()
     assert header[1:3] == ["weight without a not", "with it"] and found.lowered("sum") is None

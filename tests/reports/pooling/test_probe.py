@@ -13,7 +13,7 @@ def test_a_pair_is_a_sentence_and_the_same_with_a_not():
     assert sum(pair.positive for pair in PAIRS) * 2 == len(PAIRS)
 
 
-def test_what_a_word_weighs_beside_the_others_is_its_score_beside_theirs():
+def test_a_words_relative_weight_is_its_relative_score():
     scores = torch.tensor([[0.5, 2.0, -1.0, 0.0]])
     expected = 2.0 - (0.5 - 1.0 + 0.0) / 3
     assert relative(scores.softmax(-1), 1) == pytest.approx(expected, abs=1e-6)

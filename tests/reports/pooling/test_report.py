@@ -37,6 +37,7 @@ def test_all_rows_are_one_recipe_but_for_the_model(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_not_moves_every_sentence_by_the_same_in_a_sum(tmp_path):
     """What makes it deaf: the score is a sum over words, so that a word adds the same to whatever it stands in."""
     assert (
@@ -76,6 +77,7 @@ def rows():
     return [(f"{'good' if n % 2 else 'bad'} film number {n}", "yes" if n % 2 else "no") for n in range(60)]
 
 
+@pytest.mark.slow
 def test_killed_after_a_row_it_goes_on_and_measures_none_again(data, tmp_path, monkeypatch, capsys):
     commit, run, trained, stop = Folder.commit, training.train, [], 7
     words = ["report", "pooling", "--data", str(data), "--max-steps", "2"]
@@ -109,6 +111,7 @@ def test_killed_after_a_row_it_goes_on_and_measures_none_again(data, tmp_path, m
     assert all(run["command"] in page for run in content["runs"].values())
 
 
+@pytest.mark.slow
 def test_rows_say_which_texts_were_right(data, tmp_path):
     assert main(["report", "pooling", "--data", str(data), "--max-steps", "2", "--output", str(tmp_path / "r")]) == 0
     content = json.loads((tmp_path / "r/report.json").read_text())
@@ -122,7 +125,8 @@ def test_rows_say_which_texts_were_right(data, tmp_path):
     assert (tmp_path / "r/directions.png").exists()
 
 
-def test_another_split_is_trained_on_and_every_model_once_more_with_vectors(tmp_path, rows, capsys):
+@pytest.mark.slow
+def test_another_split_is_trained_on_again_with_vectors(tmp_path, rows, capsys):
     """As phrases lie beside sentences: stsa.binary.phrases.train beside stsa.binary.dev and .test."""
     for name, part in (("phrases.train", rows), ("dev", rows[:10]), ("test", rows[10:20]), ("train", rows[:4])):
         (tmp_path / f"stsa.binary.{name}").write_text("".join(f"{label} {text}\n" for text, label in part))

@@ -2,9 +2,10 @@ import pytest
 
 from reports.regression.conftest import POWERS, made_up
 from saccade.reports.regression.findings import Findings, summary
+from tiers import every
 
 
-def test_errors_that_fall_as_the_theory_says_reproduce_the_claim(content):
+def test_errors_that_fall_as_theory_says_reproduce_claim(content):
     found = Findings(content)
     assert found.verdict.result == "reproduced" and "within 0.1: reproduced, n^(-0.800 ± " in found.verdict.reason
     assert found.power("leave-one-out").value == pytest.approx(-0.85)
@@ -12,7 +13,7 @@ def test_errors_that_fall_as_the_theory_says_reproduce_the_claim(content):
     assert found.excess == pytest.approx(1.4 * 512**-0.05)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "error", "result"),
     [
         ({"best bandwidth": (-0.5, 1.0)}, 0.01, "contradicted"),
@@ -30,7 +31,7 @@ def test_one_number_of_points_decides_nothing():
     assert Findings(made_up(counts=(64,))).verdict.result == "not decided"
 
 
-def test_the_table_has_a_row_for_each_number_of_points_and_the_powers(content):
+def test_table_has_row_for_each_number_of_points_and_powers(content):
     content["rows"] = [row for row in content["rows"] if row["way"] != "learned kernel" or row["n"] < 500]
     found = Findings(content)
     header, first, *_, last, powers, theory = found.table()

@@ -2,7 +2,7 @@ from reports.pages import told, written_twice
 from saccade.reports.regression.page import write_page
 
 
-def test_the_page_tells_the_claim_the_verdict_and_how_it_was_measured(content, tmp_path):
+def test_page_tells_claim_verdict_and_how_it_was_measured(content, tmp_path):
     names, page = written_twice(write_page, content, tmp_path)
     assert names == ["errors.png", "errors.svg", "index.html", "index.md"]
     assert "**reproduced**: by the best bandwidth" in page and "| power of n |" in page

@@ -11,7 +11,8 @@ from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.digits import open_digits
 
 
-def test_answers_are_timed_and_eyes_tried_at_sizes_they_never_saw(tmp_path, monkeypatch, capsys):
+@pytest.mark.slow
+def test_answers_are_timed_at_unseen_sizes(tmp_path, monkeypatch, capsys):
     digits = open_digits()
     few = {split: Part(part.images[:20], part.codes[:20]) for split, part in digits.parts.items()}
     monkeypatch.setattr(glimpse_data, "open_digits", lambda: InMemory(few, digits.labels, ""))

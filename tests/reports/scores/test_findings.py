@@ -1,11 +1,10 @@
-import pytest
-
 from reports.conftest import row_of
 from reports.scores.conftest import VALUES, made_up
 from saccade.reports.scores.findings import ORDER, PUBLISHED, Findings, summary
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "result", "words"),
     [
         ({}, "reproduced", "none → general: reproduced, +2.00 ± 0.00; general → location: reproduced"),

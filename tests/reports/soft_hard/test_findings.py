@@ -1,14 +1,13 @@
-import pytest
-
 from reports.conftest import row_of
 from reports.soft_hard.conftest import VALUES, made_up, noise_of
 from saccade.reports.soft_hard.findings import Findings, summary
+from tiers import every
 
 XU = "reinforce, as in the paper"
 BEHIND = dict.fromkeys([way for way in VALUES if way != "soft"], 10.0)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "result", "words"),
     [
         ({}, "reproduced", "rnnsearch reinforce does as well: contradicted, -2.00 ± 0.00"),

@@ -8,6 +8,7 @@ from saccade.reports.soft_hard import noise as module
 from saccade.reports.soft_hard.noise import LEARNED, PAPER, estimators, noise
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.batches import Batch
+from tiers import rest_slow
 
 
 class Task(Translate):
@@ -30,6 +31,7 @@ def trained():
     return make
 
 
+@pytest.mark.slow
 def test_every_estimator_is_tried_at_the_same_weights(trained, monkeypatch):
     monkeypatch.setattr(module, "BATCHES", 2)
     task, model = trained(read="reinforce", samples=3)
@@ -43,7 +45,8 @@ def test_every_estimator_is_tried_at_the_same_weights(trained, monkeypatch):
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
 
 
-def test_the_papers_estimator_is_tried_where_its_average_is_known_and_noisier_than_leaving_one_out(trained):
+@pytest.mark.slow
+def test_the_papers_estimator_is_right_but_noisier(trained):
     task, model = trained(**estimators(2, 0.1)[PAPER])
     model.reinforce.average.fill_(12.0)
     found = noise(estimators(2, 0.1), task, model, 1)
@@ -52,7 +55,7 @@ def test_the_papers_estimator_is_tried_where_its_average_is_known_and_noisier_th
     assert model.reinforce.average == 12.0
 
 
-@pytest.mark.parametrize("options", [{}, {"read": "straight-through"}, estimators(2, 0.1)["leave-one-out"]])
+@pytest.mark.parametrize("options", rest_slow([{}, {"read": "straight-through"}, estimators(2, 0.1)["leave-one-out"]]))
 def test_a_baseline_that_was_not_learned_is_not_tried(trained, options):
     task, model = trained(**options)
     assert list(noise(estimators(2, 0.1), task, model, 1)) == ["leave-one-out", "straight-through"]

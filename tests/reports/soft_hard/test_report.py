@@ -49,7 +49,7 @@ def test_options_that_mean_nothing(said, words):
         Options(**said)
 
 
-def test_a_report_that_does_not_tell_its_reward_weight_had_the_weight_one(tmp_path):
+def test_an_older_report_has_reward_weight_one(tmp_path):
     begun = Options(data="dates", output=str(tmp_path), max_steps=1)
     told = {**arguments(begun), "data": opened(begun).fingerprint}
     del told["reward_weight"]

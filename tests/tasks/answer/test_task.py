@@ -19,6 +19,7 @@ from saccade.tasks.image.features.store import FeatureStore, write_store
 from saccade.tasks.image.pointing import Pointing
 from saccade.tasks.labels.baselines import usual
 from saccade.train.task import Unreadable
+from tiers import every, rest_slow
 
 SMALL = ["--widths", "4,6", "--stem-stride", "4", "--cell-dim", "6", "--hidden-dim", "6"]
 LITTLE = [*SMALL, "--device", "cpu", "--max-steps", "2", "--batch-size", "4", "--validation-examples", "8"]
@@ -91,7 +92,7 @@ def test_a_line_that_cannot_be_asked_is_one_line(run, folder, capsys, line, said
     assert said in told.err and len(told.err.strip().splitlines()) == 1 and not told.out.strip()
 
 
-def test_lines_are_answered_in_order_from_the_folder_one_is_in(run, folder, capsys, tmp_path, monkeypatch):
+def test_lines_are_answered_in_order_from_folder_one_is_in(run, folder, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     (tmp_path / "asked.txt").write_text("0.png\tis it dark?\ngone.png\tis it?\n1.png\tis it dark?\n")
     assert main(["predict", str(run), "--input", str(tmp_path / "asked.txt"), "--device", "cpu", "--nbest", "2"]) == 2
@@ -108,6 +109,7 @@ def test_a_long_question_is_cut_and_that_is_said(run, folder, capsys):
     assert "line 1: longer than 40 words (--max-length)" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_look_is_one_picture_with_numbers_behind(run, folder, tmp_path):
     found = runs.load(run, device="cpu")
     line = f"{folder}/2.png\twhich is it?"
@@ -128,7 +130,7 @@ def test_look_is_one_picture_with_numbers_behind(run, folder, tmp_path):
     assert described["weights"].keys() == {"hop 1", "hop 2"} and described["question"] == "which is it?"
 
 
-@pytest.mark.parametrize("regions", [False, True])
+@pytest.mark.parametrize("regions", rest_slow([False, True]))
 def test_the_part_that_a_hard_read_reads_is_framed(folder, tmp_path, regions):
     more = ["--features", str(stored(folder, tmp_path / "store", regions=True))] if regions else []
     words = ["--data", str(folder), "--model", "show-ask-attend-and-answer", "--read", "reinforce", *more]
@@ -147,7 +149,7 @@ def test_the_part_that_a_hard_read_reads_is_framed(folder, tmp_path, regions):
 
 
 @pytest.mark.parametrize("model", ["question-only", "image-only"])
-def test_what_does_not_attend_is_drawn_by_gradients_of_what_it_reads(model, tmp_path, folder):
+def test_gradients_are_drawn_without_attention(model, tmp_path, folder):
     options = {"widths": "4,6", "cell_dim": 6, "hidden_dim": 6} if model == "image-only" else {"hidden_dim": 6}
     common = {"max_steps": 2, "device": "cpu", "batch_size": 4, "validation_examples": 8}
     found = runs.train("answer", data=str(folder), model=model, run=tmp_path / "run", **options, **common)
@@ -161,6 +163,7 @@ def test_what_does_not_attend_is_drawn_by_gradients_of_what_it_reads(model, tmp_
             found.draw(line, tmp_path / "out", by="jacobian")
 
 
+@pytest.mark.slow
 def test_scenes_are_pointed_at(tmp_path, capsys):
     words = ["--data", "scenes", "--model", "show-ask-attend-and-answer", "--run", str(tmp_path / "run")]
     assert main(["train", "answer", *words, *LITTLE]) == 0
@@ -170,7 +173,7 @@ def test_scenes_are_pointed_at(tmp_path, capsys):
     assert "pointing on test" in capsys.readouterr().out
 
 
-def test_what_is_measured_is_the_last_read_and_the_mean_of_all():
+def test_what_is_measured_is_last_read_and_the_mean_of_all():
     weights = torch.tensor([[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.6], [0.0, 0.4]]])
     pointing = Pointing.of("colour", weights, [(8, 0, 16, 8)], (16, 16))
     assert pointing.hits == [False, True] and pointing.shares == pytest.approx([0.0, 0.6])
@@ -191,7 +194,7 @@ def test_a_question_that_was_never_asked_has_the_most_frequent_answer():
     assert found["question"].metrics["accuracy"] == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize(
+@every(
     ("more", "said"),
     [
         ({"answers": 1}, "--answers: expected"),
@@ -235,8 +238,10 @@ def stored(folder, place, *, regions=False, names=None, dim=5):
 FEATURED = {"max_steps": 2, "device": "cpu", "batch_size": 4, "validation_examples": 8, "cell_dim": 6, "hidden_dim": 6}
 
 
-@pytest.mark.parametrize("regions", [False, True])
-@pytest.mark.parametrize("model", ["ask-attend-and-answer", "show-and-answer"])
+@pytest.mark.parametrize(
+    ("model", "regions"),
+    rest_slow([("ask-attend-and-answer", True), ("ask-attend-and-answer", False), ("show-and-answer", True)]),
+)
 def test_features_are_asked_about_in_the_place_of_images(folder, tmp_path, model, regions, capsys):
     store = stored(folder, tmp_path / "store", regions=regions)
     common = {**FEATURED, "data": str(folder), "model": model, "features": str(store)}
@@ -344,7 +349,8 @@ def test_a_store_of_another_kind_than_the_runs_is_refused(folder, tmp_path):
         runs.load(tmp_path / "run", device="cpu")
 
 
-def test_scenes_are_pointed_at_by_gradients_where_nothing_attends(tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_gradients_point_in_scenes_without_attention(tmp_path, monkeypatch):
     monkeypatch.setattr(task, "_BY_GRADIENT", 3)
     common = {**FEATURED, "data": "scenes", "widths": "4,6", "stem_stride": 4}
     seen = []
@@ -365,6 +371,7 @@ def writing(folder, tmp_path_factory):
     return runs.train("answer", data=str(folder), model="ask-attend-and-answer", run=place, **WRITES)
 
 
+@pytest.mark.slow
 def test_answers_are_written_with_the_words_of_training(writing, folder, tmp_path, capsys):
     task = runs.load(writing.folder, device="cpu").task
     assert task.output.target.units == ("0", "1", "no", "number", "yes") and task.output.longest == 2
@@ -376,14 +383,14 @@ def test_answers_are_written_with_the_words_of_training(writing, folder, tmp_pat
     assert 0 <= results["metrics"]["accuracy"] <= 2 / 3 + 1e-9 and "majority" in results["baselines"]
 
 
-def test_a_written_answer_counts_if_it_is_the_whole_of_a_true_one(writing, monkeypatch):
+def test_written_answer_counts_if_it_is_whole_of_a_true_one(writing, monkeypatch):
     found = runs.load(writing.folder, device="cpu")
     for texts, accuracy in ((["no", "number 1", "x"], 2 / 3), (["no", "number", "a"], 1 / 3)):
         monkeypatch.setattr(WrittenAnswers, "texts", lambda *given, texts=texts, looked=None: texts)
         assert found.evaluate("test").metrics["accuracy"] == pytest.approx(accuracy)
 
 
-def test_written_answers_have_probabilities_and_blank_lines_where_there_are_no_more(writing, folder, tmp_path):
+def test_written_answers_have_probabilities(writing, folder, tmp_path):
     found = runs.load(writing.folder, device="cpu")
     line = f"{folder}/2.png\twhich is it?"
     [one], [five], [many] = (found.predict([line], nbest=count) for count in (1, 5, 100))
@@ -398,7 +405,7 @@ def test_written_answers_have_probabilities_and_blank_lines_where_there_are_no_m
         assert len(told["answers"]) == 5 and told["answers"][0]["answer"] == one.lines()[0].partition("\t")[0]
 
 
-def test_models_that_write_answer_as_one_and_not_with_those_that_choose(writing, run, folder, tmp_path):
+def test_writing_models_ensemble_without_choosing_ones(writing, run, folder, tmp_path):
     for model in ("image-only", "show-and-answer"):
         runs.train("answer", data=str(folder), model=model, run=tmp_path / model, **WRITES)
     joined = runs.load(tmp_path / "image-only", device="cpu", ensemble=[tmp_path / "show-and-answer"])
@@ -409,7 +416,7 @@ def test_models_that_write_answer_as_one_and_not_with_those_that_choose(writing,
             runs.load(first, device="cpu", ensemble=[second])
 
 
-def test_training_that_was_cut_off_goes_on_as_if_it_had_not_been(folder, tmp_path):
+def test_interrupted_training_goes_on_unchanged(folder, tmp_path):
     common = {"data": str(folder), "model": "image-only", "checkpoint_steps": 1}
     runs.train("answer", run=tmp_path / "run", **common, **{**WRITES, "max_steps": 1})
     again = runs.train("answer", run=tmp_path / "run", **common, **WRITES).model.state_dict()
@@ -417,11 +424,13 @@ def test_training_that_was_cut_off_goes_on_as_if_it_had_not_been(folder, tmp_pat
     assert all(torch.equal(value, whole[name]) for name, value in again.items())
 
 
+@pytest.mark.slow
 def test_written_scenes_are_pointed_at_by_gradients(tmp_path):
     found = runs.train("answer", data="scenes", model="show-and-answer", run=tmp_path / "run", **WRITES)
     assert {"accuracy", "pointing", "weight_inside"} <= found.results["metrics"].keys()
 
 
+@pytest.mark.slow
 def test_each_word_of_a_question_is_drawn_with_what_it_read(folder, tmp_path, monkeypatch):
     run, line = tmp_path / "run", f"{folder / '0.png'}\tis it is it?"
     words = ["--data", str(folder), "--model", "attention-lstm", "--run", str(run), *LITTLE]

@@ -55,7 +55,7 @@ def test_what_is_learned_is_read_back(generate, featured, tmp_path):
     assert featured or known.sight.mean == (0.3,) * 3
 
 
-def test_classes_are_the_most_frequent_answers_and_words_those_of_all():
+def test_classes_are_frequent_answers_of_all_words():
     classes, note = learn(Few(), Options(answers=2))
     assert classes.output == ClassAnswers(("a lamp", "no"))
     assert note.startswith("train: 1 of 4 questions have no answer among the 2 most frequent (--answers); nothing")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.features import LogMel, deltas, mel_filters, normalized
+from tiers import every
 
 # Figures of librosa 0.11.0: filters.mel(sr, n_fft, n_mels, fmin, fmax, htk=True, norm=None), summed over frequencies.
 FILTER_SUMS = {
@@ -41,7 +42,7 @@ def test_filters_are_those_of_librosa(arguments):
     assert [sums[place].item() for place in expected] == pytest.approx(list(expected.values()), rel=1e-9)
 
 
-def test_a_filter_rises_from_one_centre_and_falls_to_another():
+def test_filter_rises_from_one_centre_and_falls_to_another():
     filters = mel_filters(8000, 256, 10, 20.0, 4000.0)
     assert filters[1:6, 0].tolist() == pytest.approx(FIRST_FILTER, rel=1e-9) and filters[0, 0] == 0
     assert bool((filters >= 0).all()) and bool((filters <= 1).all())
@@ -99,7 +100,7 @@ def test_gradients_arrive():
     assert torch.autograd.gradcheck(LogMel(8000, mels=3), (samples,))
 
 
-def test_gradients_arrive_though_the_bands_were_first_asked_for_without_any():
+def test_gradients_arrive_after_bands_without_any():
     with torch.inference_mode():
         LogMel(8000, mels=11)(signal()[:250])
     samples = signal()[:250].requires_grad_()
@@ -113,7 +114,7 @@ def test_bands_that_are_handed_out_are_a_copy():
     assert torch.equal(LogMel(8000, mels=13).filters, before)
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "message"),
     [
         ({"rate": 0}, "rate: expected a number above 0, got 0"),

@@ -7,6 +7,7 @@ import soundfile
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.headers import missing_bytes
 from saccade.tasks.audio.recordings import read_audio, read_whole
+from tiers import every
 
 
 def packed(form="WAV", **more):
@@ -36,12 +37,12 @@ def test_other_files_lack_nothing(data):
 
 
 @pytest.mark.parametrize("kept", [12, 19, 36, 43])
-def test_a_wav_that_ends_before_its_sound_begins_lacks_what_names_it(kept):
+def test_a_wav_without_sound_names_what_it_lacks(kept):
     data = packed()[:kept]
     assert missing_bytes(data, len(data)) > 0
 
 
-def test_a_file_that_is_cut_short_is_said_and_nothing_is_learned_from_it():
+def test_a_truncated_file_is_reported_and_not_learned():
     cut = packed()[:3000]
     audio = read_audio(io.BytesIO(cut), 8000, "a.wav")
     assert audio.notes == (audio.damage,) == ("a.wav: cut short, 5044 bytes of sound are missing at its end",)
@@ -49,6 +50,6 @@ def test_a_file_that_is_cut_short_is_said_and_nothing_is_learned_from_it():
         read_whole(io.BytesIO(cut), 8000, "a.wav")
 
 
-@pytest.mark.parametrize("form", ["WAV", "FLAC", "OGG", "MP3", "AIFF"])
+@every("form", ["WAV", "FLAC", "OGG", "MP3", "AIFF"])
 def test_whole_files_of_all_forms_are_whole(form):
     assert read_whole(io.BytesIO(packed(form)), 8000, "a").damage == ""

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.audio import recordings
 from saccade.tasks.audio.recordings import SUFFIXES, read_audio, resample
+from tiers import every
 
 RATES = [
     (8000, 16000),
@@ -47,8 +48,8 @@ def read(data, rate=8000):
     return read_audio(io.BytesIO(data), rate, "a.wav")
 
 
-@pytest.mark.parametrize(("rate", "new_rate"), RATES)
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.9])
+@every(("rate", "new_rate"), RATES)
+@every("share", [0.0, 0.05, 0.5, 0.9])
 def test_a_tone_below_nyquist_keeps_amplitude_and_phase(rate, new_rate, share):
     frequency, seconds = share * min(rate, new_rate) / 2, 1200 / min(rate, new_rate)
     found = resample(tone(frequency, rate, round(rate * seconds)), rate, new_rate)
@@ -56,8 +57,8 @@ def test_a_tone_below_nyquist_keeps_amplitude_and_phase(rate, new_rate, share):
     torch.testing.assert_close(middle(found), middle(expected), rtol=0, atol=2e-4)
 
 
-@pytest.mark.parametrize(("rate", "new_rate"), [rates for rates in RATES if rates[0] > rates[1]])
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@every(("rate", "new_rate"), [rates for rates in RATES if rates[0] > rates[1]])
+@every("share", [0.0, 0.5, 1.0])
 def test_a_tone_above_the_new_nyquist_is_gone(rate, new_rate, share):
     frequency = new_rate / 2 + share * (rate - new_rate) / 2
     found = resample(tone(frequency, rate, 1200 * rate // new_rate), rate, new_rate)
@@ -65,7 +66,7 @@ def test_a_tone_above_the_new_nyquist_is_gone(rate, new_rate, share):
 
 
 @pytest.mark.parametrize(("rate", "new_rate"), [(22050, 16000), (44100, 16000), (16000, 44100), (48000, 16000)])
-def test_a_common_rate_is_resampled_in_a_few_operations_and_by_filters_that_are_made_once(monkeypatch, rate, new_rate):
+def test_resampling_a_common_rate_caches_its_filters(monkeypatch, rate, new_rate):
     convolve, design = Mock(side_effect=F.conv1d), Mock(side_effect=torch.sinc)
     samples = tone(1000, rate, rate // 10)
     resample(samples, rate, new_rate)
@@ -75,7 +76,7 @@ def test_a_common_rate_is_resampled_in_a_few_operations_and_by_filters_that_are_
     assert convolve.call_count <= 4 and not design.called
 
 
-def test_a_file_read_without_gradients_takes_none_from_the_next():
+def test_file_read_without_gradients_takes_none_from_next():
     with torch.inference_mode():
         resample(torch.ones(9, dtype=torch.float64), 7, 3)
     samples = torch.ones(9, dtype=torch.float64, requires_grad=True)
@@ -158,7 +159,7 @@ def test_silence_and_a_single_sample_are_audio():
     assert read(wav(np.zeros(16000), 16000)).samples.abs().max() == 0
 
 
-@pytest.mark.parametrize(
+@every(
     ("data", "message"),
     [
         (b"", "expected a sound file such as WAV, FLAC or Ogg, got an empty file"),
@@ -211,13 +212,13 @@ def test_what_reads_audio_may_be_missing(monkeypatch):
 
 
 @given(st.integers(1, 300), st.integers(0, 99), st.sampled_from([8000, 16000, 44100]))
-def test_a_waveform_that_is_written_is_read_again_to_the_bit(size, seed, rate):
+def test_waveform_that_is_written_is_read_again_to_the_bit(size, seed, rate):
     samples = 2 * torch.rand(size, generator=torch.Generator().manual_seed(seed)) - 1
     audio = read_audio(io.BytesIO(recordings.wav(samples, rate)), rate, "a.wav")
     assert torch.equal(audio.samples, samples) and audio.notes == ()
 
 
-def test_the_file_of_a_waveform_holds_nothing_but_its_rate_and_samples():
+def test_waveform_files_hold_rate_and_samples_alone():
     """The header that soundfile gives floats has a chunk with the time of day: two equal waveforms, two files."""
     samples = torch.linspace(-1, 1, 100)
     data = recordings.wav(samples, 8000)

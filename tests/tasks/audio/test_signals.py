@@ -67,7 +67,7 @@ def test_a_signal_is_a_file_that_reads_back_as_the_same(tmp_path):
     torch.testing.assert_close(GIVEN.read(str(tmp_path / f"a{suffix}"))[0], frames, atol=1e-4, rtol=1e-4)
 
 
-def test_a_tone_in_noise_is_louder_than_the_noise_though_it_is_in_few_bands():
+def test_a_tone_is_louder_than_noise_in_few_bands():
     noise = 0.02 * torch.randn(8000, generator=torch.Generator().manual_seed(0))
     tone = noise.clone()
     tone[3000:5000] += 0.1 * torch.sin(torch.arange(2000) * 0.7)

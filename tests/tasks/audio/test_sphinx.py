@@ -43,7 +43,7 @@ def test_what_is_written_is_read_again(count, seed):
     assert torch.equal(cepstra(encode(frames), "a.mfc"), frames)
 
 
-def test_features_are_the_cepstra_and_their_changes_each_of_mean_0_and_variance_1():
+def test_features_are_normalized_cepstra_and_deltas():
     static = torch.randn(40, COEFFICIENTS, generator=torch.Generator().manual_seed(1))
     found = features(static)
     whole = torch.cat([static, deltas(static), deltas(deltas(static))], -1)

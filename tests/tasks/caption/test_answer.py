@@ -20,6 +20,7 @@ from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, maps_of
 from saccade.tasks.text.tokenizer import SpacedWords
 from saccade.train.task import Unreadable
+from tiers import rest_slow
 
 SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 7, "hidden_dim": 10, "embedding_dim": 5}
 WORDS = SpacedWords.learn(["a red dog runs over green grass"])
@@ -65,8 +66,7 @@ def test_each_of_several_outputs_has_weights_of_its_own(name):
     assert told["file"] == "dog.png" and told["cells"] == [4, 5] and len(told["captions"]) == 3
 
 
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
+@pytest.mark.parametrize(("name", "shown"), rest_slow((name, shown) for name in KINDS for shown in (IMAGE, REGIONS)))
 def test_it_is_drawn_word_by_word(name, shown, tmp_path):
     answer = asked(name, "pictures", shown)
     paths = list(answer.draw(tmp_path, json=True))
@@ -95,7 +95,7 @@ def test_shares_of_gradients_are_those_of_differences():
     torch.testing.assert_close(wide.sum(1), torch.ones(len(wide)))
 
 
-def test_draws_follow_from_the_line_and_not_from_what_lies_beside_it():
+def test_draws_follow_from_the_line_not_its_neighbours():
     whole, how = model("soft"), Search(count=2, sampling=Sampling(1.0, 1.0, 5))
     other = IMAGE._replace(name="cat.png", number=2)
     with torch.inference_mode():
@@ -138,8 +138,8 @@ def test_what_could_not_be_read_has_blank_lines_in_its_place():
     assert list(found[0].draw(None)) == [] and len(found[1].lines()) == 2 and repr(found[1]).startswith("ImageCaption(")
 
 
-@pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
-def test_what_moves_each_word_is_drawn_of_a_model_that_attends_if_that_is_asked_for(shown, tmp_path):
+@pytest.mark.parametrize("shown", rest_slow([IMAGE, REGIONS]))
+def test_word_gradients_are_drawn_of_attention_if_asked(shown, tmp_path):
     whole = model("soft", shown)
     with torch.inference_mode():
         look = LookRequest(by="gradient")
@@ -160,7 +160,7 @@ def test_attention_of_a_model_without_is_refused():
     LookRequest(by="gradient").check(attends=False)
 
 
-@pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
+@pytest.mark.parametrize("shown", rest_slow([IMAGE, REGIONS]))
 def test_the_part_that_a_hard_read_reads_is_framed(shown, tmp_path):
     answer = asked("hard", "pictures", shown)
     paths = list(answer.draw(tmp_path, json=True))
@@ -177,7 +177,7 @@ def test_the_part_that_a_hard_read_reads_is_framed(shown, tmp_path):
         assert box == pytest.approx(wanted)
 
 
-def test_soft_weights_are_brought_to_the_image_smoothly_and_not_framed(tmp_path):
+def test_soft_weights_are_smooth_and_not_framed(tmp_path):
     paths = list(asked("soft", "pictures").draw(tmp_path, json=True))
     [told] = [json.loads(path.read_text()) for path in paths if path.suffix == ".json"]
     assert "boxes" not in told

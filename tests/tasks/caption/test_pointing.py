@@ -70,7 +70,7 @@ def test_gradients_point_where_there_is_no_attention():
     assert (found.words, found.hits) == (4, 2) and found.weight == pytest.approx(0.5, abs=1e-6)
 
 
-def test_the_most_frequent_caption_is_what_a_network_has_to_beat():
+def test_most_frequent_caption_is_what_network_has_to_beat():
     found = baseline(["a dog runs on grass", "a cat", "a cat"], [["a cat", "a dog"], ["a cat sleeps"]])
     assert found.about == "always 'a cat'" and found.metrics["bleu1"]["score"] > 50
     assert baseline(["b", "a"], [["a"]]).about == "always 'a'"

@@ -12,6 +12,7 @@ from saccade.tasks.caption.batches import Encoded, pad
 from saccade.tasks.caption.options import REQUESTS
 from saccade.tasks.image.features.store import Features, write_store
 from saccade.train.task import options_class
+from tiers import rest_slow
 
 SMALL = {"widths": "4", "stem_stride": 8, "cell_dim": 6, "hidden_dim": 6, "embedding_dim": 4, "threads": 1}
 SHORT = {"max_steps": 2, "warmup_steps": 1, "schedule_steps": 4, "validation_examples": 4, "seed": 1, "device": "cpu"}
@@ -54,7 +55,8 @@ def test_the_penalty_of_a_recipe_is_of_soft_attention_alone(read):
     assert options_class(Caption, model)(**{**found, **given}).read == read
 
 
-def test_all_sentences_of_a_scene_are_learned_together_and_it_is_seen_once():
+@pytest.mark.slow
+def test_all_sentences_of_a_scene_are_learned_together():
     kind = options_class(Caption, "show-and-tell")
     task = Caption.prepare(kind(data="scenes", model="show-and-tell", least=2, batch_size=8, flip=False, shift=0))
     for step in (0, 17):
@@ -85,7 +87,7 @@ def test_of_files_a_model_is_measured_by_its_own_words(tmp_path):
     assert found.examples == run.task.data.size("test") and asked
 
 
-@pytest.mark.parametrize("name", list(Caption.models))
+@pytest.mark.parametrize("name", rest_slow(Caption.models))
 def test_of_scenes_every_model_writes_its_own_words(name, monkeypatch):
     kind = options_class(Caption, name)
     small = {**{key: value for key, value in SMALL.items() if key in kind.__dataclass_fields__}, "hidden_dim": 8}
@@ -126,7 +128,7 @@ def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
         ("transformer", {"coverage_penalty": 0.2, "beam_size": 2}, None),
     ],
 )
-def test_coverage_is_asked_of_who_attends_and_has_something_to_rank(tmp_path, model, words, said):
+def test_coverage_needs_attention_and_a_ranking(tmp_path, model, words, said):
     kind = options_class(Caption, model)
     own = {name: value for name, value in SMALL.items() if name in kind.__dataclass_fields__ and name != "hidden_dim"}
     task = Caption.prepare(kind(data=str(folder(tmp_path)), model=model, hidden_dim=8, **own))
@@ -138,6 +140,7 @@ def test_coverage_is_asked_of_who_attends_and_has_something_to_rank(tmp_path, mo
         task.check(built, request)
 
 
+@pytest.mark.slow
 def test_an_ensemble_sees_the_same_cells(tmp_path):
     """Else what its members looked at has no mean."""
     own = {"data": str(folder(tmp_path)), "model": "show-attend-and-tell", **SMALL, **SHORT}

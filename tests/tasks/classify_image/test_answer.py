@@ -35,7 +35,7 @@ def test_an_image_is_read_as_the_run_takes_it(tmp_path, monkeypatch):
         image_of(str(tmp_path / "gone.png"), 3, (10, 12))
 
 
-def test_answers_are_the_softmax_of_each_image_alone_in_order(model):
+def test_answers_are_softmax_of_each_image_alone_in_order(model):
     given = [Pixels("a", IMAGE), Unreadable("gone.png"), Pixels("b", IMAGE.flip(2))]
     with torch.inference_mode():
         found = answers(model, given, LABELS, 2, "json", LookRequest())

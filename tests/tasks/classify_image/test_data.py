@@ -5,6 +5,7 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_image.data import BUILTIN, open_images
 from saccade.tasks.image.images import encode_png
+from tiers import every
 
 LEVELS = [(np.full((8, 9), 6 * level, np.uint8), f"class {level % 3}") for level in range(40)]
 
@@ -47,7 +48,7 @@ def test_folders_and_objects_of_the_same_images(tmp_path):
         open_images("objects")
 
 
-def test_rows_of_collections_name_their_classes_and_unlabelled_ones_are_refused():
+def test_unlabelled_rows_of_collections_are_refused():
     from types import SimpleNamespace
 
     class Table(list):
@@ -60,7 +61,7 @@ def test_rows_of_collections_name_their_classes_and_unlabelled_ones_are_refused(
             open_images("objects", None, Table([*rows, {"image": LEVELS[0][0], "label": wrong}]))
 
 
-@pytest.mark.parametrize(
+@every(
     "image",
     [
         np.zeros((8, 7), np.uint8),

@@ -5,9 +5,10 @@ from saccade.errors import ArgumentError
 from saccade.tasks.classify_image import ClassifyImage
 from saccade.tasks.classify_image.options import REQUESTS, LookRequest, Options
 from saccade.train.options import check_types
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value"),
     [
         ("size", 7),

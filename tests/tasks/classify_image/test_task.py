@@ -13,6 +13,7 @@ from saccade.tasks.classify_image import task as module
 from saccade.tasks.classify_image.options import LookRequest
 from saccade.tasks.labels.request import Request
 from saccade.train.files import read_json, write_json
+from tiers import every
 
 ROWS = [
     (np.random.default_rng(level).integers(0, 256, (3, 9, 11), np.uint8), f"class {level % 3}") for level in range(40)
@@ -38,7 +39,7 @@ def test_a_batch_is_images_in_0_to_1_with_their_labels(task):
     assert moved.images.is_meta and moved.labels.is_meta
 
 
-def test_what_training_changes_is_an_image_mirrored_or_moved_and_nothing_where_it_is_not_asked_for():
+def test_training_mirrors_or_moves_images_only_if_asked():
     plain, mirrored = (prepared(shift=0, flip=flip) for flip in (False, True))
     moved = prepared(flip=False, shift=2)
     changed = 0
@@ -65,7 +66,7 @@ def test_the_loss_is_the_cross_entropy_of_the_labels(smoothing):
     assert loss.count == 7
 
 
-def test_a_split_is_measured_part_by_part_as_a_whole_and_a_limit_is_spread(task, monkeypatch):
+def test_a_split_is_measured_in_parts_as_a_whole(task, monkeypatch):
     model = task.build().eval()
     with torch.inference_mode():
         whole = task.evaluate(model, "train")
@@ -75,7 +76,7 @@ def test_a_split_is_measured_part_by_part_as_a_whole_and_a_limit_is_spread(task,
     assert few.examples == 6
 
 
-def test_channels_are_known_and_a_model_normalises_by_itself(task):
+def test_channels_are_known_and_model_normalises_by_itself(task):
     images = torch.stack([torch.from_numpy(image) for image, _ in ROWS]).double() / 255
     inside = images.mean((0, 2, 3))
     assert task.known.shape == (3, 9, 11) and task.known.labels == ("class 0", "class 1", "class 2")
@@ -134,7 +135,7 @@ def test_labels_that_are_damaged_are_named(task, tmp_path, change):
         ClassifyImage.restore(task.settings, tmp_path)
 
 
-@pytest.mark.parametrize(
+@every(
     ("model", "request_", "message"),
     [
         ("cnn", Request(nbest=4), "--nbest: expected at most 3, as many labels as there are, got 4"),

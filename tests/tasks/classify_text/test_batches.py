@@ -15,7 +15,7 @@ def test_texts_lie_side_by_side_with_nothing_behind_them(rows):
         assert row[: text.size] == text.ids and not any(row[text.size :])
 
 
-def test_texts_are_sorted_by_their_words_and_move_as_a_whole():
+def test_texts_are_sorted_by_their_words_and_move_as_whole():
     assert [text.label for text in sorted([Encoded([5] * 3, 0), Encoded([5], 1)], key=lambda text: text.order)] == [
         1,
         0,

@@ -19,6 +19,7 @@ from saccade.tasks.classify_text.classification import Text, classify, read_text
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.labels import Ensemble
 from saccade.tasks.labels.ranking import probabilities
+from tiers import every
 
 LABELS = ("negative", "positive")
 TEXTS = [
@@ -48,7 +49,7 @@ def inference():
         yield
 
 
-def test_where_experts_choose_their_words_an_answer_is_that_of_the_text_alone():
+def test_with_expert_choice_an_answer_is_of_its_text_alone():
     options = SelfAttentionOptions(hidden_dim=8, heads=2, layers=2, feedforward_dim=8, experts=3, routing="experts")
     model = SelfAttention(11, 2, options).eval()
     with torch.no_grad():
@@ -61,7 +62,7 @@ def test_where_experts_choose_their_words_an_answer_is_that_of_the_text_alone():
     assert not torch.allclose(together, alone[0])  # in one batch they compete
 
 
-def test_probabilities_are_those_of_each_text_alone_whatever_the_batches(model, monkeypatch):
+def test_probabilities_do_not_depend_on_the_batch(model, monkeypatch):
     texts = [Encoded(text.ids, 0) for text in TEXTS if text.ids]
     whole = read_texts(model, texts, attended=True)
     monkeypatch.setattr(classification, "_TOKENS", 3)
@@ -94,7 +95,7 @@ def test_what_is_said_of_a_text(model):
     assert {best[0], other[0]} == set(LABELS) and float(best[1]) + float(other[1]) == pytest.approx(1, abs=2e-4)
 
 
-def test_what_words_add_is_told_where_nothing_attends_and_is_not_asked_for_otherwise(model):
+def test_words_add_to_classes_without_attention_if_asked(model):
     for form in ("lines", "json"):
         assert all(answer.shares is None for answer in classify(model, TEXTS, LABELS, 1, form))
     assert all(answer.weights is None for answer in classify(model, TEXTS, LABELS))
@@ -124,7 +125,7 @@ def test_what_words_attend_to_in_a_layer_is_drawn_by_option(tmp_path):
     assert "query 2: the " in next(path for path in answer.draw(tmp_path) if path.suffix == ".svg").read_text()
 
 
-@pytest.mark.parametrize(
+@every(
     ("asked", "message"),
     [
         ({"layer": 3}, "--layer: expected at most 1, the --layers of the run, got 3"),
@@ -155,7 +156,8 @@ def test_pictures_of_the_words(model, tmp_path):
     assert ("attention of the learned query" in said) == (not isinstance(model, Bag))
 
 
-def test_words_and_sentences_are_shown_of_a_model_that_attends_to_both(hierarchical, tmp_path):
+@pytest.mark.slow
+def test_words_and_sentences_are_both_shown(hierarchical, tmp_path):
     """Of four words cut into three and one."""
     first, blank, *_ = classify(hierarchical, TEXTS, LABELS, 1, "json")
     told = first.to_json()

@@ -7,9 +7,10 @@ from saccade.errors import ArgumentError
 from saccade.tasks.classify_text import ClassifyText
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
 from saccade.tasks.labels.request import Request
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value"),
     [
         ("batch_tokens", 0),
@@ -35,8 +36,8 @@ def test_the_least_and_the_most_are_taken():
     assert Options(vectors="a", freeze_vectors=True).freeze_vectors
 
 
-@pytest.mark.parametrize("model", ClassifyText.models)
-def test_recipes_suit_every_model_and_what_is_given_comes_before_them(model):
+@every("model", ClassifyText.models)
+def test_recipes_suit_every_model_and_options_win(model):
     for data in ("reviews", "some/file.tsv"):
         recipe = RECIPES["reviews" if data == "reviews" else "files"]
         found = runs.options(ClassifyText, data, model, {})

@@ -2,25 +2,24 @@
 
 import json
 
-import pytest
-
 from saccade import runs
 from saccade.tasks.classify_text import ClassifyText
 from saccade.tasks.classify_text.recipes import LONG, suited
 from saccade.train.task import recipe
+from tiers import every
 
 MODELS = list(ClassifyText.models)
 #: The sets of the published runs: training texts and the median of their words.
 PUBLISHED = {"SST-2": (6920, 19), "SST-5": (8544, 19), "MR": (9596, 21), "SUBJ": (9000, 23), "TREC": (5178, 10)}
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("name", PUBLISHED)
+@every("model", MODELS)
+@every("name", PUBLISHED)
 def test_sentences_have_the_recipe_that_published_runs_were_made_by(name, model):
     assert suited(*PUBLISHED[name], model) == ({}, "")
 
 
-@pytest.mark.parametrize("model", MODELS)
+@every("model", MODELS)
 def test_of_documents_more_is_read_in_epochs_and_it_says_so(model):
     options, reason = suited(832, 650, model)
     assert options["max_length"] >= 2 * 650 and options["validation_steps"] == 50 == options["checkpoint_steps"]

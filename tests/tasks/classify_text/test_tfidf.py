@@ -23,7 +23,7 @@ def words(model):
     return set(model.pipeline[0].vocabulary_)
 
 
-def test_texts_that_it_learned_from_are_told_apart_and_unknown_words_are_nothing():
+def test_it_separates_texts_and_skips_unknown_words():
     model = tfidf.fit(TEXTS, THREE, 3)
     assert model.predict(TEXTS) == THREE and model.predict([]) == []
     assert model.predict(["FINE fine", "fine unheard", "", "unheard"])[:2] == [2, 2]
@@ -44,7 +44,7 @@ def test_words_and_weights_are_bounded(monkeypatch):
 
 
 @pytest.mark.parametrize(("texts", "labels"), [(["a b", "c d", "e"], [1, 1, 0]), (["fine", "dull"], [1, 1])])
-def test_where_nothing_can_be_learned_the_most_frequent_class_is_the_answer(texts, labels):
+def test_without_signal_the_most_frequent_class_wins(texts, labels):
     assert tfidf.fit(texts, labels, 2).predict(["fine", "a"]) == [1, 1]
 
 

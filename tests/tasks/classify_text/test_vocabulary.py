@@ -7,6 +7,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data.corpus import Example
 from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
 from saccade.train.files import read_json, write_json
+from tiers import every
 
 TEXTS = ["A good film .", "a bad film !", "the cast is good", "the plot is dull , dull"]
 
@@ -50,7 +51,7 @@ def test_nothing_to_learn_is_refused():
         learn(Few(), options(min_count=9))
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "most", "tokens", "whole"),
     [
         ("A good film", 3, ["A", "good", "film"], True),

@@ -74,7 +74,7 @@ def test_what_has_read_more_comes_first_where_that_counts():
     assert ranked_by_coverage([unknown], 0.5, 1) == [] == ranked_by_coverage([], 0.5, 3)
 
 
-def test_outputs_of_one_example_have_weights_and_tokens_of_their_own():
+def test_outputs_of_one_example_have_own_weights():
     words, outputs = SpacedWords(["a", "b", "c"]), [Output("a b", [4, 5], -1.0), Output("c", [6], -2.0)]
     model, rows = RNNSearch(11, 7, SIZES).eval(), torch.tensor([[1], [1]])
     both = Padded(torch.tensor([[5, 7, 2], [8, 2, 0]]), torch.tensor([3, 2]))

@@ -3,7 +3,7 @@
 from saccade.tasks.generate.baselines import most_frequent
 
 
-def test_the_most_frequent_text_is_measured_once_and_ties_go_by_the_alphabet():
+def test_the_most_frequent_text_wins_ties_by_alphabet():
     asked = []
 
     def measure(text):

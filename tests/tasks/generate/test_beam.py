@@ -72,7 +72,7 @@ def test_it_is_the_search_by_hand(seed, beam_size, limits, alpha):
     st.sampled_from([-0.5, 0.0, 0.6]),
 )
 @settings(deadline=None, max_examples=80)
-def test_with_a_prefix_and_a_least_length_it_is_the_search_by_hand(seed, beam_size, limits, least, prefix, alpha):
+def test_with_prefix_and_least_length_it_is_search_by_hand(seed, beam_size, limits, least, prefix, alpha):
     model = Table(len(limits), seed)
     options = {"beam_size": beam_size, "length_penalty": alpha, "min_length": least, "prefix": prefix}
     found = find(model, range(len(limits)), limits, **options)
@@ -95,7 +95,7 @@ def test_penalties_that_float32_does_not_hold_rank_too(alpha):
         assert found.scores[row].tolist() == pytest.approx([total for total, _ in expected], rel=1e-4)
 
 
-def test_the_best_after_a_prefix_is_the_best_of_all_that_begin_so():
+def test_best_after_prefix_is_the_best_of_all_that_begin_so():
     model, limit, prefix = Table(3, 7), 4, [2, 3]
     others = [[*path] for length in range(limit - 1) for path in itertools.product(WRITTEN, repeat=length)]
     found = find(model, range(3), [limit] * 3, beam_size=len(others), length_penalty=0.0, prefix=prefix, min_length=3)
@@ -164,7 +164,7 @@ class Equal(Table):
 
 
 @pytest.mark.parametrize("beam_size", [1, 3, 7])
-def test_ties_are_broken_alike_every_time_alone_and_among_others(beam_size):
+def test_ties_are_broken_alike_alone_and_together(beam_size):
     model, limits = Equal(9), [4, 4, 1, 0, 4, 2, 4, 3, 4]
     together = find(model, range(9), limits, beam_size=beam_size)
     assert together.lists() == find(model, range(9), limits, beam_size=beam_size).lists()

@@ -4,10 +4,11 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.generate.coverage import EvalRequest, Request, check_coverage
+from tiers import every
 
 
-@pytest.mark.parametrize("penalty", [-0.1, float("nan"), 1001.0])
-@pytest.mark.parametrize("kind", [EvalRequest, Request])
+@every("penalty", [-0.1, float("nan"), 1001.0])
+@every("kind", [EvalRequest, Request])
 def test_a_penalty_is_a_number_from_none_on(kind, penalty):
     with pytest.raises(ArgumentError, match=f"--coverage-penalty: expected a number from 0 to 1000, got {penalty}"):
         kind(coverage_penalty=penalty)

@@ -8,6 +8,7 @@ from saccade.models import encoder_decoder, rnnsearch, transformer
 from saccade.models.padded import Padded
 from saccade.tasks.generate import Ensemble, sample, search
 from tasks.generate.table import BEGIN, END, Table
+from tiers import every
 
 IDS, LENGTHS = torch.tensor([[5, 7, 9, 2], [8, 2, 0, 0], [6, 10, 2, 0]]), torch.tensor([4, 2, 3])
 SOURCE = Padded(IDS, LENGTHS)
@@ -45,8 +46,8 @@ def find(model, beam_size):
     return search(model, state, LIMITS, begin=1, end=2, beam_size=beam_size)
 
 
-@pytest.mark.parametrize("beam_size", [1, 4])
-@pytest.mark.parametrize("name", MODELS)
+@every("beam_size", [1, 4])
+@every("name", MODELS)
 def test_a_model_with_itself_is_the_model(name, beam_size):
     model = model_of(name)
     alone, twice = find(model, beam_size), find(Ensemble([model, copy.deepcopy(model)]), beam_size)
@@ -93,7 +94,7 @@ def test_it_is_searched_as_the_one_model_that_has_the_mean(beam_size):
     torch.testing.assert_close(found.scores, expected.scores, atol=1e-5, rtol=1e-5)
 
 
-def test_what_it_looks_at_is_the_mean_over_the_members_that_look():
+def test_what_it_looks_at_is_mean_over_members_that_look():
     members = [model_of(name) for name in MODELS]
     target = torch.tensor([[1, 4, 5], [1, 6, 0], [1, 5, 5]])
 

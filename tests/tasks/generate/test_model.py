@@ -28,7 +28,7 @@ def test_a_prefix_is_in_front_of_every_output_there_is(prefix):
     st.lists(st.integers(0, WORDS - 1), max_size=4),
     st.lists(st.integers(0, 6), min_size=1, max_size=4),
 )
-def test_what_is_begun_with_is_scored_and_takes_of_the_limits(seed, prefix, limits):
+def test_what_is_begun_with_is_scored_and_takes_of_limits(seed, prefix, limits):
     model, rows = Table(len(limits), seed), torch.arange(len(limits))
     start = begun(model, model.start(rows), torch.tensor(limits), BEGIN, prefix)
     expected = [model.score(row, prefix, ended=False) for row in range(len(limits))]

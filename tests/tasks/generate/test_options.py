@@ -4,9 +4,10 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.generate.options import Options, check_length_penalty
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value"),
     [
         ("beam_size", 0),

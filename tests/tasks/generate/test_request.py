@@ -9,6 +9,7 @@ from saccade.tasks.generate.generate import Sampling
 from saccade.tasks.generate.request import EvalRequest, Request, check_prefix, search_of
 from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.tokenizer import Characters
+from tiers import every
 
 DRAWN = {"sample": True}
 DIGITS = Characters("-0123456789")
@@ -16,7 +17,7 @@ PAIRS = BytePairs.learn(["ein Mann fährt Fahrrad", "der Mann sieht ein Fahrrad"
 RUN = SimpleNamespace(beam_size=3, length_penalty=0.2, seed=7)
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         ({"temperature": 0.5}, "--temperature: expected only with --sample, got 0.5"),
@@ -75,7 +76,7 @@ def test_draws_follow_from_the_seed_that_is_given_or_that_of_the_run():
 
 
 @pytest.mark.parametrize("prefix", ["ein Mann", "  ein Mann ", "ein"])
-def test_a_prefix_is_the_tokens_that_texts_begin_with_in_training(prefix):
+def test_prefix_is_tokens_that_texts_begin_with_in_training(prefix):
     own = list(search_of(RUN, Request(prefix=prefix), PAIRS).prefix)
     assert own == PAIRS.encode("ein Mann fährt Fahrrad")[: len(own)] and PAIRS.decode(own) == prefix.strip()
 

@@ -79,7 +79,7 @@ def test_it_is_the_draw_by_hand(seed, limits, count, temperature, top_p, least, 
 
 @given(st.integers(0, 1000), st.sampled_from([0.1, 1.0, 4.0]), st.sampled_from([1e-9, 0.3, 0.9, 1.0]))
 @settings(deadline=None, max_examples=40)
-def test_every_token_has_the_share_of_the_numbers_that_is_its_probability(seed, temperature, top_p):
+def test_every_token_is_drawn_by_its_probability(seed, temperature, top_p):
     logits, grid = 2 * torch.randn(11, generator=torch.Generator().manual_seed(seed)), 10_000
     uniforms = (torch.arange(grid, dtype=torch.double) + 0.5) / grid
     counts = draw(logits.expand(grid, -1), uniforms, temperature, top_p).bincount(minlength=11)

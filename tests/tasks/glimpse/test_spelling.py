@@ -11,7 +11,7 @@ DIGITS, CLASSES = Spelling(("1", "7"), 3), Spelling(("cat", "dog"))
 SHARES = torch.tensor([[0.2, 0.7, 0.1], [0.3, 0.1, 0.6], [0.5, 0.4, 0.1]], dtype=torch.float64)
 
 
-def test_a_string_ends_with_its_symbol_unless_it_is_the_longest():
+def test_string_ends_with_its_symbol_unless_it_is_longest():
     assert DIGITS.numbers(["7", "17", "171"], "test") == [(1, 2, NOTHING), (0, 1, 2), (0, 1, 0)]
     assert CLASSES.numbers(["dog", "cat"], "test") == [1, 0]
     assert (DIGITS.classes, CLASSES.classes, DIGITS.most, CLASSES.most) == (3, 2, 14, 2)
@@ -41,7 +41,7 @@ def test_a_string_is_told_with_what_it_was_chosen_from():
     assert told["symbols"][1] == {"1": 0.3, "7": 0.1, "end": 0.6} and len(told["symbols"]) == 3
 
 
-def test_strings_are_measured_whole_and_by_symbols_and_by_their_length():
+def test_strings_are_measured_whole_and_by_symbols():
     metrics, groups = DIGITS.measured(["17", "1", "7"], ["17", "171", "1"], ["", "", "x"])
     assert metrics == {"accuracy": pytest.approx(1 / 3), "symbol_error_rate": pytest.approx(3 / 6)}
     assert groups == {"accuracy": {"2 symbols": 1.0, "3 symbols": 0.0, "1 symbol": 0.0, "x": 0.0}}

@@ -22,6 +22,7 @@ from saccade.tasks.image.digits import open_digits
 from saccade.tasks.image.images import Pixels
 from saccade.tasks.labels.ranking import Ranking
 from saccade.train.task import options_class
+from tiers import rest_slow
 
 SMALL = ["--hidden-dim", "8", "--glimpse-dim", "4", "--samples", "2", "--glimpses", "3"]
 LITTLE = [*SMALL, "--device", "cpu", "--max-steps", "2"]
@@ -83,7 +84,7 @@ def test_what_means_nothing_is_one_line(tmp_path, capsys, words, said):
     assert said in told[-1] and not (tmp_path / "run").exists()
 
 
-def test_a_run_answers_images_of_other_sizes_by_paths_that_are_their_own(tmp_path, capsys):
+def test_a_run_answers_images_of_other_sizes(tmp_path, capsys):
     assert run(tmp_path / "run", "--data", "digits", "--scales", "2") == 0
     told = capsys.readouterr().out
     assert "error on test" in told and "error of 10 on test" in told and "error likeliest on test" in told
@@ -107,7 +108,7 @@ def test_a_run_answers_images_of_other_sizes_by_paths_that_are_their_own(tmp_pat
     assert len(told.out.splitlines()) == 3 and "none.png: expected an image" in told.err
 
 
-def test_look_draws_the_path_with_its_numbers_and_an_animation(tmp_path):
+def test_look_draws_path_with_its_numbers_and_an_animation(tmp_path):
     assert run(tmp_path / "run", "--data", "digits", "--scales", "2") == 0
     Image.new("L", (40, 30), 90).save(tmp_path / "grey.png")
     found = runs.load(tmp_path / "run", device="cpu")
@@ -128,6 +129,7 @@ def test_more_glimpses_than_a_picture_has_room_for_are_one_line(tmp_path):
         list(answer.draw(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_policy_of_cells_is_drawn_with_its_probabilities(tmp_path):
     assert run(tmp_path / "run", "--data", "digits", "--model", "ram-grid", "--rows", "2", "--columns", "3") == 0
     Image.new("L", (40, 30), 90).save(tmp_path / "grey.png")
@@ -139,7 +141,7 @@ def test_a_policy_of_cells_is_drawn_with_its_probabilities(tmp_path):
     assert len(told["marks"]) == 2 and any(path.name == "grey-path.png" for path in files)
 
 
-def test_images_of_one_s_own_are_taken_as_folders_of_a_class(tmp_path):
+def test_images_of_one_s_own_are_taken_as_folders_of_class(tmp_path):
     for label, level in (("dark", 10), ("light", 240)):
         folder = tmp_path / "data" / label
         folder.mkdir(parents=True)
@@ -186,7 +188,7 @@ def few(monkeypatch):
     monkeypatch.setattr(eyes, "open_digits", lambda: digits)
 
 
-@pytest.mark.parametrize("model", ["dram", "ram-grid", "tiles"])
+@pytest.mark.parametrize("model", rest_slow(["dram", "ram-grid", "tiles"]))
 def test_strings_are_answered_and_measured_as_one(few, tmp_path, capsys, model):
     assert run(tmp_path / "run", *ROW, model) == 0
     said = capsys.readouterr().out
@@ -219,7 +221,8 @@ def test_strings_are_answered_and_measured_as_one(few, tmp_path, capsys, model):
         assert {"path", "policy"} == drawn.keys() and len(told["values"]) == len(answers[0]["path"]) - 1
 
 
-def test_several_eyes_read_strings_together_and_none_of_classes_among_them(few, tmp_path):
+@pytest.mark.slow
+def test_several_eyes_read_strings_together(few, tmp_path):
     for name, words in (("one", ROW[:-1]), ("two", ROW[:-1]), ("other", ("--data", "digits"))):
         glimpses = ["--glimpses", "2"] if name == "two" else []
         own = ["--model", "ram" if name == "two" else "dram"]
@@ -235,7 +238,7 @@ def test_several_eyes_read_strings_together_and_none_of_classes_among_them(few, 
         runs.load(tmp_path / "one", device="cpu", ensemble=[tmp_path / "other"])
 
 
-def test_a_row_of_one_digit_at_most_has_classes_and_whoever_reads_none_refuses_strings(few, tmp_path, capsys):
+def test_one_digit_is_a_class_and_strings_need_a_reader(few, tmp_path, capsys):
     assert open_data(options(data="row", longest=1)).example("train", 0).label in "0123456789"
     whole = ["train", "glimpse", *ROW, "whole", "--max-steps", "1", "--device", "cpu", "--run"]
     assert main([*whole, str(tmp_path / "whole"), "--longest", "1"]) == 0
@@ -280,6 +283,7 @@ def test_batches_of_several_processes_are_of_one_step():
     assert found == pytest.approx([0, 0, 0.5, 0.5, 0.99, 1])
 
 
+@pytest.mark.slow
 def test_an_evaluation_says_how_much_the_policy_leaves_open(tmp_path):
     assert run(tmp_path / "ram", "--data", "digits") == 0
     assert run(tmp_path / "tiles", "--data", "digits", "--model", "tiles") == 0

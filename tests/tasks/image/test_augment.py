@@ -38,7 +38,7 @@ def test_the_same_draws_give_the_same_images():
         assert torch.equal(change(images, generator()), change(images, generator()))
 
 
-def test_no_shift_changes_nothing_and_too_large_ones_are_refused():
+def test_no_shift_changes_nothing_and_large_ones_fail():
     images = torch.rand(2, 3, 5, 7)
     assert torch.equal(shift(images, 0, generator()), images)
     assert shift(images[:0], 2, generator()).shape == (0, 3, 5, 7)

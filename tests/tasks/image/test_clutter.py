@@ -9,6 +9,7 @@ from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.clutter import Clutter
 from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.digits import open_digits
+from tiers import every
 
 LEVELS = InMemory(
     {
@@ -31,7 +32,7 @@ def test_a_digit_lies_wholly_on_a_black_canvas_and_anywhere():
     assert {row for row, _ in places} == set(range(7)) and {column for _, column in places} == set(range(8))
 
 
-def test_held_out_digits_are_shown_once_each_and_pieces_are_of_their_own_split():
+def test_held_out_digits_are_shown_once_with_own_pieces():
     data = Clutter(LEVELS, 40, pieces=3, piece=2)
     assert [data.size(split) for split in SPLITS] == [None, 3, 3]
     assert [data.example("test", index).label for index in range(3)] == ["a", "b", "a"]
@@ -49,7 +50,7 @@ def test_an_image_is_a_function_of_seed_split_and_number():
     assert one.fingerprint == again.fingerprint and "seed 1" in other.fingerprint
 
 
-@pytest.mark.parametrize(
+@every(
     ("sizes", "said"),
     [
         ((5,), "--canvas: expected from 6, the digits' side, to 4096 pixels, got 5"),
@@ -64,7 +65,7 @@ def test_what_has_no_room_is_refused(sizes, said):
         Clutter(LEVELS, *sizes)
 
 
-def test_scikit_learn_s_digits_are_of_ten_classes_and_no_image_is_in_two_splits():
+def test_digits_have_ten_classes_and_disjoint_splits():
     data = open_digits()
     assert [data.size(split) for split in SPLITS] == [1439, 179, 179] and len(data.labels) == 10
     seen = [{image.tobytes() for image in data.parts[split].images} for split in SPLITS]

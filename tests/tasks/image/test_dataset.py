@@ -81,7 +81,7 @@ def test_a_channel_that_never_changes_is_left_as_it_is():
     assert statistics(InMemory(dict.fromkeys(SPLITS, constant), ("a", "b"), "")) == ([1.0], [1.0])
 
 
-def test_statistics_are_of_all_classes_where_images_lie_in_their_order():
+def test_statistics_cover_all_classes_of_sorted_images():
     labels = np.arange(12_000) // 6_000
     dark_first = Part((255 * labels).astype(np.uint8)[:, None, None, None] * np.ones((1, 1, 2, 2), np.uint8), labels)
     mean, deviation = statistics(data(train=dark_first))

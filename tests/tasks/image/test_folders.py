@@ -1,4 +1,3 @@
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -144,15 +143,3 @@ def test_other_folders_are_not_taken_for_images(tmp_path):
     (tmp_path / "a.txt").write_text("a")
     assert not is_folders(tmp_path / "a.txt")
     assert is_folders(folder_of(tmp_path / "x", splits=("",)))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not CIFAR.is_dir(), reason=f"no data in {CIFAR}")
-def test_cifar_as_jpeg_is_read_from_its_archive():
-    start = time.process_time()
-    data = open_folders(CIFAR)
-    assert time.process_time() - start < 120
-    assert data.shape == (3, 32, 32)
-    assert len(data.labels) == 10
-    assert {split: data.size(split) for split in SPLITS} == {"train": 45_000, "validation": 5000, "test": 10_000}
-    assert set(Counter(data.parts["test"].codes.tolist()).values()) == {1000}

@@ -89,6 +89,7 @@ def test_other_folders_are_not_mnist(tmp_path):
     assert not is_idx(tmp_path / "none")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MNIST.is_dir(), reason=f"no data in {MNIST}")
 def test_mnist_itself():
     data = open_idx(MNIST)

@@ -10,6 +10,7 @@ from PIL import Image
 from image_files import packed, plain
 from saccade.errors import ArgumentError
 from saccade.tasks.image.images import read_image
+from tiers import every
 
 
 def read(data, **options):
@@ -23,7 +24,7 @@ def test_colours_rows_and_columns_are_where_they_are():
     assert torch.equal(found, torch.from_numpy(array).permute(2, 0, 1))
 
 
-@pytest.mark.parametrize("form", ["PNG", "BMP", "GIF", "PPM", "TIFF", "WEBP", "JPEG"])
+@every("form", ["PNG", "BMP", "GIF", "PPM", "TIFF", "WEBP", "JPEG"])
 def test_each_format_is_read(form):
     found = read(packed(Image.new("RGB", (8, 16), (250, 10, 10)), form)).float().mean((1, 2))
     assert torch.allclose(found, torch.tensor([250.0, 10.0, 10.0]), atol=6)
@@ -34,7 +35,7 @@ def test_a_path_is_read_as_its_bytes(tmp_path):
     assert torch.equal(read_image(tmp_path / "x", "x"), read(plain((1, 2, 3))))
 
 
-@pytest.mark.parametrize(
+@every(
     ("mode", "colour", "expected"),
     [
         ("L", 77, [77]),
@@ -143,7 +144,7 @@ def outcome(data):
         return str(error)
 
 
-@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
+@every("form", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
 def test_damaged_files_are_refused_in_one_line(form):
     draws = np.random.default_rng(3)
     whole = packed(Image.fromarray(draws.integers(0, 256, (24, 31, 3)).astype(np.uint8)), form)

@@ -83,7 +83,7 @@ class Corner(ImageEncoder):
         return super().forward(visual._replace(values=visual.values * inside))
 
 
-def test_gradients_point_where_there_is_no_attention_at_so_many_as_may_be():
+def test_gradients_point_without_attention():
     torch.manual_seed(0)
     options = Options(**SIZES)
     model = ImageOnly(Corner(3, options), 11, 5, options).eval()

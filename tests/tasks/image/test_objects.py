@@ -9,6 +9,7 @@ from image_files import plain
 from saccade.errors import ArgumentError
 from saccade.tasks.image.dataset import check_scaled
 from saccade.tasks.image.objects import open_objects
+from tiers import every
 
 
 def rows(count=40, shape=(8, 9), kind=np.uint8):
@@ -22,7 +23,7 @@ def test_every_row_is_in_one_split():
     assert sum(sizes) == 40 and min(sizes) > 0 and data.shape == (1, 8, 9) and data.labels == ("0", "1", "2")
 
 
-def test_floats_channels_behind_and_tensors_are_the_same_images():
+def test_floats_channels_behind_and_tensors_are_same_images():
     plain = rows(shape=(8, 9, 3))
     data = open_objects(plain)
     floats = [(image / np.float32(255), label) for image, label in plain]
@@ -50,7 +51,7 @@ SCALARS = {
 }
 
 
-@pytest.mark.parametrize("kind", SCALARS)
+@every("kind", SCALARS)
 def test_labels_are_numbers_in_whatever_they_lie(kind):
     labels = ("0.0", "1.0", "2.0") if kind == "with a gradient" else ("0", "1", "2")
     assert open_objects([(image, SCALARS[kind](label)) for image, label in rows()]).labels == labels
@@ -59,8 +60,8 @@ def test_labels_are_numbers_in_whatever_they_lie(kind):
         assert open_objects(named).labels == ("ant", "bee", "cat")
 
 
-@pytest.mark.parametrize("inside", [lambda label: label, np.array, lambda label: np.array([label])])
-@pytest.mark.parametrize(
+@every("inside", [lambda label: label, np.array, lambda label: np.array([label])])
+@every(
     ("low", "high"),
     [
         (np.float32(0.1), np.float32(0.3)),
@@ -80,14 +81,14 @@ def test_an_image_with_a_gradient_is_its_pixels():
     assert open_objects(asked).fingerprint == open_objects(rows()).fingerprint
 
 
-def test_packed_images_are_scaled_to_the_size_that_is_asked_for():
+def test_packed_images_are_scaled_to_size_that_is_asked_for():
     packed = [(plain((6 * level, 0, 0), size=(11, 13)), level % 2) for level in range(40)]
     assert open_objects(packed).shape == (3, 13, 11)
     assert open_objects(packed, 16).shape == (3, 16, 16)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, Image.fromarray])
-def test_a_size_is_ignored_of_pixels_and_refused_of_a_new_run(kind):
+def test_size_is_ignored_of_pixels_and_refused_of_a_new_run(kind):
     given = [(kind(image), label) for image, label in rows()]
     data = open_objects(given, 16)
     assert data.fingerprint == open_objects(rows()).fingerprint
@@ -102,7 +103,7 @@ def test_splits_that_are_named_are_taken():
     assert [open_objects(given).size(split) for split in given] == [12, 4, 6]
 
 
-@pytest.mark.parametrize(
+@every(
     ("row", "message"),
     [
         ("text", "expected an image and its label"),

@@ -6,6 +6,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.image.options import VisualOptions
+from tiers import every
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +16,7 @@ class Own(VisualOptions):
     least: int = 4
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "said"),
     [
         ({"batch_size": 0}, "--batch-size: expected"),
@@ -33,7 +34,7 @@ def test_what_means_nothing_is_refused(given, said):
         VisualOptions(**given)
 
 
-def test_an_option_counts_as_given_where_it_is_not_the_task_s_own_default():
+def test_an_option_is_given_if_not_the_tasks_default():
     Own().refuse_given(["least", "most"], "only with --data scenes")
     VisualOptions().refuse_given(["least"], "only with --data scenes")
     with pytest.raises(ArgumentError, match="--least: expected only with --data scenes, got 1"):

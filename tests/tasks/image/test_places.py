@@ -48,7 +48,7 @@ def test_an_archive_gives_the_bytes_of_the_files(tmp_path, pack):
     assert images.find("other/b.png") is None
 
 
-def test_files_count_before_archives_and_whole_paths_before_ends(tmp_path):
+def test_files_beat_archives_and_whole_paths_beat_ends(tmp_path):
     photos(tmp_path, ("a.png", "deep/a.png"))
     archive_of(photos(tmp_path / ".own", ("a.png", "c.png")), tmp_path / "x.tar", "w:")
     images = Images(tmp_path)
@@ -96,7 +96,7 @@ def test_a_hard_link_in_a_tar_to_nothing_is_damage(tmp_path):
         Images(tmp_path).find("a.png")
 
 
-def test_whole_paths_are_found_without_a_look_at_others_of_the_same_end(tmp_path, monkeypatch):
+def test_whole_paths_are_found_despite_equal_ends(tmp_path, monkeypatch):
     names = [f"{number}/image.png" for number in range(30)]
     images = Images(photos(tmp_path, names))
     looked = []

@@ -7,7 +7,7 @@ from saccade.errors import ShapeError
 from saccade.tasks.image.pointing import pointed
 
 
-def test_the_middle_of_the_cell_with_the_most_weight_decides():
+def test_middle_of_the_cell_with_the_most_weight_decides():
     weights = torch.tensor([[0.1, 0.6], [0.2, 0.1]])  # middles at 4 and 12 of 16 pixels
     assert pointed(weights, [(12, 4, 13, 5)], (16, 16)) == (True, pytest.approx(0.6))
     assert pointed(weights, [(0, 0, 12, 16)], (16, 16)) == (False, pytest.approx(0.3))  # the right column is exclusive

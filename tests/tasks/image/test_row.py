@@ -35,7 +35,7 @@ def read(image):
     return found
 
 
-def test_a_label_is_the_string_of_what_stands_there_from_left_to_right():
+def test_a_label_is_the_string_from_left_to_right():
     data, lengths, edges = Row(LEVELS, 22, 1, 3), Counter(), set()
     for index in range(300):
         image, label, group = data.example("train", index)

@@ -7,6 +7,7 @@ from saccade.errors import ArgumentError
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Options
 from saccade.tasks.image.features.store import Features, FeatureStore, write_store
 from saccade.tasks.image.sight import Sight, suited_to_features, visual
+from tiers import every
 
 KNOWN = [
     Sight((3, 24, 32), (0.5, 0.25, 0.75), (0.1, 0.2, 0.3)),
@@ -51,7 +52,7 @@ def test_images_are_shares_of_light():
     assert seen.boxes is None and torch.equal(seen.values[1], image.float() / 255)
 
 
-@pytest.mark.parametrize(
+@every(
     "content",
     [
         {},
@@ -80,12 +81,12 @@ def test_a_store_of_other_features_is_refused(tmp_path):
 RECIPE = {"widths": "32,64", "stem_stride": 4, "shift": 2, "flip": True, "dropout": 0.1}
 
 
-def test_a_recipe_without_features_stays_and_with_them_has_nothing_of_images():
+def test_features_replace_the_recipe_of_images():
     assert suited_to_features(RECIPE, {"widths": "8", "features": None}) == RECIPE
     assert suited_to_features(RECIPE, {"features": "store", "shift": 0, "flip": False}) == {"dropout": 0.1}
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value"),
     [("widths", "4,6"), ("blocks", 1), ("stem", "patch"), ("stem_stride", 2), ("shift", 3), ("flip", True)],
 )

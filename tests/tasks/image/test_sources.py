@@ -10,7 +10,7 @@ from saccade.tasks.splits import SplitNames
 
 
 @pytest.mark.parametrize("data", ["scenes", OBJECTS, "photos.parquet"])
-def test_features_of_images_without_a_files_name_are_refused(data):
+def test_features_of_images_without_files_name_are_refused(data):
     with pytest.raises(ArgumentError) as caught:
         refuse_features(data, {"scenes": ""})
     assert str(caught.value).startswith(f"--features: expected none for {data}, whose images have no file's name")

@@ -21,7 +21,7 @@ def test_a_file_alone_is_all_splits_wherever_it_is_named(tmp_path):
         tables(path, SplitNames({"test": "odd"}), "all")
 
 
-def test_a_folder_has_a_file_for_each_split_before_one_of_all(tmp_path):
+def test_folder_has_a_file_for_each_split_before_one_of_all(tmp_path):
     for name in ("all", "train", "dev", "odd"):
         (tmp_path / f"{name}.tsv").write_text(f"a.jpg\t{name}\n")
     found = tables(tmp_path, NAMES, "all")
@@ -34,7 +34,7 @@ def test_a_folder_has_a_file_for_each_split_before_one_of_all(tmp_path):
         tables(tmp_path, NAMES, "all")
 
 
-def test_lines_are_told_by_their_numbers_without_a_heading_and_blank_ones(tmp_path):
+def test_lines_are_named_by_number(tmp_path):
     path = tmp_path / "all.tsv"
     path.write_text("Image\tCaption\n\na.jpg\ta dog\n \nimage\tcaption\nb\n")
     found = [(where.rpartition(" ")[2], line) for where, line in told_lines(path, ("image", "caption"))]

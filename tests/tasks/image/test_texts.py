@@ -71,7 +71,7 @@ def test_every_batch_has_the_questions_asked_for(counts, batch_size):
 
 @pytest.mark.parametrize("counts", SHAPES, ids=str)
 @pytest.mark.parametrize("batch_size", [1, 3, 32])
-def test_an_epoch_has_every_question_that_can_be_learned_once(counts, batch_size):
+def test_epoch_has_every_question_that_can_be_learned_once(counts, batch_size):
     data = collection(*counts)
     whole = known(data)
     pools = -(-3 * len(whole) // (16 * batch_size))
@@ -102,7 +102,7 @@ def test_questions_about_an_image_lie_together_as_far_as_they_fit():
     assert parts <= len(steps) * (batch_size * 200 / len(known(data)) + 1) * 1.1
 
 
-def test_an_image_with_more_questions_than_a_batch_is_in_batches_far_apart():
+def test_questions_of_one_image_are_in_batches_far_apart():
     batches = row(learned(collection(64, *(1,) * 200), 4).sampler(5), range(48))
     places = [step for step, batch in enumerate(batches) if any(question.startswith("0 ") for question in batch)]
     assert 14 <= len(places) <= 32 and max(places) - min(places) > 30
@@ -119,7 +119,7 @@ def test_endless_scenes_make_batches_as_large_as_asked_for(batch_size, knows, mo
         assert {len({one.name for one in batch}) for batch in found} == {batch_size // 5}
 
 
-def test_an_image_is_made_once_for_all_questions_about_it_and_shared(monkeypatch):
+def test_an_image_is_made_once_for_all_its_questions(monkeypatch):
     data = collection(*(6,) * 50)
     made, posed = counted(monkeypatch, Collection, "example"), counted(monkeypatch, Collection, "posed")
     decoded = counted(monkeypatch, Decoded, "get")

@@ -27,7 +27,7 @@ def inference():
         yield
 
 
-def test_probabilities_are_the_mean_of_those_of_members_of_all_kinds(members):
+def test_members_of_all_kinds_average_probabilities(members):
     expected = torch.stack([member(SOURCE).softmax(-1) for member in members]).mean(0)
     torch.testing.assert_close(Ensemble(members)(SOURCE).exp(), expected)
 
@@ -38,7 +38,7 @@ def test_a_model_with_itself_is_the_model(members):
         torch.testing.assert_close(twice(SOURCE).softmax(-1), member(SOURCE).softmax(-1))
 
 
-def test_what_was_attended_to_is_that_of_every_member_that_attends(members):
+def test_attention_is_of_every_member_that_attends(members):
     ensemble = Ensemble(members)
     with look.record(ensemble) as records:
         ensemble(SOURCE)

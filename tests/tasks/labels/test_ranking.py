@@ -12,7 +12,7 @@ LABELS = ("a", "b", "c")
 SHARES = torch.tensor([0.25, 0.125, 0.625], dtype=torch.float64)
 
 
-def test_the_most_probable_come_first_with_their_probabilities():
+def test_most_probable_come_first_with_their_probabilities():
     ranking = Ranking(LABELS, SHARES)
     assert ranking.order == [2, 0, 1] and ranking.best == 2 and ranking.title == "c 0.62"
     assert ranking.lines(2) == ["c\t0.6250", "a\t0.2500"] and len(ranking.lines(9)) == 3
@@ -38,7 +38,7 @@ def test_probabilities_are_the_softmax_in_double(logits):
     assert Ranking(tuple(map(str, logits)), found).best == int(torch.tensor(logits).argmax())
 
 
-def test_labels_have_the_number_of_their_place_and_strange_ones_are_named():
+def test_labels_are_numbered_and_strange_ones_named():
     assert label_numbers(LABELS, ["c", "a", "c"], "train") == [2, 0, 2] and label_numbers(LABELS, [], "test") == []
     with pytest.raises(ArgumentError, match="--data: the label 'x' of the test split is none of the run's: a, b, c"):
         label_numbers(LABELS, ["a", "x"], "test")

@@ -1,10 +1,16 @@
-"""What the laws share: built-in data cut down, and a run of each model, trained once for all of them."""
+"""What the laws share: built-in data cut down, and a run of each model, trained once for all workers.
+
+The first model of each task is in the fast tier, the others are slow.
+"""
+
+import os
 
 import pytest
 import torch
+from filelock import FileLock
 
 from saccade import runs
-from tasks.laws.table import CASES, questions, settings, shrink
+from tasks.laws.table import MARKED, questions, settings, shrink
 
 
 @pytest.fixture(autouse=True)
@@ -20,23 +26,35 @@ def quiet(capsys):
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
-    """Gives the run of a task and a model, trained when it is first asked for and not to be changed."""
-    folder, found = tmp_path_factory.mktemp("laws"), {}
+    """Give the run of a task and a model: the first worker that needs it trains it, and no test may change it."""
+    base = tmp_path_factory.getbasetemp()
+    folder, loaded = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "laws", {}
+    folder.mkdir(exist_ok=True)
 
     def run(task, model, **more):
-        key = (task, model, *sorted(more.items()))
-        if key not in found:
-            place = folder / f"{task}-{model}-{len(found)}"
-            torch.manual_seed(0)
-            found[key] = runs.train(task, run=place, device="cpu", **settings(task, model, **more))
-        return found[key]
+        name = "-".join([task, model, *(f"{key}-{value}" for key, value in sorted(more.items()))])
+        if name not in loaded:
+            with FileLock(folder / f"{name}.lock"):
+                if not (folder / name / "results.json").exists():
+                    torch.manual_seed(0)
+                    runs.train(task, run=folder / name, device="cpu", **settings(task, model, **more))
+            loaded[name] = runs.load(folder / name, device="cpu")
+        return loaded[name]
 
     return run
 
 
-@pytest.fixture(params=CASES, ids=" ".join)
+@pytest.fixture(params=MARKED)
 def run(request, small, trained):
+    """A run of every model; `each_task` leaves those of the first ones."""
     return trained(*request.param)
+
+
+@pytest.fixture
+def unsaved(monkeypatch):
+    """Pictures are drawn but not rendered: their looks are tested elsewhere, and take their time."""
+    monkeypatch.setattr("saccade.look.drawing._saved", lambda figure, form: b'<svg width="1"></svg>')
+    monkeypatch.setattr("saccade.look.overlays.word_by_word", lambda *given, **more: b"")
 
 
 @pytest.fixture

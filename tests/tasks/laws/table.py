@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from saccade.tasks import TASKS, batches
 from saccade.tasks.answer import task as asking_task
 from saccade.tasks.answer import vocabulary as asked
@@ -41,6 +43,7 @@ SHRUNK = (
     *((module, "HELD_OUT", HELD_OUT) for module in (dates, reviews, tones, shapes, memorized, numbers)),
     *((module, "HELD_OUT", HELD_OUT) for module in (captioned_scenes, questions_on_scenes)),
     (numbers, "TRAINED_ON", LEARNED_FROM),
+    (tones, "LONGEST", 3),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, image_task, speech_task, translation_task)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (eye_task, caption_task, captions, asking_task, asked)),
@@ -210,6 +213,22 @@ TABLE = {
 }
 CASES = [(task, model) for task, entry in TABLE.items() for model in entry.models]
 FIRST = [(task, next(iter(entry.models))) for task, entry in TABLE.items()]
+REST = [pytest.param(case, id=" ".join(case), marks=pytest.mark.slow) for case in CASES if case not in FIRST]
+MARKED = [*(pytest.param(case, id=" ".join(case)) for case in FIRST), *REST]
+"""All cases, those slow that are not the first of their task."""
+
+
+LIGHT = [task for task in TABLE if task not in ("transcribe", "caption")]
+"""Tasks whose runs take little time."""
+
+
+def quick(*tasks: str) -> list[Any]:
+    """The first case of each task, those slow that are not of the tasks named."""
+    return [pytest.param(case, id=" ".join(case), marks=[pytest.mark.slow] * (case[0] not in tasks)) for case in FIRST]
+
+
+each_task = pytest.mark.parametrize("run", FIRST, indirect=True, ids=" ".join)
+"""For laws that hold whatever the model is: the first run of each task."""
 
 
 def settings(task: str, model: str, **more: Any) -> dict[str, Any]:

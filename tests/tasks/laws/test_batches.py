@@ -15,7 +15,7 @@ from saccade.models.padded import Padded
 from saccade.tasks import load_task
 from saccade.train.randomness import seeded
 from tasks.laws.checks import parts, same
-from tasks.laws.table import FIRST, TABLE, settings, shrink
+from tasks.laws.table import FIRST, TABLE, each_task, settings, shrink
 from tiny import environment
 
 STEPS = (3, 0, 17, 1, 16, 40)
@@ -50,7 +50,7 @@ def test_a_batch_is_a_function_of_seed_and_step(task, model):
 
 
 @pytest.mark.parametrize(("task", "model"), FIRST)
-def test_a_batch_neither_draws_from_the_generator_of_all_nor_follows_from_it(task, model):
+def test_a_batch_leaves_the_global_generator_alone(task, model):
     task = made(task, model)
     before = torch.random.get_rng_state()
     first = task.batch(2)
@@ -69,6 +69,7 @@ def test_no_image_is_made_before_a_batch_is_asked_for(task, model, monkeypatch):
     assert task.batch(0) and 0 < len(seen) <= most
 
 
+@each_task
 def test_a_restored_task_has_the_same_batches(run):
     model = run.trained.options.model
     again = type(run.task).restore(run.trained.options, run.folder)
@@ -114,7 +115,7 @@ def test_padding_changes_no_loss(run):
     torch.testing.assert_close(one.total, other.total, atol=1e-4, rtol=1e-4)
 
 
-def test_a_loss_is_a_number_that_moves_every_parameter_and_counts_its_units(run):
+def test_a_loss_moves_every_parameter_and_counts_units(run):
     model, batch = run.task.build(), run.task.batch(1)
     with seeded(1, "loss"):
         loss = run.task.loss(model.train(), batch)
@@ -126,7 +127,7 @@ def test_a_loss_is_a_number_that_moves_every_parameter_and_counts_its_units(run)
     assert torch.equal(again.total, loss.total)  # what is random in it comes from the generator of all
 
 
-def test_every_task_and_model_of_the_table_is_held_to_the_laws():
+def test_the_table_has_every_task_and_model():
     assert {task: set(load_task(task).models) for task in TABLE} == {
         task: set(entry.models) for task, entry in TABLE.items()
     }

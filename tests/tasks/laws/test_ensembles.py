@@ -11,7 +11,7 @@ from saccade import runs
 from saccade.errors import SaccadeError
 from saccade.train.task import values
 from tasks.laws.checks import is_near
-from tasks.laws.table import FIRST, TABLE, questions, several
+from tasks.laws.table import FIRST, LIGHT, TABLE, each_task, questions, quick, several
 
 
 def told(run, lines, **request):
@@ -42,11 +42,8 @@ def test_a_run_and_its_copy_are_the_run(run, asked, tmp_path):
     assert found == pytest.approx(expected)
 
 
-def test_every_way_of_drawing_draws_them_or_is_refused_in_one_line(run, asked, tmp_path, monkeypatch):
+def test_every_way_of_drawing_works_or_is_refused(run, asked, unsaved, tmp_path):
     """Never with a traceback: of models that do not attend by default, of ways that need one model by name."""
-    # How pictures look is not asked here, and they take their time.
-    monkeypatch.setattr("saccade.look.drawing._saved", lambda figure, form: b'<svg width="1"></svg>')
-    monkeypatch.setattr("saccade.look.overlays.word_by_word", lambda *given, **more: b"")
     copy = shutil.copytree(run.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoints"))
     both = runs.load(run.folder, device="cpu", ensemble=[copy])
     kind = get_type_hints(run.task.requests["look"]).get("by", NoneType)
@@ -61,6 +58,7 @@ def test_every_way_of_drawing_draws_them_or_is_refused_in_one_line(run, asked, t
         assert way_out in refused and "\n" not in refused if refused else paths and by not in ("jacobian", "grad-cam")
 
 
+@each_task
 def test_each_run_is_given_once(run, tmp_path):
     (tmp_path / "link").symlink_to(run.folder)
     for other in (run.folder, tmp_path / "link", f"{run.folder}/../{run.folder.name}"):
@@ -70,8 +68,9 @@ def test_each_run_is_given_once(run, tmp_path):
         runs.load(run.folder, device="cpu", ensemble=[""])
 
 
-@pytest.mark.parametrize(("task", "model"), FIRST)
-def test_models_of_all_kinds_answer_as_one_in_any_order(trained, task, model, tmp_path):
+@pytest.mark.parametrize("case", quick("classify-text"))
+def test_models_of_all_kinds_answer_as_one_in_any_order(trained, case, tmp_path):
+    task, model = case
     found = [trained(task, name) for name in TABLE[task].models]
     found = found if len(found) > 1 else [found[0], trained(task, model, seed=4)]
     folders = [each.folder for each in found]
@@ -91,9 +90,8 @@ def test_models_of_all_kinds_answer_as_one_in_any_order(trained, task, model, tm
             assert share == pytest.approx(sum(own[place][label] for own in shares) / len(found), abs=2e-5)
 
 
-@pytest.mark.parametrize(("task", "model"), FIRST)
-def test_a_run_of_another_task_is_none_of_them(trained, task, model):
-    other = next(case for case in FIRST if case[0] != task)
+def test_a_run_of_another_task_is_none_of_them(trained):
+    (task, model), other = FIRST[:2]
     with pytest.raises(SaccadeError, match=f"expected a run of {task}, got one of {other[0]}"):
         runs.load(trained(task, model).folder, device="cpu", ensemble=[trained(*other).folder])
 
@@ -106,7 +104,7 @@ OTHERWISE = {
 
 
 @pytest.mark.parametrize("task", OTHERWISE)
-def test_a_run_that_knows_something_else_is_refused_by_name(trained, task):
+def test_a_run_with_other_inputs_is_refused_by_name(trained, task):
     change, message = OTHERWISE[task]
     model = next(iter(TABLE[task].models))
     other = trained(task, model, max_steps=2, **change)
@@ -114,13 +112,14 @@ def test_a_run_that_knows_something_else_is_refused_by_name(trained, task):
         runs.load(trained(task, model).folder, device="cpu", ensemble=[other.folder])
 
 
+@pytest.mark.parametrize("run", quick(*LIGHT), indirect=True)
 def test_an_ensemble_leaves_its_members_as_they_are(run, tmp_path, asked):
     copy = shutil.copytree(run.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoints"))
     before = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()}
     both = runs.load(run.folder, device="cpu", ensemble=[copy])
-    first = told(both, asked)
+    before_measuring = told(both, asked)
     both.evaluate("validation")
-    assert told(both, asked) == first  # nothing is dropped after it was measured
+    assert told(both, asked) == before_measuring  # nothing is dropped after it was measured
     assert not any(part.training for part in both.model.modules())
     assert {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()} == before
     assert repr(both) == repr(run)

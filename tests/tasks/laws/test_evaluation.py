@@ -11,7 +11,7 @@ from saccade.errors import SaccadeError
 from saccade.tasks.labels.metrics import accuracy
 from saccade.tasks.transcribe.metrics import word_errors
 from saccade.tasks.translate.metrics import exact_match
-from tasks.laws.table import HELD_OUT, TABLE
+from tasks.laws.table import HELD_OUT, TABLE, each_task
 
 
 def explained(found, wanted):
@@ -56,6 +56,7 @@ def test_it_is_what_the_answers_come_to(run, split):
     assert found.examples == HELD_OUT and found.count > 0 and found.seconds > 0
 
 
+@each_task
 def test_groups_add_up_to_the_whole(run):
     found, group = measured(run), TABLE[run.task.name].group
     if group is None:
@@ -68,21 +69,24 @@ def test_groups_add_up_to_the_whole(run):
     assert mean == pytest.approx(found.metrics[run.task.headline])
 
 
+@each_task
 def test_it_is_the_same_again_and_a_limit_is_kept(run):
-    first, again, all_of_it = measured(run), measured(run), measured(run, HELD_OUT + 9)
-    assert replace(first, seconds=0) == replace(again, seconds=0) == replace(all_of_it, seconds=0)
+    whole, again, all_of_it = measured(run), measured(run), measured(run, HELD_OUT + 9)
+    assert replace(whole, seconds=0) == replace(again, seconds=0) == replace(all_of_it, seconds=0)
     for limit in (1, 7):
         part = measured(run, limit)
-        assert 1 <= part.examples <= limit and 0 < part.count <= first.count
-        assert {run.task.headline} <= part.metrics.keys() <= first.metrics.keys()  # some mean nothing of a few
+        assert 1 <= part.examples <= limit and 0 < part.count <= whole.count
+        assert {run.task.headline} <= part.metrics.keys() <= whole.metrics.keys()  # some mean nothing of a few
 
 
+@each_task
 def test_a_split_that_is_not_there_is_refused(run):
     with pytest.raises(SaccadeError, match="split: expected one of train, validation, test, got 'tset'"):
         measured(run, split="tset")
 
 
-def test_the_headline_is_a_number_among_what_is_measured(run):
+@each_task
+def test_the_headline_is_among_the_metrics(run):
     found = run.evaluate("validation")
     assert run.task.headline in found.metrics and found.metrics[run.task.headline] <= 1
     unbounded = ("bits", "mae", "mse", "r2")
@@ -91,20 +95,22 @@ def test_the_headline_is_a_number_among_what_is_measured(run):
 
 
 @pytest.mark.parametrize("split", ["validation", "test"])
-def test_plain_ways_are_measured_beside_it_by_the_metric_that_counts(run, split):
+@each_task
+def test_baselines_are_measured_by_the_headline(run, split):
     state = torch.random.get_rng_state()
     found = run.task.baselines(split)
     assert found and torch.equal(state, torch.random.get_rng_state())
     for baseline in found.values():
         assert next(iter(baseline.metrics)) == run.task.headline
         assert baseline.metrics.keys() <= measured(run).metrics.keys()
-        assert baseline.about and 0 <= baseline.seconds < 60
+        assert baseline.about and baseline.seconds >= 0
     again = run.task.baselines(split)
     assert {name: one.metrics for name, one in found.items()} == {name: one.metrics for name, one in again.items()}
     assert run.evaluate(split).baselines.keys() == found.keys()
 
 
-def test_the_most_frequent_answer_of_training_is_one_of_them(run):
+@each_task
+def test_the_most_frequent_answer_is_a_baseline(run):
     examples = [run.task.example("test", index).answer for index in range(HELD_OUT)]
     baselines = run.task.baselines("test")
     if "majority" in baselines:

@@ -53,7 +53,7 @@ def task(request):
     return request.param
 
 
-def test_a_mapping_of_columns_a_pair_and_a_list_are_the_same_data(task):
+def test_pairs_lists_and_columns_are_the_same_data(task):
     pairs = rows(task)
     forms = [pairs, [list(row) for row in pairs], [dict(zip(COLUMNS[task], row, strict=True)) for row in pairs]]
     found = [prepared(task, form) for form in forms]
@@ -64,7 +64,7 @@ def test_a_mapping_of_columns_a_pair_and_a_list_are_the_same_data(task):
     assert sum(sizes) == 40 and min(sizes) >= 2
 
 
-def test_other_contents_have_another_fingerprint_and_another_order_the_same_splits(task):
+def test_contents_make_the_fingerprint_and_no_order_a_split(task):
     pairs = rows(task)
     first = prepared(task, pairs).data
     asked, answer = pairs[0][:-1], next(row[-1] for row in pairs[1:] if row[-1] != pairs[0][-1])
@@ -76,7 +76,7 @@ def test_other_contents_have_another_fingerprint_and_another_order_the_same_spli
         assert backwards.size(split) == first.size(split)
 
 
-def test_splits_that_are_given_are_kept_and_those_that_are_missing_held_out(task):
+def test_given_splits_are_kept_and_missing_ones_held_out(task):
     pairs = rows(task)
     given = prepared(task, {"train": pairs[:30], "dev": pairs[30:34], "test": pairs[34:]}).data
     assert [given.size(split) for split in ("train", "validation", "test")] == [30, 4, 6]
@@ -97,14 +97,14 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_what_is_no_data_is_one_error_that_names_them(task, kind):
-    with pytest.raises(SaccadeError, match="^data") as error:
-        prepared(task, HOSTILE[kind])
-    assert "\n" not in str(error.value)
+def test_objects_that_are_no_data_are_one_error(task):
+    for kind, objects in HOSTILE.items():
+        with pytest.raises(SaccadeError, match="^data") as error:
+            prepared(task, objects)
+        assert "\n" not in str(error.value), kind
 
 
-def test_a_row_that_is_wrong_is_named_by_its_split_and_number(task):
+def test_a_wrong_row_is_named_by_split_and_number(task):
     pairs = rows(task)
     with pytest.raises(SaccadeError, match="data: train, row 4: "):
         prepared(task, [*pairs[:3], (object(), object()), *pairs[3:]])
@@ -118,7 +118,10 @@ def test_what_is_no_waveform_is_named(wrong):
         prepared("transcribe", [(wrong, "one"), *rows("transcribe")])
 
 
-def test_a_run_of_objects_is_measured_with_them_and_answers_without(task, tmp_path):
+@pytest.mark.parametrize(
+    "task", [pytest.param(task, marks=[pytest.mark.slow] * (task not in ("translate", "regress"))) for task in COLUMNS]
+)
+def test_a_run_of_objects_is_measured_with_them_alone(task, tmp_path):
     pairs, place = rows(task), tmp_path / "run"
     own = settings(task, next(iter(TABLE[task].models)), max_steps=2, **EXTRA.get(task, {}))
     first = runs.train(task, data=pairs, run=place, device="cpu", **own)

@@ -16,7 +16,19 @@ from saccade.train.checkpoint import step_folder
 from saccade.train.files import read_json, write_json
 from saccade.train.task import options_class
 from tasks.laws.checks import is_near
-from tasks.laws.table import CASES, EARLIER, FIRST, STEPS, TABLE, questions, settings, several
+from tasks.laws.table import (
+    EARLIER,
+    FIRST,
+    LIGHT,
+    REST,
+    STEPS,
+    TABLE,
+    each_task,
+    questions,
+    quick,
+    settings,
+    several,
+)
 
 PAPER = {"read": "reinforce", "baseline": "moving-average", "soft_share": 0.5, "entropy_bonus": 0.01}
 AVERAGING = {
@@ -49,7 +61,8 @@ def without_data(folder):
     return folder
 
 
-def test_a_restored_task_answers_as_the_one_that_was_saved(run, asked, tmp_path):
+@each_task
+def test_a_restored_task_answers_as_the_saved_one(run, asked, tmp_path):
     kind, options = type(run.task), run.trained.options
     own = settings(run.task.name, options.model)
     prepared = kind.prepare(runs.options(kind, None, own.pop("model"), own))
@@ -66,7 +79,8 @@ def test_a_restored_task_answers_as_the_one_that_was_saved(run, asked, tmp_path)
         restored.data
 
 
-def test_a_run_that_was_moved_answers_without_its_data_and_is_measured_with_them(run, asked, tmp_path):
+@each_task
+def test_a_moved_run_answers_without_its_data(run, asked, unsaved, tmp_path):
     moved = runs.load(without_data(copied(run, tmp_path / "moved")), device="cpu")
     more = several(run.task, 2)
     assert told(moved, asked, **more) == told(run, asked, **more)
@@ -75,16 +89,18 @@ def test_a_run_that_was_moved_answers_without_its_data_and_is_measured_with_them
         moved.evaluate("test")
 
 
-@pytest.mark.parametrize(("task", "model"), CASES, ids=map(" ".join, CASES))
-def test_a_run_that_was_stopped_and_resumed_is_the_uninterrupted_one_byte_for_byte(trained, tmp_path, task, model):
-    whole = trained(task, model)
+@pytest.mark.parametrize("case", [*quick(*LIGHT), *REST])
+def test_a_resumed_run_is_the_whole_one_byte_for_byte(trained, tmp_path, case):
+    (task, model), whole = case, trained(*case)
     for steps in (EARLIER, STEPS):
         runs.train(task, run=tmp_path / "parts", device="cpu", **settings(task, model, max_steps=steps))
     _are_one((whole.folder, tmp_path / "parts"), TABLE[task].file)
 
 
-@pytest.mark.parametrize(("task", "model"), AVERAGING, ids=map(" ".join, AVERAGING))
-def test_a_moving_average_of_rewards_is_carried_on_byte_for_byte(tmp_path, task, model):
+@pytest.mark.parametrize(
+    ("task", "model"), [pytest.param(*case, marks=[pytest.mark.slow] * (case[0] != "glimpse")) for case in AVERAGING]
+)
+def test_a_moving_average_of_rewards_is_resumed(tmp_path, task, model):
     folders = (tmp_path / "whole", tmp_path / "parts")
     for folder, steps in ((folders[0], STEPS), (folders[1], EARLIER), (folders[1], STEPS)):
         said = settings(task, model, max_steps=steps, **AVERAGING[task, model])
@@ -112,7 +128,7 @@ def _identity(config):
     return {**config, "options": {k: v for k, v in config["options"].items() if k not in ("run", "max_steps")}}
 
 
-def test_what_was_measured_after_training_is_what_is_measured_again(run):
+def test_an_evaluation_repeats_what_training_measured(run):
     for split, key in (("test", "metrics"), ("validation", "validation")):
         found = run.evaluate(split)
         assert is_near(found.metrics, run.results[key])
@@ -124,7 +140,7 @@ def damages(content):
 
 
 @pytest.mark.parametrize(("task", "model"), FIRST)
-def test_damage_of_any_file_is_one_error_that_names_it(trained, tmp_path, task, model):
+def test_damage_of_a_file_is_one_error_that_names_it(trained, tmp_path, task, model):
     whole = trained(task, model)
     for name in ("config.json", TABLE[task].file, "model.safetensors"):
         for kind, content in damages((whole.folder / name).read_bytes()).items():
@@ -163,7 +179,7 @@ def refusal(folder, lines):
 
 
 @pytest.mark.parametrize(("task", "model"), FIRST)
-def test_a_run_with_a_value_that_was_changed_is_refused_in_one_line_or_answers(trained, tmp_path, task, model):
+def test_a_run_with_a_changed_value_is_refused_or_answers(trained, tmp_path, task, model):
     whole = trained(task, model)
     (tmp_path / "asked").mkdir()
     lines, folder = questions(whole.task, tmp_path / "asked", 1), copied(whole, tmp_path / "run")
@@ -180,7 +196,7 @@ def test_a_run_with_a_value_that_was_changed_is_refused_in_one_line_or_answers(t
 
 
 @pytest.mark.parametrize(("task", "model"), FIRST)
-def test_a_run_is_not_gone_on_with_as_another(trained, task, model):
+def test_a_run_is_not_resumed_as_another(trained, task, model):
     whole = trained(task, model)
     others = [name for name in load_task(task).models if name != model]
     for change in ({"seed": 4}, {"learning_rate": 0.5}, *({"model": name} for name in others[:1])):

@@ -23,6 +23,7 @@ def every(logits, *, bits):
     return found
 
 
+@pytest.mark.slow
 @given(strategies.integers(0, 10_000), strategies.integers(1, 3), strategies.integers(1, 3), strategies.booleans())
 def test_answers_come_in_the_order_of_their_probabilities_each_once(seed, steps, width, bits):
     logits = torch.randn(steps, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * 2
@@ -36,7 +37,7 @@ def test_answers_come_in_the_order_of_their_probabilities_each_once(seed, steps,
 
 
 @given(strategies.integers(0, 10_000), strategies.integers(1, 3), strategies.integers(0, 2))
-def test_what_is_said_up_to_an_end_is_as_probable_as_all_that_reads_so(seed, steps, end):
+def test_an_ending_is_as_probable_as_all_that_reads_so(seed, steps, end):
     logits = torch.randn(steps, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * 2
     expected = {}
     for picked, log_prob in every(logits, bits=False).items():

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from saccade.tasks.memorize.measures import Said, cost, judged, measured
 
 
-def test_bits_cost_their_binary_cross_entropy_and_symbols_theirs():
+def test_bits_and_symbols_cost_their_cross_entropy():
     logits, bits = torch.randn(5, 3), torch.randint(0, 2, (5, 3)).float()
     torch.testing.assert_close(cost(logits, bits).sum(), F.binary_cross_entropy_with_logits(logits, bits) * 15)
     symbols = torch.randint(0, 3, (5,))
@@ -24,7 +24,7 @@ def test_a_symbol_that_cannot_be_said_is_wrong():
     assert judged(torch.zeros(2, 3), torch.tensor([0, 3])) == Said(2, 1)
 
 
-def test_groups_and_the_whole_are_counted_by_their_questions_and_bits():
+def test_groups_are_counted_by_questions_and_bits():
     said = [Said(8, 0, 1.0), Said(16, 4, 9.0), Said(16, 0, 2.0)]
     metrics, parts = measured(said, ["a", "b", "b"], vectors=True)
     assert next(iter(metrics)) == "accuracy" and metrics["exact_match"] == pytest.approx(2 / 3)

@@ -34,6 +34,7 @@ def refused(**more):
     return str(error.value)
 
 
+@pytest.mark.slow
 def test_more_cells_than_a_question_has_memory_for_are_refused(tmp_path, free):
     run = runs.train("memorize", data="copy", model="dnc", run=tmp_path / "run", device="cpu", cells=6, **SMALL)
     free(1 << 30)
@@ -46,7 +47,7 @@ def test_more_cells_than_a_question_has_memory_for_are_refused(tmp_path, free):
     assert run.request("eval", {"cells": 1_000_000}).cells == 1_000_000
 
 
-def test_training_that_cannot_fit_is_refused_with_the_most_that_does(free):
+def test_training_beyond_the_memory_is_refused(free):
     free(1 << 30)
     found = refused(cells=20_000, least_cells=20_000, most_cells=20_000)
     batches = [prepared(**FIXED, cells=6).sampler.batch(step) for step in range(2)]
@@ -68,7 +69,7 @@ def test_training_that_cannot_fit_is_refused_with_the_most_that_does(free):
         ({"cells": 6, "least_cells": 6, "most_cells": 10_000}, "--most-cells: expected at most 2,"),
     ],
 )
-def test_the_option_is_named_that_says_how_many_cells_there_are(more, name, free):
+def test_option_is_named_that_says_how_many_cells_there_are(more, name, free):
     free(512 * MIB)
     assert refused(**more).startswith(name)
 
@@ -85,7 +86,7 @@ def test_fewer_sequences_at_once_have_room(free):
     prepared(cells=3000, least_cells=3000, most_cells=3000, batch_size=1)
 
 
-def test_a_memory_without_links_has_room_where_one_with_links_has_none(free):
+def test_a_memory_without_links_has_more_room(free):
     free(64 * MIB)
     prepared("ntm", cells=10_000, least_cells=10_000, most_cells=10_000)
     assert refused(cells=10_000, least_cells=10_000, most_cells=10_000).startswith("--most-cells: expected at most ")

@@ -18,7 +18,7 @@ def test_it_is_read_back_as_it_was_saved(tmp_path):
         assert known.sizes.sets == (data == "maximum") and (known.points == ()) == known.sizes.sets
 
 
-def test_a_constant_column_is_told_with_the_rows_that_were_seen(monkeypatch):
+def test_constant_column_is_told_with_rows_that_were_seen(monkeypatch):
     data = open_numbers(OBJECTS, [(float(n), 2.0) for n in range(60)])
     with pytest.raises(ArgumentError, match="got 2 in every row to train on$"):
         Columns.learn(data)
@@ -35,7 +35,7 @@ def test_no_more_points_are_kept_than_may_be():
     ("name", "value"),
     [("targets", []), ("mean", [1.0, 2.0]), ("std", ["a"]), ("points", [[1.0, 2.0]]), ("answers", []), ("features", 3)],
 )
-def test_what_is_not_whole_is_refused_by_the_name_of_the_file(name, value, tmp_path):
+def test_what_is_not_whole_is_refused_by_name_of_the_file(name, value, tmp_path):
     Columns.learn(open_numbers("sine")).save(tmp_path)
     content = json.loads((tmp_path / "columns.json").read_text())
     (tmp_path / "columns.json").write_text(json.dumps({**content, name: value}))

@@ -32,6 +32,6 @@ def test_the_mean_of_answers_that_are_alike_may_be_another_number(number):
     assert metrics["r2"] == pytest.approx(0.75 if number < 1 else 1.0)
 
 
-def test_answers_that_are_alike_are_held_against_those_of_training():
+def test_answers_are_compared_with_those_of_training():
     metrics, _ = measured(torch.ones(1, 1), torch.zeros(1, 1), torch.tensor([2.0]), [""])
     assert metrics["r2"] == pytest.approx(0.75)

@@ -6,14 +6,15 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.regress.question import MOST, lines_of, read_numbers
+from tiers import every
 
 
-@pytest.mark.parametrize("line", ["1 2 3", "1,2,3", " 1 , 2;3 ", "1\t2\u30003", "1e0 2.0 +3"])
+@every("line", ["1 2 3", "1,2,3", " 1 , 2;3 ", "1\t2\u30003", "1e0 2.0 +3"])
 def test_numbers_have_commas_or_blanks_between(line):
     assert read_numbers(line, 1, ("a", "b", "c")) == read_numbers(line, 1, ()) == (1.0, 2.0, 3.0)
 
 
-@pytest.mark.parametrize(
+@every(
     ("line", "features", "message"),
     [
         ("", (), "line 7: expected a set of numbers, got none"),
@@ -56,12 +57,12 @@ ONE_ROW = {
 }
 
 
-@pytest.mark.parametrize("kind", ONE_ROW)
+@every("kind", ONE_ROW)
 def test_a_row_from_python_is_a_line(kind):
     assert list(lines_of(ONE_ROW[kind], ("rooms", "age"))) == ["1,2.5"]
 
 
-def test_numbers_alone_are_rows_of_a_single_feature_and_lists_are_sets():
+def test_single_numbers_are_features_and_lists_are_sets():
     for numbers in ([1, 2.5], np.array([1, 2.5]), torch.tensor([1, 2.5]), {"x": [1, 2.5]}):
         assert list(lines_of(numbers, ("x",))) == ["1", "2.5"]
     assert list(lines_of(3, ("x",))) == list(lines_of(np.array(3.0), ("x",))) == ["3"]
@@ -70,7 +71,7 @@ def test_numbers_alone_are_rows_of_a_single_feature_and_lists_are_sets():
     assert list(lines_of(Path("1 2"), ("x", "y"))) == ["1 2"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("inputs", "features", "message"),
     [
         (None, ("x",), "inputs: expected texts, rows of numbers, or columns by their names, got NoneType"),

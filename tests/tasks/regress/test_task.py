@@ -10,6 +10,7 @@ from saccade import runs
 from saccade.cli import main
 from saccade.errors import SaccadeError
 from saccade.tasks.regress.batches import Encoded, stacked
+from tiers import rest_slow
 
 SHORT = {"max_steps": 2, "warmup_steps": 1, "checkpoint_steps": 2, "validation_steps": 2, "threads": 1, "device": "cpu"}
 WORDS = [word for name, value in SHORT.items() for word in (f"--{name.replace('_', '-')}", str(value))]
@@ -29,7 +30,7 @@ def train(data, tmp_path, model="mlp", **more):
     return runs.train("regress", data=data, model=model, run=tmp_path / model, **{**SHORT, **more})
 
 
-@pytest.mark.parametrize("model", ["nadaraya-watson", "learned-kernel", "set-transformer", "mlp", "mean"])
+@pytest.mark.parametrize("model", rest_slow(["nadaraya-watson", "learned-kernel", "set-transformer", "mlp", "mean"]))
 def test_rows_with_several_answers(model, tmp_path):
     run = train(table(high=2), tmp_path, model)
     [answer] = run.predict("0.5, 0.25 0.125")
@@ -119,6 +120,7 @@ def test_constant_columns(tmp_path, capsys):
     assert float(run.predict("3 7")[0].mean[0]) == pytest.approx(float(run.predict("3 8")[0].mean[0]), abs=40)
 
 
+@pytest.mark.slow
 def test_several_runs_as_one(tmp_path):
     rows = table()
     first = train(rows, tmp_path, "nadaraya-watson")
@@ -148,7 +150,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_a_table_that_is_wrong_is_one_line_at_the_command_line(text, tmp_path, capsys):
+def test_table_that_is_wrong_is_one_line_at_command_line(text, tmp_path, capsys):
     path = tmp_path / "a.csv"
     path.write_text(text)
     assert main(["train", "regress", "--data", str(path), "--run", str(tmp_path / "run"), *WORDS]) == 2

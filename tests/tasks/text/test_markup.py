@@ -1,9 +1,8 @@
-import pytest
-
 from saccade.tasks.text.markup import without_markup
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "plain"),
     [
         ("a<br />b<br/>c<BR>d", "a b c d"),

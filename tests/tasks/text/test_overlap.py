@@ -7,6 +7,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.text.overlap import bleu, cider, rouge_l, words
+from tiers import every
 
 OUTPUTS = [
     "a dog runs over the green grass",
@@ -72,7 +73,7 @@ def dense_cider(outputs, known):
     return total.mean()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@every("seed", range(5))
 def test_cider_is_the_same_over_dense_vectors(seed):
     draws = np.random.default_rng(seed)
 
@@ -103,8 +104,8 @@ def hand_bleu(outputs, known, order):
     return 100 * math.exp(logs + min(0, 1 - closest / length))
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
-@pytest.mark.parametrize("kept", [2, 4, 100])
+@every("order", [1, 2, 3, 4])
+@every("kept", [2, 4, 100])
 def test_bleu_is_the_definition_with_the_closest_length(order, kept):
     outputs = [" ".join(text.split()[:kept]) for text in OUTPUTS]
     assert bleu(outputs, REFERENCES, order)["score"] == pytest.approx(hand_bleu(outputs, REFERENCES, order), rel=1e-9)

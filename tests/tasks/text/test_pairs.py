@@ -22,7 +22,7 @@ def rows():
     return [(f"go {n % 60}", f"va {n}", "CC-BY") for n in range(180)]
 
 
-def test_a_sentence_is_in_one_split_with_all_its_translations(tmp_path, rows):
+def test_sentence_is_in_one_split_with_all_its_translations(tmp_path, rows):
     corpus = open_pairs(write(tmp_path / "pairs.tsv", rows))
     sources = {split: {pair[0] for pair in pairs(corpus, split)} for split in corpus.splits}
     assert {split: len(found) for split, found in sources.items()} == {"validation": 3, "test": 3, "train": 54}

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from saccade.errors import ArgumentError
 from saccade.tasks.text.tokenizer import UNKNOWN, from_json
 from saccade.tasks.text.words import Words
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "pieces"),
     [
         ("It isn't good; it's bad!", ["It", "is", "n't", "good", ";", "it", "'s", "bad", "!"]),
@@ -29,7 +30,7 @@ def test_texts_are_cut_into_words_and_marks(text, pieces):
 
 
 @given(st.text(max_size=40))
-def test_every_text_that_is_not_blank_has_words_and_nothing_visible_is_lost(text):
+def test_every_text_has_words_and_loses_nothing_visible(text):
     pieces = Words([]).pieces(text)
     assert bool(pieces) == bool(text.strip())
     assert "".join(pieces) == "".join(unicodedata.normalize("NFC", text).split())

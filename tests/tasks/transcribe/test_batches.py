@@ -14,7 +14,7 @@ def test_utterances_are_padded_side_by_side():
     assert batch.target.tolist() == [[1, 7, 8, 2], [1, 9, 2, 0]]
 
 
-def test_stretching_changes_the_time_alone_and_follows_from_its_draws():
+def test_stretching_changes_the_time_alone():
     ramp = Utterance("a", torch.linspace(0, 1, 200)[:, None].expand(200, 2).contiguous(), [5])
     found = stretched([ramp] * 50, 0.2, torch.Generator().manual_seed(3))
     sizes = {one.size for one in found}

@@ -44,7 +44,7 @@ def test_more_words_than_were_said_are_worth_less_than_none():
     assert metrics["wer"] == 3 and metrics[HEADLINE] == -2
 
 
-def test_the_most_frequent_text_is_measured_whatever_is_said():
+def test_most_frequent_text_is_measured_whatever_is_said():
     found = baseline(["two  two", "one", "two two", "one", "no"], ["one", "one two"])
     assert found.about == "always 'one'"
     assert found.metrics == {HEADLINE: pytest.approx(2 / 3), "wer": pytest.approx(1 / 3)}

@@ -6,9 +6,10 @@ from saccade import runs
 from saccade.errors import ArgumentError
 from saccade.tasks.transcribe import Transcribe
 from saccade.tasks.transcribe.options import RECIPES, EvalRequest, Options, Request, check_rescoring
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "option"),
     [
         ({"mels": 0}, "--mels"),

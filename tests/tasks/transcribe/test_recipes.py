@@ -14,7 +14,7 @@ from saccade.train.task import options_class, recipe
 USUAL = recipe(Transcribe, "las", "files")
 
 
-def test_forty_minutes_of_sentences_and_speech_without_end_have_the_recipe_of_published_runs():
+def test_forty_minutes_have_the_published_recipe():
     for heard in (Heard(857, 2.8, 3), Heard(None, 2.0, 4), Heard(100_000, 3.0, 8)):  # AN4, FSDD, much
         assert suited(heard, USUAL) == (USUAL, "")
 
@@ -62,7 +62,7 @@ def corpus(tmp_path):
     return tmp_path / "words"
 
 
-def test_training_hears_a_corpus_once_and_has_a_smaller_recipe_for_few_minutes(corpus):
+def test_training_hears_a_corpus_once(corpus):
     assert hear(open_corpus(str(corpus), 8000)) == (8, 0.3, 1)
     found = Transcribe.suited("las", {"data": str(corpus), "rate": 8000})
     assert found.reason.startswith("8 recordings of 0.3 s in the median, a word each: the recipe for few words (")

@@ -41,6 +41,7 @@ def test_the_loss_counts_frames_and_falls_back_to_the_run(tones, model):
         assert tones.loss(model, batch).count == int(batch.source.lengths.sum())
 
 
+@pytest.mark.slow
 def test_what_is_said_may_be_written_in_another_language():
     """Built-in digits in French words, and sound with texts of one's own, in another order than it was said."""
     french = prepared(language="fr")
@@ -56,7 +57,7 @@ def test_what_is_said_may_be_written_in_another_language():
         assert answer.lines() and answer.to_json()["transcriptions"]
 
 
-def test_training_hears_everything_a_little_slower_or_faster(tones):
+def test_training_hears_everything_little_slower_or_faster(tones):
     plain = replace(tones, settings=replace(tones.settings, stretch=0.0))
     for step in range(3):
         one, other = (each.batch(step).source.lengths.double() for each in (tones, plain))
@@ -72,7 +73,7 @@ def test_an_evaluation_has_errors_and_how_alignments_run(tones, model):
     assert result.examples == 20 and result.count > 200 and result.groups == {}
 
 
-def test_single_words_have_no_order_to_measure_but_lie_on_sound_or_not(tones):
+def test_single_words_have_no_order_but_lie_on_sound(tones):
     sound = torch.randn(4000)
     rows = {split: [(sound, word) for word in ("yes", "no")] for split in ("train", "validation", "test")}
     words = prepared(OBJECTS, rows)
@@ -82,7 +83,7 @@ def test_single_words_have_no_order_to_measure_but_lie_on_sound_or_not(tones):
     assert 0 < metrics["alignment_sound"] < 1 and 0 < metrics["alignment_on_sound"] < 1
 
 
-def test_a_limit_and_the_alignments_are_spread_over_a_split_that_may_be_sorted(monkeypatch):
+def test_a_limit_is_spread_over_a_sorted_split(monkeypatch):
     """Of recordings in folders by word the first would all be of one."""
     sound = torch.randn(4000)
     sorted_words = [(sound, word) for word in ("bed", "cat", "dog") for _ in range(10)]
@@ -99,6 +100,7 @@ def test_a_limit_and_the_alignments_are_spread_over_a_split_that_may_be_sorted(m
     assert len({tuple(one.ids) for one in heard}) > 1
 
 
+@pytest.mark.slow
 def test_a_split_is_evaluated_part_by_part_as_a_whole(tones, model, monkeypatch):
     drawn = EvalRequest(beam_size=2)
     with torch.inference_mode():
@@ -147,6 +149,7 @@ def test_ctc_ranks_where_it_was_learned_and_by_one_model(tones, model):
         bare.build()
 
 
+@pytest.mark.slow
 def test_all_that_is_too_long_is_refused_and_some_is_left_out(tones, capsys):
     for change, option in (
         ({"max_seconds": 0.02}, "--max-seconds"),
@@ -162,6 +165,7 @@ def test_all_that_is_too_long_is_refused_and_some_is_left_out(tones, capsys):
         prepared(objects=[(torch.rand(800), f"one two {n}") for n in range(9)], data="objects", max_length=2)
 
 
+@pytest.mark.slow
 def test_what_is_beyond_the_vocabulary_is_said_to_be(capsys, monkeypatch):
     monkeypatch.setattr(vocabulary, "_ENDLESS", 60)
     prepared(vocabulary_size=12)
@@ -179,7 +183,7 @@ def test_what_was_changed_of_a_recording_is_said_once(tones, capsys):
     assert capsys.readouterr().err == "a.wav: scaled down; so may others be, which is not said again\n"
 
 
-def test_an_output_may_have_a_token_for_each_40_ms_but_not_twice_the_longest_text(tones):
+def test_an_output_is_bounded_by_duration_and_longest_text(tones):
     assert tones.vocabulary.longest == 6
     assert tones.limits(torch.tensor([1, 4, 11, 12, 16, 9999])).tolist() == [1, 2, 3, 4, 5, 12]
 

@@ -82,7 +82,7 @@ def test_rescoring_ranks_by_both_probabilities(trained, utterances):
         assert [output.score for output in ranked] == sorted((out.score for out in ranked), reverse=True)
 
 
-def test_the_best_of_more_is_the_best_where_both_probabilities_rank(trained, utterances):
+def test_best_of_more_is_best_where_both_probabilities_rank(trained, utterances):
     """All that the search pursues are ranked, however few are wanted."""
     words = {"beam_size": 4, "ctc_rescoring": 0.7}
     many, one = ask(trained, utterances[:4], nbest=4, **words), ask(trained, utterances[:4], **words)
@@ -132,6 +132,7 @@ def test_a_jacobian_copies_long_recordings_less_often(monkeypatch, trained, utte
     assert blocks == [expected]
 
 
+@pytest.mark.slow
 def test_a_sound_is_drawn_at_its_time():
     """Of a listener that remembers nothing, a tone moves the steps that are drawn where it sounds, and no other."""
     sizes = {"hidden_dim": 8, "embedding_dim": 4, "layers": 3, "pyramid": 2, "mels": 12, "seed": 1}
@@ -180,6 +181,7 @@ def test_what_cannot_be_read_has_no_text_and_no_picture(tmp_path):
     assert answer.to_json() == {"file": "gone.wav", "seconds": 0.0, "transcriptions": []}
 
 
+@pytest.mark.slow
 def test_a_picture_is_called_as_its_file(trained, utterances, tmp_path):
     for name, stem in (("clips/Guten Tag.flac", "Guten-Tag"), ("-", "speech"), ("...", "text")):
         [answer] = ask(trained, [replace(utterances[0], name=name)], "pictures")

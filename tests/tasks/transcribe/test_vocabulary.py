@@ -43,7 +43,7 @@ def test_what_is_learned_is_saved_and_read_back(tmp_path, kind):
     assert learned.target.decode(learned.target.encode("yes no")) == "yes no"
 
 
-def test_the_longest_text_is_the_longest_that_is_trained_on_and_the_rest_is_said():
+def test_the_longest_text_is_the_longest_trained_on():
     learned, note = learn(Few(), options(max_length=5))
     assert learned.longest == 2
     assert "1 of 10 training texts looked at have more than 5 tokens, and such are left out (--max-length)" in note

@@ -3,11 +3,12 @@ import pytest
 from saccade.tasks.translate.baselines import baselines, by_length
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.metrics import exact_match
+from tiers import every
 
 PAIRS = [Pair("a b", "two", ""), Pair("c", "one", ""), Pair("d e", "another two", ""), Pair("a b c d e f", "six", "")]
 
 
-@pytest.mark.parametrize(
+@every(
     ("source", "words", "characters"),
     [("x y", "two", "two"), ("x", "one", "one"), ("x y z", "two", "two"), ("", "one", "one"), ("x " * 9, "six", "six")],
 )

@@ -5,6 +5,7 @@ from saccade.models import bytenet, luong, recurrent, rnnsearch, transformer
 from saccade.models.encoder_decoder import EncoderDecoder
 from saccade.models.padded import Padded
 from saccade.tasks.translate.gradients import influence, jacobian
+from tiers import every
 
 SIZES = recurrent.Options(hidden_dim=10, embedding_dim=6)
 MODELS = {
@@ -54,7 +55,7 @@ def test_rows_are_shares_whatever_is_empty(source, target):
     torch.testing.assert_close(found.sum(-1), torch.ones(len(target) + 1), atol=1e-4, rtol=0)
 
 
-def test_recurrent_layers_run_without_cudnn_which_has_no_gradients_of_them_in_evaluation_mode():
+def test_recurrent_layers_run_without_cudnn_in_evaluation():
     model, seen = EncoderDecoder(13, 13, SIZES).eval(), list[bool]()
     for part in model.modules():
         part.register_forward_hook(lambda *_: seen.append(torch.backends.cudnn.enabled))
@@ -71,7 +72,7 @@ def test_where_nothing_matters_rows_are_zero():
     assert bool((found == 0).all()) and found.shape == (2, 3)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@every("name", MODELS)
 def test_the_jacobian_is_what_differences_of_logits_say(name):
     """By moving the vectors of words that stand once in the source, with nothing but the model itself."""
     torch.manual_seed(0)
@@ -93,7 +94,7 @@ def test_the_jacobian_is_what_differences_of_logits_say(name):
     torch.testing.assert_close(found, squares.sqrt(), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize(("source", "target"), [([], []), ([4], []), ([], [5, 6])])
-@pytest.mark.parametrize("name", MODELS)
+@every(("source", "target"), [([], []), ([4], []), ([], [5, 6])])
+@every("name", MODELS)
 def test_the_jacobian_has_a_row_for_each_token_and_its_end(name, source, target):
     assert jacobian(MODELS[name]().eval(), source, target).shape == (len(target) + 1, len(source) + 1)

@@ -11,6 +11,7 @@ from saccade.tasks.translate.metrics import (
     measured,
     score,
 )
+from tiers import every
 
 OUTPUTS = ["The cat sat on the mat today.", "A dog runs over the green grass."]
 REFERENCES = ["the cat sat on the mat today.", "A dog runs across the green grass."]
@@ -38,7 +39,7 @@ def test_chrf_is_sacrebleus_own_with_its_signature():
     assert "nc:6|nw:0" in found["signature"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("language", "cut"), [("zh", "zh"), ("zh-TW", "zh"), ("ja", "char"), ("th", "char"), ("de", "13a"), (None, "13a")]
 )
 def test_languages_without_spaces_are_cut_otherwise(language, cut):
@@ -53,7 +54,7 @@ def test_length_groups():
     assert [length_unit(code) for code in ("ja", "ZH_cn", "de", None)] == ["characters"] * 2 + ["words"] * 2
 
 
-@pytest.mark.parametrize("language", ["zh", "zh_CN", "zho", "cmn_Hans", "lc.tok.zh"])
+@every("language", ["zh", "zh_CN", "zho", "cmn_Hans", "lc.tok.zh"])
 def test_a_language_is_known_by_any_of_its_codes(language):
     assert length_unit(language) == "characters"
     assert "tok:zh" in bleu(["我 爱 你们"], ["我 爱 你们"], language)["signature"]
@@ -80,7 +81,7 @@ def test_all_that_is_measured_of_files_and_of_dates():
     assert metrics == {"exact_match": 0.5} and parts == {"exact_match": {"French": 1.0, "German": 0.0}}
 
 
-def test_texts_that_are_tokenized_are_measured_without_a_word(caplog):
+def test_texts_that_are_tokenized_are_measured_without_word(caplog):
     texts = [f"a sentence number {number} ." for number in range(200)]
     assert bleu(texts, texts)["score"] == pytest.approx(100)
     assert not caplog.records

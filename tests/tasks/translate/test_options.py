@@ -7,10 +7,11 @@ from saccade.errors import ArgumentError
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.options import EvalRequest, Options, Request
 from saccade.train.task import find, recipe
+from tiers import every
 
 
-@pytest.mark.parametrize("model", Translate.models)
-def test_all_files_have_one_recipe_which_the_models_own_comes_before(model):
+@every("model", Translate.models)
+def test_all_files_share_a_recipe_below_the_models_own(model):
     assert recipe(Translate, model, "some/folder") == recipe(Translate, model, "files")
     assert recipe(Translate, model, "files") != recipe(Translate, model, "dates")
     own = find(Translate.models[model]).recipes["files"]
@@ -18,7 +19,7 @@ def test_all_files_have_one_recipe_which_the_models_own_comes_before(model):
     assert runs.options(Translate, "some/folder", model, {"beam_size": 3}).beam_size == 3
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value"),
     [
         ("batch_tokens", 0),
@@ -37,7 +38,7 @@ def test_what_means_nothing_is_refused_by_name(name, value):
         Options(**{name: value})
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         ({"sample": True, "coverage_penalty": 0.2}, "--coverage-penalty: expected without --sample"),

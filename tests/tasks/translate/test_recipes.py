@@ -14,19 +14,20 @@ from saccade.tasks.translate.data import open_corpus
 from saccade.tasks.translate.recipes import read, smaller, suited
 from saccade.train.run import Run
 from saccade.train.task import find, options_class, recipe
+from tiers import every
 
 SIZES = {999: "hundreds", 1000: "thousands", 3999: "thousands", 4000: "some ten thousand", 15_000: "tens of thousands"}
 
 
-@pytest.mark.parametrize(("count", "called"), SIZES.items())
+@every(("count", "called"), SIZES.items())
 def test_the_number_of_pairs_decides_and_the_reason_says_so(count, called):
     found, reason = suited(count, 11, TRANSFORMER)
     assert reason.startswith(f"{count:,} pairs, 11 words in the median: the recipe for {called} (")
     assert f"{found['max_steps']:,} steps" in reason and f"{found['hidden_dim']} features" in reason
 
 
-@pytest.mark.parametrize("model", Translate.models)
-def test_many_pairs_have_the_recipe_that_published_runs_were_made_by_and_every_size_has_options(model):
+@every("model", Translate.models)
+def test_many_pairs_have_the_published_recipe(model):
     own = find(Translate.models[model]).recipes
     assert suited(29_000, 11, own)[0] == recipe(Translate, model, "files")
     steps = []
@@ -38,8 +39,8 @@ def test_many_pairs_have_the_recipe_that_published_runs_were_made_by_and_every_s
     assert steps == sorted(set(steps))
 
 
-@pytest.mark.parametrize("model", Translate.models)
-def test_smaller_recipes_have_the_schedule_of_the_one_that_suits_and_less_to_compute(model):
+@every("model", Translate.models)
+def test_smaller_recipes_keep_the_schedule(model):
     own = find(Translate.models[model]).recipes
     usual = suited(29_000, 11, own)[0]
     found = [usual, *(options for options, _ in smaller(29_000, 11, own))]
@@ -96,6 +97,7 @@ def test_training_opens_the_corpus_once_and_says_which_recipe_suits(corpus, monk
     assert main([*words, *small]) == 0 and "is at its end, step 1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_few_steps_in_the_minutes_take_a_smaller_model(tmp_path, monkeypatch, capsys):
     for split, count in (("train", 4100), ("val", 3), ("test", 3)):
         for side, word in (("de", "eins"), ("en", "one")):

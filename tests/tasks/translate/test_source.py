@@ -28,7 +28,7 @@ def test_lines_are_numbered_from_the_first():
     assert encode_sources([], LETTERS, 5) == []
 
 
-def test_of_a_text_of_any_length_only_the_front_is_looked_at():
+def test_of_text_of_any_length_only_the_front_is_looked_at():
     [source] = encode_sources(["a" * 10**6], LETTERS, 5)
     assert source.ids == [4] * 5 and not source.whole and len(source.part) == 64 * 5 and len(source.text) == 10**6
     [narrow] = encode_sources(["ab" + " " * 10**4 + "c"], LETTERS, 5)

@@ -24,14 +24,14 @@ def options(**given):
     return SimpleNamespace(**{"tokenizer": "characters", "vocabulary_size": 400, "max_length": 50, **given})
 
 
-def test_byte_pairs_serve_both_sides_and_characters_and_words_one_each():
+def test_byte_pairs_are_joint_characters_and_words_are_not():
     joint, apart, words = (learn(Few(), options(tokenizer=kind))[0] for kind in ("bpe", "characters", "words"))
     assert words.source.units == ("Hund", "ein") and set(words.target.units) > {"a", "dog"} and not words.joint
     assert joint.source is joint.target and apart.source is not apart.target and joint.joint and not apart.joint
     assert apart.source.decode(apart.source.encode("Hund dog")) == "Hund d\ufffd\ufffd"
 
 
-def test_the_longest_target_is_the_longest_that_is_trained_on():
+def test_longest_target_is_the_longest_that_is_trained_on():
     learned, note = learn(Few(), options())
     assert learned.longest == 5
     assert note.startswith("1 of 10 training pairs looked at have a side of more than 50 tokens")

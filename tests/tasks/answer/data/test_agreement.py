@@ -5,9 +5,10 @@ import itertools
 import pytest
 
 from saccade.tasks.answer.data.agreement import agreement
+from tiers import every
 
 
-@pytest.mark.parametrize("said", range(11))
+@every("said", range(11))
 def test_of_ten_people_it_is_the_mean_over_all_nine(said):
     answers = ["red"] * said + ["blue"] * (10 - said)
     nine = [min(1.0, sum(one == "red" for one in chosen) / 3) for chosen in itertools.combinations(answers, 9)]

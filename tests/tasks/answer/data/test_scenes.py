@@ -8,7 +8,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.scenes import Scenes
 
 
-def test_an_example_is_a_function_of_its_split_and_number_and_is_posed_without_its_image():
+def test_an_example_follows_from_split_and_number():
     data = Scenes()
     for split in ("train", "validation", "test"):
         one, again = data.example(split, 7), Scenes().example(split, 7)
@@ -30,7 +30,7 @@ def test_boxes_are_of_things_that_are_bright():
     assert set(kinds) == {"existence", "colour", "counting", "relation", "place"}
 
 
-def test_questions_about_one_training_scene_lie_side_by_side_and_have_its_image():
+def test_questions_of_one_scene_are_adjacent():
     data = Scenes()
     for split, count in (("train", 5), ("validation", 1), ("test", 1)):
         for image in (0, 5):
@@ -45,7 +45,7 @@ def test_questions_about_one_training_scene_lie_side_by_side_and_have_its_image(
     assert both[0].posed("train", 0) == both[1].posed("train", 0) and both[0] == both[1]  # what was asked is no matter
 
 
-def test_things_are_those_that_the_answer_depends_on_and_others():
+def test_things_are_those_that_answer_depends_on_and_others():
     data = Scenes()
     for index in range(40):
         one, made = data.example("test", index), data._asked("test", index)[0]

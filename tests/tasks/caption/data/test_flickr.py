@@ -15,7 +15,7 @@ _NAMES = (
 
 
 @pytest.mark.parametrize("header", ["", *(f"{name}\n" for name in _NAMES)])
-def test_a_header_is_known_by_its_first_column_and_an_image_may_be_called_image(tmp_path, header):
+def test_a_header_is_recognized_by_its_first_column(tmp_path, header):
     for number in range(3):
         (tmp_path / f"image{number}.png").write_bytes(plain((number, 100, 50), (20, 16)))
     lines = [f"image{number}.png,photo {number} ." for number in range(3)]

@@ -7,6 +7,7 @@ from image_files import packed, plain
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data import open_corpus
 from saccade.tasks.dataset import SPLITS
+from tiers import every
 
 
 def array(number):
@@ -69,7 +70,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
+@every("what", BAD)
 def test_a_bad_row_is_named(what):
     row, message = BAD[what]
     with pytest.raises(ArgumentError, match=f"data: train, row 2: {message}"):

@@ -26,7 +26,7 @@ def test_every_reference_is_exact_and_the_captions_are_among_them(split):
     assert (first == 60) == (split != "train")
 
 
-def test_an_index_is_always_the_same_scene_and_others_are_others():
+def test_index_is_always_same_scene_and_others_are_others():
     one, again = (Scenes().example("train", 7) for _ in range(2))
     assert torch.equal(one.image, again.image)
     assert one[1:] == again[1:]

@@ -50,6 +50,7 @@ def marked(splits):
     return WithoutMarkup(Files(parts, "print", "noted", ("bad", "good")))
 
 
+@pytest.mark.slow
 def test_texts_of_markup_alone_are_left_out_and_said():
     corpus = marked(
         {"train": ["<p>a", "<br /> <!-- b -->", "c"], "validation": ["d"], "test": ["&nbsp;", "<i>e</i>", "f"]}

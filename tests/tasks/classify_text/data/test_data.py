@@ -20,7 +20,7 @@ def test_data_that_are_not_there_are_named():
         open_corpus("review")
 
 
-def test_a_file_and_the_same_rows_as_objects_have_the_same_examples(tmp_path, rows):
+def test_file_and_same_rows_as_objects_have_same_examples(tmp_path, rows):
     file, objects = open_corpus(str(labelled(tmp_path / "a.tsv", rows))), open_corpus("objects", rows)
     assert file.labels == tuple(objects.labels) == ("no", "yes")
     for split in ("train", "validation", "test"):
@@ -52,7 +52,7 @@ def test_labels_of_objects_are_checked_as_those_of_files_are(rows):
         open_corpus("objects", {"train": [(text, text) for text, _ in rows[:40]], "dev": rows[:1], "test": rows[:1]})
 
 
-def test_a_label_of_objects_that_is_held_out_alone_is_refused_with_its_row(rows):
+def test_a_held_out_label_alone_is_refused_with_its_row(rows):
     held = open_corpus("objects", rows).example("test", 0).text
     place = [text for text, _ in rows].index(held)
     rare = [("  ", "yes"), *((text, "rare" if text == held else label) for text, label in rows)]
@@ -60,7 +60,7 @@ def test_a_label_of_objects_that_is_held_out_alone_is_refused_with_its_row(rows)
         open_corpus("objects", rare)
 
 
-def test_blank_texts_of_objects_and_tables_are_left_out_and_said(tmp_path, rows):
+def test_blank_texts_of_objects_are_left_out_with_a_note(tmp_path, rows):
     parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     blank = [*rows[:7], (" \n", "yes"), *rows[7:], ("", "no")]
     corpus = open_corpus("objects", blank)

@@ -57,7 +57,7 @@ def test_a_folder_of_sets_names_them(several):
     assert "of its sets name one: --data" in str(error.value) and "(SST2, TREC, stsa.binary, subj)" in str(error.value)
 
 
-def test_a_split_by_hash_does_not_depend_on_the_order_of_rows(tmp_path, rows):
+def test_split_by_hash_does_not_depend_on_the_order_of_rows(tmp_path, rows):
     one, other = (
         open_files(labelled(tmp_path / name, part)) for name, part in (("a.tsv", rows), ("b.tsv", rows[::-1]))
     )
@@ -106,7 +106,7 @@ def test_notes_of_all_files(tmp_path, rows):
     assert "test.tsv: left out 1 of 4 rows, which have a blank text; the first is line 4" in open_files(tmp_path).note
 
 
-def test_two_files_of_one_split_are_refused_unless_they_are_the_same(tmp_path, rows):
+def test_two_different_files_of_one_split_are_refused(tmp_path, rows):
     labelled(tmp_path / "train.tsv", rows)
     known = open_files(tmp_path).fingerprint
     (tmp_path / "train.tsv.gz").write_bytes(gzip.compress((tmp_path / "train.tsv").read_bytes()))

@@ -108,6 +108,6 @@ def test_what_is_wrong_is_one_line_that_names_the_file(tmp_path, name, content, 
         ("a.tsv", "sentence\ttext\tlabel\na\tb\tc\n", "line 1: expected one column text or sentence, got sentence"),
     ],
 )
-def test_cells_without_a_column_and_columns_that_are_there_twice_are_refused(tmp_path, name, content, words):
+def test_missing_and_repeated_columns_are_refused(tmp_path, name, content, words):
     with pytest.raises(ArgumentError, match=words):
         read(write(tmp_path / name, content))

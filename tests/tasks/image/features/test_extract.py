@@ -194,7 +194,7 @@ def test_bad_arguments_are_one_line_and_leave_nothing(tmp_path, weights, capsys,
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_the_program_says_what_it_did_and_overwrites_nothing(tmp_path, weights, capsys):
+def test_program_says_what_it_did_and_overwrites_nothing(tmp_path, weights, capsys):
     photos(tmp_path / "images", 3)
     given = [str(tmp_path / "images"), "--encoder", "own:tiny", "--weights", str(weights), "--size", "32"]
     assert main([*given, "--output", str(tmp_path / "store")]) == 0
@@ -207,7 +207,7 @@ def test_the_program_says_what_it_did_and_overwrites_nothing(tmp_path, weights, 
     assert (tmp_path / "store" / "index.json").read_bytes() == before
 
 
-def test_what_is_wrong_with_places_is_said_before_weights_are_read(tmp_path, capsys):
+def test_bad_places_are_reported_before_weights(tmp_path, capsys):
     (tmp_path / "w.pth").write_bytes(b"junk")
     (tmp_path / "taken").write_text("mine")
     photos(tmp_path / "images", 1)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from saccade.errors import ArgumentError
 from saccade.tasks.image.scenes.grammar import RELATIONS, WORDS, Mention, holds, named, read, references
 from saccade.tasks.image.scenes.scene import COLOURS, SHAPES, Box, Scene, Thing, scene_at_random
+from tiers import every
 
 FEW = [("red", "circle"), ("red", "cross"), ("blue", "circle")]  # so few that some things look alike
 
@@ -47,7 +48,7 @@ def held(things, relations, scene):
 
 
 @given(scenes(most=8))
-def test_every_reference_is_exact_and_differs_from_the_others(scene):
+def test_every_reference_is_exact_and_differs_from_others(scene):
     found = references(scene)
     assert len(set(found)) == len(found) == len(dict.fromkeys(found)) and found == references(scene)
     assert 1 <= len(found) <= 4
@@ -97,7 +98,7 @@ def test_words_of_mentions_name_their_things(scene, data):
 
 
 @given(scenes(most=8), st.data())
-def test_another_colour_or_shape_is_not_exact_and_that_mention_may_have_no_thing(scene, data):
+def test_another_colour_or_shape_is_not_exact(scene, data):
     words = data.draw(st.sampled_from(references(scene))).split()
     mentions = read(" ".join(words), scene).mentions
     changed = data.draw(st.sampled_from(range(len(mentions))))
@@ -115,7 +116,7 @@ def test_another_colour_or_shape_is_not_exact_and_that_mention_may_have_no_thing
 
 
 @given(scenes(least=2, most=8), st.data())
-def test_a_sentence_that_leaves_a_thing_out_or_says_one_twice_is_not_exact(scene, data):
+def test_omitted_or_repeated_things_are_not_exact(scene, data):
     sentence = data.draw(st.sampled_from(references(scene)))
     mentions = read(sentence, scene).mentions
     short = " ".join(sentence.split()[: mentions[-2].last])
@@ -128,7 +129,7 @@ def test_a_sentence_that_leaves_a_thing_out_or_says_one_twice_is_not_exact(scene
 
 
 @given(scenes(least=2, most=8), st.data())
-def test_a_relation_the_other_way_is_not_exact_unless_things_look_alike(scene, data):
+def test_an_inverted_relation_is_not_exact(scene, data):
     sentence = data.draw(st.sampled_from(references(scene)))
     opposite = {"left": "right", "right": "left", "above": "below", "below": "above"}
     words = sentence.split()
@@ -184,7 +185,7 @@ def test_a_relation_chooses_between_things_that_look_alike():
     assert not read("a red circle above a blue cross below a red circle left of a red circle", scene).exact
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "",
@@ -222,7 +223,7 @@ def test_any_words_are_read_or_not(scene, words):
 
 
 @given(scenes(most=6, few=True), scenes(most=6, few=True))
-def test_as_many_things_are_named_as_mentions_have_one_and_all_the_same_without_grammar(scene, other):
+def test_mentions_name_as_many_things_without_grammar(scene, other):
     for sentence in references(other):
         count = sum(thing >= 0 for _, _, thing in read(sentence, scene).mentions)
         looks = " ".join(f"{thing.colour} {thing.shape}" for thing in other.things)
@@ -231,7 +232,7 @@ def test_as_many_things_are_named_as_mentions_have_one_and_all_the_same_without_
 
 
 @given(scenes(least=2, most=2))
-def test_of_two_things_two_relations_hold_and_the_other_two_the_other_way(scene):
+def test_of_two_things_two_relations_hold_each_way(scene):
     one, other = (thing.box for thing in scene.things)
     for relation, opposite in (("left of", "right of"), ("above", "below")):
         assert holds(relation, one, other) == holds(opposite, other, one) != holds(opposite, one, other)

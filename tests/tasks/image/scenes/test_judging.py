@@ -5,6 +5,7 @@ import torch
 
 from saccade.tasks.image.scenes.judging import Judged, exact_match, judged
 from saccade.tasks.image.scenes.scene import Box, Scene, Thing
+from tiers import every
 
 SCENE = Scene((Thing("red", "circle", Box(0, 0, 12, 12)), Thing("blue", "cross", Box(48, 60, 60, 72))))
 CIRCLE, CROSS = (0, 0), (5, 4)  # their cells of 8 × 8
@@ -18,7 +19,7 @@ def maps(*cells):
     return found
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "right"),
     [
         ("a red circle left of a blue cross", True),
@@ -29,11 +30,11 @@ def maps(*cells):
         ("", False),
     ],
 )
-def test_a_sentence_is_exact_if_it_names_all_once_and_is_true(text, right):
+def test_sentence_is_exact_if_it_names_all_once_and_is_true(text, right):
     assert exact_match([text], [SCENE]) == right
 
 
-def test_words_are_judged_by_the_thing_that_they_name_whatever_the_order():
+def test_words_are_judged_by_their_thing_in_any_order():
     first = maps(CROSS, CROSS, CROSS, CROSS, CROSS, CIRCLE, CROSS, CROSS)  # the last shape is looked for elsewhere
     found = judged(["a blue cross below a red circle"], [SCENE], lambda number: first)
     assert (found.words, found.hits) == (4, 3)
@@ -41,7 +42,7 @@ def test_words_are_judged_by_the_thing_that_they_name_whatever_the_order():
     assert found.groups == {"first colour": 1, "first shape": 1, "later colour": 1, "later shape": 0}
 
 
-def test_maps_are_asked_for_sentences_that_name_a_thing_until_there_are_none():
+def test_maps_are_made_of_sentences_that_name_a_thing():
     asked = []
 
     def looked(number):

@@ -58,6 +58,7 @@ def unlikely(counts, kinds):
     return statistic > freedom + 4 * (2 * freedom) ** 0.5 + 4
 
 
+@pytest.mark.slow
 def test_answers_are_right_and_things_are_what_they_depend_on():
     for scene, question in asked():
         answer, things = looked_up(question.text, scene)
@@ -106,7 +107,7 @@ def test_kinds_questions_and_numbers_of_things_are_drawn_evenly():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_most_often_right_for_a_question_is_right_by_chance_elsewhere(kind):
+def test_guessing_by_question_is_chance_elsewhere(kind):
     seen, correct, total = defaultdict(Counter), 0, 0
     of_kind = [question for _, question in asked() if question.kind == kind]
     for question in of_kind[::2]:
@@ -119,7 +120,7 @@ def test_what_is_most_often_right_for_a_question_is_right_by_chance_elsewhere(ki
     assert total > 500 and abs(correct / total - chance(kind)) < 3.5 * error
 
 
-def test_places_and_sizes_tell_nothing_of_what_is_asked_and_answered():
+def test_places_and_sizes_tell_nothing_of_answers():
     placed = defaultdict(Counter)
     for scene, question in asked():
         for number, thing in enumerate(scene.things):
@@ -146,7 +147,7 @@ def test_other_things_look_as_they_do_at_random():
         assert len(looks[what]) == kinds and not unlikely(looks[what].values(), kinds)
 
 
-def test_what_exists_does_so_as_often_as_in_a_scene_at_random():
+def test_what_exists_does_so_as_often_as_in_scene_at_random():
     counts = Counter(
         len(question.things) for _, question in asked() if (question.kind, question.answer) == ("existence", "yes")
     )
@@ -183,7 +184,7 @@ def likely(scene):
     return weights
 
 
-def test_the_best_guess_from_the_image_alone_is_as_often_right_as_documented():
+def test_guessing_from_images_is_right_as_documented():
     right, within, total = 0, Counter(), Counter()
     for scene, question in asked()[:6000]:
         weights = likely(scene)
@@ -213,7 +214,7 @@ def test_one_kind_is_asked_alone_with_as_few_things_as_it_takes(kind):
 
 
 @pytest.mark.parametrize(("least", "most"), [(3, 6), (6, 5), (4, 9), (0, 0)])
-def test_numbers_of_things_that_do_not_have_all_answers_are_refused(least, most):
+def test_numbers_without_all_answers_are_refused(least, most):
     with pytest.raises(ArgumentError, match=f"expected 4 ≤ least ≤ most ≤ 8, got {least} and {most}"):
         ask(generator(0), least, most)
 
@@ -241,7 +242,7 @@ def test_it_is_fast():
     assert time.process_time() - start < 0.5  # a sixth of that on a quiet core
 
 
-def test_further_questions_have_right_answers_and_are_of_all_kinds():
+def test_further_questions_are_right_and_of_all_kinds():
     found = [
         (scene, one)
         for number, (scene, _) in enumerate(asked()[:500])

@@ -7,6 +7,7 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.image.scenes.scene import COLOURS, MOST, SHAPES, SIDE, Box, Scene, Thing, draw, scene_at_random
 from saccade.train.randomness import generator
+from tiers import every
 
 
 def test_a_scene_and_its_image_are_functions_of_the_generator_alone():
@@ -19,8 +20,8 @@ def test_a_scene_and_its_image_are_functions_of_the_generator_alone():
     assert len({made(index)[1] for index in range(100)}) == 100
 
 
-@pytest.mark.parametrize("count", range(MOST + 1))
-def test_things_lie_in_slots_of_their_own_rows_and_columns_from_left_to_right(count):
+@every("count", range(MOST + 1))
+def test_things_lie_in_slots_from_left_to_right(count):
     for index in range(30):
         scene = scene_at_random(generator(index), count, count)
         boxes = [thing.box for thing in scene.things]
@@ -62,7 +63,7 @@ def test_numbers_that_no_scene_has_are_refused(least, most):
         scene_at_random(generator(0), least, most)
 
 
-@pytest.mark.parametrize(
+@every(
     ("things", "complaint"),
     [
         ([("pink", "circle", Box(0, 0, 9, 9))], "one of red.*got a pink circle"),

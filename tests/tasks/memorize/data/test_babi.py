@@ -40,7 +40,7 @@ def test_a_story_asks_within_and_its_answers_are_one_line(tmp_path):
     assert data.fingerprint.startswith("bAbI ") and data.fingerprint == opened(tmp_path / "babi").fingerprint
 
 
-def test_tasks_are_read_together_or_alone_from_folders_and_archives(tmp_path):
+def test_tasks_are_read_from_folders_and_archives(tmp_path):
     folder = write(tmp_path / "babi")
     for task in ("qa10_indefinite-knowledge", "qa2_two-supporting-facts"):
         write(folder, task)
@@ -53,7 +53,7 @@ def test_tasks_are_read_together_or_alone_from_folders_and_archives(tmp_path):
     assert is_babi(folder) and is_babi(folder / "qa1") and not is_babi(folder / "qa3") and not is_babi(tmp_path)
 
 
-def test_an_archive_of_several_sets_and_one_of_something_else_are_told_apart(tmp_path):
+def test_archives_of_one_set_and_of_several_differ(tmp_path):
     folder = write(tmp_path / "babi")
     with tarfile.open(tmp_path / "both.tar.gz", "w:gz") as archive:
         archive.add(folder, "tasks/en")
@@ -66,7 +66,7 @@ def test_an_archive_of_several_sets_and_one_of_something_else_are_told_apart(tmp
     assert is_babi(tmp_path / "both.tar.gz") and not is_babi(tmp_path / "other.tar.gz")
 
 
-def test_a_question_mark_without_an_answer_asks_nothing_and_short_names_will_do(tmp_path):
+def test_a_question_mark_alone_asks_nothing(tmp_path):
     folder = tmp_path / "babi"
     folder.mkdir()
     story = "1 Is it Mary?\n2 Who is room{0}?\troom{0}\t1\n"
@@ -76,7 +76,7 @@ def test_a_question_mark_without_an_answer_asks_nothing_and_short_names_will_do(
     assert item.text.split().count("?") == len(item.answer.split()) == 1
 
 
-def test_a_validation_file_is_taken_and_a_task_without_training_left_out(tmp_path):
+def test_a_validation_file_is_taken(tmp_path):
     folder = write(tmp_path / "babi", splits=("train", "valid", "test"))
     assert opened(folder).size("validation") == 30 and not opened(folder).note
     write(folder, splits=("extra",))
@@ -104,7 +104,7 @@ def test_a_line_that_is_wrong_is_named(tmp_path, content, message):
     assert "\n" not in str(error.value)
 
 
-def test_bytes_that_are_no_text_and_archives_cut_short_are_one_line(tmp_path):
+def test_bad_bytes_and_cut_archives_are_one_line(tmp_path):
     folder = write(tmp_path / "babi")
     with tarfile.open(tmp_path / "babi.tar.gz", "w:gz") as archive:
         archive.add(folder, "en")
@@ -121,6 +121,7 @@ def test_marks_are_words_of_their_own():
     assert cut("Where is Mary?") == ["where", "is", "mary", "?"] and cut("  ") == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason=f"no bAbI in {os.path.relpath(SHARED)}")
 def test_the_public_files_have_as_many_stories_as_they_say():
     data = opened(SHARED / "en-10k.tar.gz" / "qa1")

@@ -5,10 +5,11 @@ import pytest
 from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data.made import HELD_OUT, Made
 from saccade.tasks.memorize.data.problems import PROBLEMS, Copy
+from tiers import every
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_splits_are_as_many_of_each_kind_and_always_the_same(name):
+@every("name", PROBLEMS)
+def test_splits_are_as_many_of_each_kind_and_always_same(name):
     data = Made(name, PROBLEMS[name]())
     assert data.size("train") is None and data.size("validation") == data.size("test") == HELD_OUT
     items = [data.example("test", index) for index in range(24)]
@@ -19,7 +20,7 @@ def test_splits_are_as_many_of_each_kind_and_always_the_same(name):
     assert all(item.text and item.answer for item in items)
 
 
-def test_training_is_as_long_as_the_paper_has_it_and_other_than_what_is_held_out():
+def test_training_is_as_long_as_in_the_paper():
     data = Made("copy", Copy())
     train = [data.example("train", index) for index in range(200)]
     assert {item.group for item in train} == {"1-20"} and max(len(item.text.split()) for item in train) == 20
@@ -27,7 +28,7 @@ def test_training_is_as_long_as_the_paper_has_it_and_other_than_what_is_held_out
     assert not longer & {data.example("test", index).text for index in range(HELD_OUT)}
 
 
-def test_another_longest_is_other_data_and_an_index_beyond_is_refused():
+def test_another_longest_is_other_data():
     assert Made("copy", Copy()).fingerprint != Made("copy", Copy(10)).fingerprint
     for split, index in (("test", HELD_OUT), ("validation", -1), ("tset", 0)):
         with pytest.raises(ArgumentError):

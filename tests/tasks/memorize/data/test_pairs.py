@@ -31,7 +31,7 @@ def test_a_third_column_of_a_file_is_refused_by_its_line(tmp_path):
     assert str(error.value) == f"{tmp_path}/pairs.tsv: line 5: {expected}"
 
 
-def test_a_folder_with_nothing_to_read_is_told_what_is_expected_of_it(tmp_path):
+def test_a_folder_with_nothing_to_read_is_explained(tmp_path):
     (tmp_path / "pairs.tsv").write_text("a\tb\n")
     with pytest.raises(ArgumentError) as error:
         open_corpus(str(tmp_path))

@@ -6,6 +6,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data.problems import PROBLEMS, Copy, NGrams, Recall, RepeatCopy, Sort
+from tiers import every
 
 
 def dice(seed=1):
@@ -28,7 +29,7 @@ def test_a_question_is_the_same_once_written_and_read(problem):
         assert np.array_equal(again.vectors, question.vectors) and again.numbers == question.numbers
 
 
-def test_a_sequence_has_its_sizes_and_reads_nothing_where_something_is_said(problem):
+def test_a_sequence_has_its_sizes(problem):
     inputs, targets = problem.sizes
     for question in questions(problem, 20):
         episode = problem.pose(question)
@@ -40,7 +41,7 @@ def test_a_sequence_has_its_sizes_and_reads_nothing_where_something_is_said(prob
             assert not episode.inputs[episode.asked].any()
 
 
-def test_what_is_measured_beyond_training_is_longer_and_other_in_the_test_than_in_validation(problem):
+def test_beyond_training_the_test_is_longer_than_validation(problem):
     test, validation = problem.beyond("test"), problem.beyond("validation")
     assert test and (not validation or max(validation.values()) != max(test.values()))
     for size in (*test.values(), *validation.values()):
@@ -59,7 +60,7 @@ def test_a_copy_is_the_vectors_again_behind_a_mark():
     assert np.array_equal(episode.targets[3:], episode.inputs[:2, :8]) and episode.asked.tolist() == [0, 0, 0, 1, 1]
 
 
-def test_repeated_copies_end_and_their_number_has_mean_nought_and_variance_one():
+def test_repeated_copies_end_and_repeats_are_standardized():
     problem = RepeatCopy()
     episode = problem.pose(problem.parse("2 x 10000000 11111111"))
     words = ["10000000", "11111111"] * 2
@@ -76,7 +77,7 @@ def test_the_number_of_copies_may_have_spaces_and_zeros_before_it():
     assert RepeatCopy().parse("          003 x 10010110").numbers == (3,)
 
 
-def test_the_item_behind_the_one_that_is_asked_for_is_recalled():
+def test_item_behind_the_one_that_is_asked_for_is_recalled():
     problem = Recall()
     items = ["000000 000000 000001", "000000 000000 000010", "000000 000000 000011"]
     episode = problem.pose(problem.parse(f"{', '.join(items)} ? {items[1]}"))
@@ -97,7 +98,7 @@ def test_the_highest_priorities_come_first():
     )
 
 
-def test_bits_follow_the_five_before_by_chances_of_their_own():
+def test_bits_follow_five_before_by_chances_of_their_own():
     problem, counts = NGrams(2000), {}
     bits = problem.draw(dice(5), (2000,)).vectors[:, 0].astype(int).tolist()
     for place in range(5, len(bits)):
@@ -114,7 +115,7 @@ def test_the_best_guess_counts_what_followed_the_same_five():
     assert min(chances) > 0 and max(chances) < 1
 
 
-def test_the_best_guess_costs_less_than_any_that_knows_nothing():
+def test_best_guess_costs_less_than_any_that_knows_nothing():
     problem, best, half = NGrams(), 0.0, 0.0
     for question in questions(problem, 30):
         wanted = problem.pose(question)
@@ -125,7 +126,7 @@ def test_the_best_guess_costs_less_than_any_that_knows_nothing():
     assert 0.4 * half < best < 0.85 * half and not math.isnan(best)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "line", "message"),
     [
         ("copy", "1001", "expected words of 8 bits, such as 10010110 01101001, got '1001'"),
@@ -162,7 +163,7 @@ def test_a_longest_that_cannot_be_is_refused(name, longest):
         PROBLEMS[name](longest)
 
 
-def test_what_is_measured_beside_the_longest_that_there_may_be_is_read_as_a_line(problem):
+def test_beyond_the_longest_training_example_is_a_line(problem):
     longest = type(problem)(problem.most)
     sizes = {size for split in ("test", "validation") for size in longest.beyond(split).values()}
     for size in sizes:

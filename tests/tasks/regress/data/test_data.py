@@ -12,6 +12,7 @@ from saccade.tasks.regress.data import open_numbers
 from saccade.tasks.regress.data.builtin import Maximum, Sine
 from saccade.tasks.regress.data.sheet import Wanted
 from saccade.tasks.splits import SplitNames
+from tiers import every
 
 ROWS = [(n, n % 7, 3 * n + 1) for n in range(40)]
 TEXT = "rooms,age,price\n" + "".join(f"{a},{b},{c}\n" for a, b, c in ROWS)
@@ -112,7 +113,7 @@ def test_objects_of_all_kinds_are_the_same_rows():
         assert all_rows(data) == sorted(ROWS) and data.targets == ("price",)
 
 
-def test_a_mapping_of_columns_is_a_table_and_one_of_splits_is_of_such():
+def test_columns_are_a_table_and_splits_several():
     rooms, age, price = (np.array(column) for column in zip(*ROWS, strict=True))
     columns = {"rooms": rooms, "age": age.tolist(), "price": torch.tensor(price)}
     data = open_numbers(OBJECTS, columns)
@@ -148,7 +149,7 @@ def test_rows_are_read_by_the_names_of_their_columns(tmp_path):
         open_numbers(OBJECTS, [sets[0], {"a": 1}], wanted=Wanted(sets=True))
 
 
-def test_files_of_a_folder_have_the_same_columns_in_any_order(tmp_path):
+def test_files_of_folder_have_the_same_columns_in_any_order(tmp_path):
     written(tmp_path, "train.csv", TEXT)
     written(tmp_path, "test.csv", "price,age,rooms\n" + "".join(f"{c},{b},{a}\n" for a, b, c in ROWS[:3]))
     data = open_numbers(str(tmp_path))
@@ -333,7 +334,7 @@ def test_a_set_of_none_is_one_line(tmp_path):
         open_numbers(OBJECTS, [((1.0,), 1.0), ((), 2.0)], wanted=Wanted(sets=True))
 
 
-@pytest.mark.parametrize(
+@every(
     ("rows", "message"),
     [
         ([(1, 2), (2, "old")], "data: train, row 2: expected a number, got 'old'"),
@@ -349,7 +350,7 @@ def test_what_is_wrong_with_objects_is_one_line(rows, message):
     assert "\n" not in str(error.value)
 
 
-def test_arrays_that_are_none_are_refused_and_nothing_is_unpickled(tmp_path):
+def test_bad_arrays_are_refused_and_never_unpickled(tmp_path):
     np.save(tmp_path / "objects.npy", np.array([object()], dtype=object), allow_pickle=True)
     np.save(tmp_path / "flat.npy", np.zeros(5))
     np.save(tmp_path / "texts.npy", np.array([["a", "b"]]))

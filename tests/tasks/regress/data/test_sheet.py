@@ -170,7 +170,7 @@ def test_sets_are_divided_by_the_column(tmp_path):
         assert data.features == () and [data.size(split) for split in SPLITS] == [20, 10, 10], form
 
 
-def test_beside_other_splits_the_column_says_what_the_part_says(tmp_path):
+def test_beside_other_splits_column_says_what_the_part_says(tmp_path):
     train, test = ([row for row in ROWS if row[3] == name] for name in ("train", "Test"))
     told = "column split: expected test, as these rows are called, got 'train'; correct it, or take the column out"
 

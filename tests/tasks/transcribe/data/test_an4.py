@@ -46,7 +46,7 @@ def utterances(corpus, split):
     return [corpus.example(split, index) for index in range(corpus.size(split))]
 
 
-def test_every_tenth_speaker_validates_and_the_test_is_as_it_is(folder):
+def test_every_tenth_speaker_validates_and_test_is_as_it_is(folder):
     corpus = open_an4(folder)
     speakers = {split: {one.group for one in utterances(corpus, split)} for split in ("train", "validation", "test")}
     assert speakers == {"train": set("abcdefghikl"), "validation": {"j"}, "test": set("yz")}

@@ -69,7 +69,7 @@ def _runs(values):
 
 
 @pytest.mark.parametrize(("split", "takes"), [("train", {10, 49}), ("validation", {5, 9}), ("test", {0, 3})])
-def test_strings_are_of_one_speaker_and_of_the_splits_own_takes(folder, split, takes):
+def test_strings_are_of_one_speaker_and_of_splits_own_takes(folder, split, takes):
     corpus = open_fsdd(folder)
     for index in range(60):
         utterance = corpus.example(split, index)
@@ -80,6 +80,7 @@ def test_strings_are_of_one_speaker_and_of_the_splits_own_takes(folder, split, t
         assert 1 <= len(recordings) <= 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["validation", "test"])
 def test_every_held_out_recording_is_used_and_all_lengths_occur(folder, split):
     corpus = open_fsdd(folder)
@@ -90,6 +91,7 @@ def test_every_held_out_recording_is_used_and_all_lengths_occur(folder, split):
     assert set(Counter(utterance.group for utterance in found).values()) == {250}
 
 
+@pytest.mark.slow
 def test_held_out_recordings_are_used_equally_often(folder):
     corpus = open_fsdd(folder)
     for speaker in range(2):
@@ -97,6 +99,7 @@ def test_held_out_recordings_are_used_equally_often(folder):
         assert len(used) == 20 and max(used.values()) - min(used.values()) <= 1
 
 
+@pytest.mark.slow
 def test_many_speakers_make_more_strings(folder):
     recordings = [Take(str(n % 10), f"{n}", torch.full((3,), n / 64), 0.0) for n in range(40)]
     corpus = Digits({"test": {f"speaker {n}": recordings for n in range(70)}}, "", "")
@@ -107,7 +110,7 @@ def test_many_speakers_make_more_strings(folder):
     assert len({(who, value) for who, value in used if value}) == 70 * 39
 
 
-def test_a_pause_is_as_loud_as_the_quietest_of_a_strings_recordings():
+def test_pause_is_as_loud_as_quietest_of_strings_recordings():
     loud, quiet = (Take("7", "", torch.ones(400), level) for level in (0.1, 0.01))
     lengths = []
     for index in range(50):
@@ -178,6 +181,7 @@ def test_what_there_is_not_is_refused(folder):
         corpus.example("dev", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FSDD.exists(), reason="the Free Spoken Digit Dataset is not at hand")
 def test_fsdd_as_it_ships():
     corpus = open_fsdd(FSDD)

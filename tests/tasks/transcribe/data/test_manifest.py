@@ -83,7 +83,7 @@ def test_words_have_one_space_between_and_a_path_may_be_absolute(folder):
     assert (row.text, row.path) == ("two words", folder / "c.wav")
 
 
-def test_rows_without_a_text_are_left_out_and_said_wherever_their_files_are(folder):
+def test_rows_without_a_text_are_left_out_with_a_note(folder):
     path = write(folder, "list.tsv", "path\ttext\nc.wav\thello\ngone.wav\t \nc.wav\t\n")
     rows, note = read_manifest(path)
     assert len(rows) == 1

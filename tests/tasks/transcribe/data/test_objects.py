@@ -5,6 +5,7 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import wav
 from saccade.tasks.transcribe.data.objects import open_objects
+from tiers import every
 
 SIGNALS = [torch.sin(torch.arange(800) * (0.05 + 0.01 * n)) / 2 for n in range(12)]
 PAIRS = [(signal, f"word  {n}") for n, signal in enumerate(SIGNALS)]
@@ -20,7 +21,7 @@ def opened(signals):
     return open_objects({"train": rows, "validation": rows[:1], "test": rows[:1]}, 8000)
 
 
-def test_tensors_arrays_lists_paths_and_what_datasets_decodes_are_the_same(tmp_path):
+def test_tensors_arrays_lists_and_paths_are_the_same(tmp_path):
     paths = [tmp_path / f"{n}.wav" for n in range(12)]
     for path, signal in zip(paths, SIGNALS, strict=True):
         path.write_bytes(wav(signal, 8000))
@@ -43,7 +44,7 @@ def test_tensors_arrays_lists_paths_and_what_datasets_decodes_are_the_same(tmp_p
         assert corpus.rate == 8000 and corpus.dim is None and corpus.note.startswith("held out")
 
 
-def test_another_rate_is_brought_to_the_runs_and_is_other_data():
+def test_another_rate_is_brought_to_runs_and_is_other_data():
     decoded = [({"array": signal.numpy(), "sampling_rate": 16000}, text) for signal, text in PAIRS]
     corpus = open_objects(decoded, 8000)
     assert {len(one.signal) for one in examples(corpus)} == {400}
@@ -61,7 +62,7 @@ def test_what_is_too_loud_is_scaled_down_as_a_whole_as_in_files():
         assert one.notes == ()
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "scale", "middle"),
     [("int16", 1 << 15, 0), (">i2", 1 << 15, 0), ("int32", 1 << 31, 0), ("int8", 128, 0), ("uint8", 128, 128)],
 )
@@ -90,7 +91,7 @@ def test_words_alone_and_names_and_indices():
         corpus.size("dev")
 
 
-@pytest.mark.parametrize(
+@every(
     ("row", "message"),
     [
         ((np.zeros((2, 5)), "a"), r"expected a waveform \(samples,\) of finite numbers, got shape \(2, 5\)"),

@@ -55,7 +55,7 @@ def refused(path, rate=8000):
     return str(error.value)
 
 
-def test_a_manifest_alone_is_divided_by_its_paths_whatever_their_order(folder):
+def test_a_manifest_is_divided_by_its_paths(folder):
     found = rows(range(60))
     first = open_recordings(write(folder / "a.csv", found), 8000)
     assert {split: first.size(split) for split in SPLITS} == {"train": 54, "validation": 3, "test": 3}
@@ -104,7 +104,7 @@ def test_a_manifest_for_all_splits_comes_first(folder):
     assert open_recordings(folder, 8000).fingerprint == open_recordings(whole, 8000).fingerprint
 
 
-def test_recordings_are_read_at_the_rate_and_what_that_changed_is_said(folder):
+def test_recordings_are_resampled_to_the_rate_with_a_note(folder):
     path = write(folder / "manifest.csv", rows(range(20)))
     as_they_are, faster = open_recordings(path, 8000), open_recordings(folder, 16000)
     one, other = as_they_are.example("train", 2), faster.example("train", 2)
@@ -272,7 +272,7 @@ def test_a_file_too_large_to_be_kept_leaves_those_that_are(folder, monkeypatch):
     assert read == ["0", "1", "1"]
 
 
-def test_a_file_that_is_one_recording_is_not_kept_though_its_duration_is_said(folder):
+def test_a_single_recording_is_not_kept(folder):
     rows = [
         {"path": f"clips/{n}.wav", "duration": (40 + n) / 8000, "text": "a", "split": split}
         for n, split in enumerate(SPLITS)

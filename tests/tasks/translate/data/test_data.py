@@ -2,9 +2,10 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data import BUILTIN, group_names, open_corpus
+from tiers import rest_slow
 
 
-@pytest.mark.parametrize("name", list(BUILTIN))
+@pytest.mark.parametrize("name", rest_slow(list(BUILTIN)))
 def test_built_in_data_have_three_splits_and_a_fingerprint(name):
     corpus = open_corpus(name)
     for split in ("train", "validation", "test"):
@@ -47,7 +48,7 @@ def test_objects_have_the_columns_that_are_asked_for():
         open_corpus("objects", "fr", "en", nested)
 
 
-def test_training_pairs_of_objects_with_a_blank_side_are_left_out_and_said():
+def test_blank_training_pairs_of_objects_are_left_out():
     pairs = [(f"satz {n}", f"sentence {n}") for n in range(40)]
     corpus = open_corpus("objects", objects=[*pairs[:3], ("", "nothing"), *pairs[3:], ("nichts", " ")])
     assert corpus.fingerprint == open_corpus("objects", objects=pairs).fingerprint

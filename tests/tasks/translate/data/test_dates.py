@@ -4,7 +4,6 @@ import calendar
 import datetime
 import itertools
 import re
-import subprocess
 import sys
 from collections import Counter
 
@@ -14,12 +13,12 @@ from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.translate.data import dates as module
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.dates import FORMS, LANGUAGES, YEARS, Dates, write
-from tiny import environment
+from tiers import every
 
 DATES = Dates()
 
 
-@pytest.mark.parametrize(
+@every(
     ("locale", "form", "text"),
     [
         ("fr", "full", "mercredi 18 juin 2025"),
@@ -49,16 +48,6 @@ def test_an_example_is_a_function_of_split_and_index(split: str) -> None:
     backwards = [Dates().example(split, index) for index in reversed(range(50))]
     assert forwards == backwards[::-1]
     assert len(set(forwards)) == 50
-
-
-def test_examples_do_not_depend_on_the_process() -> None:
-    code = (
-        "from saccade.tasks.translate.data.dates import Dates\n"
-        "print(f'{Dates().example(\"train\", 7)!a} {Dates().fingerprint}')"
-    )
-    settings = {"env": {**environment(), "PYTHONHASHSEED": "123"}, "capture_output": True, "text": True}
-    done = subprocess.run([sys.executable, "-c", code], check=True, **settings)
-    assert done.stdout.strip() == f"{DATES.example('train', 7)!a} {DATES.fingerprint}"
 
 
 def test_a_date_belongs_to_one_split() -> None:
@@ -105,6 +94,7 @@ def test_every_text_shows_the_four_digits_of_its_year_and_its_day() -> None:
         assert str(int(day)) in pair.source.replace(year, "", 1)
 
 
+@pytest.mark.slow
 def test_no_text_means_two_dates() -> None:
     """Of one year none does, and a text has no year but its own."""
     kinds = {(calendar.isleap(year), datetime.date(year, 1, 1).weekday()): year for year in YEARS}

@@ -9,13 +9,14 @@ from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.dates import FORMS, LANGUAGES, Dates, write
 from saccade.tasks.translate.data.deciding import deciding, fields
 from saccade.tasks.translate.data.several import SeveralDates
+from tiers import every
 
 
 def words(pair):
     return ["".join(pair.source[place] for place in places) for places in deciding(pair)]
 
 
-def test_years_and_days_are_the_numbers_that_are_written_and_months_too_where_they_are_numbers():
+def test_years_days_and_numeric_months_are_numbers():
     numbers = 0
     for index in range(240):
         pair = Dates().example("test", index)
@@ -28,8 +29,8 @@ def test_years_and_days_are_the_numbers_that_are_written_and_months_too_where_th
     assert 20 < numbers < 220
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("locale", LANGUAGES)
+@every("form", FORMS)
+@every("locale", LANGUAGES)
 def test_a_date_of_another_year_month_or_day_differs_in_that_word(locale, form):
     date = datetime.date(2024, 2, 9)
     found = {name: write(locale, form, date)[start:end] for name, start, end in fields(locale, form, date)}

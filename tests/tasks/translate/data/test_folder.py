@@ -37,7 +37,7 @@ def test_line_n_of_both_sides_is_a_pair(folder):
     assert corpus.note == ""
 
 
-def test_packing_changes_nothing_and_content_changes_the_fingerprint(folder):
+def test_content_changes_the_fingerprint_and_packing_not(folder):
     plain = open_folder(folder, "de", "en").fingerprint
     packed = folder / "train.de.gz"
     packed.write_bytes(gzip.compress((folder / "train.de").read_bytes()))
@@ -60,7 +60,7 @@ def test_a_table_alone_is_named_as_a_file_is(tmp_path):
     assert told.endswith(f"found train.tsv alone; where its lines are pairs, --data {tmp_path}/train.tsv names it")
 
 
-def test_the_test_split_is_test_or_the_first_that_has_both_sides(folder):
+def test_test_split_is_test_or_first_that_has_both_sides(folder):
     (folder / "test_2015.de").write_text("one side alone\n")
     assert open_folder(folder, "de", "en").size("test") == 2
     for side in ("de", "en"):
@@ -133,7 +133,7 @@ def test_splits_have_other_names_by_options(folder):
             open_folder(folder, "de", "en", SplitNames({split: "tst2010"}))
 
 
-def test_a_file_beside_a_different_one_of_its_name_is_refused(folder):
+def test_file_beside_a_different_one_of_its_name_is_refused(folder):
     packed = folder / "train.de.gz"
     packed.write_bytes(gzip.compress((folder / "train.de").read_bytes()))
     known = open_folder(folder, "de", "en").fingerprint

@@ -8,7 +8,7 @@ from saccade.tasks.translate.data.several import SeveralDates
 
 
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
-def test_rows_have_as_many_dates_as_they_say_and_all_numbers_occur(split):
+def test_rows_have_their_dates_and_all_numbers_occur(split):
     rows = [SeveralDates().example(split, index) for index in range(300)]
     assert all(row.source.count("; ") == row.target.count(" ") == int(row.group) - 1 for row in rows)
     assert min(Counter(row.group for row in rows).values()) >= 60

@@ -12,6 +12,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data.trees import _DEEPEST, GRAMMAR, LENGTHS, WORDS, Trees, draw
+from tiers import rest_slow
 from tiny import environment
 
 TREES = Trees()
@@ -39,15 +40,15 @@ def trees_of(words):
     return of_symbol("S", 0, len(words))
 
 
-@pytest.mark.parametrize("split", ["train", "validation", "test"])
-def test_a_sentence_has_one_tree_by_the_grammar_and_it_is_that(split):
+@pytest.mark.parametrize("split", rest_slow(["train", "validation", "test"]))
+def test_sentence_has_one_tree_by_grammar_and_it_is_that(split):
     pairs = [pair for pair in (TREES.example(split, index) for index in range(60)) if len(pair.source.split()) < 20]
     assert len(pairs) > 30
     for pair in pairs:
         assert trees_of(pair.source.split()) == [pair.target]
 
 
-def test_of_an_ambiguous_sentence_the_parser_would_find_all_trees():
+def test_of_ambiguous_sentence_parser_would_find_all_trees():
     """With a rule more, by which a man's dog may be a king's."""
     assert trees_of(["he", "sees", "her", "cat", "."]) and not trees_of(["he", "sees", "her", "cat", "cat", "."])
     words = ["he", "sees", "the", "dog", "of", "the", "man", "of", "the", "king", "."]
@@ -58,7 +59,7 @@ def test_of_an_ambiguous_sentence_the_parser_would_find_all_trees():
         assert len(trees_of(words)) > 1
 
 
-def test_brackets_close_what_they_open_and_each_word_has_its_tag():
+def test_brackets_match_and_each_word_has_its_tag():
     tags = {tag.partition(":")[0] for tag in WORDS}
     for index in range(300):
         pair, stack, read = TREES.example("train", index), [], 0
@@ -73,7 +74,8 @@ def test_brackets_close_what_they_open_and_each_word_has_its_tag():
         assert not stack and read == len(pair.source.split(" "))
 
 
-def test_an_example_is_a_function_of_split_and_index_in_any_process():
+@pytest.mark.slow  # a process of its own
+def test_an_example_is_the_same_in_any_process():
     code = (
         "from saccade.tasks.translate.data.trees import Trees\n"
         "print(Trees().example('train', 7), Trees().example('train', 2**63), Trees().fingerprint)"
@@ -84,7 +86,7 @@ def test_an_example_is_a_function_of_split_and_index_in_any_process():
     assert done.stdout.strip() == f"{TREES.example('train', 7)} {again.example('train', 2**63)} {again.fingerprint}"
 
 
-def test_no_sentence_of_the_test_is_trained_on_and_each_is_there_once():
+def test_no_test_sentence_is_trained_on_or_repeated():
     sentences = {split: [TREES.example(split, index).source for index in range(1000)] for split in ("train", "test")}
     assert len(set(sentences["test"])) == 1000 and not {*sentences["train"]} & {*sentences["test"]}
     assert TREES.size("test") == TREES.size("validation") == 1000 and TREES.size("train") is None
@@ -98,7 +100,7 @@ def test_groups_are_lengths_and_none_is_rare():
         assert re.match(rf"up to {most}|{least} ", LENGTHS[most])
 
 
-def test_every_way_of_the_grammar_is_drawn_and_none_is_deeper_than_allowed():
+def test_every_rule_is_drawn_and_depth_is_bounded():
     drawn = Counter(token for index in range(600) for token in draw(Random(index))[0])
     assert set(drawn) == {word for words in WORDS.values() for word in words}
 
