@@ -9,6 +9,7 @@ from statistics import fmean
 
 import pytest
 
+from jobs import JOBS
 from printed import results_of
 from stored import cells, is_stored
 
@@ -18,7 +19,12 @@ OTHERS = tomllib.loads((ROOT / "tests/literature.toml").read_text(encoding="utf-
 
 SOURCES = {
     "DESIGN.md": ["results/dates", "results/packages"],
-    "README.md": ["results/multi30k-de-en"],
+    "README.md": [
+        "results/multi30k-de-en",
+        "results/multi30k-en-fr",
+        *(f"results/{file}.json" for file, _ in JOBS.values()),
+        "benchmarks/results/attention-cpu.json",
+    ],
     "docs/benchmarks.md": ["benchmarks/results"],
     "docs/benchmarks-cpu.md": ["benchmarks/results/attention-cpu.json"],
     "docs/benchmarks-gpu.md": ["benchmarks/results/attention-gpu.json"],
