@@ -243,6 +243,7 @@ def test_a_result_is_seen_in_a_sentence(sentence):
     assert list(unbacked("sample.md", sentence))
 
 
+@pytest.mark.slow
 def test_most_changed_digits_of_all_pages_are_noticed():
     """Of three digits and more the last is changed; whole shares of two digits hide more easily."""
     seen = {"table": [], "sentence": []}
