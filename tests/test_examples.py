@@ -17,7 +17,11 @@ def test_there_are_notebooks():
     assert {path.stem for path in EXAMPLES} == {"attend_for_sdpa_users", "first_ten_minutes"}
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+TRAINS = "first_ten_minutes"
+RUNS = [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == TRAINS else []) for path in EXAMPLES]
+
+
+@pytest.mark.parametrize("path", RUNS)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}

@@ -9,6 +9,7 @@ from statistics import fmean
 
 import pytest
 
+from jobs import JOBS
 from printed import results_of
 from stored import cells, is_stored
 
@@ -18,7 +19,12 @@ OTHERS = tomllib.loads((ROOT / "tests/literature.toml").read_text(encoding="utf-
 
 SOURCES = {
     "DESIGN.md": ["results/dates", "results/packages"],
-    "README.md": ["results/multi30k-de-en"],
+    "README.md": [
+        "results/multi30k-de-en",
+        "results/multi30k-en-fr",
+        *(f"results/{file}.json" for file, _ in JOBS.values()),
+        "benchmarks/results/attention-cpu.json",
+    ],
     "docs/benchmarks.md": ["benchmarks/results"],
     "docs/benchmarks-cpu.md": ["benchmarks/results/attention-cpu.json"],
     "docs/benchmarks-gpu.md": ["benchmarks/results/attention-gpu.json"],
@@ -237,6 +243,7 @@ def test_a_result_is_seen_in_a_sentence(sentence):
     assert list(unbacked("sample.md", sentence))
 
 
+@pytest.mark.slow
 def test_most_changed_digits_of_all_pages_are_noticed():
     """Of three digits and more the last is changed; whole shares of two digits hide more easily."""
     seen = {"table": [], "sentence": []}

@@ -1,0 +1,22 @@
+"""Pages of `results/` as a part of the site. Their links work there and in the repository."""
+
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add every page and picture of `results/`, none of which the navigation lists."""
+    root = Path(config.docs_dir).parent
+    for path in sorted((root / "results").rglob("*")):
+        if path.suffix in (".md", ".png", ".svg", ".gif"):
+            name = path.relative_to(root).as_posix()
+            files.append(File.generated(config, name, abs_src_path=str(path), inclusion=InclusionLevel.NOT_IN_NAV))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lead links of a page of `docs/` to the added pages."""
+    return markdown if page.file.src_uri.startswith("results/") else markdown.replace("](../results/", "](results/")
