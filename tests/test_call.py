@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import call_of, drawn
@@ -25,7 +25,6 @@ def full_call(**options):
     return call_of(drawn(2, 3, 5, 4), drawn(2, 1, 7, 4, seed=1), drawn(3, 7, 6, seed=2), **{**FULL, **options})
 
 
-@settings(max_examples=40)
 @given(st.lists(st.integers(1, 3), max_size=3), st.tuples(st.booleans(), st.booleans(), st.booleans()))
 def test_the_batch_is_what_torch_broadcasts(batch, ones):
     shapes = [(*[1 if one else size for size in batch], 5, 4) for one in ones]

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.autograd import forward_ad
 
@@ -59,7 +59,6 @@ def cases(draw):
     return mask, rows, k_len, batch
 
 
-@settings(max_examples=150)
 @given(cases())
 def test_no_key_outside_the_bounds_is_allowed(case):
     mask, rows, k_len, _ = case
@@ -101,7 +100,6 @@ def test_integers_of_short_types_are_positions_like_others(mask, dtype):
     )
 
 
-@settings(max_examples=60)
 @given(cases(), st.sampled_from(["dot", "additive", "cosine"]), st.booleans())
 def test_a_call_of_reached_keys_is_the_whole_call(case, kind, hard):
     mask, rows, k_len, batch = case

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import drawn
@@ -29,7 +29,6 @@ def ranked(weights, mask):
     return sorted((j for j in range(len(weights)) if mask[j]), key=lambda j: (-float(weights[j]), j))
 
 
-@settings(max_examples=40)
 @given(weighed(), st.integers(1, 12))
 def test_the_largest_come_in_order(drawn_rows, k):
     weights, mask = drawn_rows
@@ -41,7 +40,6 @@ def test_the_largest_come_in_order(drawn_rows, k):
         assert values[row].tolist() == [float(weights[row, j]) for j in best] + [0.0] * missing
 
 
-@settings(max_examples=40)
 @given(weighed())
 def test_argmax_takes_the_first_of_the_largest(drawn_rows):
     weights, mask = drawn_rows
@@ -59,7 +57,6 @@ def test_of_no_key_in_reach_none_is_read():
         assert aux.index.tolist() == [-1, 1] and output.tolist() == [[0.0], [9.5]]
 
 
-@settings(max_examples=40)
 @given(weighed(least=1), st.floats(0, 1, exclude_max=True))
 def test_a_draw_is_the_first_key_whose_cumulative_weight_exceeds(drawn_rows, u):
     weights, mask = drawn_rows
@@ -86,7 +83,6 @@ def test_a_uniform_that_rounds_up_to_the_sum_draws_the_last_positive_weight():
     assert reads.Sample(uniform=uniform).index(weights, None).tolist() == [1]
 
 
-@settings(max_examples=40)
 @given(weighed(), st.integers(1, 12))
 def test_top_k_is_the_expectation_over_them(drawn_rows, k):
     weights, mask = drawn_rows
@@ -99,7 +95,6 @@ def test_top_k_is_the_expectation_over_them(drawn_rows, k):
         torch.testing.assert_close(found[row], torch.as_tensor(expected).double().expand(3))
 
 
-@settings(max_examples=40)
 @given(weighed(), st.data())
 def test_soft_is_linear_in_the_values(drawn_rows, data):
     weights, _ = drawn_rows

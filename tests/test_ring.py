@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import checks
@@ -121,7 +121,6 @@ def writings(draw):
     return capacity, entries, steps
 
 
-@settings(max_examples=80)
 @given(writings(), st.booleans())
 def test_any_positions_in_any_order(writing, grad):
     capacity, entries, steps = writing

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch._dynamo.testing import CompileCounter
 
@@ -297,7 +297,6 @@ def test_a_mask_above_the_limit_is_the_full_paths_to_decide_about(monkeypatch):
     torch.testing.assert_close(attend(X, X, X, mask=FLAGS), attend(X, X, X, mask=FLAGS, backend="reference"))
 
 
-@settings(max_examples=30)
 @given(
     st.integers(1, 4),
     st.integers(1, 3),

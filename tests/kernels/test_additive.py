@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.kernels import additive
@@ -109,7 +109,6 @@ def test_it_is_the_formula_with_its_gradients(shapes, dtype):
     st.tuples(st.booleans(), st.booleans(), st.booleans()),
     st.integers(0, 99),
 )
-@settings(max_examples=60)
 def test_any_sizes_and_masks(dtype, batch, queries, keys, features, density, whole, seed):
     full = batch, queries, keys
     shape = [size if own else 1 for size, own in zip(full, whole, strict=True)]

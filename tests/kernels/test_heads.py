@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.memories import KINDS, drawn, largest, memory_of, shortest, steps_of, with_gradients
@@ -15,7 +15,6 @@ batches, seeds = st.integers(1, 4), st.integers(0, 99)
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(sizes, batches, st.integers(1, 40), seeds, st.sampled_from([1e-3, 1.0, 3.0]))
-@settings(deadline=None, max_examples=40)
 def test_it_is_the_formula_with_its_gradients(kind, heads, batch, cells, seed, scale):
     module = memory_of(kind, *heads)
     inputs = drawn(module, batch, cells, seed, scale)
@@ -44,7 +43,6 @@ def test_cells_of_one_small_number_have_the_formulas_gradients(kind, scale):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(sizes, batches, st.integers(1, 9), seeds)
-@settings(deadline=None, max_examples=40)
 def test_in_float64_it_is_the_formula(kind, heads, batch, cells, seed):
     module = memory_of(kind, *heads)
     inputs = drawn(module, batch, cells, seed, 2.0, torch.float64)

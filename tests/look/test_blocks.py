@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade import explain, masks
@@ -149,7 +149,6 @@ def test_the_batch_is_that_of_the_tensors_unless_it_is_given(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.tuples(st.integers(1, 300), st.integers(1, 300)),
     st.integers(5, 64),

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade import errors
@@ -133,7 +133,6 @@ def test_nothing_to_draw_is_refused(tmp_path):
         alignment(torch.ones(2, 0), [], ["x", "y"], tmp_path / "a")
 
 
-@settings(max_examples=25, deadline=None)
 @given(source=st.lists(st.text(max_size=4), min_size=1, max_size=6), title=st.none() | st.text(max_size=9))
 def test_any_text_is_drawn(source, title, tmp_path_factory):
     paths = alignment(weights(2, len(source)), source, ["$x$", "_"], tmp_path_factory.mktemp("any") / "a", title=title)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
@@ -219,7 +219,6 @@ def test_the_losses_spread_tokens():
 
 
 @pytest.mark.parametrize("name", ORDERLESS)
-@settings(max_examples=12)
 @given(size=st.integers(0, 9), seed=st.integers(0, 99))
 def test_outputs_follow_tokens_whatever_their_order(name, size, seed):
     mixture, x = made(name), tokens_of(size, 4, seed=seed)
@@ -232,7 +231,6 @@ def test_outputs_follow_tokens_whatever_their_order(name, size, seed):
 
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("name", MIXTURES)
-@settings(max_examples=12)
 @given(lengths=st.lists(st.integers(0, 4), min_size=1, max_size=3))
 def test_padding_is_nothing(name, training, lengths):
     """It takes no expert, no capacity and no part in a loss, whatever stands there, and has no gradient."""

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.cpu.cases import SCALES, draw, shapes
@@ -55,7 +55,6 @@ def test_statistics_are_the_definitions(score, batch):
 
 
 @given(st.integers(1, 3), st.integers(1, 20), st.integers(1, 70), st.integers(1, 20), st.integers(0, 99))
-@settings(max_examples=30)
 def test_the_largest_of_any_sizes(batch, queries, keys, features, seed):
     inputs = (draw(batch, size, features, seed=seed + place) for place, size in enumerate((queries, keys, keys)))
     query, key, value = (part.double() for part in inputs)
