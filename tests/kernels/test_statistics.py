@@ -28,7 +28,7 @@ def flags(*shape, density=0.6, seed=0):
 
 @typed
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("shape", [(1, 1), (3, 127), (2, 3, 128), (2, 129), (2, 1024), (0, 4), (4, 0)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (3, 127), (2, 3, 129), (2, 1024), (0, 4), (4, 0)], ids=str)
 def test_entropy_is_the_definition_with_its_gradient(shape, sparse, dtype):
     weights, pull = draw(*shape, dtype=dtype, sparse=sparse).requires_grad_(), draw(*shape, seed=1).sum(-1).to(dtype)
     found = statistics.entropy(weights)
@@ -58,7 +58,7 @@ def test_derivatives_of_entropy():
     assert torch.autograd.gradgradcheck(statistics.entropy, weights)
 
 
-def test_entropy_of_rows_that_lie_apart_and_of_a_gradient_that_is_one_number():
+def test_entropy_of_rows_that_lie_apart():
     weights = draw(6, 5).mT.requires_grad_()
     ours, theirs = statistics.entropy(weights), auxiliary.entropy(weights)
     torch.testing.assert_close(ours, theirs)
@@ -77,8 +77,7 @@ def test_many_gradients_of_entropy_at_once():
 
 
 @typed
-@pytest.mark.parametrize("k", [1, 2, 3, 8, 9, 40])
-@pytest.mark.parametrize("width", [1, 5, 127, 128, 129, 300])
+@pytest.mark.parametrize(("width", "k"), [(1, 1), (5, 8), (127, 2), (128, 9), (129, 3), (300, 40)])
 @pytest.mark.parametrize("density", [None, 0.02, 0.6])
 def test_the_largest_are_the_definitions(density, width, k, dtype):
     weights = (draw(2, 4, width) * 40).round().to(dtype)  # with ties
@@ -145,7 +144,7 @@ def expected_draw(weights, uniform):
 
 @typed
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("width", [1, 2, 127, 128, 129, 1000])
+@pytest.mark.parametrize("width", [1, 127, 129, 1000])
 def test_draws_are_the_definitions(width, sparse, dtype):
     weights = draw(500, width, dtype=dtype, sparse=sparse)
     uniform = torch.rand(500, generator=torch.Generator().manual_seed(2), dtype=dtype)

@@ -24,9 +24,7 @@ KEYS = each(
     seed=5,
 )
 KEYS = [combination for combination in KEYS if combination[0] not in ALIKE or "top_k" not in combination]
-QUERIES = each(
-    SCORES, NORMALIZERS, ORDERLESS["mask"], ORDERLESS["bias"], ORDERLESS["gate"], READS, BACKENDS, seed=6
-)
+QUERIES = each(SCORES, NORMALIZERS, ORDERLESS["mask"], ORDERLESS["bias"], ORDERLESS["gate"], READS, BACKENDS, seed=6)
 PLAIN = [name for name in SCORES if "fixed" not in SCORES[name].traits]
 TIMES = {torch.float32: 3.0, torch.bfloat16: 2.0, torch.float16: 2.0}
 ACCURATE = [

@@ -74,6 +74,7 @@ def name(request):
     return request.param
 
 
+@pytest.mark.slow
 def test_every_model_learns_a_few_answers(name):
     model = made(name)
     # Two questions about two images, with an answer that one of them alone does not tell, but of a model that is blind.

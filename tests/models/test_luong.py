@@ -69,11 +69,16 @@ def weighed(model, state, read, position):
     return weights
 
 
-@pytest.mark.parametrize("input_feeding", [True, False])
-@pytest.mark.parametrize("reverse", [True, False])
 @pytest.mark.parametrize(
-    ("attention", "score"),
-    [("global", "general"), ("global", "dot"), ("global", "cosine"), ("local-m", "scaled_dot"), ("local-p", "general")],
+    ("attention", "score", "reverse", "input_feeding"),
+    [
+        ("global", "general", True, True),
+        ("global", "dot", False, False),
+        ("global", "cosine", True, False),
+        ("local-m", "scaled_dot", False, True),
+        ("local-p", "general", True, True),
+        ("local-p", "general", False, False),
+    ],
 )
 def test_it_is_its_equations(attention, score, reverse, input_feeding):
     """One sentence, one word and one source position at a time."""

@@ -32,8 +32,8 @@ def scores(query, key, v, allowed=None):
 
 
 @pytest.mark.parametrize("name", RANGES)
-def test_scores_of_every_range(name, features=7):
-    query, key, v = drawn(2, 3, features), drawn(2, 5, features, seed=1), drawn(2, features, seed=2)
+def test_scores_of_every_range(name):
+    query, key, v = drawn(2, 3, 7), drawn(2, 5, 7, seed=1), drawn(2, 7, seed=2)
     query, key = (RANGES[name] * part.sign() * (part.abs() / part.abs().amax()) for part in (query, key))
     expected = Additive(v.double())(query.double(), key.double())
     torch.testing.assert_close(scores(query, key, v)[0].double(), expected, rtol=1e-4, atol=2e-6)
