@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 from hypothesis import given
@@ -72,9 +74,9 @@ BIASES = {
 }
 
 
-@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-@pytest.mark.parametrize("factor", BIASES.values(), ids=BIASES)
+@pytest.mark.parametrize(("mask", "factor"), list(zip(MASKS, itertools.cycle(BIASES))))
 def test_masks_and_biases_compare_the_positions_of_slots(mask, factor):
+    mask, factor = MASKS[mask], BIASES[factor]
     key, value = tensors()
     query = torch.randn(2, 2, 4, dtype=torch.float64)
     got = streamed(key, value, 5, (4, 5)).read(query, mask=mask, **factor)

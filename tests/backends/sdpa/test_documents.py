@@ -56,7 +56,9 @@ PER_QUERY = {
 
 
 @pytest.mark.parametrize("lengths", [LENGTHS, [178] * 4], ids=["ragged", "alike"])
-@pytest.mark.parametrize(("name", "shape"), zip(PER_QUERY, [(712, 1), (3, 1, 1), (2, 1, 712, 1)], strict=True), ids=str)
+@pytest.mark.parametrize(
+    ("name", "shape"), list(zip(PER_QUERY, [(712, 1), (3, 1, 1), (2, 1, 712, 1)], strict=True)), ids=str
+)
 def test_each_document_has_its_own_queries_numbers(name, shape, lengths):
     numbers = torch.linspace(0.1, 2, torch.Size(shape).numel(), dtype=torch.float64).reshape(shape)
     inputs, options = tensors(BATCHES["alike"], 712, 712, dtype=torch.float64), PER_QUERY[name](numbers)

@@ -55,7 +55,7 @@ def test_a_tile_in_which_nothing_is_allowed_is_left_out():
     assert reached.tolist() == [[[0, 1], [0, 0]]] and (unwritten == 7).all()
 
 
-@pytest.mark.parametrize(("name", "shared"), zip(RANGES, [True, False, True, False], strict=True))
+@pytest.mark.parametrize(("name", "shared"), list(zip(RANGES, [True, False, True, False], strict=True)))
 def test_gradients_of_both_sides(name, shared):
     from saccade.backends.triton.kernels import additive as kernels
 
