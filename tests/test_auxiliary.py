@@ -94,7 +94,7 @@ def test_requests_of_other_kinds_are_refused(options, error):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_weights_so_small_that_their_gradient_leaves_the_range_have_none(dtype):
+def test_weights_too_small_for_a_gradient_have_none(dtype):
     """As those far from the centre of a Gaussian gate: one NaN would end a training."""
     weights = torch.full((2, 3), 0.25, dtype=dtype)
     weights[0] = torch.finfo(dtype).tiny / 8

@@ -57,7 +57,7 @@ def test_aligned_tensors_have_their_batch_at_one_place():
     torch.testing.assert_close(reference.run(call)[0], reference.run(full_call())[0])
 
 
-def test_randomness_is_drawn_once_and_only_where_it_is_asked_for():
+def test_randomness_is_drawn_once():
     plain = full_call(read=reads.Soft(), aux=None)
     assert plain.with_randomness() is plain
     call = full_call(read=reads.Sample(), dropout_p=0.5).with_randomness()

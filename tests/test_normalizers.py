@@ -111,7 +111,7 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex():
 
 
 @given(data=st.data())
-def test_entmax_lies_between_softmax_and_sparsemax_at_their_alphas(data):
+def test_entmax_lies_between_softmax_and_sparsemax(data):
     scores, mask = data.draw(rows())
     for alpha, other in ((1.0, normalizers.Softmax()), (2.0, normalizers.Sparsemax())):
         torch.testing.assert_close(normalizers.Entmax(alpha)(scores, mask), other(scores, mask), rtol=1e-9, atol=1e-12)

@@ -77,7 +77,7 @@ def test_draws_have_the_frequencies_of_the_weights():
     assert counts[1] == 0
 
 
-def test_a_uniform_that_rounds_up_to_the_sum_draws_the_last_positive_weight():
+def test_a_uniform_of_the_sum_draws_the_last_weight():
     weights = torch.tensor([[0.3, 0.7, 0.0]])
     uniform = torch.tensor([math.nextafter(1.0, 0.0)], dtype=torch.float32)
     assert reads.Sample(uniform=uniform).index(weights, None).tolist() == [1]
@@ -118,7 +118,7 @@ def test_picked_values_are_rows_and_zeros_where_there_is_none():
     [reads.Sample("straight_through", uniform=torch.tensor([0.1, 0.4, 0.6, 0.9])), reads.Argmax("straight_through")],
     ids=["sample", "argmax"],
 )
-def test_a_straight_through_read_has_the_gradient_of_the_expectation(read):
+def test_a_straight_through_read_has_the_soft_gradient(read):
     weights = torch.rand(4, 5, dtype=torch.float64).requires_grad_()
     value = drawn(5, 3).double().requires_grad_()
     index = read.index(weights, None)

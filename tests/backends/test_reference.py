@@ -54,7 +54,7 @@ def test_a_bias_of_minus_infinity_forbids_as_a_mask_does():
     assert torch.equal(participants(call_of(Q, K, V, bias=bias))[0].expand(2, 3, 7), flags.any(0).expand(2, 3, 7))
 
 
-def test_what_takes_part_in_nothing_is_cleaned_and_nothing_else():
+def test_only_what_takes_part_in_nothing_is_cleaned():
     flags = torch.ones(5, 7, dtype=torch.bool)
     flags[:, 3], flags[2] = False, False
     call = cleaned(call_of(Q, K, V, mask=flags))
@@ -70,7 +70,7 @@ def test_a_key_that_one_head_may_attend_to_stays():
     assert shared(flags.any(-2), K).shape == (2, 1, 7)
 
 
-def test_where_a_score_mixes_keys_the_mean_of_the_kept_stands_in():
+def test_where_scores_mix_keys_the_mean_stands_in():
     kept = torch.tensor([[True, True, False]])[..., None]
     key = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [math.nan, 9.0]]])
     assert without(key, kept, mixed=True)[0, 2].tolist() == [2.0, 3.0]

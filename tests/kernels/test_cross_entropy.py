@@ -95,7 +95,7 @@ def test_second_derivatives():
     torch.testing.assert_close(second(linear_cross_entropy), second(plain), rtol=1e-4, atol=1e-6)
 
 
-def test_a_logit_of_minus_infinity_is_a_token_that_cannot_come():
+def test_a_logit_of_minus_infinity_forbids_its_token():
     (features, weight, bias), target = draw(5, 3, 7, 0)
     target[:] = 2
     bias = torch.where(torch.arange(7) == 4, float("-inf"), bias.detach())

@@ -97,7 +97,7 @@ def assert_as_defined(name, kind, entries, queries, keys, size, out, *, shared=F
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["window", "causal", "all", "ragged", "anything", "nothing", "halves"])
-def test_outputs_statistics_and_gradients_are_the_definitions(name, kind):
+def test_attention_is_the_definition_with_its_gradients(name, kind):
     assert_as_defined(name, kind, 2, 50, 45, 16, 32)
 
 
@@ -282,7 +282,7 @@ def test_a_chunk_adds_to_its_own_keys_alone(additive, monkeypatch):
         assert not theirs.all() and all(torch.equal(part, theirs) for part in parts)
 
 
-def test_blocks_are_as_long_here_as_in_the_kernels_and_whole_tiles():
+def test_blocks_are_as_long_as_in_kernels_and_whole_tiles():
     """Of longer ones queries behind the last would be read."""
     compiled = pytest.importorskip("saccade.kernels.compiled.fused", reason="needs Numba")
     assert (

@@ -35,7 +35,7 @@ def test_it_is_the_unit_with_its_gradients(rows, size, seed, scale):
         assert_near(gated(*inputs), gru, *inputs)
 
 
-def test_in_float64_it_is_the_unit_exactly_and_differentiable_again():
+def test_float64_is_exact_and_differentiable_again():
     inputs = draw(3, 4, 0, dtype=torch.float64)
     assert torch.autograd.gradcheck(gated, inputs) and torch.autograd.gradgradcheck(gated, inputs)
 

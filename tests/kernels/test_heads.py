@@ -53,7 +53,7 @@ def test_in_float64_it_is_the_formula(kind, heads, batch, cells, seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("heads", [(2, 1, 1, 1), (3, 2, 2, 2)])
-def test_its_gradients_are_its_derivatives_and_differentiable_again(kind, heads):
+def test_gradients_are_derivatives_and_differentiable_again(kind, heads):
     module = memory_of(kind, *heads)
     inputs, (ours, _) = drawn(module, 2, 4, 0, dtype=torch.float64), steps_of(module)
     assert torch.autograd.gradcheck(ours, inputs)
@@ -72,7 +72,7 @@ def test_gradients_of_some_outputs_alone(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_cells_and_keys_of_zeros_and_of_extreme_sizes_have_their_directions(kind):
+def test_zeros_and_extreme_sizes_keep_their_directions(kind):
     module, sizes = memory_of(kind, 3, 1), torch.tensor([0.0, 1e-25, 1e25, 1e-18, 1e18])
     asked, memory, *state = drawn(module, 5, 6, 2)
     with torch.no_grad():
@@ -87,7 +87,7 @@ def test_cells_and_keys_of_zeros_and_of_extreme_sizes_have_their_directions(kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_call_gives_the_same_bits_and_an_example_alone_what_it_gives_in_a_batch(kind):
+def test_the_same_bits_again_and_alone(kind):
     module = memory_of(kind, 20, 1)
     inputs, (ours, _) = drawn(module, 5, 64, 3), steps_of(module)
     found = with_gradients(ours, inputs)

@@ -169,7 +169,7 @@ def test_draws_at_the_edges(dtype):
 
 
 @typed
-def test_where_rounding_leaves_nothing_the_last_positive_is_drawn(dtype):
+def test_where_rounding_leaves_none_the_last_is_drawn(dtype):
     weights = torch.zeros(3, 300, dtype=dtype)
     weights[0, 7], weights[1, [3, 200]], weights[2, :] = 1e-30, 1.0, 1 / 3
     one = torch.ones(3, dtype=dtype)  # what a uniform just below 1 becomes where it is rounded

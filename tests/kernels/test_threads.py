@@ -55,7 +55,7 @@ def test_results_are_the_same_for_any_number_of_threads(call):
     assert all(torch.equal(one, found[0]) for one in found)
 
 
-def test_where_torch_has_no_openmp_threads_of_our_own_do_the_same(call, monkeypatch):
+def test_without_openmp_our_own_threads_do_the_same(call, monkeypatch):
     expected, before = call(), torch.get_num_threads()
     monkeypatch.setitem(threads._found, "openmp", None)
     used = []

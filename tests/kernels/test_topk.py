@@ -72,7 +72,7 @@ def test_where_nothing_is_a_number_there_are_tokens_still(value):
     assert values.isnan().all() and tokens.tolist() == [[0, 1, 2]] * 2
 
 
-def test_tokens_that_cannot_come_are_last_and_none_comes_twice():
+def test_forbidden_tokens_are_last_and_none_comes_twice():
     some = [float("-inf")] * 600 + [1.0] + [float("-inf")] * 20
     values, tokens, _ = topk_log_probs(equal(some), 3, 0)
     assert tokens.tolist() == [[600, 0, 1]] * 2 and values.tolist() == [[0.0, float("-inf"), float("-inf")]] * 2

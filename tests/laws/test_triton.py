@@ -173,14 +173,13 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "whole"),
-    thinned(
-        [("lengths", False), *((name, False) for name in LONG if name != "lengths"), ("a window of documents", True)], 9
-    ),
-)
-def test_what_nobody_may_see_is_not_read(name, whole, monkeypatch, large_tiles):
+SEEN = [("lengths", False), *((name, False) for name in LONG if name != "lengths"), ("a window of documents", True)]
+
+
+@pytest.mark.parametrize("case", thinned(SEEN, len(SEEN)), ids=str)
+def test_what_nobody_may_see_is_not_read(case, monkeypatch, large_tiles):
     """Off the size of blocks, with empty rows, and NaN in keys and values of forbidden pairs alone."""
+    name, whole = case
     tiles(monkeypatch, 4, 8, 8)
     monkeypatch.setattr(plan, "LEAST", 1 << 30 if whole else 0)
     monkeypatch.setattr(plan, "SIZE", 8)

@@ -32,14 +32,14 @@ def test_png_svg_and_page_of_the_same_text(tmp_path):
     assert again == paths and len(list(tmp_path.iterdir())) == 3  # the same bytes
 
 
-def test_what_supports_and_what_speaks_against_are_of_two_colours(tmp_path):
+def test_support_and_opposition_have_two_colours(tmp_path):
     _, _, page = highlights(torch.tensor([[2.0, -2.0]]), ["good", "bad"], tmp_path / "a")
     good, bad = spans(page)[:2]
     assert "#0a0b33" in good and "#361302" in bad
 
 
 @pytest.mark.parametrize("count", [4, 14, 400])
-def test_an_even_share_is_pale_whatever_the_length_and_the_legend_says_what_it_is(tmp_path, count):
+def test_an_even_share_is_pale_at_any_length(tmp_path, count):
     _, svg, page = highlights(torch.full((1, count), 1 / count), ["word"] * count, tmp_path / "a")
     assert all(lightness(span) > 0.7 for span in spans(page)[:count])
     assert f"{1 / count:.2g} if all words were alike" in svg.read_text() and "if all words" in page.read_text()

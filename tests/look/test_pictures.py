@@ -58,7 +58,7 @@ def test_svg_tells_in_words_what_it_shows(tmp_path):
     assert told["desc"] == "cat is moved most by chat (0.90); & is moved most by <le> (0.75)"
 
 
-def test_rows_are_targets_from_the_top_and_columns_sources_from_the_left():
+def test_rows_are_targets_and_columns_sources():
     matrix = torch.tensor([[0.0, 0.25, 0.75], [1.0, 0.0, 0.0]], dtype=torch.float64)
     figure = _figure(matrix, labels("abc"), labels("xy"), ("abc", "xy"), "")
     axes = figure.axes[0]
@@ -86,7 +86,7 @@ def test_long_labels_are_cut(tmp_path):
     assert {text.get_text() for text in figure.axes[0].texts} == {"a" * 40, "b" * 39 + "…"}
 
 
-def test_a_picture_of_very_many_tokens_does_not_grow_without_end(tmp_path):
+def test_a_picture_of_many_tokens_is_bounded(tmp_path):
     png, svg = alignment(weights(40, 3000), ["a"] * 3000, ["b"] * 40, tmp_path / "a")
     assert max(png_size(png)) < 14_000 and svg.stat().st_size < 5e6
 
@@ -97,7 +97,7 @@ def test_weights_of_any_dtype_and_with_gradients_are_drawn(tmp_path):
         assert len(alignment(matrix, list("abc"), list("xy"), tmp_path / str(dtype))) == 2
 
 
-def test_weights_that_are_all_alike_are_pale_and_the_numbers_behind_them_are_written(tmp_path):
+def test_equal_weights_are_pale_with_their_numbers(tmp_path):
     paths = alignment(torch.full((2, 10), 0.1), list("abcdefghij"), ["x", "y"], tmp_path / "a", title="t", json=True)
     told = json.loads(paths[-1].read_text())
     assert (told["rows"], told["columns"], told["title"]) == (["x", "y"], list("abcdefghij"), "t")

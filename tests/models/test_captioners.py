@@ -266,7 +266,7 @@ def test_a_sentinel_is_one_more_thing_to_attend_to():
         attention(query, sentinel, memory=memory, aux=AuxRequest(entropy=True))
 
 
-def test_gradients_of_a_sentinel_are_those_of_its_definition():
+def test_gradients_of_a_sentinel_are_its_definitions():
     torch.manual_seed(0)
     attention = SentinelAttention(3, 2).double()
     given = [torch.randn(2, 4, 3, dtype=torch.double, requires_grad=True) for _ in range(3)]

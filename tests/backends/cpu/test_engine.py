@@ -248,7 +248,7 @@ def recorded(query):
     return seen[0]
 
 
-def test_a_small_call_is_one_block_whether_a_backward_follows_or_not(monkeypatch):
+def test_a_small_call_is_one_block_with_or_without_backward(monkeypatch):
     query = draw(2, 11, 6).requires_grad_()
     call = recorded(query)
     assert cpu.one_block(call) and cpu.one_block(dataclasses.replace(call, query=query.detach()))
@@ -275,7 +275,7 @@ def test_second_derivatives_are_the_definitions(normalizer, way):
     torch.testing.assert_close(*found, rtol=1e-8, atol=1e-9)
 
 
-def test_second_derivatives_past_forbidden_keys_that_are_no_numbers(way):
+def test_second_derivatives_past_forbidden_keys_of_nan(way):
     leaves = [draw(2, 11, 4), draw(2, 5, 4, seed=1), draw(2, 5, 2, seed=2), draw(4, seed=3)]
     leaves[1][:, 4], leaves[2][:, 4] = math.nan, math.inf
     leaves = [tensor.requires_grad_() for tensor in leaves]

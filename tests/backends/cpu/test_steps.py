@@ -120,7 +120,7 @@ def test_second_derivatives_are_the_definitions():
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
 
 
-def test_second_derivatives_past_forbidden_keys_that_are_no_numbers():
+def test_second_derivatives_past_forbidden_keys_of_nan():
     leaves = [draw(2, 3, 4), draw(2, 5, 4, seed=1), draw(2, 5, 2, seed=2), draw(4, seed=3)]
     leaves[1][:, 4], leaves[2][:, 4] = math.nan, math.inf
     leaves = [tensor.requires_grad_() for tensor in leaves]

@@ -108,7 +108,7 @@ def test_it_is_differentiable_twice(v):
     assert torch.autograd.gradcheck(call, inputs) and torch.autograd.gradgradcheck(call, inputs)
 
 
-def test_it_is_differentiable_twice_where_the_inputs_have_strides():
+def test_strided_inputs_are_differentiable_twice():
     inputs = [draw(*shape).double().requires_grad_() for shape in ((2, 3, 5), (2, 3, 4), (2, 2, 4), (6,))]
 
     def call(query, key, value, v):

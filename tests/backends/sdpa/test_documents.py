@@ -183,7 +183,7 @@ def test_pairs_of_causal_documents_of_two_lengths(count, width):
     assert found.pairs() == (allowed, count * width)
 
 
-def test_documents_that_nothing_is_common_to_have_zeros_with_a_graph():
+def test_documents_without_pairs_give_zeros_with_a_graph():
     query, key = torch.randn(1, 512, 8, requires_grad=True), torch.randn(1, 512, 8)
     mask = masks.Documents(torch.zeros(512, dtype=torch.long), torch.ones(512, dtype=torch.long))
     output = attend(query, key, key, mask=mask)
