@@ -216,6 +216,7 @@ def test_transforms_reach_tables_and_closures(tables):
     torch.testing.assert_close(jacobian, torch.autograd.functional.jacobian(run, batch[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", [True, False], ids=["tables", "closed over"])
 def test_compilers_go_by_the_definition(tables):
     x, table = drawn(2, 3, 5, 4, dtype=torch.float64), drawn(3, 5, seed=1, dtype=torch.float64)

@@ -154,6 +154,7 @@ def test_transforms(tensors, read):
     assert torch.allclose(gradient, value.grad[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", FEW, ids=lambda read: type(read).__name__)
 def test_a_compiler_sees_one_graph(tensors, read):
     query, key, value = (tensor[:, :11].float() for tensor in tensors)

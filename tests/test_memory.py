@@ -206,6 +206,7 @@ def test_a_compiled_step_makes_memories():
         assert torch.allclose(compiled(memory, query), step(memory, query), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_compiled_stream_is_written_to():
     key, query = torch.randn(2, 4, 4), torch.randn(2, 1, 4)
     ring = remember(key, key, positions=torch.arange(4))

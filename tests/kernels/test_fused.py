@@ -111,7 +111,8 @@ def test_any_sizes(name, entries, queries, keys, size, out, shared, seed):
 
 
 @pytest.mark.parametrize(
-    ("name", "entries", "count", "own"), [("window", 2, 5, False), ("causal", 1, 7, True), ("causal", 9, 1, False)]
+    ("name", "entries", "count", "own"),
+    [("window", 2, 5, False), pytest.param("causal", 1, 7, True, marks=pytest.mark.slow)],
 )
 def test_several_chunks_add_to_the_gradients_of_keys(name, entries, count, own):
     """Each second one at once, each to sums of its own, or all of an entry in turn."""
@@ -217,6 +218,7 @@ def test_additive_calls_of_any_sizes(queries, keys, size, shared, seed):
     assert_additive(starts, ends, fused.Weights(), draw(2, queries, size, seed=seed + 3), key, value, v)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["window", "causal"])
 def test_tiles_of_additive_scores_are_computed_in_any_way(name):
     """Some by the polynomial, some by the identity with a bound and without, some by the tangent, of 1,100 keys."""

@@ -185,6 +185,7 @@ FORKED_BLOCKS = FORKED.replace("attend, scores", "AuxRequest, attend, normalizer
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks by default")
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [FORKED, FORKED_BLOCKS], ids=["step", "blocks"])
 def test_it_works_in_forked_children_after_use(program):
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=600)
@@ -197,6 +198,7 @@ def test_without_numba_the_reason_is_told(monkeypatch):
     assert not threads.serves(torch.ones(1))
 
 
+@pytest.mark.slow
 def test_kernels_are_compiled_where_nothing_can_be_kept(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")  # a folder cannot be made below it

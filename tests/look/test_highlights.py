@@ -38,7 +38,7 @@ def test_support_and_opposition_have_two_colours(tmp_path):
     assert "#0a0b33" in good and "#361302" in bad
 
 
-@pytest.mark.parametrize("count", [4, 14, 400])
+@pytest.mark.parametrize("count", [4, pytest.param(400, marks=pytest.mark.slow)])
 def test_an_even_share_is_pale_at_any_length(tmp_path, count):
     _, svg, page = highlights(torch.full((1, count), 1 / count), ["word"] * count, tmp_path / "a")
     assert all(lightness(span) > 0.7 for span in spans(page)[:count])
@@ -66,6 +66,7 @@ def test_the_numbers_behind_it_and_the_names_of_rows(tmp_path):
         highlights(weights, ["a", "b"], tmp_path / "b", names=names[:1])
 
 
+@pytest.mark.slow
 def test_every_row_is_drawn_and_long_texts_have_lines(tmp_path):
     few = highlights(torch.rand(1, 5), WORDS, tmp_path / "few")[0]
     many = highlights(torch.rand(3, 100), WORDS * 20, tmp_path / "many")[0]

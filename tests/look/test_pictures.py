@@ -74,6 +74,7 @@ def test_a_label_of_several_tokens_stands_over_their_middle():
     assert places["जू"] == 1.0 and places["न"] == 2.5
 
 
+@pytest.mark.slow
 def test_size_follows_the_tokens_within_bounds(tmp_path):
     (small, _), (usual, _) = (alignment(weights(n, n), ["a"] * n, ["b"] * n, tmp_path / str(n)) for n in (5, 80))
     assert 200 < max(png_size(small)) < 500 and 2000 < max(png_size(usual)) < 3000
@@ -86,6 +87,7 @@ def test_long_labels_are_cut(tmp_path):
     assert {text.get_text() for text in figure.axes[0].texts} == {"a" * 40, "b" * 39 + "…"}
 
 
+@pytest.mark.slow
 def test_a_picture_of_many_tokens_is_bounded(tmp_path):
     png, svg = alignment(weights(40, 3000), ["a"] * 3000, ["b"] * 40, tmp_path / "a")
     assert max(png_size(png)) < 14_000 and svg.stat().st_size < 5e6

@@ -231,8 +231,10 @@ def test_hard_reads_read_one_cell_and_learn(kind, read):
     torch.testing.assert_close(looked.logits, model(images(), QUESTION))
 
 
-@pytest.mark.parametrize("baseline", ["learned", "leave-one-out", "moving-average"])
-@pytest.mark.parametrize("kind", HARD)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "baseline"), list(zip(HARD, ["learned", "leave-one-out", "moving-average"], strict=True))
+)
 def test_hard_reads_have_the_expected_costs_gradient(kind, baseline, monkeypatch):
     """Two questions, two cells, two reads and two samples each: the mean over all 256 ways to draw is exact."""
     model = made(kind, encoder=FeatureEncoder(3, 5), read="reinforce", baseline=baseline, samples=2).double()

@@ -70,6 +70,7 @@ def test_every_parameter_learns_and_is_saved(name):
     assert model.attends == model.answerer.attends and model.reading == model.answerer.reading
 
 
+@pytest.mark.slow
 def test_it_learns_a_few_answers_of_several_words():
     torch.manual_seed(0)
     kind, options, sizes = KINDS["show-and-answer"]

@@ -43,6 +43,7 @@ def model(request):
     return kind(13, 11, chosen).double()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("input_feeding", [True, False])
 @pytest.mark.parametrize("baseline", ["learned", "leave-one-out"])
 def test_a_translator_has_the_expected_costs_gradient(baseline, input_feeding, monkeypatch):
@@ -104,8 +105,7 @@ def _drawn_by(monkeypatch, path):
     monkeypatch.setattr(reads.Sample, "drawn", lambda read, *_: reads.Sample(read.estimator, uniform=next(steps)))
 
 
-@pytest.mark.parametrize("entropy_bonus", [0.0, 0.1])
-@pytest.mark.parametrize("charge", ["to-come", "whole"])
+@pytest.mark.parametrize(("charge", "entropy_bonus"), [("to-come", 0.1), ("whole", 0.0)])
 def test_the_papers_gradient_is_the_expected_objectives(charge, entropy_bonus, monkeypatch):
     """Two sentences of two positions and two tokens: over all coins and all ways to draw, with a baseline of 3 nats."""
     torch.manual_seed(0)

@@ -52,6 +52,7 @@ def test_first_and_second_derivatives(score, mask, kernels):
     smooth.law_derivatives_of_output(Case(score, mask=mask, backend="flex"))
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_lse_and_a_sink(kernels):
     smooth.differentiates(Case("softcap", "sink", mask="tensor", backend="flex"), LSE)
 
