@@ -108,6 +108,13 @@ def test_equal_weights_are_pale_with_their_numbers(tmp_path):
     assert figure.axes[0].collections[0].get_clim() == (0.0, pytest.approx(0.4))
 
 
+def test_the_largest_weight_is_the_darkest():
+    matrix = torch.full((2, 20), 0.03)
+    matrix[0, 7] = 0.43
+    figure = _figure(matrix, labels("abcdefghijklmnopqrst"), labels("xy"), ("", ""), "")
+    assert figure.axes[0].collections[0].get_clim() == (0.0, pytest.approx(0.43))
+
+
 def test_the_picture_of_another_is_never_overwritten(tmp_path):
     first = alignment(weights(2, 2), ["a", "b"], ["x", "y"], tmp_path / "a")
     kept = [path.read_bytes() for path in first]
