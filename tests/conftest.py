@@ -11,7 +11,7 @@ import torch
 
 pytest.register_assert_rewrite("laws.checks", "laws.smooth", "backends.cpu.cases", "near")
 QUIET = {"deadline": None, "database": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
-hypothesis.settings.register_profile("saccade", derandomize=True, **QUIET)
+hypothesis.settings.register_profile("saccade", derandomize=True, max_examples=10, **QUIET)
 hypothesis.settings.register_profile("draws", derandomize=False, print_blob=True, **QUIET)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "saccade"))
 torch.set_num_threads(1)  # the tests' tensors are small, and two processes share the cores

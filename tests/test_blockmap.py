@@ -98,7 +98,7 @@ def test_blocks_of_intervals_and_of_functions(q_len, k_len, size, seed):
                 assert_sound(mask & near | masks.Prefix(2) & ~mask, grid, size)
 
 
-def test_a_function_is_asked_of_what_stands_beside_it_leaves_open_alone():
+def test_a_function_is_asked_of_open_pairs_alone():
     seen, grid = torch.zeros(40, 40, dtype=torch.int64), everything(40, 40)
 
     def function(i, j):

@@ -19,7 +19,7 @@ def test_with_gradients_there_is_no_room():
     assert buffer is None and joined[0].shape == (3, 3)
 
 
-def test_room_is_taken_before_it_is_written_so_that_two_threads_never_write_the_same():
+def test_two_threads_never_write_the_same_room():
     buffer = with_room([torch.zeros(2, 3)], 5)
     assert buffer.takes(2, 4, 1) and buffer.used == 4
     assert not buffer.takes(2, 3, 1) and buffer.used == 4

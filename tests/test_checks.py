@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade import checks, scores
@@ -24,7 +24,6 @@ def refused(check, *given, error=SaccadeError, **options):
     return message
 
 
-@settings(max_examples=50)
 @given(st.lists(st.integers(1, 3), max_size=3), st.lists(st.integers(1, 3), max_size=3))
 def test_what_broadcasts_is_what_torch_expands(batch, to):
     try:
@@ -38,7 +37,6 @@ def test_what_broadcasts_is_what_torch_expands(batch, to):
         assert refused(checks.broadcasts, "mask", tuple(batch), tuple(to), error=ShapeError).startswith("mask: ")
 
 
-@settings(max_examples=50)
 @given(st.lists(st.sampled_from([1, 2, 3, 5, 7]), max_size=5))
 def test_what_fits_is_what_expands_to_all_pairs(shape):
     try:

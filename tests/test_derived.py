@@ -44,7 +44,7 @@ def test_a_score_of_a_derived_class_is_its_own(kind, backend):
     torch.testing.assert_close(grown.read(QUERY, backend=backend), wanted)
 
 
-def test_kernels_that_know_ours_alone_say_whose_they_do_not_know():
+def test_kernels_name_the_kinds_that_they_do_not_know():
     with pytest.raises(UnsupportedBackend, match="not the score Sharper"):
         attend(QUERY, KEY, VALUE, score=sharper(scores.Dot), backend="sdpa")
     with pytest.raises(UnsupportedBackend, match="not the normalizer Sharper"):

@@ -88,6 +88,7 @@ def test_the_import_is_light():
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_without_scikit_learn_all_else_is_there():
     code = (
         "import sys; sys.modules['sklearn'] = None\n"  # as if it were not installed

@@ -36,11 +36,11 @@ TORCHS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("argument", TORCHS)
-def test_torchs_arguments_are_answered_with_our_word(argument, name):
-    with pytest.raises(ArgumentTypeError, match=f"^{argument}: expected an argument of .*{TORCHS[argument]}") as error:
-        CALLS[name](**{argument: True})
-    assert "\n" not in str(error.value)
+def test_torchs_arguments_are_answered_with_our_word(name):
+    for argument, ours in TORCHS.items():
+        with pytest.raises(ArgumentTypeError, match=f"^{argument}: expected an argument of .*{ours}") as error:
+            CALLS[name](**{argument: True})
+        assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -33,7 +33,7 @@ def tensors():
 
 
 @pytest.mark.parametrize("read", FEW, ids=lambda read: type(read).__name__)
-def test_what_is_read_is_asked_for_once_whatever_the_number_of_keys(tensors, read):
+def test_what_is_read_is_asked_for_once(tensors, read):
     query, key, value = tensors
     asked = Asked(value)
     output, aux = attend(query, key, asked, read=read, aux=AuxRequest(top=3, index=read.chooses))
@@ -64,7 +64,7 @@ def test_heads_that_share_keys_share_their_values():
 
 
 @pytest.mark.parametrize("read", FEW, ids=lambda read: type(read).__name__)
-def test_an_empty_row_asks_for_nothing_and_lets_no_gradient_through(tensors, read):
+def test_an_empty_row_asks_for_nothing(tensors, read):
     query, key, value = tensors
     value[1] = torch.nan
     weight = torch.ones(3, 3, dtype=torch.float64, requires_grad=True)
@@ -81,7 +81,7 @@ def test_an_empty_row_asks_for_nothing_and_lets_no_gradient_through(tensors, rea
 
 
 @pytest.mark.parametrize("read", FEW, ids=lambda read: type(read).__name__)
-def test_where_nothing_at_all_is_read_the_function_tells_the_features(read):
+def test_where_nothing_is_read_the_function_tells_the_size(read):
     output = attend(torch.randn(2, 5, 8), torch.randn(2, 0, 8), lambda index: torch.randn(len(index[0]), 3), read=read)
     assert output.shape == (2, 5, 3) and (output == 0).all()
 
@@ -154,6 +154,7 @@ def test_transforms(tensors, read):
     assert torch.allclose(gradient, value.grad[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", FEW, ids=lambda read: type(read).__name__)
 def test_a_compiler_sees_one_graph(tensors, read):
     query, key, value = (tensor[:, :11].float() for tensor in tensors)
@@ -258,7 +259,7 @@ def test_beams_of_one_example_share_its_values(tensors):
     assert torch.allclose(several[1], wanted.read(rows, read=reads.TopK(2)))
 
 
-def test_a_score_with_heads_of_its_own_leaves_the_index_that_of_the_key(tensors):
+def test_a_score_with_heads_leaves_the_index_of_the_key(tensors):
     query, key, value = (tensor[:, None, :11] for tensor in tensors)
     score, asked = scores.General(torch.randn(3, 8, 8, dtype=torch.float64)), Asked(value)
     memory = remember(key, asked, score=score)

@@ -25,6 +25,7 @@ def pixels(png):
     return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
 
 
+@pytest.mark.slow
 def test_the_page_draws_its_pictures_again(tmp_path):
     paths = script("tools/draw_mask_blocks.py").draw(tmp_path)
     assert sorted(path.name for path in paths) == sorted(path.name for path in FOLDER.glob("masks-*.png"))

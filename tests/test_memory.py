@@ -26,7 +26,7 @@ def test_two_appends_to_one_memory_never_see_each_other(keys):
         torch.testing.assert_close(memory.read(query), attend(query, keys[0][:, rows], keys[1][:, rows]))
 
 
-def test_what_is_cut_off_and_written_over_stays_in_the_longer_memory(keys):
+def test_what_is_cut_off_stays_in_the_longer_memory(keys):
     with torch.no_grad():
         whole = remember(*split(keys, 0, 3), capacity=8).append(*split(keys, 3, 4))
         other = whole.truncate(3).append(*split(keys, 5, 6))
@@ -93,7 +93,7 @@ def test_beams_select_entries_and_what_is_per_sequence(keys):
     torch.testing.assert_close(memory.select(order).read(query[order]), memory.read(query)[order])
 
 
-def test_a_score_with_dimensions_before_those_of_the_keys_is_selected_along_the_keys(keys):
+def test_a_score_with_more_dimensions_is_selected(keys):
     for many in (2, 3):  # as many as the keys have entries, and more
         query, order = torch.randn(many, 2, 1, 8), torch.tensor([1, 0, 1])
         memory = remember(*keys, score=scores.Cosine(5 * torch.rand(many, 2, 1, 1)))
@@ -139,7 +139,7 @@ def test_shifted_keys_are_keys_that_were_added_to(dtype):
     assert torch.equal(memory.key, key)  # as it was
 
 
-def test_what_is_shifted_out_of_the_exponentials_range_is_still_right():
+def test_keys_out_of_the_exponentials_range_are_right():
     key, v = torch.full((1, 2, 3), 60.0), torch.ones(3)
     memory = remember(key, torch.tensor([[[1.0], [3.0]]]), score=scores.Additive(v))
     offset = torch.stack([torch.full((2, 3), -60.0), torch.full((2, 3), -61.0)]).view(2, 2, 3)[[0]]
@@ -206,6 +206,7 @@ def test_a_compiled_step_makes_memories():
         assert torch.allclose(compiled(memory, query), step(memory, query), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_compiled_stream_is_written_to():
     key, query = torch.randn(2, 4, 4), torch.randn(2, 1, 4)
     ring = remember(key, key, positions=torch.arange(4))

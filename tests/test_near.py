@@ -43,7 +43,7 @@ def test_a_mistake_is_not(name):
         assert_near(MISTAKES[name](*inputs), attended, *inputs)
 
 
-def test_where_a_slope_has_no_bound_as_much_is_allowed_as_the_formula_errs():
+def test_without_a_bound_the_formulas_error_is_allowed():
     """A root near 0: a last digit of what it is taken of is the third of the root, in the formula as in any other."""
 
     def root(x):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import drawn
@@ -46,7 +46,6 @@ def rows(draw, positive=False):
 
 
 @EVERY
-@settings(max_examples=12)
 @given(data=st.data())
 def test_what_is_forbidden_weighs_nothing_and_plays_no_part(name, data):
     scores, mask = data.draw(rows(positive=name.startswith("Sum")))
@@ -57,7 +56,6 @@ def test_what_is_forbidden_weighs_nothing_and_plays_no_part(name, data):
 
 
 @pytest.mark.parametrize("name", SUMMING)
-@settings(max_examples=12)
 @given(data=st.data())
 def test_weights_are_a_distribution_where_something_is_allowed(name, data):
     scores, mask = data.draw(rows())
@@ -67,7 +65,6 @@ def test_weights_are_a_distribution_where_something_is_allowed(name, data):
 
 
 @pytest.mark.parametrize("name", SUMMING)
-@settings(max_examples=12)
 @given(data=st.data(), shift=st.floats(-50, 50))
 def test_adding_a_number_to_all_scores_changes_nothing(name, data, shift):
     scores, mask = data.draw(rows())
@@ -75,7 +72,6 @@ def test_adding_a_number_to_all_scores_changes_nothing(name, data, shift):
 
 
 @EVERY
-@settings(max_examples=12)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_permuting_keys_permutes_weights(name, data, seed):
     scores, mask = data.draw(rows(positive=name.startswith("Sum")))
@@ -114,15 +110,13 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex():
         torch.testing.assert_close(found, nearest(scores), rtol=1e-3, atol=1e-4)
 
 
-@settings(max_examples=30)
 @given(data=st.data())
-def test_entmax_lies_between_softmax_and_sparsemax_at_their_alphas(data):
+def test_entmax_lies_between_softmax_and_sparsemax(data):
     scores, mask = data.draw(rows())
     for alpha, other in ((1.0, normalizers.Softmax()), (2.0, normalizers.Sparsemax())):
         torch.testing.assert_close(normalizers.Entmax(alpha)(scores, mask), other(scores, mask), rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=30)
 @given(data=st.data(), alpha=st.floats(1.05, 4.0))
 def test_entmax_has_a_threshold(data, alpha):
     """(α − 1) s − w^{α − 1} is one number on the support, and no smaller than (α − 1) s outside of it."""
@@ -148,7 +142,6 @@ def test_alpha_learns(value):
     torch.testing.assert_close(ours[:, 0], ((above - below) * grad).sum(-1) / width, rtol=2e-3, atol=1e-4)
 
 
-@settings(max_examples=30)
 @given(data=st.data(), temperature=st.floats(0.1, 10.0))
 def test_the_log_partition_normalizes(data, temperature):
     scores, mask = data.draw(rows())
@@ -159,7 +152,6 @@ def test_the_log_partition_normalizes(data, temperature):
     assert torch.equal(lse == -math.inf, ~mask.any(-1))
 
 
-@settings(max_examples=30)
 @given(data=st.data(), sink=st.floats(-5, 5))
 def test_a_sink_is_one_more_key_that_is_dropped(data, sink):
     scores, mask = data.draw(rows())
@@ -242,8 +234,14 @@ def runs(monkeypatch):
 
 
 @CALLED
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("mask", [None, (3, 5), (1, 5), (5,), (3, 1), ()], ids=str)
+@pytest.mark.parametrize(
+    ("mask", "dtype"),
+    [
+        *[(None, torch.float32), ((3, 5), torch.float64), ((1, 5), torch.float16), ((5,), torch.bfloat16)],
+        *[((3, 1), torch.float32), ((), torch.float64)],
+    ],
+    ids=str,
+)
 def test_a_call_is_the_kernel_and_the_formulas_numbers(normalizer, dtype, mask, runs):
     scores = drawn(3, 5, seed=1).to(dtype).T.contiguous().T.requires_grad_()
     allowed = None if mask is None else torch.rand(mask, generator=torch.Generator().manual_seed(2)) < 0.7
@@ -324,7 +322,7 @@ def test_the_package_computes_the_same():
         torch.testing.assert_close(normalizer(scores, None), theirs(scores, dim=-1))
 
 
-def test_a_temperature_whose_inverse_is_no_number_of_kernels_is_refused():
+def test_a_temperature_whose_inverse_overflows_is_refused():
     assert torch.equal(normalizers.Softmax(1e30)(torch.randn(2, 4), None), torch.full((2, 4), 0.25))
     for temperature in (1.1e30, math.inf):
         with pytest.raises(ArgumentError, match=r"temperature: expected at most 1e\+30, got .*; weights are alike"):

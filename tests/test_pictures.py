@@ -17,6 +17,7 @@ SCRIPT = script("tools/draw_additive_kernels.py")
 COMMITTED = sorted(path.stem for path in FOLDER.glob("additive-*.svg"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPT.PICTURES)
 def test_the_script_draws_a_picture_again(name, tmp_path):
     if name in SCRIPT.MEASURED:

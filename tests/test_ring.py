@@ -1,6 +1,8 @@
+import itertools
+
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import checks
@@ -72,9 +74,9 @@ BIASES = {
 }
 
 
-@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-@pytest.mark.parametrize("factor", BIASES.values(), ids=BIASES)
+@pytest.mark.parametrize(("mask", "factor"), list(zip(MASKS, itertools.cycle(BIASES))))
 def test_masks_and_biases_compare_the_positions_of_slots(mask, factor):
+    mask, factor = MASKS[mask], BIASES[factor]
     key, value = tensors()
     query = torch.randn(2, 2, 4, dtype=torch.float64)
     got = streamed(key, value, 5, (4, 5)).read(query, mask=mask, **factor)
@@ -121,7 +123,6 @@ def writings(draw):
     return capacity, entries, steps
 
 
-@settings(max_examples=80)
 @given(writings(), st.booleans())
 def test_any_positions_in_any_order(writing, grad):
     capacity, entries, steps = writing
@@ -322,7 +323,7 @@ def test_a_stream_is_read_under_autocast():
     assert torch.allclose(found.float(), attend(query, near, near), atol=0.1)
 
 
-def test_functions_are_asked_of_the_positions_that_are_held_and_of_no_others():
+def test_functions_are_asked_of_held_positions_alone():
     key, value = tensors(3)
     memory = remember(key, value, positions=torch.tensor([6, 7, 9]), capacity=12)  # nine slots without a key
     open_at, extra = torch.tensor([True] * 9 + [False]), torch.randn(10).double()
@@ -341,7 +342,7 @@ def test_functions_are_asked_of_the_positions_that_are_held_and_of_no_others():
 
 
 @pytest.mark.parametrize("score", [scores.ScaledDot(), scores.Additive(torch.ones(4).double())])
-def test_keys_that_a_batch_shares_are_written_where_each_entry_has_slots_of_its_own(score):
+def test_shared_keys_are_written_to_slots_of_each_entry(score):
     (key, value), each = tensors(5), torch.tensor([[0, 1], [1, 0]])
     key, mask = key[:1], torch.tensor([[[True]], [[False]]])
     memory = remember(key[:, :2], value[:, :2], positions=each, score=score)

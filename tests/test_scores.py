@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import drawn
@@ -52,7 +52,6 @@ FORMULA = pytest.mark.parametrize("name", FORMULAS)
 
 
 @FORMULA
-@settings(max_examples=12)
 @given(queries=st.integers(1, 4), keys=st.integers(1, 11), seed=st.integers(0, 99))
 def test_it_is_its_formula(name, queries, keys, seed):
     score, formula = FORMULAS[name]

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import call_of, drawn
@@ -14,7 +14,6 @@ X = drawn(2, 5, 4)
 SIZES = st.lists(st.integers(1, 3), max_size=3)
 
 
-@settings(max_examples=60)
 @given(st.tuples(SIZES, SIZES, SIZES))
 def test_the_batch_is_what_torch_broadcasts_or_an_error(batches):
     parts = [torch.zeros(*batch, 5, 4) for batch in batches]

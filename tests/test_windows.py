@@ -67,7 +67,7 @@ def test_second_derivatives_are_those_of_the_plain_formula():
     assert torch.autograd.gradgradcheck(read, (key, value))
 
 
-def test_another_tensor_is_not_summed_with_those_that_were_first():
+def test_another_tensor_is_not_summed_with_the_first():
     sums, first = Windows(), torch.tensor([2, 5])
     for _ in range(2):
         key, value = (torch.randn(2, 9, 2, requires_grad=True) for _ in range(2))

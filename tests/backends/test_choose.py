@@ -56,7 +56,7 @@ def test_auto_for_a_long_call_lays_nothing_out(compiled, options, monkeypatch):
     assert found.peak_bytes < 600 << 20
 
 
-def test_a_bias_that_is_there_and_a_sink_stay_on_torchs_kernel():
+def test_a_bias_and_a_sink_stay_on_torchs_kernel():
     sink = {"normalizer": normalizers.Softmax(sink=torch.zeros(8, 1, 1))}
     found = plan(LONG, bias=torch.empty(8, 4096, 4096))
     assert (found.backend, found.peak_bytes) == ("sdpa", 0)
@@ -124,7 +124,7 @@ def test_a_named_backend_is_the_one_that_runs(backend, monkeypatch):
     assert ran == [backend] and plan(backend=backend).backend == backend
 
 
-def test_a_backend_that_auto_would_not_take_is_there_because_it_was_named():
+def test_a_named_backend_is_taken_where_auto_would_not():
     for backend, others in (("reference", ("sdpa", "cpu", "chunked")), ("cpu", ("sdpa", "chunked", "reference"))):
         why = plan(LONG, backend=backend).why
         assert {why[other] for other in others} == {"another backend was asked for by name"}
@@ -184,7 +184,7 @@ def test_groups_become_rows_and_keys_are_not_copied(monkeypatch):
 @pytest.mark.parametrize(
     ("limit", "recorded"), [(choose.SMALL_ADDITIVE, False), (choose.SMALL_ADDITIVE_RECORDED, True)]
 )
-def test_an_additive_call_is_laid_out_up_to_a_limit_that_a_backward_raises(limit, recorded, monkeypatch):
+def test_a_backward_raises_the_limit_of_additive_calls(limit, recorded, monkeypatch):
     monkeypatch.setitem(threads._found, "numba", "there is none here")
     keys = limit // (4 * 256)  # of one query, 256 features each
     query, key = torch.empty(1, 256), torch.empty(keys + 1, 256)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import call_of, drawn
@@ -38,7 +38,6 @@ def test_it_is_the_textbook():
     torch.testing.assert_close(output, textbook(query, key, value, mask, bias, gate))
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 999), st.sampled_from([0.0, 0.2, 0.7, 1.0]), st.integers(1, 9))
 def test_who_takes_part(seed, density, budget):
     """Keys that some query may attend to and queries that may attend to some key, whatever the blocks."""
@@ -55,7 +54,7 @@ def test_a_bias_of_minus_infinity_forbids_as_a_mask_does():
     assert torch.equal(participants(call_of(Q, K, V, bias=bias))[0].expand(2, 3, 7), flags.any(0).expand(2, 3, 7))
 
 
-def test_what_takes_part_in_nothing_is_cleaned_and_nothing_else():
+def test_only_what_takes_part_in_nothing_is_cleaned():
     flags = torch.ones(5, 7, dtype=torch.bool)
     flags[:, 3], flags[2] = False, False
     call = cleaned(call_of(Q, K, V, mask=flags))
@@ -71,7 +70,7 @@ def test_a_key_that_one_head_may_attend_to_stays():
     assert shared(flags.any(-2), K).shape == (2, 1, 7)
 
 
-def test_where_a_score_mixes_keys_the_mean_of_the_kept_stands_in():
+def test_where_scores_mix_keys_the_mean_stands_in():
     kept = torch.tensor([[True, True, False]])[..., None]
     key = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [math.nan, 9.0]]])
     assert without(key, kept, mixed=True)[0, 2].tolist() == [2.0, 3.0]
@@ -87,7 +86,6 @@ def test_only_what_is_not_finite_is_not_trusted(poison):
     assert untrusted(call_of(Q, K, V, mask=flags, score=scores.Gaussian(1.0)))
 
 
-@settings(max_examples=20)
 @given(st.floats(0, 1), st.integers(1, 4), st.integers(1, 50))
 def test_dropout_is_of_the_row_and_the_position_alone(p, rows, keys):
     call = call_of(drawn(rows, 4), drawn(keys, 4), drawn(keys, 4), dropout_p=p).with_randomness()

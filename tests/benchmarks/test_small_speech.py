@@ -46,11 +46,7 @@ def test_the_recipe_is_a_setting_that_is_no_worse_than_the_best_by_a_tenth(scrip
     tried = {row["setting"]: row for row in ROWS if row["corpus"] == corpus and row["setting"] != "recipe"}
     assert len(tried) >= 3 and len({row["steps"] for row in tried.values()}) == 1
     best = max(row["word_accuracy"]["validation"] for row in tried.values())
-    own = [
-        row
-        for row in tried.values()
-        if {name: row["options"].get(name, usual[name]) for name in SIZES} == chosen
-    ]
+    own = [row for row in tried.values() if {name: row["options"].get(name, usual[name]) for name in SIZES} == chosen]
     assert max(row["word_accuracy"]["validation"] for row in own) >= 0.9 * best
     whole = next(row for row in ROWS if (row["corpus"], row["setting"]) == (corpus, "recipe"))
     assert whole["steps"] == options["max_steps"] and whole["word_accuracy"]["validation"] > best

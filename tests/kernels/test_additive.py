@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.kernels import additive
@@ -73,14 +73,9 @@ def assert_accurate(query, key, v, allowed=None):
 SHAPES = [
     ((5, 3), (7, 3), (3,)),
     ((2, 5, 17), (2, 7, 17), (17,)),
-    ((2, 3, 5, 4), (2, 3, 7, 4), (3, 4)),
-    ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 4)),
     ((2, 3, 5, 4), (2, 3, 7, 4), (2, 1, 4)),
-    ((2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (2,)),
-    ((2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (3, 1, 2)),
     ((2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (4, 2)),
     ((2, 3, 4, 5, 2), (2, 1, 1, 7, 2), (2,)),
-    ((2, 3, 5, 2), (7, 2), (2,)),
     ((5, 2), (3, 7, 2), (2,)),
     ((3, 6, 2), (1, 7, 2), (3, 2)),
     ((5, 2), (7, 2), (3, 2)),
@@ -88,7 +83,6 @@ SHAPES = [
     ((2, 0, 3), (2, 7, 3), (3,)),
     ((2, 5, 3), (2, 0, 3), (3,)),
     ((0, 5, 3), (0, 7, 3), (3,)),
-    ((0, 5, 3), (0, 7, 3), (0, 3)),
     ((2, 5, 0), (2, 7, 0), (0,)),
 ]
 
@@ -109,7 +103,6 @@ def test_it_is_the_formula_with_its_gradients(shapes, dtype):
     st.tuples(st.booleans(), st.booleans(), st.booleans()),
     st.integers(0, 99),
 )
-@settings(max_examples=60)
 def test_any_sizes_and_masks(dtype, batch, queries, keys, features, density, whole, seed):
     full = batch, queries, keys
     shape = [size if own else 1 for size, own in zip(full, whole, strict=True)]
@@ -119,17 +112,16 @@ def test_any_sizes_and_masks(dtype, batch, queries, keys, features, density, who
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("keys", [1, 15, 16, 17, 77, 511, 513])
-@pytest.mark.parametrize("scale", [0.05, 1.0, 60.0])
+@pytest.mark.parametrize(("keys", "scale"), [(1, 1.0), (15, 0.05), (16, 60.0), (17, 1.0), (511, 0.05), (513, 60.0)])
 def test_keys_that_fill_no_whole_vector(keys, scale, dtype):
     query, key, v = draw(2, 6, 5, scale=scale), draw(2, keys, 5, scale=scale, seed=1), draw(5, seed=2)
     assert_accurate(*(part.to(dtype) for part in (query, key, v)))
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("beside", [0.0, math.nan, math.inf, 1e4])
 @pytest.mark.parametrize(
-    ("first", "width"), [(0, 1), (3, 15), (16, 16), (5, 17), (1, 77), (2, 511), (17, 513), (0, 600)]
+    ("first", "width", "beside"),
+    [(0, 1, 0.0), (3, 15, math.nan), (16, 16, math.inf), (5, 17, 1e4), (2, 511, math.nan), (17, 513, math.inf)],
 )
 def test_views_of_packed_keys_see_nothing_beside_them(first, width, beside, dtype):
     query, key, v = draw(2, 6, 5, dtype=dtype), draw(2, 600, 5, seed=1, dtype=dtype), draw(5, seed=2, dtype=dtype)
@@ -189,7 +181,7 @@ def test_masks(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("scale", [1e-6, 1e-3, 0.05, 0.2, 0.3, 1.0, 5.0, 20.0, 40.0, 60.0, 300.0, 400.0, 1e4])
+@pytest.mark.parametrize("scale", [1e-6, 0.05, 0.3, 5.0, 40.0, 300.0, 1e4])
 def test_every_range_keeps_its_digits(scale, dtype):
     query, key, v = draw(2, 5, 7, scale=scale), draw(2, 520, 7, scale=scale, seed=1), draw(7, seed=2)
     inputs = [part.to(dtype) for part in (query, key, v)]
@@ -201,7 +193,7 @@ def test_every_range_keeps_its_digits(scale, dtype):
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("far", [0.3, 3.0, 21.0, 42.9, 43.1, 44.0, 60.0, 349.0, 351.0, 1e4])
+@pytest.mark.parametrize("far", [0.3, 21.0, 42.9, 43.1, 349.0, 351.0, 1e4])
 def test_numbers_that_cancel_keep_their_digits(far, dtype):
     query, key, v = draw(1, 5, 9), draw(1, 6, 9, seed=1), draw(9, seed=2)
     for sign in (1, -1):
@@ -210,8 +202,7 @@ def test_numbers_that_cancel_keep_their_digits(far, dtype):
     assert_accurate(*(part.to(dtype) for part in (query * far, mirrored, v)))
 
 
-@pytest.mark.parametrize("total", [1.0, 16.0])
-@pytest.mark.parametrize("scale", [1.0, 10.0, 30.0, 300.0])
+@pytest.mark.parametrize(("scale", "total"), [(1.0, 1.0), (30.0, 16.0), (300.0, 1.0)])
 def test_single_precision_is_within_the_contract(scale, total):
     query, key, v = draw(6, 33, 33, scale=scale), draw(6, 47, 33, scale=-scale, seed=1), draw(33, seed=2)
     key[:, :5] = -query[:, :5] + 0.1 * draw(6, 5, 33, seed=3)
@@ -300,7 +291,7 @@ def test_many_gradients_at_once():
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("scale", [0.1, 1.0, 60.0])
-def test_the_same_bits_every_time_and_for_any_number_of_threads(dtype, scale):
+def test_the_same_bits_for_any_number_of_threads(dtype, scale):
     inputs = draw(3, 37, 9, scale=scale), draw(3, 1030, 9, scale=scale, seed=1), draw(9, seed=2)
     inputs, before, found = [part.to(dtype) for part in inputs], torch.get_num_threads(), []
     upstream = draw(3, 37, 1030, seed=3, dtype=dtype)

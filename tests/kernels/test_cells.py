@@ -137,7 +137,7 @@ def test_what_is_frozen_gets_no_gradient_and_lets_others_through(frozen):
         torch.testing.assert_close(one, other)
 
 
-def test_a_state_that_needs_no_gradient_costs_the_weights_nothing():
+def test_a_frozen_state_costs_the_weights_nothing():
     """The first step's rows are constants; what is learned from them is."""
     torch.manual_seed(0)
     linear, rows = nn.Linear(2, 2), torch.randn(ROWS, 2)

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
@@ -30,7 +30,6 @@ def plain(features, weight, bias, target, smoothing):
     st.sampled_from([1e-2, 1.0, 8.0]),
     st.sampled_from([1, 7, 512]),
 )
-@settings(deadline=None, max_examples=60)
 def test_it_is_the_cross_entropy_with_its_gradients(rows, dim, size, seed, smoothing, scale, chunk):
     inputs, target = draw(rows, dim, size, seed, scale)
     with pytest.MonkeyPatch.context() as patch:
@@ -96,7 +95,7 @@ def test_second_derivatives():
     torch.testing.assert_close(second(linear_cross_entropy), second(plain), rtol=1e-4, atol=1e-6)
 
 
-def test_a_logit_of_minus_infinity_is_a_token_that_cannot_come():
+def test_a_logit_of_minus_infinity_forbids_its_token():
     (features, weight, bias), target = draw(5, 3, 7, 0)
     target[:] = 2
     bias = torch.where(torch.arange(7) == 4, float("-inf"), bias.detach())

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from near import assert_near
@@ -48,7 +48,6 @@ def with_gradients(output, cell, inputs):
 @given(
     st.integers(1, 20), st.integers(1, 37), st.integers(1, 4), st.integers(0, 99), st.sampled_from([1e-3, 1.0, 20.0])
 )
-@settings(deadline=None, max_examples=40)
 def test_it_is_torchs_with_its_gradients(rows, size, steps, seed, scale):
     layer, words = torchs(rows, size, steps, seed, scale)
     found = with_gradients(*ours(layer, words), list(layer.parameters()))

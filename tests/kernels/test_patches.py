@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
@@ -29,7 +29,6 @@ def cut(images, owner, corner, size, scales):
     st.integers(1, 3), st.integers(1, 3), st.integers(1, 40), st.integers(1, 40),
     st.integers(1, 6), st.integers(1, 4), st.integers(1, 20), st.integers(0, 99),
 )  # fmt: skip
-@settings(deadline=None, max_examples=60)
 def test_patches_are_crops_and_means(batch, channels, height, width, half, scales, places, seed):
     size = 2 * half if scales > 1 else half
     numbers = torch.Generator().manual_seed(seed)

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from near import assert_near
@@ -32,7 +32,6 @@ def masks(draw):
 
 
 @given(masks())
-@settings(max_examples=100)
 def test_rows_of_any_mask_begin_where_they_say(given_mask):
     shape, mask = given_mask
     found = mask_rows(mask, shape)

@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from near import assert_near
@@ -28,7 +28,7 @@ def flags(*shape, density=0.6, seed=0):
 
 @typed
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("shape", [(1, 1), (3, 127), (2, 3, 128), (2, 129), (2, 1024), (0, 4), (4, 0)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (3, 127), (2, 3, 129), (2, 1024), (0, 4), (4, 0)], ids=str)
 def test_entropy_is_the_definition_with_its_gradient(shape, sparse, dtype):
     weights, pull = draw(*shape, dtype=dtype, sparse=sparse).requires_grad_(), draw(*shape, seed=1).sum(-1).to(dtype)
     found = statistics.entropy(weights)
@@ -58,7 +58,7 @@ def test_derivatives_of_entropy():
     assert torch.autograd.gradgradcheck(statistics.entropy, weights)
 
 
-def test_entropy_of_rows_that_lie_apart_and_of_a_gradient_that_is_one_number():
+def test_entropy_of_rows_that_lie_apart():
     weights = draw(6, 5).mT.requires_grad_()
     ours, theirs = statistics.entropy(weights), auxiliary.entropy(weights)
     torch.testing.assert_close(ours, theirs)
@@ -77,8 +77,7 @@ def test_many_gradients_of_entropy_at_once():
 
 
 @typed
-@pytest.mark.parametrize("k", [1, 2, 3, 8, 9, 40])
-@pytest.mark.parametrize("width", [1, 5, 127, 128, 129, 300])
+@pytest.mark.parametrize(("width", "k"), [(1, 1), (5, 8), (127, 2), (128, 9), (129, 3), (300, 40)])
 @pytest.mark.parametrize("density", [None, 0.02, 0.6])
 def test_the_largest_are_the_definitions(density, width, k, dtype):
     weights = (draw(2, 4, width) * 40).round().to(dtype)  # with ties
@@ -128,7 +127,6 @@ def test_derivatives_of_the_largest():
 
 
 @given(st.integers(1, 300), st.integers(1, 40), st.integers(0, 99), st.sampled_from(TYPES))
-@settings(max_examples=60)
 def test_the_largest_of_any_row(width, k, seed, dtype):
     weights, allowed = draw(3, width, seed=seed, dtype=dtype, sparse=True), flags(3, width, seed=seed)
     weights = weights * allowed
@@ -146,7 +144,7 @@ def expected_draw(weights, uniform):
 
 @typed
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("width", [1, 2, 127, 128, 129, 1000])
+@pytest.mark.parametrize("width", [1, 127, 129, 1000])
 def test_draws_are_the_definitions(width, sparse, dtype):
     weights = draw(500, width, dtype=dtype, sparse=sparse)
     uniform = torch.rand(500, generator=torch.Generator().manual_seed(2), dtype=dtype)
@@ -171,7 +169,7 @@ def test_draws_at_the_edges(dtype):
 
 
 @typed
-def test_where_rounding_leaves_nothing_the_last_positive_is_drawn(dtype):
+def test_where_rounding_leaves_none_the_last_is_drawn(dtype):
     weights = torch.zeros(3, 300, dtype=dtype)
     weights[0, 7], weights[1, [3, 200]], weights[2, :] = 1e-30, 1.0, 1 / 3
     one = torch.ones(3, dtype=dtype)  # what a uniform just below 1 becomes where it is rounded

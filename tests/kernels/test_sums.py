@@ -73,7 +73,7 @@ def test_second_derivatives_go_through():
     torch.testing.assert_close(second(plain=False), second(plain=True), rtol=1e-3, atol=1e-4)
 
 
-def test_nothing_is_kept_of_a_pass_that_did_not_come_to_the_gate():
+def test_nothing_is_kept_of_a_pass_that_missed_the_gate():
     class Lists(Sums):
         def start(self):
             return []

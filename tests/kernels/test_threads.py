@@ -55,7 +55,7 @@ def test_results_are_the_same_for_any_number_of_threads(call):
     assert all(torch.equal(one, found[0]) for one in found)
 
 
-def test_where_torch_has_no_openmp_threads_of_our_own_do_the_same(call, monkeypatch):
+def test_without_openmp_our_own_threads_do_the_same(call, monkeypatch):
     expected, before = call(), torch.get_num_threads()
     monkeypatch.setitem(threads._found, "openmp", None)
     used = []
@@ -185,6 +185,7 @@ FORKED_BLOCKS = FORKED.replace("attend, scores", "AuxRequest, attend, normalizer
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks by default")
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [FORKED, FORKED_BLOCKS], ids=["step", "blocks"])
 def test_it_works_in_forked_children_after_use(program):
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=600)
@@ -197,6 +198,7 @@ def test_without_numba_the_reason_is_told(monkeypatch):
     assert not threads.serves(torch.ones(1))
 
 
+@pytest.mark.slow
 def test_kernels_are_compiled_where_nothing_can_be_kept(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")  # a folder cannot be made below it

@@ -40,7 +40,7 @@ def test_zeros_stay_and_pass_their_gradient_on():
     assert torch.equal(found, expected) and torch.equal(grad[0], expected_grad[0])
 
 
-def test_what_nothing_is_asked_of_has_a_gradient_of_nothing_whatever_it_holds():
+def test_a_gradient_of_zero_stays_zero():
     vectors = torch.tensor([[torch.nan, 1.0], [torch.inf, 1.0], [1.0, 2.0]], requires_grad=True)
     (grad,) = torch.autograd.grad(unit(vectors)[2].sum(), vectors)
     assert torch.equal(grad[:2], torch.zeros(2, 2)) and grad[2].abs().sum() > 0
@@ -59,7 +59,7 @@ def test_strided_vectors_half_types_and_second_derivatives():
     assert_near(curved(unit, vectors), lambda vectors: curved(numerics.unit, vectors), vectors)
 
 
-def test_a_result_that_is_used_up_is_written_over_by_the_next_of_its_name():
+def test_a_used_result_is_written_over_by_its_next():
     first = unit(draw(3, 4), "test units")
     kept = first.clone()
     second = unit(draw(3, 4, seed=1), "test units")

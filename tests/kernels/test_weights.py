@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
@@ -103,14 +103,12 @@ def assert_weights(scores, alpha, allowed=None):
         assert (found[~allowed.expand(scores.shape)] == 0).all()
 
 
-def case(function):
-    """Every alpha and type."""
-    dtypes = pytest.mark.parametrize("dtype", TYPES, ids=str)
-    return pytest.mark.parametrize("alpha", ALPHAS)(dtypes(function))
+case = pytest.mark.parametrize(("alpha", "dtype"), [(alpha, TYPES[n % 2]) for n, alpha in enumerate(ALPHAS)], ids=str)
+"""Every alpha, in one type or the other."""
 
 
 @case
-@pytest.mark.parametrize("width", [1, 2, 127, 128, 129, 1024])
+@pytest.mark.parametrize("width", [1, 127, 129, 1024])
 def test_they_are_the_oracles(width, alpha, dtype):
     rows = 1 if width == 1024 else 3
     assert_weights(draw(rows, width, dtype=dtype), alpha)
@@ -118,13 +116,13 @@ def test_they_are_the_oracles(width, alpha, dtype):
 
 
 @case
-@pytest.mark.parametrize("scale", [1e-6, 1e-2, 4.0, 100.0, 1e4])
+@pytest.mark.parametrize("scale", [1e-6, 4.0, 1e4])
 def test_scores_of_any_size(scale, alpha, dtype):
     assert_weights(draw(3, 140, scale=scale, dtype=dtype), alpha)
 
 
 @case
-@pytest.mark.parametrize("shift", [100.0, 1e4, -1e4])
+@pytest.mark.parametrize("shift", [1e4, -1e4])
 def test_scores_far_from_zero_lose_nothing(shift, alpha, dtype):
     assert_weights(draw(3, 140, shift=shift, dtype=dtype), alpha)
 
@@ -138,7 +136,6 @@ def test_scores_far_from_zero_lose_nothing(shift, alpha, dtype):
     st.sampled_from([None, 0.0, 0.02, 0.5, 1.0]),
     st.integers(0, 99),
 )
-@settings(max_examples=60)
 def test_any_shape_and_mask(dtype, alpha, rows, width, whole, density, seed):
     shape = *rows, width
     own = [size if full else 1 for size, full in zip(shape, whole, strict=False)]
@@ -147,8 +144,7 @@ def test_any_shape_and_mask(dtype, alpha, rows, width, whole, density, seed):
     )
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("alpha", ALPHAS)
+@case
 @pytest.mark.parametrize("masked", [False, True])
 def test_they_are_the_definitions_with_lse_and_gradients(masked, alpha, dtype):
     """Against the formulas of `saccade.normalizers` in float64."""
@@ -195,7 +191,7 @@ def test_one_allowed_key_takes_all(alpha, dtype):
 
 
 @case
-@pytest.mark.parametrize("width", [2, 3, 100, 300])
+@pytest.mark.parametrize("width", [2, 300])
 def test_equal_scores_weigh_the_same(width, alpha, dtype):
     for value in (0.0, -3.7, 40.25):
         found = weigh(torch.full((1, width), value, dtype=dtype), alpha)
@@ -250,9 +246,10 @@ def test_the_largest_numbers_there_are(alpha, dtype):
         torch.testing.assert_close(found, torch.tensor([[0.5, 0, 0.5], [0, 1, 0]], dtype=dtype))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (2, 0, 4), (0, 0)], ids=str)
+@pytest.mark.parametrize(
+    ("alpha", "dtype"), [(1.0, torch.float32), (1.5, torch.float64), (2.0, torch.float32)], ids=str
+)
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (2, 0, 4)], ids=str)
 def test_nothing_at_all(shape, alpha, dtype):
     scores = torch.zeros(shape, dtype=dtype, requires_grad=True)
     found = weigh(scores, alpha, torch.ones(1, 1, dtype=torch.bool))
@@ -278,8 +275,13 @@ def test_temperature(temperature, dtype):
     assert_near((*found, *ours), defined, scores, *pulls)
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(
+    ("alpha", "masked"),
+    [
+        *[(1.0, True), (1.5, False), (2.0, True)],
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in [(1 + 1e-6, True), (1.2, False), (3.0, True)]),
+    ],
+)
 def test_first_and_second_derivatives(masked, alpha):
     scores, allowed = draw(2, 3, 6).requires_grad_(), flags(2, 1, 6, seed=3) if masked else None
     function = lambda part: weigh(part, alpha, allowed)
@@ -358,7 +360,7 @@ def test_many_gradients_at_once(alpha):
 
 
 @case
-def test_the_same_bits_for_any_number_of_threads_and_any_strides(alpha, dtype):
+def test_the_same_bits_for_any_threads_and_strides(alpha, dtype):
     scores, upstream = draw(700, 150, dtype=dtype), draw(700, 150, seed=1, dtype=dtype)
     allowed, found, before = flags(700, 150), [], torch.get_num_threads()
     turned = scores.T.contiguous().T, upstream.T.contiguous().T, allowed.T.contiguous().T
@@ -380,8 +382,8 @@ def test_flat_rows_of_any_width_are_shared_alike():
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("temperature", [0.7, 1.0, 1.3, 3.0])
-@pytest.mark.parametrize("number", [-1e12, -1e20, 1e30, torch.finfo(torch.float32).min], ids=str)
+@pytest.mark.parametrize("temperature", [0.7, 1.0])
+@pytest.mark.parametrize("number", [-1e12, 1e30, torch.finfo(torch.float32).min], ids=str)
 def test_equal_numbers_weigh_the_same_whatever_they_are(number, temperature, dtype):
     scores = torch.full((2, 40), number, dtype=dtype)
     scores[1, 3] = torch.finfo(dtype).min
@@ -400,7 +402,6 @@ def test_equal_numbers_weigh_the_same_whatever_they_are(number, temperature, dty
 @given(
     st.integers(1, 300), st.integers(1, 32), st.sampled_from([None, 0.05, 0.6]), st.sampled_from([0.0, 1.0, 1e3, 1e6])
 )
-@settings(deadline=None, max_examples=40)
 def test_the_largest_beside_a_softmax_are_those_of_its_weights(dtype, temperature, width, k, density, scale):
     scores = draw(2, 6, width, scale=scale, seed=width, dtype=dtype)
     scores[1] = scores[1].round()  # with ties
@@ -421,13 +422,12 @@ def test_the_largest_beside_a_softmax_of_what_is_no_number(dtype):
     assert (indices == -1).all() and (values == 0).all()
 
 
-def test_the_largest_beside_a_softmax_are_not_found_where_something_is_recorded():
+def test_the_largest_beside_a_softmax_are_not_recorded():
     assert weights.softmax(draw(2, 5).requires_grad_(), top=2)[3] is None and weights.softmax(draw(2, 5))[3] is None
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @given(st.lists(st.floats(width=32, allow_nan=False), max_size=300))
-@settings(deadline=None, max_examples=200)
 def test_the_largest_number_of_a_row(dtype, row):
     numbers = np.array(row, dtype=str(dtype).removeprefix("torch."))
     assert largest_of_row(numbers) == max(row, default=-math.inf)

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -399,18 +400,28 @@ def sensible(
 
 def each(*factors: Sequence[str], seed: int = 0) -> list[tuple[str, ...]]:
     """Fewer: combinations in which every entry of a factor occurs with every entry of the last, the backends."""
-    return pairwise(*factors, seed=seed, firsts=(len(factors) - 1,))
+    last = len(factors) - 1
+    return pairwise(*factors, seed=seed, pairs=[(first, last) for first in range(last)])
 
 
-def pairwise(*factors: Sequence[str], seed: int = 0, firsts: Sequence[int] | None = None) -> list[tuple[str, ...]]:
-    """Few combinations in which every sensible pair of entries of two factors occurs, or pairs with one of `firsts`."""
+def interacting(*factors: Sequence[str], seed: int = 0) -> list[Any]:
+    """`each`, and, where everything is run, every score with every normalizer and every mask with every bias."""
+    first = each(*factors, seed=seed)
+    more = pairwise(*factors, seed=seed, pairs=[(0, 1), (2, 3)])
+    return [*first, *(pytest.param(combination, marks=pytest.mark.slow) for combination in more)]
+
+
+def pairwise(
+    *factors: Sequence[str], seed: int = 0, pairs: Sequence[tuple[int, int]] | None = None
+) -> list[tuple[str, ...]]:
+    """Few combinations in which every sensible pair of entries of two factors occurs, of all factors or of `pairs`."""
     rng, factors = random.Random(seed), tuple(map(tuple, factors))
     missing = {
         (i, a, j, b)
         for i, j in itertools.combinations(range(len(factors)), 2)
         for a in factors[i]
         for b in factors[j]
-        if firsts is None or j in firsts
+        if pairs is None or (i, j) in pairs
     }
     chosen = []
     for pair in sorted(missing):
@@ -426,11 +437,15 @@ def pairwise(*factors: Sequence[str], seed: int = 0, firsts: Sequence[int] | Non
 def _containing(
     pair: tuple[int, str, int, str], factors: Sequence[Sequence[str]], rng: random.Random
 ) -> Iterator[tuple[str, ...]]:
-    for _ in range(30):
+    found = 0
+    for _ in range(600):  # one in fifty is sensible where sums divide
         combo = [rng.choice(factor) for factor in factors]
         combo[pair[0]], combo[pair[2]] = pair[1], pair[3]
         if sensible(*combo):
+            found += 1
             yield tuple(combo)
+        if found == 30:
+            return
 
 
 def _pairs(combo: tuple[str, ...]) -> set[tuple[int, str, int, str]]:

@@ -85,8 +85,7 @@ def test_autocast_leaves_float64_alone():
         assert attend(x, x, x, score=scores.Cosine()).dtype == torch.float64
 
 
-@pytest.mark.parametrize("backend", ["reference", "chunked"])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize(("dtype", "backend"), [(torch.bfloat16, "reference"), (torch.float16, "chunked")], ids=str)
 @pytest.mark.parametrize("normalizer", [name for name in NORMALIZERS if not name.startswith("sum")])
 def test_statistics_of_half_types_are_float32(normalizer, dtype, backend):
     case = Case(normalizer=normalizer, dtype=dtype, backend=backend)

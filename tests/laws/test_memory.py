@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import checks
@@ -55,7 +55,6 @@ def test_selected_and_truncated(score, backend):
     checks.same(got, want)
 
 
-@settings(max_examples=60)
 @given(
     st.sets(st.integers(1, 6)),
     st.sampled_from(sorted(set(SCORES) - {"location"})),

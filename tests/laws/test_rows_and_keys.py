@@ -4,11 +4,11 @@ import pytest
 
 from laws import checks
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, NORMALIZERS, READS, SCORES, pairwise
+from laws.table import BACKENDS, BIASES, GATES, NORMALIZERS, READS, SCORES, each
 
-ROWS = pairwise(SCORES, NORMALIZERS, ["none"], ["none"], GATES, READS, BACKENDS, seed=1)
-KEYS = pairwise(SCORES, NORMALIZERS, ["none"], BIASES, GATES, READS, BACKENDS, seed=2)
-FORBIDDEN = pairwise(SCORES, NORMALIZERS, ["none"], ["none"], ["none"], ["soft"], BACKENDS, seed=3)
+ROWS = each(SCORES, NORMALIZERS, ["none"], ["none"], GATES, READS, BACKENDS, seed=1)
+KEYS = each(SCORES, NORMALIZERS, ["none"], BIASES, GATES, READS, BACKENDS, seed=2)
+FORBIDDEN = each(SCORES, NORMALIZERS, ["none"], ["none"], ["none"], ["soft"], BACKENDS, seed=3)
 
 
 @pytest.mark.parametrize("combination", ROWS, ids="-".join)

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES, pairwise, sensible
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES, each, interacting, sensible
 from saccade import biases, masks, normalizers, reads, scores
 from saccade.backends.choose import BACKENDS as SERVING
 from saccade.structure import Definition
@@ -64,9 +64,23 @@ def test_every_backend_is_held():
     assert set(SERVING) - {"sdpa", "flex", "triton"} == set(BACKENDS) - {"auto"}  # three have modules of their own
 
 
-def test_pairs_are_covered():
-    factors = [list(table) for table in (SCORES, NORMALIZERS, MASKS, BIASES, GATES, READS)]
-    combos = pairwise(*factors)
-    assert {(combo[0], combo[1]) for combo in combos} == {(s, n) for s in SCORES for n in NORMALIZERS if sensible(s, n)}
-    assert {(combo[2], combo[5]) for combo in combos} == {(m, r) for m in MASKS for r in READS}
-    assert len(combos) < 2 * len(SCORES) * len(MASKS)
+FACTORS = [list(table) for table in (SCORES, NORMALIZERS, MASKS, BIASES, GATES, READS, BACKENDS)]
+
+
+def pairs(combinations, first, second):
+    """The pairs of entries of two factors that occur."""
+    return {(combination[first], combination[second]) for combination in combinations}
+
+
+def test_every_member_meets_every_backend():
+    combinations = each(*FACTORS)
+    for place, names in enumerate(FACTORS[:-1]):
+        assert pairs(combinations, place, -1) == {(name, backend) for name in names for backend in BACKENDS}
+    assert len(combinations) < 1.5 * len(SCORES) * len(BACKENDS)
+
+
+def test_members_that_interact_meet_in_the_slow_tier():
+    slow = [case.values[0] for case in interacting(*FACTORS) if hasattr(case, "marks")]
+    assert pairs(slow, 0, 1) == {(s, n) for s in SCORES for n in NORMALIZERS if sensible(s, n)}
+    assert pairs(slow, 2, 3) == {(m, b) for m in MASKS for b in BIASES}
+    assert len(slow) < 1.5 * len(SCORES) * len(NORMALIZERS)

@@ -50,7 +50,7 @@ def test_a_word_is_a_picture_though_its_map_is_the_one_before_it():
     assert all(one.tobytes() != other.tobytes() for one, other in pairwise(found))
 
 
-def test_the_cell_with_the_weight_is_the_bright_one_and_the_one_that_is_read_is_framed():
+def test_the_weighted_cell_is_bright_and_the_read_framed():
     values = torch.zeros(4, 2, 2, dtype=torch.double)
     for number in range(4):
         values[number, number // 2, number % 2] = 1.0

@@ -35,7 +35,7 @@ def test_svg_tells_in_words_what_it_shows(tmp_path):
     assert [element.text for element in root if element.tag.endswith("desc")] == ["with: 0.5 at 1-5"]
 
 
-def test_powers_are_drawn_on_logarithmic_axes_with_plain_numbers(tmp_path):
+def test_logarithmic_axes_have_plain_numbers(tmp_path):
     """A bar that reaches below zero is cut there, and not above: it would need all the room there is."""
     ticks = [(10.0, "10"), (100.0, "100")]
     line = Curve("n", [10.0, 100.0], [1.0, 10.0], [5.0, 0.1], [False, False], trend=(1.0, 10.0))
@@ -62,7 +62,7 @@ def test_a_flat_line_is_drawn_on_logarithmic_axes_within_bounds(tmp_path):
     assert all(path.exists() for path in draw([flat], tmp_path / "a", log=True, **about))
 
 
-def test_names_beside_the_lines_are_at_the_right_of_the_axes_and_within_the_picture(tmp_path):
+def test_names_of_lines_stand_at_the_right(tmp_path):
     shown = []
 
     class Kept(Figure):

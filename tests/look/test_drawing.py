@@ -45,7 +45,7 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_a_picture_is_the_same_whatever_the_users_matplotlibrc_says(name, tmp_path, monkeypatch):
+def test_a_users_matplotlibrc_changes_no_picture(name, tmp_path, monkeypatch):
     plain = [path.read_bytes() for path in DRAWN[name](tmp_path / "plain")]
     for key, value in THEIRS.items():
         monkeypatch.setitem(matplotlib.rcParams, key, value)

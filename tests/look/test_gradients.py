@@ -46,7 +46,7 @@ def test_grad_cam_is_what_its_equations_say():
     assert grad_cam(model, images, torch.tensor([1]), "0").tolist() == [[[0.0, 0.0], [6.0, 0.0]]]
 
 
-def test_before_a_mean_and_a_linear_map_it_is_the_class_activation_map():
+def test_before_a_mean_it_is_the_class_activation_map():
     model, images = CNN(3, 5, Options(widths="4,6")).eval(), torch.rand(2, 3, 32, 24)
     classes, found = torch.tensor([2, 0]), model.features(images)
     maps = torch.einsum("bchw,bc->bhw", found, model.output.weight[classes]) / found[0, 0].numel()

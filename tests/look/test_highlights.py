@@ -32,14 +32,14 @@ def test_png_svg_and_page_of_the_same_text(tmp_path):
     assert again == paths and len(list(tmp_path.iterdir())) == 3  # the same bytes
 
 
-def test_what_supports_and_what_speaks_against_are_of_two_colours(tmp_path):
+def test_support_and_opposition_have_two_colours(tmp_path):
     _, _, page = highlights(torch.tensor([[2.0, -2.0]]), ["good", "bad"], tmp_path / "a")
     good, bad = spans(page)[:2]
     assert "#0a0b33" in good and "#361302" in bad
 
 
-@pytest.mark.parametrize("count", [4, 14, 400])
-def test_an_even_share_is_pale_whatever_the_length_and_the_legend_says_what_it_is(tmp_path, count):
+@pytest.mark.parametrize("count", [4, pytest.param(400, marks=pytest.mark.slow)])
+def test_an_even_share_is_pale_at_any_length(tmp_path, count):
     _, svg, page = highlights(torch.full((1, count), 1 / count), ["word"] * count, tmp_path / "a")
     assert all(lightness(span) > 0.7 for span in spans(page)[:count])
     assert f"{1 / count:.2g} if all words were alike" in svg.read_text() and "if all words" in page.read_text()
@@ -66,6 +66,7 @@ def test_the_numbers_behind_it_and_the_names_of_rows(tmp_path):
         highlights(weights, ["a", "b"], tmp_path / "b", names=names[:1])
 
 
+@pytest.mark.slow
 def test_every_row_is_drawn_and_long_texts_have_lines(tmp_path):
     few = highlights(torch.rand(1, 5), WORDS, tmp_path / "few")[0]
     many = highlights(torch.rand(3, 100), WORDS * 20, tmp_path / "many")[0]

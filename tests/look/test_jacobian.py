@@ -37,7 +37,7 @@ def test_it_is_what_differences_of_outputs_say():
     torch.testing.assert_close(sequential_jacobian(model, inputs, weight), squares.sqrt(), rtol=1e-7, atol=1e-8)
 
 
-def test_what_an_output_does_not_read_is_exactly_zero_and_inputs_may_have_any_shape():
+def test_what_an_output_does_not_read_is_exactly_zero():
     found = sequential_jacobian(lambda x: x.flatten(2).cumsum(1), torch.randn(6, 2, 3))
     assert torch.equal(found > 0, torch.ones(6, 6).tril().bool())
     torch.testing.assert_close(found[-1], torch.full((6,), 6.0, dtype=torch.float64).sqrt())
@@ -45,7 +45,7 @@ def test_what_an_output_does_not_read_is_exactly_zero_and_inputs_may_have_any_sh
     assert nothing.tolist() == [[0.0] * 4] * 2
 
 
-def test_whoever_answers_has_gradients_off_and_parameters_keep_theirs():
+def test_parameters_keep_their_gradients():
     layer = nn.Linear(3, 2).requires_grad_(False)
     with torch.inference_mode():
         found = sequential_jacobian(layer, layer(torch.randn(4, 3)) @ torch.randn(2, 3))
@@ -53,7 +53,7 @@ def test_whoever_answers_has_gradients_off_and_parameters_keep_theirs():
     assert layer.weight.grad is None
 
 
-def test_recurrent_layers_run_without_cudnn_which_has_no_gradients_of_them_in_evaluation_mode(monkeypatch):
+def test_recurrent_layers_run_without_cudnn(monkeypatch):
     seen, grad = list[bool](), torch.autograd.grad
 
     def model(x):
@@ -69,7 +69,7 @@ def test_recurrent_layers_run_without_cudnn_which_has_no_gradients_of_them_in_ev
     assert len(seen) > 1 and not any(seen) and torch.backends.cudnn.enabled
 
 
-def test_a_precision_that_is_set_by_torchs_newer_names_is_no_obstacle():
+def test_torchs_newer_names_of_precision_are_no_obstacle():
     before = torch.backends.cudnn.conv.fp32_precision
     torch.backends.cudnn.conv.fp32_precision = "ieee"
     try:

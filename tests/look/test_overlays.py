@@ -48,7 +48,7 @@ def test_images_and_maps_of_any_size_can_be_drawn(tmp_path, image, maps):
     assert svg.stat().st_size < 4_000_000
 
 
-def test_an_attended_cell_is_lighter_than_the_others_and_a_mark_is_seen(tmp_path):
+def test_an_attended_cell_is_lighter_than_the_others(tmp_path):
     maps = torch.zeros(1, 2, 2)
     maps[0, 0, 1] = 1.0
     image = torch.zeros(3, 8, 8)
@@ -69,7 +69,7 @@ def test_bytes_are_drawn_as_numbers_in_0_to_1(tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_the_title_of_a_narrow_picture_goes_on_in_a_second_line(tmp_path, monkeypatch):
+def test_a_narrow_pictures_title_has_a_second_line(tmp_path, monkeypatch):
     shown = Mock(side_effect=Figure.text)
     monkeypatch.setattr(Figure, "text", lambda *given, **style: shown(*given, **style))
     title = "triangle 0.95: how much each pixel moves it (gradient), the most as 1"

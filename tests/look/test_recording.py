@@ -57,7 +57,7 @@ def test_the_model_answers_as_without_recording(model, inputs):
     assert hooks(model) == 0
 
 
-def test_a_caller_gets_what_it_asked_for_and_the_record_what_it_wanted(model, inputs):
+def test_a_caller_gets_its_request_and_the_record_its_own(model, inputs):
     asked = AuxRequest(lse=True, top=2)
     with record(model, AuxRequest(entropy=True, top=5)) as records:
         (_, aux), _ = model(*inputs, aux=asked)

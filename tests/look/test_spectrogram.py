@@ -21,7 +21,7 @@ def test_the_same_picture_is_the_same_files(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-@pytest.mark.parametrize("count", [1, 80, 400])
+@pytest.mark.parametrize("count", [1, 80])
 def test_any_number_of_tokens_can_be_drawn(tmp_path, count):
     weights = torch.ones(count, 5) / 5
     png, _ = draw(weights, torch.randn(3, 1), ["字"] * count, (1.0, 0.2), tmp_path / "many")

@@ -33,7 +33,7 @@ def test_each_band_has_a_number_that_is_darkest(tmp_path):
     assert told["darkest"] == {"pale": pytest.approx(0.1), "signed": 5.0, "bits": 1.0}
 
 
-def test_words_tell_where_bands_are_darkest_and_where_nothing_is_drawn(tmp_path):
+def test_words_tell_where_bands_are_darkest(tmp_path):
     said = Panel.along("said", torch.tensor([[0.5, 1.0], [1.0, 0.0]]), torch.tensor([False, True, True]))
     signed = Panel("signed", torch.tensor([[1.0, 0.0, 2.0], [-5.0, 0.0, 1.0]]))
     written = drawn([said, signed], tmp_path / "few")[1].read_text()
@@ -49,7 +49,7 @@ def test_places_that_are_never_used_are_left_out_at_the_edges(tmp_path):
     assert told["rows"][0] == "write 40" and told["rows"][-1] == "write 45"
 
 
-def test_cells_of_a_ring_begin_behind_the_longest_stretch_that_is_not_used(tmp_path):
+def test_cells_of_a_ring_begin_behind_the_longest_gap(tmp_path):
     write, read = torch.zeros(100, 6), torch.zeros(100, 6)
     write[98, 1], write[2, 2], read[97, 3] = 1.0, 0.5, 1.0
     links = torch.arange(10_000.0).view(100, 100)

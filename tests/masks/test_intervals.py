@@ -76,7 +76,7 @@ def test_aligns_at_the_ends_of_what_integers_hold(align):
         assert_same(mask, grid)
 
 
-def test_masks_of_more_than_one_interval_and_of_ones_own_have_none():
+def test_masks_of_several_intervals_have_none():
     class Mine(masks.Window):
         def dense(self, grid):
             return ~super().dense(grid)

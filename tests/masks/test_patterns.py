@@ -102,7 +102,7 @@ def test_a_pattern_is_its_definition(name):
     assert torch.equal(found.expand(*BATCH, q_len, k_len), laid_out(pattern).expand(*BATCH, q_len, k_len))
 
 
-@pytest.mark.parametrize("backend", ["chunked", "cpu", "sdpa", "auto"])
+@pytest.mark.parametrize("backend", ["chunked", "cpu", "sdpa"])
 @pytest.mark.parametrize("score", [scores.ScaledDot(), scores.Additive(torch.ones(4, dtype=torch.float64))])
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_pattern_by_blocks_is_its_tensor(name, score, backend):

@@ -54,7 +54,7 @@ def test_a_window_so_wide_that_positions_would_wrap_is_refused(sides):
         masks.Window(*sides)
 
 
-def test_lengths_of_bytes_are_compared_with_more_keys_than_a_byte_counts():
+def test_lengths_of_bytes_count_more_keys_than_a_byte():
     x = torch.randn(2, 300, 4)
     lengths = torch.tensor([255, 3])
     found = attend(x, x, x, mask=masks.Lengths(lengths.to(torch.uint8)))

@@ -59,7 +59,7 @@ def test_runs_of_words_are_its_equation():
         torch.testing.assert_close(model(TEXTS)[row], expected)
 
 
-def test_pairs_tell_orders_apart_and_a_text_counts_by_the_root_of_its_vectors():
+def test_pairs_of_words_tell_orders_apart():
     model = CLASSIFIERS["sum, pairs"].make()
     assert not torch.allclose(logits(model, [5, 6, 4]), logits(model, [4, 5, 6]))
     bias = model.output.bias

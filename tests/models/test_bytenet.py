@@ -87,7 +87,7 @@ def test_its_dilations_double_and_begin_again():
     assert [one.dilation for one in make().encoder] == [one.dilation for one in make().decoder] == [1, 2, 1, 2]
 
 
-def test_target_positions_read_the_source_at_their_own_and_earlier_ones_and_zeros_beyond(monkeypatch):
+def test_targets_read_the_source_up_to_their_positions(monkeypatch):
     model = make(sets=1)  # which reaches 6 positions back
     state, target = model.encode(BATCH), LONG[:1]
     assert state.source.shape == (3, 9, 10)  # 1.2 times 7 tokens
@@ -103,7 +103,7 @@ def test_target_positions_read_the_source_at_their_own_and_earlier_ones_and_zero
     assert torch.equal(found, (distance >= 0) & (distance <= 6))
 
 
-def test_targets_longer_than_the_source_are_the_same_step_by_step_alone_and_together():
+def test_long_targets_are_the_same_step_by_step():
     model = make()
     together, state, logits = model(BATCH, LONG), model.encode(BATCH), []
     for token in LONG.unbind(1):
@@ -116,7 +116,7 @@ def test_targets_longer_than_the_source_are_the_same_step_by_step_alone_and_toge
         torch.testing.assert_close(together[row], alone[0], rtol=1e-12, atol=1e-12)
 
 
-def test_the_recipe_for_files_is_of_the_size_of_the_other_models():
+def test_the_recipe_for_files_has_the_others_size():
     sizes = {name: ByteNet.recipes["files"][name] for name in ("hidden_dim", "dropout")}
     with torch.device("meta"):
         model = ByteNet(4000, 4000, Options(**sizes), joint=True)

@@ -36,6 +36,8 @@ MODELS = {
     "spatial": (AdaptiveAttention, adaptive_attention.Options(**SIZES, sentinel=False)),
     "transformer": (CaptionTransformer, caption_transformer.Options(**LAYERS, feedforward_dim=20)),
 }
+FIRST = ["show-and-tell", "m-rnn", "soft", "hard", "adaptive", "transformer"]
+CASES = [name if name in FIRST else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
 WORDS = 11
 IMAGES = torch.rand(3, 3, 32, 40, generator=torch.Generator().manual_seed(1), dtype=torch.double)
 TARGET = torch.tensor([[1, 4, 5, 6], [1, 7, 2, 0], [1, 9, 8, 10]])
@@ -48,7 +50,7 @@ def made(name, encoder=None):
     return kind(encoder or ImageEncoder(3, options), WORDS, options).double()
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(params=CASES)
 def model(request):
     return made(request.param).eval()
 
@@ -76,18 +78,18 @@ def test_outputs_of_a_beam_go_on_by_themselves(model):
         torch.testing.assert_close(logits[row], model.step(tokens[row : row + 1], own)[0].dense()[0])
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", CASES)
 def test_everything_learns(name):
     model = made(name).train()
     laws.parameters_that_learn(model, model(Visual(IMAGES), TARGET, WANTED, 0.1))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", FIRST)
 def test_another_model_answers_alike_with_its_state(name):
     laws.the_same_state(made(name), made(name))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", CASES)
 def test_padding_of_regions_and_of_captions_changes_nothing(name):
     model = made(name, FeatureEncoder(5, 7)).eval()
     features, boxes = torch.randn(2, 6, 5, dtype=torch.double), torch.rand(2, 6, 4, dtype=torch.double)
@@ -98,7 +100,7 @@ def test_padding_of_regions_and_of_captions_changes_nothing(name):
     torch.testing.assert_close(model(Visual(features, boxes, torch.tensor([6, 4])), TARGET[:2]), logits)
 
 
-def test_what_was_looked_at_is_a_row_of_shares_for_each_word(model):
+def test_an_alignment_is_a_row_of_shares_for_each_word(model):
     with look.record(model, detach=True) as records:
         model.decode(TARGET, model.encode(Visual(IMAGES)))
     found = model.alignment(records)
@@ -215,8 +217,8 @@ def test_it_is_what_the_equations_say(name, write):
 
 
 @pytest.mark.parametrize("regions", [False, True], ids=["images", "regions"])
-@pytest.mark.parametrize("name", MODELS)
-def test_several_captions_of_an_image_are_as_if_it_were_there_for_each(name, regions):
+@pytest.mark.parametrize("name", FIRST)
+def test_several_captions_of_an_image_repeat_it(name, regions):
     about, model = torch.tensor([1, 0, 1]), made(name, FeatureEncoder(5, 7) if regions else None).eval()
     model.training = True  # of itself alone: its parts have neither dropout nor statistics of a batch
     if (attention := getattr(model, "attention", None)) is not None:
@@ -237,7 +239,7 @@ def test_several_captions_of_an_image_are_as_if_it_were_there_for_each(name, reg
         torch.testing.assert_close(together, apart)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", FIRST)
 def test_half_precision_is_learned_in(name):
     model = made(name).float().train()
     with torch.autocast("cpu", torch.bfloat16):
@@ -264,7 +266,7 @@ def test_a_sentinel_is_one_more_thing_to_attend_to():
         attention(query, sentinel, memory=memory, aux=AuxRequest(entropy=True))
 
 
-def test_gradients_of_a_sentinel_are_those_of_its_definition():
+def test_gradients_of_a_sentinel_are_its_definitions():
     torch.manual_seed(0)
     attention = SentinelAttention(3, 2).double()
     given = [torch.randn(2, 4, 3, dtype=torch.double, requires_grad=True) for _ in range(3)]
@@ -316,7 +318,7 @@ def test_the_penalty_is_not_of_regions_that_are_padding():
     torch.testing.assert_close(cost, padded)
 
 
-def test_an_example_that_reads_the_mean_costs_and_learns_as_a_soft_one(monkeypatch):
+def test_an_example_that_reads_the_mean_learns_as_soft(monkeypatch):
     soft, model = made("soft").eval(), made("hard").eval()
     state = soft.state_dict()
     model.load_state_dict({**model.state_dict(), **state})
@@ -363,7 +365,8 @@ def test_positions_of_words_are_waves_or_none():
         caption_transformer.Options(positions="rotary")
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIRST)
 def test_it_learns_what_three_images_are_called(name):
     model = made(name).float().train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)

@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import linear
 
 from models.laws import parameters_that_learn, the_same_state, the_same_with_and_without_kernels
-from models.variants import CLASSES, CLASSIFIERS, TEXTS
+from models.variants import CLASSES, CLASSIFIER_CASES, CLASSIFIERS, TEXTS
 from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.bag import Bag
@@ -20,7 +20,7 @@ LABELS = torch.tensor([2, 0, 1])
 LONG = Padded(torch.arange(3, 13).repeat(2, 30), torch.tensor([300, 7]))
 
 
-@pytest.fixture(params=CLASSIFIERS)
+@pytest.fixture(params=CLASSIFIER_CASES)
 def variant(request):
     return CLASSIFIERS[request.param]
 
@@ -130,7 +130,7 @@ def test_a_seed_repeats_what_training_draws(variant):
     assert torch.equal(found[0], found[1]) and not torch.equal(found[0], found[2])
 
 
-def test_in_float32_it_computes_the_same_with_kernels_and_without(variant, monkeypatch):
+def test_float32_is_the_same_with_kernels_and_without(variant, monkeypatch):
     model, _ = variant.in_float32()
 
     def call(model):
@@ -151,7 +151,7 @@ def test_weights_are_those_of_the_queries_over_words(model, variant):
     assert bool((weights[:, 0] > 0).eq(TEXTS.within).all())
 
 
-def test_what_is_classified_is_what_the_weights_take_of_the_features(model, variant):
+def test_logits_are_of_the_weighted_features(model, variant):
     logits, weights = attention_of(model, TEXTS)
     if isinstance(model, Pooled):
         found = weights @ model.features(TEXTS).masked_fill(~TEXTS.within[..., None], 0)

@@ -24,7 +24,7 @@ def make(request):
     return lambda longest=1, **more: Dram(1, 3, Options(**SMALL, core=request.param, **more), longest)
 
 
-def test_the_first_place_is_chosen_by_the_image_and_numbers_make_the_path(make):
+def test_the_image_chooses_the_first_place(make):
     model = make(2).eval()
     numbers = torch.rand(4, 3, 4, 2)
     path, again = model.look(IMAGES, 3, numbers=numbers), model.look(IMAGES, 3, numbers=numbers)

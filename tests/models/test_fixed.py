@@ -21,7 +21,7 @@ def test_it_is_its_equations(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_how_much_a_word_matters_beside_another_is_the_same_in_all_texts(name):
+def test_ratios_of_words_are_the_same_in_all_texts(name):
     """The ratio of two weights is of the two words, whatever stands around them."""
     model = CLASSIFIERS[name].make()
 

@@ -38,7 +38,7 @@ def log_prob(model, visual, question, row, ids):
     return total
 
 
-def test_the_cost_is_the_mean_of_minus_the_log_probability_of_true_answers(name):
+def test_the_cost_is_the_mean_of_true_answers_logs(name):
     model = writer(name).double().eval()
     visual = Visual(images().values.double())
     each = [
@@ -63,13 +63,14 @@ def test_words_at_once_are_words_one_by_one(name):
     assert torch.equal(State(torch.arange(3.0)[:, None]).select(rows, None).hidden[:, 0], torch.tensor([1.0, 1, 0, 2]))
 
 
-def test_every_parameter_learns_and_the_same_state_answers_the_same(name):
+def test_every_parameter_learns_and_is_saved(name):
     model = writer(name, dropout=0.2)
     parameters_that_learn(model, model.cost(images(), QUESTION, WANTED, 0.1))
     the_same_state(writer(name), writer(name))
     assert model.attends == model.answerer.attends and model.reading == model.answerer.reading
 
 
+@pytest.mark.slow
 def test_it_learns_a_few_answers_of_several_words():
     torch.manual_seed(0)
     kind, options, sizes = KINDS["show-and-answer"]
@@ -100,7 +101,7 @@ def test_hard_reads_learn_by_words_too(read):
     torch.testing.assert_close(model.encode((images(), QUESTION)).hidden, looked.logits.tanh())
 
 
-def test_the_gradient_of_hard_reads_is_that_of_the_expected_cost(monkeypatch):
+def test_hard_reads_have_the_expected_costs_gradient(monkeypatch):
     """One question, two cells, two reads and two samples: the mean over all 16 ways to draw is exact."""
     hard = {"read": "reinforce", "baseline": "leave-one-out", "samples": 2}
     model = writer("ask-attend-and-answer", encoder=FeatureEncoder(3, 5), **hard).double()

@@ -63,7 +63,7 @@ def attended(model, source):
     return model.pooled(records, source), model.levels(records, source)
 
 
-def test_a_words_weight_is_its_share_of_its_sentence_by_the_sentences():
+def test_a_words_weight_is_its_share_by_its_sentences():
     model, source = named(queries=2), padded("a b . c d a !", "c b")
     pooled, (words, of_sentence) = attended(model, source)
     torch.testing.assert_close(pooled.mean(1), words * of_sentence)

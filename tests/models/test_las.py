@@ -124,7 +124,7 @@ def test_the_loss_has_its_shares():
     torch.testing.assert_close(without(BATCH, TARGET, WANTED), expected)
 
 
-def test_a_text_that_ctc_cannot_write_is_left_to_the_speller():
+def test_a_text_too_long_for_ctc_is_left_to_the_speller():
     torch.manual_seed(0)
     model = Las(5, 9, OPTIONS).double().eval()
     wanted = torch.tensor([[4, 5, 6, 2], [6, 4, 2, 0], [7, 7, 2, 0]])  # two in one step: no
@@ -216,7 +216,7 @@ def test_a_share_of_ctc_of_nothing_has_no_second_output():
     assert Las(5, 9, OPTIONS).ctc.out_features == 9
 
 
-def test_a_step_of_what_is_heard_is_as_long_as_the_pyramid_says():
+def test_a_heard_step_is_as_long_as_the_pyramid_says():
     for pyramid in (0, 1, 2):
         model = Las(5, 9, replace(OPTIONS, pyramid=pyramid)).double().eval()
         assert model.options.step_frames == 2**pyramid

@@ -12,7 +12,7 @@ BUDGET = {"max_steps": 1300, "schedule_steps": 1300, "validation_steps": 2000, "
 
 
 @pytest.mark.slow
-def test_a_memory_trained_with_few_cells_copies_what_is_longer_with_many(tmp_path, monkeypatch):
+def test_a_memory_copies_more_than_it_was_trained_to(tmp_path, monkeypatch):
     monkeypatch.setattr(made, "HELD_OUT", 100)
     own = {**SMALL, **BUDGET, "patience": None, "seed": 1, "device": "cpu"}
     run = runs.train("memorize", data="copy", model="ntm", run=tmp_path / "run", **own)

@@ -98,7 +98,7 @@ def test_kernels_and_formulas_are_the_same(monkeypatch, model, sizes):
 
 
 @torch.no_grad()
-def test_what_is_drawn_is_a_number_for_each_place_and_step_and_weights_sum_to_one(model, sizes, name):
+def test_traces_have_a_weight_for_each_place_and_step(model, sizes, name):
     with look.record(model, detach=True) as records:
         found = dict(model.trace(source(sizes, 9)))
     found |= model.attended(records)
@@ -123,7 +123,7 @@ def test_a_memory_has_any_number_of_cells_with_the_same_weights(kind, cells):
     assert not torch.equal(model(source(BITS, 6)), before)
 
 
-def test_in_training_each_batch_has_a_memory_of_another_size_that_follows_from_the_generator():
+def test_in_training_the_memorys_size_is_drawn():
     options = ntm.Options(hidden_dim=4, cells=50, least_cells=3, most_cells=6, cell_dim=2)
     model, seen = ntm.NTM(BITS, options), set()
     start = model.memory.start
@@ -172,7 +172,7 @@ def test_dropped_features_are_the_controllers_alone():
     assert bool((dropped[..., :6] == 0).any()) and not bool((kept[..., :6] == 0).any())
 
 
-def test_a_controller_that_forgets_begins_anew_where_something_is_read_and_never_where_it_answers():
+def test_a_controller_that_forgets_begins_anew_at_inputs():
     model = ntm.NTM(SYMBOLS, ntm.Options(hidden_dim=6, cells=7, cell_dim=4, forgetting=0.5)).train()
     values = torch.randint(2, 5, (40, 50, 3))
     values[:, ::5] = torch.tensor([1, 0, 0])  # blank: an answer
@@ -200,7 +200,7 @@ def test_a_controller_that_forgets_begins_anew_where_something_is_read_and_never
     assert bool(bits._forgotten(given)[:, 4:].any()) and not bool(bits._forgotten(given)[:, 3].any())
 
 
-def test_what_the_controller_hands_on_is_normalized_where_it_is_said():
+def test_what_the_controller_hands_on_may_be_normalized():
     model = dnc.DNC(BITS, dnc.Options(hidden_dim=30, cells=7, cell_dim=4, normalize=True))
     found = model.features(model.read(source(BITS, 8)))[..., :30].detach()
     torch.testing.assert_close(found.mean(-1), torch.zeros(found.shape[:-1]), atol=1e-5, rtol=0)
@@ -261,6 +261,6 @@ def test_heads_and_gates_begin_as_they_are_told():
         (causal_transformer.Options, {"hidden_dim": 9}, "--hidden-dim: expected a multiple of --heads = 4, got 9"),
     ],
 )
-def test_options_that_mean_nothing_are_named_as_they_are_typed(kind, given, message):
+def test_wrong_options_are_named_as_they_are_typed(kind, given, message):
     with pytest.raises(ArgumentError, match=message):
         kind(**given)

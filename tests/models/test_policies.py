@@ -30,7 +30,7 @@ def test_a_gaussian_is_torch_s_before_it_is_taken_back_to_the_image(learned):
     assert not choice.location.requires_grad
 
 
-def test_a_gaussian_s_draws_have_its_mean_and_deviation_and_no_number_is_infinite():
+def test_gaussian_draws_have_its_mean_and_deviation():
     policy = Gaussian(5, 0.1, 0.1)
     hidden = torch.zeros(20_000, 5)
     choice = policy(hidden, numbers=torch.rand(20_000, 2))
@@ -76,7 +76,7 @@ def test_anywhere_is_anywhere_and_learns_nothing():
 
 
 @pytest.mark.parametrize("policy", [Gaussian(5, 0.05, 0.05), Anywhere()])
-def test_places_are_float32_where_layers_compute_in_half_precision(policy):
+def test_places_are_float32_beside_half_precision(policy):
     numbers = torch.rand(7, 2)
     with torch.autocast("cpu", torch.bfloat16):
         choice = policy(HIDDEN.bfloat16(), numbers=numbers)

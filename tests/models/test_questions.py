@@ -21,7 +21,7 @@ def test_the_last_state_is_that_of_each_sequence_read_alone():
         torch.testing.assert_close(found[row], alone[0, 0], rtol=0, atol=1e-12)
 
 
-def test_words_are_vectors_between_minus_one_and_one_and_padding_is_none_of_them():
+def test_words_are_bounded_vectors_and_padding_is_none():
     torch.manual_seed(0)
     reader = Questions(11, Asking(embedding_dim=3, hidden_dim=7))
     with torch.no_grad():

@@ -31,7 +31,7 @@ def make(request):
     return MODELS[request.param]
 
 
-def test_paths_are_of_their_numbers_and_images_of_any_size_are_answered(make):
+def test_images_of_any_size_are_answered(make):
     model = make().eval()
     numbers = torch.rand(4, 2, 3, 2)
     path, again = model.look(IMAGES, 2, numbers=numbers), model.look(IMAGES, 2, numbers=numbers)
@@ -65,7 +65,7 @@ def test_only_the_policy_learns_by_reward_and_all_else_by_the_label(make):
     torch.testing.assert_close(cost, wanted)  # the number is the label's; the reward is in the gradient alone
 
 
-def test_the_policy_s_gradient_is_the_exact_one_on_a_tiny_grid():
+def test_the_policys_gradient_is_exact_on_a_tiny_grid():
     """Two choices of four cells: the mean over all sixteen paths, each weighed by its probability, is exact.
 
     The loss is the sum over glimpses and the mean over the batch of minus the reward.
@@ -113,7 +113,7 @@ def forced(policy, cells):
     return forward
 
 
-def test_the_reward_is_one_for_a_right_answer_and_is_charged_to_every_glimpse():
+def test_the_reward_is_charged_to_every_glimpse():
     model = MODELS["grid"](samples=2)
     path = model.look(IMAGES, 2)
     grad = torch.autograd.grad(model_cost(model, path), path.log_prob)[0]

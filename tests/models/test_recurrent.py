@@ -77,7 +77,7 @@ def test_derivatives_of_an_encoder_are_right():
     assert torch.autograd.gradcheck(lambda x: encoder(x, torch.tensor([3, 2])), (x,))
 
 
-def test_positions_turn_a_sentence_around_and_are_their_own_inverse():
+def test_positions_turn_a_sentence_around_and_back():
     values, order = embedded(), reversed_positions(LENGTHS, 7)
     turned = at_positions(values, order)
     assert torch.equal(at_positions(turned, order), values)
@@ -97,7 +97,7 @@ def test_a_decoder_is_its_equations_a_token_at_a_time(decoder):
             torch.testing.assert_close(logits[row, place], expected)
 
 
-def test_a_decoder_asks_once_a_step_with_the_state_that_knows_the_last_token(decoder):
+def test_a_decoder_asks_once_a_step(decoder):
     asked, hidden = [], torch.zeros(3, 5).double()
 
     def read(query):

@@ -45,7 +45,7 @@ def asked(x):
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_it_answers_in_the_units_of_the_data_whatever_they_are(kind):
+def test_it_answers_in_the_units_of_the_data(kind):
     model, x, y = made(kind)
     found = model(asked(x))
     assert found.mean.shape == found.deviation.shape == (23, 2) and found.mean.dtype == torch.float64
@@ -86,7 +86,7 @@ def test_in_training_no_point_is_answered_by_itself(kind):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov", "triangular"])
-def test_nadaraya_watson_begins_at_the_bandwidth_of_the_estimator(kernel):
+def test_it_begins_at_the_bandwidth_of_the_estimator(kernel):
     x, y = rows(60, 1)
     model = NadarayaWatson(Sizes(1, 2, 60), nadaraya_watson.Options(kernel=kernel))
     model.begin(known(x, y))
@@ -108,7 +108,7 @@ def test_a_deviation_is_that_of_the_weights():
 
 
 @pytest.mark.parametrize("kernel", ["epanechnikov", "triangular"])
-def test_where_no_known_point_is_in_reach_all_answers_are_the_answer(kernel):
+def test_out_of_reach_all_answers_are_the_answer(kernel):
     model, x, y = made(NadarayaWatson, options=nadaraya_watson.Options(kernel=kernel, bandwidth=0.1))
     far = model(asked(torch.cat([x[:1] + 1000, x[:1]])))
     torch.testing.assert_close(far.mean[0], y.mean(0))
@@ -120,7 +120,7 @@ def test_where_no_known_point_is_in_reach_all_answers_are_the_answer(kernel):
     assert bool(model.log_bandwidth.grad.isfinite().all())
 
 
-def test_bandwidths_tried_are_in_the_units_of_the_feature_and_least_at_the_one_of_leave_one_out():
+def test_bandwidths_tried_are_least_at_leave_one_outs():
     x, y = rows(60, 1)
     model = NadarayaWatson(Sizes(1, 2, 60))
     model.begin(known(x, y[:, :1].expand(-1, 2)))

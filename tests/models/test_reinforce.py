@@ -57,7 +57,7 @@ def test_a_rewards_weight_scales_the_gradient_of_draws_alone(baseline):
     torch.testing.assert_close(same, rest, rtol=0, atol=0)
 
 
-def test_what_is_read_and_not_fed_on_changes_its_own_token_alone():
+def test_a_read_that_is_not_fed_on_changes_its_token_alone():
     reinforce = Reinforce(Options(read="reinforce"), 4, feeds=False)
     for parameter in reinforce.parameters():
         torch.nn.init.zeros_(parameter)
@@ -108,7 +108,7 @@ def test_the_baseline_learns_the_mean_cost_to_come():
     torch.testing.assert_close(reinforce.baseline(query)[0, :, 0], torch.tensor([2.0, 1.0]), atol=0.02, rtol=0)
 
 
-def test_a_moving_average_is_of_what_a_token_cost_and_moves_in_training_alone():
+def test_a_moving_average_moves_in_training_alone():
     reinforce = Reinforce(Options(read="reinforce", baseline="moving-average"), 4)
     losses, wanted = torch.tensor([[3.0, 1.0]]), torch.tensor([[5, 5]])
     log_prob = torch.zeros(1, 2, requires_grad=True)

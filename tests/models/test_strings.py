@@ -9,7 +9,7 @@ from saccade.models.strings import NOTHING, likeliest, rewards, said
 
 
 @pytest.mark.parametrize(("symbols", "longest"), [(3, 2), (2, 4), (1, 3)])
-def test_the_likeliest_strings_are_those_of_an_exhaustive_search(symbols, longest):
+def test_the_likeliest_strings_are_an_exhaustive_searchs(symbols, longest):
     shares = torch.randn(5, longest, symbols + 1, dtype=torch.float64).softmax(-1)
     every = [word for count in range(1, longest + 1) for word in itertools.product(range(symbols), repeat=count)]
     for count in sorted({1, 2, len(every)}):
@@ -40,7 +40,7 @@ def test_a_symbol_is_said_after_its_last_glimpse():
     assert torch.equal(said(logits, 1), logits[:, :, -1:]) and torch.equal(said(logits, 6), logits)
 
 
-def test_a_symbol_is_rewarded_while_all_before_are_right_and_nothing_counts_behind_the_end():
+def test_a_symbol_is_rewarded_while_all_before_are_right():
     answers = torch.tensor([[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2]])
     logits = torch.nn.functional.one_hot(answers, 3).float()
     wanted = torch.tensor([[0, 1, 2], [1, 1, 2], [0, 2, 2], [0, 1, NOTHING]])

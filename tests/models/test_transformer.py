@@ -95,7 +95,7 @@ def test_what_means_nothing_is_refused_by_name(changes, named):
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
-def test_its_alignment_is_of_every_target_position_to_the_source(layers):
+def test_its_alignment_is_of_targets_to_the_source(layers):
     model = make(layers=layers)
     with look.record(model) as records:
         model(BATCH, TARGET)

@@ -18,7 +18,7 @@ def test_pooling_by_products_is_adaptive_pooling(sides):
         torch.testing.assert_close(*grads)
 
 
-def test_where_pooling_has_no_reproducible_gradient_products_are_taken():
+def test_products_replace_pooling_without_reproducible_bits():
     """On a device without numbers, as none with a GPU is at hand: what is recorded is what would be run there."""
     with torch.device("meta"):
         logits = Whole(1, 3, Options(channels=2, pooled=3, hidden_dim=5))(torch.rand(2, 1, 20, 30))

@@ -118,7 +118,7 @@ def test_a_copy_begins_without_a_table(again):
     assert again(known).table is None and known.table is not None
 
 
-def test_a_decoder_has_a_table_of_its_own_that_is_no_part_of_its_state():
+def test_a_decoders_table_is_no_part_of_its_state():
     torch.manual_seed(0)
     decoder = Decoder(nn.Embedding(7, 4), context_dim=3, hidden_dim=6).eval()
     names, token = list(decoder.state_dict()), torch.tensor([3, 0, 6, 3])

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pytest
 import torch
 
 from models.translators import BATCH, TARGET
@@ -139,6 +140,20 @@ SPEECH = {
 }
 SEQ2SEQ = {**TRANSLATORS, **HARD, **SPEECH}
 
+
+def slowly(names):
+    """The same names as cases of the slow tier."""
+    return [pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+TRANSLATOR_KINDS = ["rnnsearch", "encoder-decoder", "transformer", "bytenet", "luong", "luong, local-p"]
+SEQ2SEQ_CASES = [
+    *TRANSLATOR_KINDS,
+    "las",
+    *slowly(["luong, local-m", "luong, none", "luong, without input feeding", "transformer, rotary"]),
+    *slowly(["transformer, alibi", "rnnsearch, reinforce", "luong, straight-through", "las, content"]),
+]
+
 DROPS = {"dropout": 0.5, "word_dropout": 0.2}
 FIXED = fixed.Options(embedding_dim=6, **DROPS)
 RNN = rnn_attention.Options(embedding_dim=6, hidden_dim=10, **DROPS)
@@ -160,3 +175,8 @@ CLASSIFIERS = {
     "self-attention, alibi": classifier(SelfAttention, replace(SELF, positions="alibi", norm="post")),
     "self-attention, a bag": classifier(SelfAttention, replace(SELF, positions="none")),
 }
+CLASSIFIER_CASES = [
+    *["sum", "fixed", "rnn-attention", "hierarchical", "self-attention"],
+    *slowly(["sum, mean", "fixed, four queries", "hierarchical, dot", "self-attention, rotary"]),
+    *slowly(["self-attention, a bag"]),
+]

@@ -93,7 +93,7 @@ def test_defaults_are_self_attention():
     torch.testing.assert_close(module(x, y), attend(x, y, y, score=scores.Dot()))
 
 
-def test_it_may_draw_in_training_and_take_the_likeliest_elsewhere():
+def test_it_may_draw_in_training_alone():
     torch.manual_seed(0)
     module = nn.Attention(6, 4, hidden_dim=8, read=reads.Sample(), eval_read=reads.Argmax())
     query, key = torch.randn(2, 50, 6), torch.randn(2, 7, 4)
@@ -168,7 +168,7 @@ def test_autocast_may_mix_what_it_casts():
             nn.MultiheadAttention(6, 2)(torch.randn(2, 5, 6, dtype=torch.float64))
 
 
-def test_a_recurrent_model_reads_a_memory_of_what_is_not_encoded():
+def test_a_recurrent_model_reads_an_unencoded_memory():
     things, keys = torch.randn(2, 30, 5), torch.randn(2, 30, 4)
     attention = nn.Attention(6, 4, 3, hidden_dim=8, read=reads.Sample("reinforce"), eval_read=reads.Argmax())
     encoder, cell = torch.nn.Linear(5, 3), torch.nn.GRUCell(3, 6)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
@@ -33,6 +33,7 @@ MIXTURES = {
         4, 5, 1, hidden_dim=3, routing="experts", capacity_factor=0.7, **more
     ),
 }
+either = pytest.mark.parametrize(("name", "training"), [(name, n % 2 == 0) for n, name in enumerate(MIXTURES)])
 ORDERLESS = [name for name in MIXTURES if name != "limited in order"]
 
 
@@ -154,7 +155,7 @@ def test_capacity_is_by_option_and_counted():
 
 
 @pytest.mark.parametrize(("count", "experts", "k", "factor"), [(100, 25, 7, 1.0), (100, 2, 1, 1.1), (9, 7, 3, 1 / 3)])
-def test_capacity_is_rounded_up_in_whole_numbers_with_a_mask_and_without(count, experts, k, factor):
+def test_capacity_is_rounded_up_with_a_mask_and_without(count, experts, k, factor):
     mixture = nn.MixtureOfExperts(4, experts, k, hidden_dim=3, routing="experts", capacity_factor=factor)
     x = tokens_of(count, 4).to(torch.float32)
     output, balance = mixture(x)
@@ -165,7 +166,7 @@ def test_capacity_is_rounded_up_in_whole_numbers_with_a_mask_and_without(count, 
 
 
 @pytest.mark.parametrize(("factor", "most"), [(1e-7, 1), (1e300, 9)])
-def test_a_capacity_is_never_none_and_never_more_than_all(factor, most):
+def test_a_capacity_is_between_one_and_all(factor, most):
     mixture = nn.MixtureOfExperts(4, 3, 1, hidden_dim=3, routing="experts", capacity_factor=factor)
     taken = mixture(tokens_of(9, 4).to(torch.float32), mask=torch.ones(9, dtype=torch.bool))[1].taken
     assert taken.tolist() == [most] * 3
@@ -219,7 +220,6 @@ def test_the_losses_spread_tokens():
 
 
 @pytest.mark.parametrize("name", ORDERLESS)
-@settings(max_examples=12)
 @given(size=st.integers(0, 9), seed=st.integers(0, 99))
 def test_outputs_follow_tokens_whatever_their_order(name, size, seed):
     mixture, x = made(name), tokens_of(size, 4, seed=seed)
@@ -230,9 +230,7 @@ def test_outputs_follow_tokens_whatever_their_order(name, size, seed):
     assert torch.equal(balance.taken, same.taken)
 
 
-@pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("name", MIXTURES)
-@settings(max_examples=12)
+@either
 @given(lengths=st.lists(st.integers(0, 4), min_size=1, max_size=3))
 def test_padding_is_nothing(name, training, lengths):
     """It takes no expert, no capacity and no part in a loss, whatever stands there, and has no gradient."""
@@ -285,8 +283,7 @@ def test_one_expert_is_that_network():
     assert balance.loss.item() == 0.0 and balance.taken.tolist() == [10]
 
 
-@pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("name", MIXTURES)
+@either
 def test_no_tokens_are_no_outputs(name, training):
     mixture = made(name, training)
     for shape in ((0, 4), (2, 0, 4), (0, 3, 4)):
@@ -296,8 +293,7 @@ def test_no_tokens_are_no_outputs(name, training):
         assert balance.taken.sum() == balance.dropped == balance.tokens == 0 and balance.loss == 0
 
 
-@pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("name", MIXTURES)
+@either
 def test_gradients_are_those_of_differences(name, training):
     mixture, x = made(name, training), tokens_of(2, 3, 4, requires_grad=True)
     there = torch.tensor([[True, True, True], [True, True, False]])
@@ -367,7 +363,7 @@ def test_half_types_choose_in_float32():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["top 2", "groups", "limited", "experts choose"])
+@pytest.mark.parametrize("name", ["groups", "limited"])
 def test_it_compiles(name):
     torch._dynamo.reset()
     mixture, x = made(name, dtype=torch.float32), tokens_of(2, 5, 4).float()

@@ -175,7 +175,7 @@ def test_weights_are_shares_of_any_number_of_cells(name, cells, batch, steps):
 
 
 @pytest.mark.parametrize("name", MEMORIES)
-def test_a_batch_is_its_examples_and_a_state_is_left_as_it_is(name):
+def test_a_batch_is_its_examples_and_keeps_its_state(name):
     memory, inputs = made(name), torch.randn(4, 3, 5, dtype=torch.float64)
     state = memory.start(3, 6)
     alone = [memory.start(1, 6) for _ in range(3)]
@@ -222,6 +222,7 @@ def test_a_state_keeps_its_type_from_step_to_step(name):
     assert all(part is None or part.dtype == torch.bfloat16 for part in found)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", MEMORIES)
 def test_a_step_can_be_compiled_and_transformed(name):
@@ -285,7 +286,7 @@ def moved_once(by):
     return memory, state, controller, memory(controller, state)
 
 
-def test_by_content_alone_a_head_is_where_a_cell_is_like_its_key():
+def test_by_content_alone_a_head_finds_its_key():
     memory, state, controller, after = moved_once("content")
     asked = memory.heads(controller)[:, : 2 * memory._reader].unflatten(-1, (2, -1))
     key, beta = asked[..., :4], torch.nn.functional.softplus(asked[..., 4:5])
@@ -294,7 +295,7 @@ def test_by_content_alone_a_head_is_where_a_cell_is_like_its_key():
     torch.testing.assert_close(memory(controller, elsewhere).read_weights, after.read_weights)
 
 
-def test_by_location_alone_a_head_does_not_see_what_cells_hold():
+def test_by_location_alone_a_head_sees_no_contents():
     memory, state, controller, after = moved_once("location")
     other = memory(controller, state._replace(memory=torch.randn_like(state.memory)))
     torch.testing.assert_close(other.read_weights, after.read_weights)
@@ -311,7 +312,7 @@ def test_what_heads_cannot_go_by_is_refused(given, got):
 
 
 @pytest.mark.parametrize("name", ["memory", "read", "read_weights", "write_weights", "usage", "precedence", "links"])
-def test_a_state_of_which_any_part_has_another_size_is_refused(name):
+def test_a_state_with_a_part_of_another_size_is_refused(name):
     memory = nn.ExternalMemory(16, 4, num_reads=2, addressing="links")
     state = memory.start(3, 10)
     small = getattr(state, name)[..., :2]
@@ -319,7 +320,7 @@ def test_a_state_of_which_any_part_has_another_size_is_refused(name):
         memory(torch.randn(3, 16), state._replace(**{name: small}))
 
 
-def test_a_state_of_another_addressing_and_steps_of_several_at_once_are_refused():
+def test_a_state_of_another_addressing_is_refused():
     shift, links = nn.ExternalMemory(16, 4), nn.ExternalMemory(16, 4, addressing="links")
     for memory, other in ((shift, links), (links, shift)):
         with pytest.raises(ShapeError, match="state.usage: expected"):

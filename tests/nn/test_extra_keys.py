@@ -68,6 +68,7 @@ def test_a_sink_and_a_temperature_beside_them():
     torch.testing.assert_close(ours(x), sinks(x))
 
 
+@pytest.mark.slow
 def test_dropout_drops_them_too():
     torch.manual_seed(0)
     ours = nn.MultiheadAttention(8, 2, dtype=F64, add_bias_kv=True, dropout_p=0.5)

@@ -113,7 +113,7 @@ def test_what_stands_in_padding_is_nothing():
     assert not holes.grad[~there].any()
 
 
-def test_behind_the_end_of_a_sequence_of_no_numbers_there_are_zeros():
+def test_behind_a_sequence_of_no_numbers_there_are_zeros():
     lstm, inputs = made(), drawn(2, 4)
     inputs[0, 1] = math.nan
     before = LSTMState(*torch.full((2, 2, 5), math.nan, dtype=torch.float64))

@@ -31,7 +31,7 @@ def test_it_is_attention_with_a_read_of_the_k_largest(k):
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
-def test_the_load_is_the_probability_of_being_taken_with_fresh_noise(k):
+def test_the_load_is_the_probability_of_being_taken(k):
     """Equation 8, drawn: new noise on one expert, the others' as they were, and whether it is among the k."""
     clean, spread = drawn()
     torch.manual_seed(0)

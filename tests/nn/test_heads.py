@@ -166,7 +166,7 @@ def test_what_has_dimensions_of_heads_keeps_them():
     assert nn.MultiheadAttention(16, 4)(x, mask=masks.Around(torch.zeros(5), 2), bias=bias).shape == x.shape
 
 
-def test_more_queries_than_a_memory_knows_positions_of_are_to_be_placed():
+def test_more_queries_than_positions_are_to_be_placed():
     attention, x = module(), torch.randn(1, 3, 16).double()
     memory = attention.remember(x[:, :2], positions=torch.tensor([0, 4]))
     with pytest.raises(ArgumentError, match="positions: expected those of the 3 queries"):
@@ -178,7 +178,7 @@ def test_more_queries_than_a_memory_knows_positions_of_are_to_be_placed():
     )
 
 
-def test_queries_of_a_written_memory_stand_nowhere_where_nothing_is_turned():
+def test_queries_of_a_written_memory_have_no_positions():
     module, x = nn.MultiheadAttention(16, 4).eval(), torch.randn(2, 6, 16)
     memory = module.remember(x[:, :4])
     slots = remember(memory.key, memory.value, positions=torch.arange(4))

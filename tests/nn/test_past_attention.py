@@ -100,7 +100,7 @@ def test_it_is_what_the_paper_says(window):
 
 @pytest.mark.parametrize("window", [0, 1])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_with_nothing_to_choose_from_it_is_the_lstm_of_torch(window, dtype):
+def test_with_nothing_to_choose_it_is_the_lstm_of_torch(window, dtype):
     cell, inputs = made(dtype, window=window), drawn(dtype=dtype)
     theirs = torch.nn.LSTM(*DIMS, batch_first=True, dtype=dtype)
     theirs.load_state_dict({f"{name}_l0": part for name, part in cell.lstm.state_dict().items()})
@@ -167,7 +167,7 @@ def test_what_stands_in_padding_is_nothing(window):
     assert all(part.grad is None or part.grad.isfinite().all() for part in cell.parameters())
 
 
-def test_behind_the_end_of_a_sequence_of_no_numbers_there_are_zeros():
+def test_behind_a_sequence_of_no_numbers_there_are_zeros():
     cell, inputs = made(), drawn(2, 4)
     inputs[0, 1] = math.nan
     outputs, _ = cell.run(inputs, lengths=torch.tensor([2, 4]))
@@ -185,8 +185,10 @@ def test_a_window_keeps_the_state_of_one_size():
     assert not torch.allclose(cell.run(longer)[0][:, -1], cell.run(inputs)[0][:, -1])  # what left it, states had read
 
 
-@pytest.mark.parametrize("window", [0, None, 2])
-@pytest.mark.parametrize("score", ["additive", "dot"])
+@pytest.mark.parametrize(
+    ("window", "score"),
+    [(2, "additive"), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(0, "dot"), (None, "dot")])],
+)
 def test_the_gradients_of_float64(window, score):
     cell, inputs = made(window=window, score=score), drawn(2, 3).requires_grad_()
     lengths, names = torch.tensor([3, 2]), [name for name, _ in cell.named_parameters()]
@@ -234,6 +236,7 @@ def test_a_normalizer_weighs_states():
     assert any((aux.weights == 0).any() and aux.weights.sum() > 0 for _, aux in records)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("window", [0, 4])
 def test_a_step_can_be_compiled(window):

@@ -31,8 +31,9 @@ def weights(x, normalizer, mask=None):
     return attend(x, eye, eye, score=scores.Dot(), normalizer=normalizer, mask=mask)
 
 
-@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 100.0])
-@pytest.mark.parametrize("shape", [(1, 1), (7, 2), (3, 5, 17), (2, 300)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "scale"), [((1, 1), 1.0), ((7, 2), 0.1), ((3, 5, 17), 5.0), ((2, 300), 100.0)], ids=str
+)
 @pytest.mark.parametrize("name", SAME)
 def test_weights_and_gradients(name, shape, scale):
     theirs, normalizer = SAME[name]

@@ -41,7 +41,7 @@ ANY = st.recursive(
 
 
 @given(ANY)
-def test_an_outline_has_no_tensors_and_forbids_nothing_that_is_allowed(mask):
+def test_an_outline_forbids_nothing_that_is_allowed(mask):
     grid = Grid(6, 8, 0, 6, torch.device("cpu"))
     most, least = (outline(mask, 8, most=side) for side in (True, False))
     assert not most.leaves() and not least.leaves()
@@ -91,7 +91,7 @@ def test_off_the_cpu_blocks_are_listed_from_numbers_alone(name, lists_everywhere
     assert plan.share(asked(mask, "meta")) < 0.5
 
 
-def test_off_the_cpu_small_calls_and_what_tensors_alone_decide_are_not_listed(monkeypatch):
+def test_off_the_cpu_small_calls_are_not_listed(monkeypatch):
     assert plan.share(asked(MASKED["window"], "meta")) == 1
     monkeypatch.setattr(plan, "FAR", 0)
     monkeypatch.setattr(plan, "FAR_SPARSE", plan.SPARSE)
@@ -146,7 +146,7 @@ def test_nothing_is_waited_for_forward_or_backward(name, lists_everywhere, monke
 
 
 @pytest.mark.parametrize("backend", [chunked, triton], ids=["chunked", "triton"])
-def test_explain_counts_pairs_off_the_cpu_where_the_mask_is_numbers(backend, monkeypatch):
+def test_explain_counts_pairs_of_masks_off_the_cpu(backend, monkeypatch):
     mask = masks.Window(70, 0, align="end")
     call, same = asked(mask, "meta"), asked(mask)
     monkeypatch.setattr(plan, "FAR", 0)

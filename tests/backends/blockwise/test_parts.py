@@ -13,7 +13,7 @@ def test_what_is_shared_is_not_narrowed():
     assert block.narrow(torch.zeros(2, 4, 1, 1), ("q", "1")).shape == (2, 1, 1, 1)
 
 
-def test_several_blocks_are_a_batch_dimension_and_go_back_where_they_were():
+def test_several_blocks_are_a_batch_dimension():
     tiles = Tiles(None, 0, 1, torch.tensor([0, 2]), 2, torch.tensor([[0, 2], [1, 2]]), 3, k_len=8)
     key = torch.arange(9.0)[None, :, None].repeat(2, 1, 4)  # filled up to whole blocks
     found = tiles.narrow(key, ("k", "d"))

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import call_of, drawn
@@ -39,7 +39,6 @@ def test_its_weights_are_the_references():
     assert torch.equal(allowed, same)
 
 
-@settings(max_examples=15)
 @given(st.integers(0, 6), st.integers(0, 9), st.integers(1, 60), st.booleans())
 def test_blocks_of_any_size_are_the_reference(queries, keys, pairs, additive):
     engine = engine_named("chunked")

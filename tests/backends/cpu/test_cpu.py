@@ -134,7 +134,7 @@ def test_auto_takes_it_where_it_pays(name):
     assert plan.backend == "cpu" or "nothing of this call" in plan.why["cpu"]
 
 
-def test_auto_leaves_what_little_it_gains_by_to_the_plain_formula():
+def test_auto_leaves_small_gains_to_the_plain_formula():
     """A softmax with nothing else gains by being compiled from half a million pairs on, one with more earlier."""
     request, mask = {"aux": AuxRequest(lse=True)}, {"mask": masks.Lengths(torch.tensor([3]))}
     for length, served in ((200, ()), (300, (mask,)), (800, ({}, mask))):
@@ -159,7 +159,7 @@ def test_auto_takes_additive_scores_from_some_terms_on(length):
     assert found.backend != "cpu" and "small" in found.why["cpu"]
 
 
-def test_auto_takes_it_for_the_reads_of_a_memory_however_small(monkeypatch):
+def test_auto_takes_it_for_any_read_of_a_memory(monkeypatch):
     ran = []
     monkeypatch.setattr(cpu, "run", lambda call, run=cpu.run: ran.append(call) or run(call))
     x = draw(2, 5, 4)

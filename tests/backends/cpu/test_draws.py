@@ -85,7 +85,7 @@ def test_of_any_temperature_by_any_number_of_threads(temperature, threads, estim
 
 
 @pytest.mark.parametrize("gap", [5.0, 10.0, 15.0])
-def test_a_draw_that_is_nearly_certain_keeps_the_digits_of_its_gradient(gap):
+def test_a_nearly_certain_draw_keeps_its_gradients_digits(gap):
     """1 - w, which the gradient of log w is a multiple of, is not taken from 1."""
     query, v = torch.full((1, 1, 4), 0.3), torch.full((4,), gap / 7)
     key, value = torch.full((1, 3, 4), -1.5), draw(1, 3, 2)
@@ -158,7 +158,7 @@ def decoded(backend, estimator, *inputs, again=False, second=False):
 
 @pytest.mark.parametrize("options", [{}, {"again": True}, {"second": True}], ids=str)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_loop_over_a_memory_sums_its_gradients_with_those_of_soft_reads(estimator, options, served):
+def test_a_loop_over_a_memory_sums_gradients_of_its_reads(estimator, options, served):
     inputs = draw(5, 2, 12), draw(5, 7, 12, seed=1), draw(5, 7, 12, seed=2), draw(12, seed=3)
     found = decoded("cpu", estimator, *inputs, **options)
     assert len(served[0]) == 4
@@ -264,7 +264,7 @@ def test_a_second_derivative_where_the_value_does_not_learn(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_second_derivatives_past_a_query_that_is_no_number_and_may_look_at_nothing(estimator):
+def test_second_derivatives_past_an_empty_row_of_nan(estimator):
     leaves = [draw(2, 2, 4), draw(2, 5, 4, seed=1), draw(2, 5, 3, seed=2), draw(4, seed=3)]
     leaves[0][0, 1] = math.nan
     query, key, value, v = leaves = [tensor.requires_grad_() for tensor in leaves]
@@ -277,7 +277,7 @@ def test_second_derivatives_past_a_query_that_is_no_number_and_may_look_at_nothi
     assert all(tensor.isfinite().all() for tensor in (*first, *second))
 
 
-def test_a_gradient_that_is_infinite_spoils_the_value_that_was_drawn_alone():
+def test_an_infinite_gradient_spoils_the_drawn_value_alone():
     value = draw(2, 5, 3, seed=2).requires_grad_()
     memory = remember(draw(2, 5, 4, seed=1), value, score=scores.Additive(draw(4, seed=3)))
     output, aux = read(memory, draw(2, 2, 4), "reinforce", torch.tensor([[0.0, 0.999]]), "cpu")

@@ -35,7 +35,7 @@ def test_every_entry_is_in_its_place(batch, query, key, value, v, mask):
     torch.testing.assert_close(scored(*found).reshape(*batch, 5, 2), scored(*parts, allowed).expand(*batch, 5, 2))
 
 
-def test_queries_that_share_their_keys_become_rows_without_a_copy():
+def test_queries_that_share_keys_become_rows_without_copy():
     query, key, value = draw(2, 4, 5, 3), draw(2, 1, 7, 3), draw(2, 1, 7, 2)
     found = folded((2, 4), query, key, value, draw(3), key, flags(2, 1, 1, 7))
     assert found.query.shape == (2, 20, 3) and found.mask.shape == (2, 1, 7)

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 
@@ -89,22 +91,29 @@ WAYS = [(name, asked) for name in NORMALIZERS for asked in ASKED if name == "sof
 """Normalizers and what they are asked for: an lse is softmax's alone."""
 
 
-@pytest.mark.parametrize(("normalizer", "asked"), WAYS)
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("mask", MASKS)
-def test_outputs_statistics_and_gradients_are_the_definitions(mask, score, normalizer, asked, calls):
+MATCHED = [
+    (mask, list(SCORES)[(row + column) % 3], *way) for row, mask in enumerate(MASKS) for column, way in enumerate(WAYS)
+]
+
+
+@pytest.mark.parametrize(("mask", "score", "normalizer", "asked"), MATCHED)
+def test_attention_is_the_definition_with_its_gradients(mask, score, normalizer, asked, calls):
     options = {"score": SCORES[score], "normalizer": NORMALIZERS[normalizer], "aux": ASKED[asked]}
     assert_as_defined(*parts(), mask=MASKS[mask], **options)
     assert calls == SERVED
 
 
-@pytest.mark.parametrize(("normalizer", "asked"), WAYS)
-@pytest.mark.parametrize("mask", [name for name in MASKS if name != "none"])
-def test_additive_outputs_statistics_and_gradients_are_the_definitions(mask, normalizer, asked, calls):
+ADDITIVE = [
+    (list(MASKS)[1 + place % 5], *way, shape)
+    for place, (way, shape) in enumerate(itertools.product(WAYS, [(16,), (3, 16), (2, 1, 16)]))
+]
+
+
+@pytest.mark.parametrize(("mask", "normalizer", "asked", "shape"), ADDITIVE, ids=str)
+def test_additive_attention_is_the_definition(mask, normalizer, asked, shape, calls):
     options = {"mask": MASKS[mask], "normalizer": NORMALIZERS[normalizer], "aux": ASKED[asked]}
-    for v in (draw(16, seed=3), draw(3, 16, seed=4), draw(2, 1, 16, seed=5)):
-        assert_additive_as_defined(*parts(), v, **options)
-    assert calls == SERVED * 3
+    assert_additive_as_defined(*parts(), draw(*shape, seed=3), **options)
+    assert calls == SERVED
 
 
 def assert_additive_as_defined(*inputs, **options):
@@ -123,7 +132,7 @@ def assert_additive_as_defined(*inputs, **options):
 
 
 @pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (3,), (0, 3), (1, 2)], ids=str)
-def test_additive_gradients_that_are_asked_for_are_those_of_all(wanted, calls):
+def test_some_additive_gradients_are_those_of_all(wanted, calls):
     def grads(wanted):
         leaves = [tensor.requires_grad_(at in wanted) for at, tensor in enumerate((*parts(), draw(16, seed=3)))]
         output = attend(*leaves[:3], score=scores.Additive(leaves[3]), mask=MASKS["window"], backend="cpu")
@@ -135,7 +144,7 @@ def test_additive_gradients_that_are_asked_for_are_those_of_all(wanted, calls):
 
 
 @pytest.mark.parametrize("mask", ["window", "documents"])
-def test_draws_by_additive_scores_are_those_of_the_definition(mask, calls):
+def test_draws_by_additive_scores_are_the_definitions(mask, calls):
     read = reads.Sample(uniform=torch.linspace(0.02, 0.97, 50))
     v = draw(16, seed=3)
 
@@ -156,7 +165,7 @@ def test_draws_are_those_of_the_definition(mask, normalizer, calls):
     assert calls == SERVED
 
 
-def test_draws_where_products_overflow_before_they_are_scaled_are_those_of_the_definition():
+def test_draws_of_overflowing_products_are_the_definitions():
     inputs = torch.full((60, 16), 5e18), torch.full((60, 16), 5e18), draw(60, 16, seed=2)
     read = reads.Sample(uniform=torch.linspace(0.02, 0.97, 60))
     options = {"mask": masks.Window(9, 2), "read": read, "aux": AuxRequest(index=True)}
@@ -262,7 +271,7 @@ def test_second_derivatives_are_the_definitions():
 
 @pytest.mark.parametrize("number", [torch.nan, torch.inf])
 @pytest.mark.parametrize("score", SCORES)
-def test_what_nobody_may_see_has_no_part_in_results_whatever_it_holds(score, number, calls):
+def test_what_nobody_may_see_has_no_part_in_results(score, number, calls):
     """Keys and values behind the longest sequence, and queries that may see nothing."""
     mask = masks.Intervals(torch.where(torch.arange(50) < 4, 45, 3), torch.tensor(41).expand(50))
     options = {"mask": mask, "score": SCORES[score], "aux": AuxRequest(entropy=True)}
@@ -286,7 +295,7 @@ def test_under_a_compiler_and_transforms_results_are_the_same():
     assert torch.allclose(torch.func.vmap(own)(*inputs), own(*inputs), atol=1e-5)
 
 
-def test_a_callable_that_attends_itself_does_not_write_over_the_cosines_vectors():
+def test_a_callable_that_attends_keeps_the_cosines_vectors():
     inputs, others = parts((), 60, 60), [draw(60, 16, seed=seed) for seed in (3, 4, 5)]
 
     def normalizer(scores, mask):

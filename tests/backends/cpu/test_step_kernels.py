@@ -18,14 +18,14 @@ def folded(query, key, value, v):
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0])
-def test_weights_are_those_of_the_formula_and_of_the_whole_step(temperature):
+def test_weights_are_those_of_formula_and_whole_step(temperature):
     found, kinds = weigh(folded(*INPUTS), temperature)
     _, whole, same = forward(*folded(*INPUTS), temperature)
     assert torch.equal(found, whole) and torch.equal(kinds, same)
     assert_near(found, lambda query, key, value, v: defined(query, key, value, v, MASK, temperature)[0], *INPUTS)
 
 
-def test_gradients_of_scores_are_those_of_the_output_that_they_come_from():
+def test_gradients_of_scores_are_those_of_the_output():
     inputs, temperature = folded(*INPUTS), 0.5
     _, weights, kinds = forward(*inputs, temperature)
     grad = draw(2, 3, 4, seed=4)

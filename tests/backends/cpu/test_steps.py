@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.cpu.cases import SCALES, allowed, assert_as_defined, draw, flags, run, shapes
@@ -60,7 +60,6 @@ def test_groups_share_a_mask_or_have_their_own():
 @given(
     st.integers(1, 4), st.integers(1, 6), st.integers(1, 40), st.integers(1, 70), st.integers(1, 20), st.integers(0, 99)
 )
-@settings(deadline=None, max_examples=60)
 def test_any_sizes(batch, queries, keys, features, out, seed):
     inputs = draw(batch, queries, features, seed=seed), draw(batch, keys, features, seed=seed + 1)
     mask = flags(batch, queries, keys, density=0.7, seed=seed)
@@ -121,7 +120,7 @@ def test_second_derivatives_are_the_definitions():
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
 
 
-def test_second_derivatives_past_forbidden_keys_that_are_no_numbers():
+def test_second_derivatives_past_forbidden_keys_of_nan():
     leaves = [draw(2, 3, 4), draw(2, 5, 4, seed=1), draw(2, 5, 2, seed=2), draw(4, seed=3)]
     leaves[1][:, 4], leaves[2][:, 4] = math.nan, math.inf
     leaves = [tensor.requires_grad_() for tensor in leaves]

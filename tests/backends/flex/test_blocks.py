@@ -68,7 +68,7 @@ def assert_listed(mask, exactly):
 
 @pytest.mark.parametrize("inverted", [False, True], ids=["as it is", "inverted"])
 @pytest.mark.parametrize("name", [name for name in MASKS if name not in ("none", *REFUSED)])
-def test_the_lists_are_those_that_torch_makes_by_a_look_at_every_pair(name, inverted):
+def test_the_lists_are_those_that_torch_makes(name, inverted):
     case = Case(mask=name, sizes=Sizes((2, 3), 11, 13))
     mask = as_mask(MASKS[name].build(**case.of("mask", case.inputs())))
     assert_listed(~mask if inverted else mask, name not in ESTIMATED)

@@ -82,7 +82,7 @@ def test_not_inside_torch_func(monkeypatch):
         torch.func.grad(lambda x: attend(x, x, x, backend="flex").sum())(X)
 
 
-def test_a_bias_that_learns_is_served_where_no_gradient_is_asked_for(monkeypatch):
+def test_a_learned_bias_is_served_without_gradients(monkeypatch):
     monkeypatch.setattr(flex, "unsupported", flex.unserved)
     with torch.no_grad():
         assert explain(X, X, X, bias=biases.Alibi(torch.ones(3, requires_grad=True)), backend="flex").backend == "flex"
@@ -100,7 +100,7 @@ def test_auto_takes_it_where_blocks_can_be_skipped(cuda, monkeypatch):
         assert plan.why["chunked"] == "flex is faster here" and plan.peak_bytes < 64 << 20
 
 
-def test_auto_takes_it_for_what_torchs_other_kernels_do_not_know(cuda):
+def test_auto_takes_it_where_torchs_other_kernels_refuse(cuda):
     x = long()
     for options in ({"score": scores.ScaledDot(softcap=2.0)}, {"aux": AuxRequest(lse=True)}):
         assert explain(x, x, x, **options).backend == "flex"
@@ -115,7 +115,7 @@ def test_auto_takes_it_for_what_torchs_other_kernels_do_not_know(cuda):
         (~masks.Window(0, 0), "too many"),
     ],
 )
-def test_auto_leaves_to_torchs_other_kernels_what_they_do_as_fast(mask, reason, cuda, monkeypatch):
+def test_auto_leaves_the_rest_to_torchs_other_kernels(mask, reason, cuda, monkeypatch):
     for name in ("PAIRS", "FLOAT_PAIRS"):
         monkeypatch.setattr(flex, name, 1 << 20)
     x = long()

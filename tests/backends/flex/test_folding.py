@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import call_of, drawn
@@ -19,7 +19,6 @@ def calls(draw):
     return call_of(torch.zeros(*outer, *inner, 3, 4), torch.zeros(keys), torch.zeros(keys))
 
 
-@settings(max_examples=40)
 @given(calls())
 def test_nothing_is_lost_and_order_is_kept(call):
     fold = folding(call)
@@ -32,7 +31,6 @@ def test_nothing_is_lost_and_order_is_kept(call):
     assert keys.shape[0] == folded.shape[0] and folded.shape[1] % keys.shape[1] == 0
 
 
-@settings(max_examples=40)
 @given(calls(), st.integers(0, 99))
 def test_heads_find_their_own_keys(call, seed):
     """Head h of the query belongs to head h // (H / Hkv) of the keys, as flex_attention has it."""
@@ -43,7 +41,6 @@ def test_heads_find_their_own_keys(call, seed):
     assert torch.equal(folded.repeat_interleave(share, 1), rows)
 
 
-@settings(max_examples=40)
 @given(calls(), st.data())
 def test_an_entry_is_read_at_its_point(call, data):
     fold = folding(call)

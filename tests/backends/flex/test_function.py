@@ -8,7 +8,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 
 from laws import checks, smooth
 from laws.case import Case
-from laws.table import PAIR_BIASES, PAIR_MASKS, pairwise
+from laws.table import PAIR_BIASES, PAIR_MASKS, interacting
 from near import assert_near
 from saccade import AuxRequest, attend, biases, masks, normalizers, scores
 from saccade.backends import flex
@@ -16,8 +16,11 @@ from saccade.backends.flex import function
 
 SCORES = ["dot", "scaled_dot", "scale", "scale_tensor", "softcap", "cosine", "cosine_beta", "general", "general_heads"]
 NORMALIZERS = ["softmax", "temperature", "sink"]
-SERVED = pairwise(SCORES, NORMALIZERS, PAIR_MASKS, PAIR_BIASES, ["none"], ["soft"], ["flex"], seed=21)
+SERVED = interacting(SCORES, NORMALIZERS, PAIR_MASKS, PAIR_BIASES, ["none"], ["soft"], ["flex"], seed=21)
 LSE = AuxRequest(lse=True)
+DERIVED = [
+    (score, ("none", "tensor", "prefix_or_causal", "documents")[place % 4]) for place, score in enumerate(SCORES)
+]
 CAPABILITY = torch.backends.cpu.get_cpu_capability()
 
 
@@ -27,27 +30,29 @@ def learning(case):
     return checks.differentiable(inputs, *(name for name in inputs if name.startswith("bias.")))
 
 
-@pytest.mark.parametrize("broadcast", [False, True])
 @pytest.mark.parametrize("combination", SERVED, ids="-".join)
-def test_output_lse_and_gradients_are_the_textbooks(combination, broadcast, kernels):
-    case = Case(*combination, broadcast=broadcast)
-    inputs = learning(case)
-    output, aux = case.run(inputs, LSE)
-    truth, expected = case.truth(inputs)
-    checks.same((output, aux.lse), (truth, expected.lse))
-    leaves = checks.learning(inputs)
-    found = checks.gradients(checks.pulled(output, aux), leaves)
-    wanted = checks.pulled(truth, dataclasses.replace(expected, **{n: None for n in vars(expected) if n != "lse"}))
-    checks.same(found, checks.gradients(wanted, leaves), 1e-7)
-    checks.same(case.run(inputs), truth)
+def test_output_lse_and_gradients_are_the_textbooks(combination, kernels):
+    for broadcast in (False, True):
+        case = Case(*combination, broadcast=broadcast)
+        inputs = learning(case)
+        output, aux = case.run(inputs, LSE)
+        truth, expected = case.truth(inputs)
+        checks.same((output, aux.lse), (truth, expected.lse))
+        leaves = checks.learning(inputs)
+        found = checks.gradients(checks.pulled(output, aux), leaves)
+        wanted = checks.pulled(truth, dataclasses.replace(expected, **{n: None for n in vars(expected) if n != "lse"}))
+        checks.same(found, checks.gradients(wanted, leaves), 1e-7)
+        checks.same(case.run(inputs), truth)
 
 
-@pytest.mark.parametrize("mask", ["none", "tensor", "prefix_or_causal", "documents"])
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(
+    ("score", "mask"), [*DERIVED[:4], *(pytest.param(*one, marks=pytest.mark.slow) for one in DERIVED[4:])]
+)
 def test_first_and_second_derivatives(score, mask, kernels):
     smooth.law_derivatives_of_output(Case(score, mask=mask, backend="flex"))
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_lse_and_a_sink(kernels):
     smooth.differentiates(Case("softcap", "sink", mask="tensor", backend="flex"), LSE)
 
@@ -101,7 +106,7 @@ def test_what_nobody_may_attend_to_influences_nothing(poison, bias, kernels):
     checks.same(results[1], results[0], 0, 0)
 
 
-def test_a_number_that_is_none_reaches_whom_it_concerns_and_nobody_else(kernels):
+def test_nan_reaches_the_rows_that_attend_to_it_alone(kernels):
     query, key, value = (torch.randn(1, 6, 4) for _ in range(3))
     key[0, 3] = torch.nan
     output = attend(query, key, value, mask=masks.Causal(), backend="flex")
@@ -157,7 +162,7 @@ def variety(batch, q_len, k_len):
 
 
 @torch.no_grad()
-def test_other_lengths_batches_and_numbers_compile_nothing_anew(monkeypatch):
+def test_other_lengths_batches_and_numbers_compile_once(monkeypatch):
     counter = CompileCounterWithBackend("eager")
     fused = torch.compile(function.plain, dynamic=True, fullgraph=True, backend=counter)
     monkeypatch.setattr(function, "kernel", lambda: fused)
@@ -170,6 +175,7 @@ def test_other_lengths_batches_and_numbers_compile_nothing_anew(monkeypatch):
         assert counter.frame_count == 1
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_who_compiles_us_compiles_flex_attention_with_us(monkeypatch):
     torch._dynamo.reset()  # what was compiled before, by other tests, counts as compiled again
@@ -188,7 +194,7 @@ def test_who_compiles_us_compiles_flex_attention_with_us(monkeypatch):
 @pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")  # torch's own
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch compiles for a CPU with g++, and there is none")
 @pytest.mark.skipif(CAPABILITY == "DEFAULT", reason="what torch 2.13 writes needs vectors (at::vec::transpose_block)")
-def test_torchs_own_compiler_takes_masks_biases_and_the_softcap(monkeypatch):
+def test_torchs_own_compiler_takes_masks_and_biases(monkeypatch):
     fused = torch.compile(function.plain, dynamic=False, fullgraph=True)
     monkeypatch.setattr(function, "kernel", lambda: fused)
     monkeypatch.setattr(flex, "unsupported", flex.unserved)
@@ -197,8 +203,9 @@ def test_torchs_own_compiler_takes_masks_biases_and_the_softcap(monkeypatch):
     torch.testing.assert_close(found, attend(*tensors, **arguments, backend="reference"), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # torch's own look at its inputs
-def test_torchs_own_backward_traced_where_its_check_of_the_device_is_off(monkeypatch):
+def test_torchs_own_backward_is_traced_on_a_cpu(monkeypatch):
     """On a CPU torch refuses to differentiate; its own plain formulas for both passes are there all the same."""
     monkeypatch.setattr(torch.nn.attention.flex_attention, "_validate_device", lambda query, key, value: None)
     fused = torch.compile(function.plain, dynamic=True, fullgraph=True, backend="aot_eager")

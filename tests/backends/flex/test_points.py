@@ -74,7 +74,7 @@ def test_a_centre_of_any_kind(center):
     assert_same_mask(masks.Around(center.to(torch.bfloat16), 2), some_fold())
 
 
-def test_a_tensor_that_is_one_entry_for_all_is_no_input_handed_back():
+def test_a_tensor_of_one_entry_is_no_input_handed_back():
     fold, allowed = some_fold(), torch.tensor(True)
     found = points.permitted(masks.Dense(allowed), fold)(*torch.zeros(4, dtype=torch.int32))
     assert found and found.data_ptr() != allowed.data_ptr()
@@ -95,11 +95,11 @@ def test_every_bias_at_one_pair_is_the_bias(name, broadcast):
         ({"bias": "position_batch"}, "biases.Position answers for batch dimensions"),
     ],
 )
-def test_functions_that_answer_for_batch_dimensions_are_left_to_others(part, reason):
+def test_functions_with_batch_dimensions_are_left_to_others(part, reason):
     assert reason in points.unknown(called(Case(**part))[0])
 
 
-def test_a_function_that_learns_is_left_to_others_however_it_has_its_tensors():
+def test_a_function_that_learns_is_left_to_others():
     case, weight = Case(bias="position"), torch.ones((), requires_grad=True)
     inputs = case.inputs()
     assert points.unknown(called(case, inputs)[0]) is None
@@ -127,7 +127,7 @@ def test_biases_with_any_alignment(align):
         torch.testing.assert_close(found, dense(bias.values(fold.grid, torch.float64), fold))
 
 
-def test_minus_infinity_in_one_bias_forbids_whatever_the_other_holds():
+def test_minus_infinity_in_one_bias_forbids():
     fold = some_fold()
     holes = torch.zeros(5, 7).masked_fill(torch.eye(5, 7).bool(), -torch.inf)
     bias = biases.Dense(holes) + torch.full((5, 7), torch.nan).masked_fill(~torch.eye(5, 7).bool(), 1.0)
@@ -152,7 +152,7 @@ def test_a_batch_is_b_and_a_number_of_heads_h(query, key, split, groups):
     assert (fold.split, fold.groups) == (split, groups)
 
 
-def test_groups_are_heads_that_share_keys_and_one_dimension_more_is_h():
+def test_groups_are_heads_that_share_keys():
     query, key = torch.randn(2, 3, 5, 4, 7, 8), torch.randn(2, 3, 5, 1, 11, 8)
     _, fold = called(Case(), {"query": query, "key": key, "value": key})
     assert (fold.split, fold.groups) == (2, 1)

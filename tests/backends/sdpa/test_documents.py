@@ -56,8 +56,9 @@ PER_QUERY = {
 
 
 @pytest.mark.parametrize("lengths", [LENGTHS, [178] * 4], ids=["ragged", "alike"])
-@pytest.mark.parametrize("shape", [(), (712, 1), (3, 1, 1), (2, 1, 712, 1)], ids=str)
-@pytest.mark.parametrize("name", PER_QUERY)
+@pytest.mark.parametrize(
+    ("name", "shape"), list(zip(PER_QUERY, [(712, 1), (3, 1, 1), (2, 1, 712, 1)], strict=True)), ids=str
+)
 def test_each_document_has_its_own_queries_numbers(name, shape, lengths):
     numbers = torch.linspace(0.1, 2, torch.Size(shape).numel(), dtype=torch.float64).reshape(shape)
     inputs, options = tensors(BATCHES["alike"], 712, 712, dtype=torch.float64), PER_QUERY[name](numbers)
@@ -182,7 +183,7 @@ def test_pairs_of_causal_documents_of_two_lengths(count, width):
     assert found.pairs() == (allowed, count * width)
 
 
-def test_documents_that_nothing_is_common_to_have_zeros_with_a_graph():
+def test_documents_without_pairs_give_zeros_with_a_graph():
     query, key = torch.randn(1, 512, 8, requires_grad=True), torch.randn(1, 512, 8)
     mask = masks.Documents(torch.zeros(512, dtype=torch.long), torch.ones(512, dtype=torch.long))
     output = attend(query, key, key, mask=mask)

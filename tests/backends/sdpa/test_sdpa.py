@@ -87,7 +87,7 @@ def test_what_is_saved_is_freed_with_the_graph():
 
 
 @pytest.mark.parametrize("mask", [None, FLAGS], ids=["no mask", "dense"])
-def test_a_checkpointed_model_runs_once_forward_and_once_backward(mask):
+def test_a_checkpointed_model_runs_once_each_way(mask):
     calls = []
 
     def model(x):
@@ -157,7 +157,7 @@ def test_where_products_are_rounded_ours_are_taken(monkeypatch):
     assert explain(X, X, X).backend == "sdpa"
 
 
-def test_a_mask_that_kernels_broadcast_counts_its_own_entries_alone(monkeypatch):
+def test_a_broadcast_mask_counts_its_own_entries_alone(monkeypatch):
     """Nothing of queries by keys is laid out for it, so that `auto` need not look for another backend."""
     padding, bias = torch.ones(2, 1, 1, 5, dtype=torch.bool), torch.zeros(2, 1, 1, 5)
     options = {"mask": padding}, {"mask": FLAGS}, {"bias": bias}
@@ -216,7 +216,7 @@ def test_a_bias_is_read_where_it_is():
 @pytest.mark.parametrize("q_len", [5, 300])
 @pytest.mark.parametrize("mask", [None, masks.Causal("end")], ids=["none", "causal"])
 @pytest.mark.parametrize("sink", [None, 0.3])
-def test_half_types_that_are_widened_are_as_near_as_the_plain_formula(sink, mask, q_len, dtype, monkeypatch):
+def test_widened_half_types_are_as_near_as_the_formula(sink, mask, q_len, dtype, monkeypatch):
     monkeypatch.setattr(sdpa, "_native", lambda dtype: False)
     generator = torch.Generator().manual_seed(7)
     query, key, value = (torch.randn(2, n, 8, generator=generator).to(dtype) for n in (q_len, 307, 307))

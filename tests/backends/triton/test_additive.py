@@ -57,10 +57,14 @@ def assert_as_defined(*inputs, dtype=torch.float32, allowed=None):
             assert (ours.double() - truth).abs().max() <= limit
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("scale", [1e-6, 1e-3, 0.2, 0.3, 1.0, 12.0, 60.0, 300.0, 1e4])
-def test_every_range_keeps_its_digits(scale, dtype):
-    inputs = draw(5, 13, scale=scale), draw(9, 13, scale=scale, seed=1), draw(13, seed=2)
+RARE = [0.2, 1.0, 60.0, 1e4]
+
+
+@pytest.mark.parametrize(
+    "scale", [1e-6, 0.3, 12.0, 300.0, *(pytest.param(scale, marks=pytest.mark.slow) for scale in RARE)]
+)
+def test_every_range_keeps_its_digits(scale):
+    inputs, dtype = (draw(5, 13, scale=scale), draw(9, 13, scale=scale, seed=1), draw(13, seed=2)), torch.float32
     assert_as_defined(*inputs, dtype=dtype)
     if scale <= 0.2:  # relative to scores that are as small
         eager, ours = (results(f, inputs, dtype)[0].double() for f in (plain, by_kernels))
@@ -69,6 +73,7 @@ def test_every_range_keeps_its_digits(scale, dtype):
         assert (ours - truth).abs().max() <= 3 * (eager - truth).abs().max() + spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 def test_float32_is_within_2e5_of_the_largest_score(scale):
     inputs = draw(5, 64, scale=scale), draw(9, 64, scale=scale, seed=1), draw(64, seed=2)
@@ -80,14 +85,10 @@ def test_float32_is_within_2e5_of_the_largest_score(scale):
 SHAPES = [
     ((5, 3), (7, 3), (3,)),
     ((1, 4), (9, 4), (4,)),
-    ((2, 5, 17), (2, 7, 17), (17,)),
-    ((2, 3, 5, 4), (2, 3, 7, 4), (3, 4)),
-    ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 4)),
-    ((2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (2,)),
-    ((2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (3, 1, 2)),
-    ((2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (3, 4, 2)),
     ((1, 5, 2), (3, 7, 2), (2,)),
-    ((2, 1, 1, 2), (2, 1, 7, 2), (2,)),
+    ((2, 1, 4, 5, 2), (2, 1, 1, 7, 2), (1, 4, 2)),
+    pytest.param(((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 4)), marks=pytest.mark.slow),
+    pytest.param(((2, 3, 4, 5, 2), (2, 3, 1, 7, 2), (3, 1, 2)), marks=pytest.mark.slow),
     ((2, 0, 3), (2, 7, 3), (3,)),
     ((2, 5, 3), (2, 0, 3), (3,)),
     ((2, 5, 0), (2, 7, 0), (0,)),
@@ -100,7 +101,7 @@ def test_any_batch_dimensions(shapes):
     assert_as_defined(*(draw(*shape, seed=seed) for seed, shape in enumerate(shapes)), dtype=torch.float64)
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(st.integers(1, 19), st.integers(1, 19), st.integers(1, 19), st.integers(0, 99))
 def test_any_sizes_under_a_mask(queries, keys, features, seed):
     allowed = torch.rand(2, queries, keys, generator=torch.Generator().manual_seed(seed)) < 0.4
@@ -127,7 +128,7 @@ def test_nothing_is_computed_where_nothing_is_allowed():
 
 
 @pytest.mark.parametrize("queries", [1, 11])
-def test_gradients_ask_for_nothing_where_nothing_is_allowed(queries):
+def test_gradients_ask_for_nothing_where_none_is_allowed(queries):
     """What is handed back for tiles without an allowed pair may be anything, their keys and queries too."""
     allowed = torch.zeros(2, queries, 30, dtype=torch.bool)
     allowed[0, : queries // 2 + 1, 3:6] = allowed[0, -1, 22] = allowed[1, 0, 29] = True

@@ -46,7 +46,7 @@ def test_weights_are_the_references(name):
     assert torch.equal(allowed, same)
 
 
-def test_exponentials_of_additive_keys_lie_as_the_kernel_reads_them():
+def test_exponentials_of_keys_lie_as_the_kernel_reads():
     prepared = blocks.prepare(call(score=scores.Additive(drawn(4))))
     assert prepared.cache.mT.is_contiguous()
     again = blocks.prepare(prepared)
@@ -65,7 +65,7 @@ def test_a_value_of_a_wider_batch_takes_no_mask_into_the_scores(wider):
     torch.testing.assert_close(found, reference.run(one)[0])
 
 
-def test_draws_are_by_the_kernel_and_the_other_reads_by_the_definition():
+def test_draws_alone_are_by_the_kernel():
     weights = torch.softmax(drawn(2, 5, 7), -1)
     for read in (reads.Sample(uniform=torch.rand(2, 5)), reads.Argmax()):
         assert torch.equal(blocks.chosen(read, weights, None), read.index(weights, None))

@@ -46,17 +46,20 @@ SHAPES = [{"ROWS": shape.rows, "BLOCK": shape.block, "warps": shape.warps} for s
 for dtype in (torch.float32, torch.float64):
     name, cap = {torch.float32: "fp32", torch.float64: "fp64"}[dtype], tiles.CAP[dtype]
     ranges = {"SMALL": tiles.SMALL, "LIMIT": EXPONENT_LIMIT[dtype], "CAP": cap}
-    for rows, keys in ((tiles.WIDE_ROWS, tiles.WIDE_KEYS), (tiles.ONE_ROW, tiles.ITS_KEYS), (tiles.ROWS, tiles.KEYS)):
+    single = name == "fp32"
+    wide = ((tiles.WIDE_ROWS, tiles.WIDE_KEYS), (tiles.ONE_ROW, tiles.ITS_KEYS)) if single else ()
+    for rows, keys in ((tiles.ROWS, tiles.KEYS), *wide):
         free = {**ranges, "FREE": tiles.FREE[dtype], "ROWS": rows, "KEYS": keys}
         compiled(additive.scores, name, **free, MASKED=rows != tiles.WIDE_ROWS)
-    for rows, features in ((tiles.GRADIENT_ROWS, tiles.FEATURES), (tiles.FEW_ROWS, tiles.FEW_FEATURES)):
+    few = ((tiles.FEW_ROWS, tiles.FEW_FEATURES),) if single else ()
+    for rows, features in ((tiles.GRADIENT_ROWS, tiles.FEATURES), *few):
         within = {"MASKED": True, "MINE": tiles.ROWS, "OTHERS": tiles.KEYS, "CHUNK": tiles.CHUNK}
         compiled(additive.gradients, name, **ranges, **within, WITH_V=True, ROWS=rows, FEATURES=features)
-    for shape in SHAPES if name == "fp32" else SHAPES[:1]:
+    for shape in SHAPES if single else ():
         compiled(additive.powers, name, LIMIT=EXPONENT_LIMIT[dtype], **shape)
         compiled(softmax.softmax, name, MASKED=True, **shape)
         compiled(softmax.softmax_gradient, name, **shape)
-        for kind in range(3):
+        for kind in range(3) if shape is SHAPES[0] else [0]:
             compiled(entmax.entmax, name, MASKED=True, KIND=kind, **shape)
             compiled(entmax.entmax_gradient, name, KIND=kind, LEARNS=kind == 0, **shape)
         compiled(statistics.entropy, name, **shape)

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import drawn
@@ -15,7 +15,6 @@ from saccade.backends.triton.launch import Flags, flags, stacked
 from saccade.scores import EXPONENT_LIMIT, exponentials
 
 
-@settings(max_examples=30)
 @given(st.lists(st.integers(1, 3), max_size=3), st.data())
 def test_a_stack_has_all_entries_of_the_batch_in_order(batch, data):
     shape = [1 if data.draw(st.booleans()) else size for size in batch]
@@ -30,7 +29,6 @@ def test_a_stack_of_what_can_be_viewed_is_a_view():
     assert stacked(tensor[:1, :1], (1, 3)).stride(0) == 0
 
 
-@settings(max_examples=30)
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 5), st.data())
 def test_flags_are_read_by_their_strides(n, length, width, data):
     shape = [1 if data.draw(st.booleans()) else size for size in (n, length, width)]

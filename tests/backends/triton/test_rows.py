@@ -53,18 +53,24 @@ NORMALIZERS = {
 }
 
 
-@pytest.mark.parametrize("name", NORMALIZERS)
+LONG = [(draw(5, 19, scale=2), masked(5, 19)), (draw(3, 11, scale=30, seed=1), None), (draw(2, 3, 7), masked(3, 7))]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *["softmax", "lse", "sparsemax", "entmax 1.5", "entmax 1.3"],
+        *(pytest.param(f"entmax {alpha}", marks=pytest.mark.slow) for alpha in (1.0, 1.001, 1.9, 3.0)),
+    ],
+)
 def test_normalizers_of_long_masked_rows(name):
     ours, theirs = NORMALIZERS[name]
-    for scores, allowed in (
-        (draw(2, 5, 19, scale=2), masked(2, 5, 19)),
-        (draw(3, 11, scale=30, seed=1), None),
-        (draw(2, 3, 5, 7, seed=2), masked(5, 7)),
-    ):
-        assert_same_with_gradients(lambda s, a=allowed: ours(s, a), lambda s, a=allowed: theirs(s, a), scores)
+    scores, allowed = LONG[list(NORMALIZERS).index(name) % 3]
+    assert_same_with_gradients(lambda s: ours(s, allowed), lambda s: theirs(s, allowed), scores)
 
 
-@settings(max_examples=8)
+@pytest.mark.slow
+@settings(max_examples=4)
 @given(st.integers(1, 6), st.integers(1, 21), st.sampled_from(sorted(NORMALIZERS)), st.integers(0, 99))
 def test_normalizers_of_any_sizes(length, width, name, seed):
     ours, theirs = NORMALIZERS[name]
@@ -123,7 +129,7 @@ STRETCHES = {
 
 
 @pytest.mark.parametrize("name", STRETCHES)
-def test_later_passes_read_the_stretch_that_the_first_one_found_something_in(name, monkeypatch):
+def test_later_passes_read_what_the_first_one_found(name, monkeypatch):
     """Eight pieces of eight keys, of which two hold an allowed one; four rows are one program."""
     module, function, forward, backward = STRETCHES[name]
     scores, allowed = draw(4, 64).requires_grad_(), torch.zeros(4, 64, dtype=torch.bool)
@@ -140,7 +146,7 @@ def test_later_passes_read_the_stretch_that_the_first_one_found_something_in(nam
     assert again == backward and found[1].isfinite().all()
 
 
-def test_the_largest_and_a_draw_read_the_stretch_of_what_there_is(monkeypatch):
+def test_the_largest_and_a_draw_read_what_there_is(monkeypatch):
     allowed, weights = torch.zeros(4, 64, dtype=torch.bool), torch.zeros(4, 64, dtype=torch.float64)
     allowed[1, 20:28], weights[1, 20:28] = True, 0.125
     read = pieces_read(monkeypatch, "statistics", lambda: rows.largest(weights, 3, allowed))
@@ -152,7 +158,7 @@ def test_the_largest_and_a_draw_read_the_stretch_of_what_there_is(monkeypatch):
     assert index[0].tolist() == [-1, 24, -1, -1]
 
 
-def test_rows_without_an_allowed_key_are_zeros_whatever_was_there():
+def test_rows_without_an_allowed_key_are_zeros():
     scores, allowed = torch.full((5, 19), torch.nan), torch.zeros(5, 19, dtype=torch.bool)
     allowed[4, 18] = True
     scores[4, 18] = 3.0
@@ -209,10 +215,10 @@ def test_draws_at_both_ends():
 
 def test_draws_have_the_weights_as_their_frequencies():
     weights = torch.tensor([0.1, 0.0, 0.2, 0.3, 0.0, 0.4], dtype=torch.float64)
-    uniform = (torch.arange(1000, dtype=torch.float64) + 0.5) / 1000
-    index = rows.draw(weights.expand(1000, 6), uniform)
+    uniform = (torch.arange(100, dtype=torch.float64) + 0.5) / 100
+    index = rows.draw(weights.expand(100, 6), uniform)
     counts = torch.bincount(index, minlength=6)
-    assert counts.tolist() == [100, 0, 200, 300, 0, 400]
+    assert counts.tolist() == [10, 0, 20, 30, 0, 40]
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0), (2, 0, 4)])

@@ -19,7 +19,7 @@ def call(device="cpu", **options):
     return Call(x, x, x, **{**given, **options})
 
 
-def test_without_the_interpreter_a_cpu_is_refused_with_the_way_out(monkeypatch):
+def test_without_the_interpreter_a_cpu_is_refused(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "0")
     with pytest.raises(errors.UnsupportedBackend, match="triton.*CUDA.*on cpu.*TRITON_INTERPRET=1"):
         attend(X, X, X, backend="triton")
@@ -60,7 +60,7 @@ def test_on_cuda_it_is_taken_where_its_kernels_take_part(options, taken, monkeyp
         assert (choose.decide(elsewhere) == "triton") == taken
 
 
-def test_on_cuda_few_terms_of_additive_scores_are_left_to_the_plain_formula(monkeypatch):
+def test_on_cuda_few_terms_are_left_to_the_plain_formula(monkeypatch):
     monkeypatch.setattr(triton, "unsupported", lambda call: None)
     small = call("meta", score=scores.Additive(torch.ones(8)))
     assert "plain formula" in triton.unwise(small) and choose.decide(small) == "reference"

@@ -38,8 +38,7 @@ MASKS = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize(("shape", "mask"), list(zip(SHAPES, MASKS, strict=True)))
 def test_output_lse_and_gradients_are_the_definitions(shape, mask):
     tensors = [drawn(*size, seed=place) for place, size in enumerate((*SHAPES[shape], (6,)))]
     if mask != "none":
@@ -99,7 +98,7 @@ def test_a_memory_under_a_mask_has_its_gradients():
     torch.testing.assert_close(found[0], found[1])
 
 
-def test_values_alone_learn_beside_a_statistic_that_no_gradient_reaches():
+def test_values_alone_learn_beside_an_unused_statistic():
     query, key, value = drawn(2, 5, 6), drawn(2, 7, 6), drawn(2, 7, 3).requires_grad_()
     options = {"score": scores.Additive(drawn(6)), "aux": AuxRequest(lse=True)}
     found = [

@@ -72,7 +72,7 @@ for tensor in (*results, *lstm.lstm_backward(*grads, gates, cell)):
 
 
 @pytest.mark.slow
-def test_what_is_compiled_anew_gives_the_bits_of_what_is_loaded(tmp_path):
+def test_compiled_anew_gives_the_bits_of_loaded(tmp_path):
     """In one engine for all a function that several pieces contain was that of the piece which came first."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", PROGRAM]
@@ -105,7 +105,7 @@ def test_a_folder_is_named_by_all_that_code_is_made_from(place, monkeypatch, tmp
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="modes and owners are POSIX's")
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_that_others_may_write_to_is_not_read_and_replaced(place, mode):
+def test_a_file_that_others_may_write_to_is_replaced(place, mode):
     cache.write(place, "one", CODE)
     (place / "one.kernel").chmod(mode)
     assert cache.read(place, "one") is None

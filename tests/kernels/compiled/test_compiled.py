@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 numba = pytest.importorskip("numba")
@@ -83,7 +83,6 @@ def test_the_edges():
 NUMBERS = st.lists(st.floats(width=32, allow_nan=False), max_size=300)
 
 
-@settings(max_examples=60)
 @given(NUMBERS, st.sampled_from([np.float32, np.float64]))
 def test_the_largest_of_a_row(numbers, kind):
     row = np.array(numbers, kind)
@@ -91,7 +90,6 @@ def test_the_largest_of_a_row(numbers, kind):
     assert largest_of_row(row) == expected and largest(row) == expected
 
 
-@settings(max_examples=40)
 @given(NUMBERS, st.floats(width=32, allow_nan=False), st.sampled_from([np.float32, np.float64]))
 def test_how_many_are_above_a_bound(numbers, bound, kind):
     assert above(np.array(numbers, kind), kind(bound)) == sum(number > bound for number in numbers)

@@ -14,7 +14,7 @@ def multiplied(a, row, step, b, c, rows, depth, columns, adds):
 
 
 @given(SIZES, SIZES, SIZES, st.booleans(), st.booleans(), st.integers(0, 99))
-def test_products_are_those_of_float64_whichever_way_the_first_lies(rows, depth, columns, turned, adds, seed):
+def test_products_are_those_of_float64_in_any_layout(rows, depth, columns, turned, adds, seed):
     numbers = np.random.default_rng(seed)
     a = numbers.standard_normal((rows + ROOM, depth)).astype("float32")
     b = numbers.standard_normal((depth, columns + ROOM)).astype("float32")

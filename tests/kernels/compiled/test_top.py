@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("numba")
@@ -36,7 +36,6 @@ def tops(function, weights, allowed, count):
 
 
 @pytest.mark.parametrize(("function", "most"), [(top_of, 16), (few, 4)], ids=["many", "few"])
-@settings(max_examples=80)
 @given(
     st.integers(1, 700),
     st.integers(1, 16),
@@ -56,7 +55,6 @@ def test_the_largest_in_their_order(function, most, size, count, levels, density
     assert values.tolist() == [weights[j] if j >= 0 else -np.inf for j in expected]
 
 
-@settings(max_examples=30)
 @given(st.integers(1, 300), st.integers(0, 999))
 def test_each_lane_knows_its_largest(size, seed):
     row = np.random.default_rng(seed).standard_normal(size).astype(np.float32)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("numba")
@@ -22,7 +22,6 @@ def log_softmax(x):
     return x - most - np.log(np.exp(x - most).sum())
 
 
-@settings(max_examples=60)
 @given(st.integers(1, 3 * PART), st.integers(1, 9), st.sampled_from([0.1, 3.0, 40.0]), st.integers(0, 999))
 def test_it_is_the_log_softmax_sorted(size, count, scale, seed):
     numbers = np.random.default_rng(seed)
@@ -57,7 +56,6 @@ def test_nan_is_not_hidden():
     assert np.isnan(found(logits, np.zeros(9, np.float32), 2)[0]).all()
 
 
-@settings(max_examples=30)
 @given(st.sets(st.integers(0, 9), max_size=5))
 def test_gaps_are_filled_with_tokens_that_are_not_there(there):
     tokens = np.array([*sorted(there), *[-1] * (8 - len(there))], np.int64)

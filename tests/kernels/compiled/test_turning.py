@@ -8,7 +8,7 @@ SIZES = st.integers(1, 40)
 
 
 @given(st.sampled_from(["float32", "float64"]), SIZES, SIZES, SIZES, SIZES, st.data())
-def test_rows_become_columns_and_nothing_else_changes_but_the_rest_of_a_block(dtype, rows, columns, more, wide, data):
+def test_rows_become_columns_and_nothing_else_changes(dtype, rows, columns, more, wide, data):
     source = np.arange(rows * columns, dtype=dtype).reshape(rows, columns) + 1
     target = np.zeros((columns + more, rows + wide), dtype)
     row, column = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, columns - 1))

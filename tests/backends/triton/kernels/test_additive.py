@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from calls import drawn
 from interpreter import interpreted
@@ -34,9 +32,8 @@ def scores(query, key, v, allowed=None):
 
 
 @pytest.mark.parametrize("name", RANGES)
-@pytest.mark.parametrize("features", [1, 4, 7])
-def test_scores_of_every_range(name, features):
-    query, key, v = drawn(2, 3, features), drawn(2, 5, features, seed=1), drawn(2, features, seed=2)
+def test_scores_of_every_range(name):
+    query, key, v = drawn(2, 3, 7), drawn(2, 5, 7, seed=1), drawn(2, 7, seed=2)
     query, key = (RANGES[name] * part.sign() * (part.abs() / part.abs().amax()) for part in (query, key))
     expected = Additive(v.double())(query.double(), key.double())
     torch.testing.assert_close(scores(query, key, v)[0].double(), expected, rtol=1e-4, atol=2e-6)
@@ -58,12 +55,11 @@ def test_a_tile_in_which_nothing_is_allowed_is_left_out():
     assert reached.tolist() == [[[0, 1], [0, 0]]] and (unwritten == 7).all()
 
 
-@settings(max_examples=5)
-@given(st.integers(1, 5), st.integers(1, 7), st.integers(1, 6), st.booleans(), st.integers(0, 99))
-@pytest.mark.parametrize("name", RANGES)
-def test_gradients_of_both_sides(name, queries, keys, features, shared, seed):
+@pytest.mark.parametrize(("name", "shared"), list(zip(RANGES, [True, False, True, False], strict=True)))
+def test_gradients_of_both_sides(name, shared):
     from saccade.backends.triton.kernels import additive as kernels
 
+    queries, keys, features, seed = 5, 7, 6, 3
     query, key = (
         (RANGES[name] * drawn(2, length, features, seed=seed + number)).clamp(-RANGES[name], RANGES[name]).double()
         for number, length in enumerate((queries, keys))
@@ -100,7 +96,7 @@ def test_gradients_of_both_sides(name, queries, keys, features, shared, seed):
             torch.testing.assert_close(of_v, expected[2], rtol=1e-6, atol=1e-8)
 
 
-def test_gradients_do_not_read_what_is_in_no_tile_that_was_reached():
+def test_gradients_read_reached_tiles_alone():
     """Six queries and keys in tiles of two queries by four keys, of which the map has the last one alone."""
     from saccade.backends.triton.kernels import additive as kernels
 

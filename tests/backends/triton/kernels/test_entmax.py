@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from calls import drawn
 from interpreter import interpreted
@@ -25,11 +23,18 @@ def entmax(scores, alpha, kind, allowed=None):
     return weights
 
 
-@settings(max_examples=5)
-@given(st.integers(1, 11), st.sampled_from([0.1, 1.0, 30.0]), st.integers(0, 99))
-@pytest.mark.parametrize(("alpha", "kind"), [(2.0, 1), (1.5, 2), (2.0, 0), (1.5, 0), (1.0, 0), (1.2, 0), (3.5, 0)])
-def test_weights_are_the_definitions(alpha, kind, width, scale, seed):
-    scores = drawn(2, 2, width, seed=seed, scale=scale, dtype=torch.float64)
+OTHERS = [(2.0, 0, 4, 0.1), (1.5, 0, 11, 1.0), (1.0, 0, 1, 1.0), (3.5, 0, 6, 0.1)]
+
+
+@pytest.mark.parametrize(
+    ("alpha", "kind", "width", "scale"),
+    [
+        *[(2.0, 1, 9, 1.0), (1.5, 2, 5, 30.0), (1.2, 0, 9, 30.0)],
+        *(pytest.param(*values, marks=pytest.mark.slow) for values in OTHERS),
+    ],
+)
+def test_weights_are_the_definitions(alpha, kind, width, scale):
+    scores = drawn(2, 2, width, scale=scale, dtype=torch.float64)
     expected = normalizers.Entmax(alpha)(scores, None)
     torch.testing.assert_close(entmax(scores, alpha, kind), expected, rtol=1e-7, atol=1e-9)
 

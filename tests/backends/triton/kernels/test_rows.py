@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import drawn
@@ -37,7 +37,6 @@ def copied():
         pytest.skip("kernels are made of files here")
 
 
-@settings(max_examples=15)
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 11), st.sampled_from([None, 0.0, 0.5]), st.integers(0, 99))
 def test_every_entry_is_read_and_written_once(copied, n, length, width, density, seed):
     source = drawn(n, length, width, seed=seed)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from interpreter import interpreted
@@ -24,7 +24,6 @@ def weighed(rows, width, seed):
 SIZES = st.integers(1, 5), st.integers(1, 11), st.integers(0, 99)
 
 
-@settings(max_examples=15)
 @given(*SIZES)
 def test_entropy_and_its_gradient(rows, width, seed):
     from saccade.backends.triton.kernels import statistics
@@ -39,7 +38,6 @@ def test_entropy_and_its_gradient(rows, width, seed):
     torch.testing.assert_close(slopes, torch.autograd.grad(expected, weights, grad)[0])
 
 
-@settings(max_examples=15)
 @given(*SIZES, st.integers(1, 12), st.booleans())
 def test_the_largest_and_their_order(rows, width, seed, count, masked):
     from saccade.backends.triton.kernels import statistics
@@ -53,7 +51,6 @@ def test_the_largest_and_their_order(rows, width, seed, count, masked):
     assert torch.equal(found, reads.largest(weights, count, allowed)[1])
 
 
-@settings(max_examples=15)
 @given(*SIZES, st.floats(0, 1, exclude_max=True))
 def test_draws_are_the_definitions(rows, width, seed, u):
     from saccade.backends.triton.kernels import statistics
