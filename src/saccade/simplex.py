@@ -5,7 +5,6 @@ same numbers on a CPU, and takes what is differentiated twice from here.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -66,10 +65,9 @@ def _by_rows(weigh: Callable[[Tensor], Tensor], scores: Tensor, mask: Tensor | N
 def _entmax(scores: Tensor, alpha: Tensor) -> Tensor:
     """p_i = exp_α(s_i − t), exp_α(x) = [1 + (α − 1) x]₊^{1/(α − 1)}, with t such that Σ p = 1.
 
-    Bisection finds t without derivatives. Each of Newton's steps from there leaves its value and doubles the order up
-    to which its derivatives are right: three make it seven. Those of the first order are ∂p_i/∂s_j = g_i (δ_ij − g_j / Σ
-    g) with g = p^{2−α} (Peters, Niculae, Martins 2019, proposition 2) and those by α of Correia, Niculae, Martins 2019,
-    proposition 1.
+    Bisection finds t without derivatives. Each of Newton's steps from there keeps its value and doubles the order up to
+    which its derivatives are right: three make it seven. The first ones are those of Peters, Niculae, Martins 2019,
+    proposition 2, and by α those of Correia, Niculae, Martins 2019, proposition 1.
     """
     excess, shifted = alpha - 1, scores - scores.detach().amax(-1, keepdim=True)
     threshold = _threshold(shifted.detach(), excess.detach())
