@@ -2,10 +2,9 @@
 values.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 HALF = (torch.float16, torch.bfloat16)
 
@@ -69,33 +68,38 @@ def root(squared: Tensor) -> Tensor:
     return squared.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)
 
 
-class _SquaredDistance(torch.autograd.Function):
-    """‖q − k‖² computed from the differences themselves: coinciding points are at distance exactly 0."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(query: Tensor, key: Tensor) -> Tensor:
-        return torch.cdist(query, key, compute_mode="donot_use_mm_for_euclid_dist").square()
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        query, key = (
-            ctx.saved_tensors
-        )  # written with differentiable operations: every further derivative follows from these
-        grad_query = 2 * (query * grad.sum(-1)[..., None] - grad @ key)
-        grad_key = 2 * (key * grad.sum(-2)[..., None] - grad.mT @ query)
-        return grad_query.sum_to_size(query.shape), grad_key.sum_to_size(key.shape)
-
-
 def squared_distance(query: Tensor, key: Tensor) -> Tensor:
-    """‖q_i − k_j‖² as `(..., Lq, Lk)`, without cancellation and without an `(..., Lq, Lk, D)` tensor."""
-    distance: Tensor = _SquaredDistance.apply(query, key)
-    return distance
+    """‖q_i − k_j‖² as `(..., Lq, Lk)`, without cancellation and without an `(..., Lq, Lk, D)` tensor.
+
+    From the differences themselves: coinciding points are at distance exactly 0. Its derivatives are those of the
+    expanded square.
+    """
+    apart = query.detach(), key.detach()
+    distance = torch.cdist(*apart, compute_mode="donot_use_mm_for_euclid_dist").square()
+    if not differentiated(query, key):
+        return distance
+    expanded = query.square().sum(-1)[..., None] + key.square().sum(-1)[..., None, :] - 2 * query @ key.mT
+    return carried(distance, expanded)
+
+
+def carried(value: Tensor, moving: Tensor) -> Tensor:
+    """One value with the derivatives of another, of any order and in any mode.
+
+    A `torch.autograd.Function` would have none in forward mode, and wrong ones where a compiler traces transforms.
+
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> y = carried(torch.tensor(5.0), x * x)
+    >>> y.item(), *torch.autograd.grad(y, x)
+    (5.0, tensor(6.))
+    """
+    return value.detach() + (moving - moving.detach()).nan_to_num()  # where it overflows, ∞ − ∞ is not 0
+
+
+def differentiated(*tensors: Tensor) -> bool:
+    """Whether derivatives of tensors may be taken: recorded, by a transform or in forward mode."""
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        return True
+    return transforming() or (not tracing() and forward_ad._current_level >= 0)
 
 
 def transforming() -> bool:

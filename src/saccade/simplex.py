@@ -5,10 +5,11 @@ same numbers on a CPU, and takes what is differentiated twice from here.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
+
+from saccade.numerics import carried, differentiated
 
 __all__ = ["entmax", "gradient_of_alpha", "log_partition", "lowered", "softmax", "sparsemax"]
 
@@ -39,7 +40,7 @@ def log_partition(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 def sparsemax(scores: Tensor, mask: Tensor | None) -> Tensor:
     """The point of the simplex nearest to the scores of allowed keys, by sorting."""
-    return _by_rows(_SparsemaxWeights.apply, scores, mask)
+    return _by_rows(_sparsemax, scores, mask)
 
 
 def entmax(scores: Tensor, alpha: Tensor, mask: Tensor | None) -> Tensor:
@@ -50,7 +51,7 @@ def entmax(scores: Tensor, alpha: Tensor, mask: Tensor | None) -> Tensor:
         alpha: of the scores' dtype, at least 1; broadcasts against `(..., 1)` and learns.
         mask: as for all of them: boolean, or None.
     """
-    return _by_rows(lambda given: _EntmaxWeights.apply(given, alpha), scores, mask)
+    return _by_rows(lambda given: _entmax(given, alpha), scores, mask)
 
 
 def _by_rows(weigh: Callable[[Tensor], Tensor], scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -61,36 +62,45 @@ def _by_rows(weigh: Callable[[Tensor], Tensor], scores: Tensor, mask: Tensor | N
     return weights if empty is None else weights.masked_fill(empty, 0.0)
 
 
-class _EntmaxWeights(torch.autograd.Function):
+def _entmax(scores: Tensor, alpha: Tensor) -> Tensor:
     """p_i = exp_α(s_i − t), exp_α(x) = [1 + (α − 1) x]₊^{1/(α − 1)}, with t such that Σ p = 1.
 
-    With a = α − 1 and g = p^{1−a} on the support, ∂p_i/∂s_j = g_i (δ_ij − g_j / Σ g) (Peters, Niculae, Martins 2019,
-    proposition 2) and ∂p/∂α = c − g Σc / Σg, c_i = (p_i − g_i)/a² − p_i log p_i / a (Correia, Niculae, Martins 2019,
-    proposition 1). The backward is
-    written in terms of the output p, which is itself differentiable: every further derivative follows.
+    Bisection finds t without derivatives. Each of Newton's steps from there keeps its value and doubles the order up to
+    which its derivatives are right: three make it seven. The first ones are those of Peters, Niculae, Martins 2019,
+    proposition 2, and by α those of Correia, Niculae, Martins 2019, proposition 1.
     """
+    excess, shifted = alpha - 1, scores - scores.detach().amax(-1, keepdim=True)
+    threshold = _threshold(shifted.detach(), excess.detach())
+    weights = _deformed_exp(shifted.detach() - threshold, excess.detach())
+    support, weights = weights > 0, weights / weights.sum(-1, keepdim=True)
+    if not differentiated(scores, alpha):
+        return weights
+    for _ in range(3):
+        powers, slopes = _on_support(shifted - threshold, excess, support)
+        nearer = threshold + (powers.sum(-1, keepdim=True) - 1) / slopes.sum(-1, keepdim=True)
+        threshold = carried(threshold, nearer)
+    return carried(weights, _on_support(shifted - threshold, excess, support)[0])
 
-    generate_vmap_rule = True
 
-    @staticmethod
-    def forward(scores: Tensor, alpha: Tensor) -> Tensor:
-        return _solve_entmax(scores, alpha - 1)
+def _on_support(x: Tensor, excess: Tensor, support: Tensor) -> tuple[Tensor, Tensor]:
+    """exp_α(x) and its derivative by x where a weight is above 0, else 0."""
+    x = x.masked_fill(~support, 0.0)
+    powers = torch.exp(_deformed_exponent(x, excess)).masked_fill(~support, 0.0)
+    return powers, powers / (1 + excess * x)
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[1], output)
 
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None]:
-        alpha, weights = ctx.saved_tensors
-        excess, support = alpha - 1, weights > 0
-        safe = weights.masked_fill(~support, 1.0)
-        slope = torch.pow(safe, 1 - excess).masked_fill(~support, 0.0)
-        share = slope / slope.sum(-1, keepdim=True)
-        grad_scores = slope * (grad - (share * grad).sum(-1, keepdim=True))
-        if not ctx.needs_input_grad[1]:
-            return grad_scores, None
-        return grad_scores, gradient_of_alpha(grad, weights, share, alpha)
+def _deformed_exponent(x: Tensor, excess: Tensor) -> Tensor:
+    """log(1 + a x) / a, and x at a = 0; where α learns by its series around a x = 0, whose derivatives would cancel."""
+    if not differentiated(excess):
+        softmax = excess == 0
+        safe = excess.masked_fill(softmax, 1.0)
+        return torch.where(softmax, x, torch.log1p(safe * x) / safe)
+    product = excess * x
+    near = product.abs() < 1e-2
+    safe, small, series = product.masked_fill(near, 1.0), product.masked_fill(~near, 0.0), torch.zeros_like(x)
+    for order in range(8, 0, -1):
+        series = 1 / order - small * series
+    return x * torch.where(near, series, torch.log1p(safe) / safe)
 
 
 def gradient_of_alpha(grad: Tensor, weights: Tensor, share: Tensor, alpha: Tensor) -> Tensor:
@@ -119,47 +129,34 @@ def _deformed_exp(x: Tensor, excess: Tensor) -> Tensor:
     return torch.where(softmax, torch.exp(x), power)
 
 
-def _solve_entmax(scores: Tensor, excess: Tensor) -> Tensor:
-    """Bisection for the threshold t, then p / Σ p: exact to rounding for any α ≥ 1.
+def _threshold(shifted: Tensor, excess: Tensor) -> Tensor:
+    """t of scores whose largest is 0, by bisection: exact to rounding for any α ≥ 1.
 
-    t lies in [max s, max s + (1 − n^{−a}) / a]: at its lower end the largest weight alone is 1, at its upper end
-    every weight is ≤ 1/n.
+    t lies in [0, (1 − n^{−a}) / a]: at its lower end the largest weight alone is 1, at its upper end every weight is ≤
+    1/n.
     """
-    top = scores.amax(-1, keepdim=True)
-    shifted, count = scores - top, float(scores.shape[-1])
+    low, count = torch.zeros_like(shifted[..., :1]), float(shifted.shape[-1])
     softmax = excess == 0
     safe = excess.masked_fill(softmax, 1.0)
-    log_count = torch.log(torch.as_tensor(count, dtype=scores.dtype, device=scores.device))
-    width = torch.where(softmax, log_count, -torch.expm1(-safe * log_count) / safe)
-    low, high = torch.zeros_like(top), torch.zeros_like(top) + width
-    for _ in range(56 if scores.dtype == torch.float64 else 28):
+    log_count = torch.log(torch.as_tensor(count, dtype=shifted.dtype, device=shifted.device))
+    high = low + torch.where(softmax, log_count, -torch.expm1(-safe * log_count) / safe)
+    for _ in range(56 if shifted.dtype == torch.float64 else 28):
         middle = (low + high) / 2
         heavy = _deformed_exp(shifted - middle, excess).sum(-1, keepdim=True) >= 1
         low, high = torch.where(heavy, middle, low), torch.where(heavy, high, middle)
-    weights = _deformed_exp(shifted - low, excess)
-    return weights / weights.sum(-1, keepdim=True)
+    return low
 
 
-class _SparsemaxWeights(torch.autograd.Function):
+def _sparsemax(scores: Tensor) -> Tensor:
     """p = [s − τ]₊ with τ such that Σ p = 1, by sorting (Martins, Astudillo 2016, algorithm 1)."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(scores: Tensor) -> Tensor:
-        ordered = (scores - scores.amax(-1, keepdim=True)).sort(-1, descending=True).values
-        count = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
-        threshold = (ordered.cumsum(-1) - 1) / count
-        inside = (ordered > threshold).sum(-1, keepdim=True).clamp(min=1)
-        return (scores - scores.amax(-1, keepdim=True) - threshold.gather(-1, inside - 1)).clamp(min=0)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        (weights,) = ctx.saved_tensors
-        support: Tensor = (weights > 0).to(grad.dtype)
-        centered: Tensor = grad - (support * grad).sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
-        return centered * support
+    shifted = scores - scores.detach().amax(-1, keepdim=True)
+    ordered = shifted.detach().sort(-1, descending=True).values
+    count = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
+    threshold = (ordered.cumsum(-1) - 1) / count
+    inside = (ordered > threshold).sum(-1, keepdim=True).clamp(min=1)
+    weights = (shifted.detach() - threshold.gather(-1, inside - 1)).clamp(min=0)
+    if not differentiated(scores):
+        return weights
+    support = weights > 0
+    mean = shifted.masked_fill(~support, 0.0).sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
+    return carried(weights, (shifted - mean).masked_fill(~support, 0.0))

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.testing import assert_close
 
 from laws.case import Case, Inputs, differentiable, learning
@@ -172,6 +173,39 @@ def law_functional(case: Case) -> None:
     )
     jacobian = torch.func.jacrev(lambda value: case.run({**batch[0], "value": value}).sum(-1))(batch[0]["value"])
     assert_close(jacobian.sum(tuple(range(jacobian.ndim - batch[0]["value"].ndim))), gradients_of_value(case, batch[0]))
+
+
+def law_forward(case: Case) -> None:
+    """Forward mode over all tensors is reverse mode, of results by `jvp` and dual numbers, and of their gradient."""
+    case = replace(case, sizes=SMALL)
+    inputs = case.inputs(1)
+    moving = {name: part for name, part in inputs.items() if part.is_floating_point() and name != "read.uniform"}
+    primals, generator = tuple(moving.values()), torch.Generator().manual_seed(2)
+
+    def normal(parts: Any) -> tuple[Tensor, ...]:
+        return tuple(torch.randn(part.shape, generator=generator, dtype=part.dtype) for part in parts)
+
+    def results(*tensors: Tensor) -> tuple[Tensor, ...]:
+        found = packed(case.run({**inputs, **dict(zip(moving, tensors, strict=True))}, case.everything()))
+        parts = [part for part in torch.utils._pytree.tree_leaves(found) if part.is_floating_point()]
+        return tuple(part.masked_fill(part == -math.inf, 0.0) for part in parts)
+
+    outputs, pull = torch.func.vjp(results, *primals)
+    tangents, cotangents = normal(primals), normal(outputs)
+    expected = dotted(pull(cotangents), tangents)
+    assert_close(dotted(torch.func.jvp(results, primals, tangents)[1], cotangents), expected)
+    with forward_ad.dual_level():
+        duals = results(*map(forward_ad.make_dual, primals, tangents))
+        found = [forward_ad.unpack_dual(part).tangent for part in duals]
+    pairs = [pair for pair in zip(found, cotangents, strict=True) if pair[0] is not None]
+    assert_close(dotted(*zip(*pairs, strict=True)), expected)
+    gradient = torch.func.grad(lambda *tensors: dotted(results(*tensors), cotangents), tuple(range(len(primals))))
+    same(torch.func.jvp(gradient, primals, tangents)[1], torch.func.vjp(gradient, *primals)[1](tangents))
+
+
+def dotted(first: Any, second: Any) -> Tensor:
+    """The scalar product of two lists of tensors."""
+    return torch.stack([(one * other).sum() for one, other in zip(first, second, strict=True)]).sum()
 
 
 def gradients_of_value(case: Case, inputs: Inputs) -> Tensor:

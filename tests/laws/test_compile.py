@@ -7,7 +7,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from laws import checks
 from laws.case import Case
 from laws.table import NORMALIZERS, SCORES, Sizes
-from saccade import AuxOutput, attend, masks, scores
+from saccade import AuxOutput, attend, biases, errors, masks, normalizers, reads, scores
 
 COMPILED = {
     "additive, statistics": Case("additive", "entmax", mask="lengths", gate="window", read="sample", backend="auto"),
@@ -41,6 +41,64 @@ def test_one_graph_for_every_length(name):
         got = torch.autograd.grad(checks.pulled(output, aux), leaves)
         checks.same(got, checks.gradients(checks.pulled(truth, asked), leaves), 1e-7)
     assert counter.frame_count <= 2
+
+
+LEARNS = torch.tensor(1.5, dtype=torch.float64)
+TRANSFORMED = {
+    "dot": {},
+    "cosine": {"score": scores.Cosine(2.0)},
+    "additive": {"score": scores.Additive(torch.linspace(-1, 1, 4, dtype=torch.float64))},
+    "kernel": {"score": scores.Kernel("triangular", 4.0), "normalizer": normalizers.Sum()},
+    "sparsemax": {"normalizer": normalizers.Sparsemax()},
+    "entmax": {"normalizer": normalizers.Entmax(LEARNS)},
+    "alibi": {"bias": biases.Alibi(torch.tensor([0.5, 0.25], dtype=torch.float64))},
+    "causal": {"mask": masks.Causal()},
+    "top k": {"read": reads.TopK(2)},
+}
+TRANSFORMS = {
+    "grad": lambda f, x: torch.func.grad(lambda x: f(x, x, x).square().sum())(x),
+    "grad of the query": lambda f, x: torch.func.grad(lambda y: f(y, x, x).square().sum())(x),
+    "grad of the value": lambda f, x: torch.func.grad(lambda y: f(x, x, y).square().sum())(x),
+    "vjp": lambda f, x: torch.func.vjp(lambda x: f(x, x, x), x)[1](x)[0],
+    "jacrev": lambda f, x: torch.func.jacrev(lambda x: f(x, x, x))(x),
+    "vmap of grad": lambda f, x: torch.func.vmap(torch.func.grad(lambda x: f(x, x, x).square().sum()))(x),
+    "hessian": lambda f, x: torch.func.hessian(lambda x: f(x, x, x).square().sum())(x),
+}
+
+
+def transformed(transform, options):
+    """A transform of self-attention, as a function of one tensor."""
+    return lambda x: TRANSFORMS[transform](lambda *tensors: attend(*tensors, **options), x)
+
+
+def assert_compiles(transform, options, **settings):
+    torch._dynamo.reset()
+    x = torch.randn(2, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    function = transformed(transform, options)
+    compiled = torch.compile(function, backend="eager", **settings)
+    torch.testing.assert_close(compiled(x), function(x), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["dot", "sparsemax"])
+def test_a_compiled_gradient_is_the_gradient(name):
+    assert_compiles("grad", TRANSFORMED[name], fullgraph=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_compiled_transforms_are_the_transforms(name, transform):
+    if transform in ("vmap of grad", "hessian") and name in ("alibi", "entmax"):
+        pytest.skip("slopes are of heads, which one sample lacks; entmax takes a minute to trace twice")
+    assert_compiles(transform, TRANSFORMED[name], fullgraph=True)
+
+
+@pytest.mark.parametrize("backend", ["chunked", "cpu"])
+def test_named_blocks_refuse_compiled_transforms(backend):
+    torch._dynamo.reset()
+    compiled = torch.compile(transformed("grad", {"backend": backend}), backend="eager")
+    with pytest.raises(errors.UnsupportedBackend, match="compiler inside a torch.func transform.*backend='auto'"):
+        compiled(torch.randn(2, 3, 4, dtype=torch.float64))
 
 
 class Module(torch.nn.Module):

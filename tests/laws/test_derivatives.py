@@ -21,6 +21,8 @@ DRAWN = each(
 NORMALIZED = ["temperature_tensor", "sink", "sparsemax", "callable"]
 READ = each(["scaled_dot"], NORMALIZED, ["none"], ["none"], ["tensor"], READS, ["chunked", "cpu", "auto"])
 
+FORWARD = each(SCORES, NORMALIZERS, MASKS, BIASES, GATES, READS, ["reference", "auto"], seed=10)
+
 
 @pytest.mark.parametrize("combination", GRADIENTS, ids="-".join)
 def test_gradients_are_the_textbooks(combination):
@@ -40,6 +42,12 @@ def test_derivatives_of_torchs_kernels(score):
 @pytest.mark.parametrize("combination", FUNCTIONAL, ids="-".join)
 def test_functional_transforms(combination):
     smooth.law_functional(Case(*combination))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch scripts its own rules of forward mode
+@pytest.mark.parametrize("combination", FORWARD, ids="-".join)
+def test_forward_mode(combination):
+    smooth.law_forward(Case(*combination))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

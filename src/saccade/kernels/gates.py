@@ -80,7 +80,8 @@ def gates_backward(grad: Tensor, gates: Tensor, hidden_proj: Tensor, hidden: Ten
         hidden_proj, hidden: as it was given them.
     """
     rows, size = hidden.shape
-    grad, hidden_proj, hidden = laid_in_rows(grad), hidden_proj.contiguous(), laid_in_rows(hidden)
+    grad, hidden = laid_in_rows(grad), laid_in_rows(hidden)
+    gates, hidden_proj = gates.contiguous(), hidden_proj.contiguous()  # hooks on saved tensors may change strides
     found = torch.empty_like(gates), torch.empty_like(gates), gates.new_empty(rows, size)
     sides = grad, grad.stride(0), gates, hidden_proj, hidden, hidden.stride(0)
     _backward(-(-rows // _ROWS), *sides, *found, rows, size)

@@ -72,16 +72,22 @@ class _Step(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, heads: Heads, *tensors: Tensor) -> tuple[Tensor, ...]:
         found, kept = heads.forward(*tensors)
-        ctx.heads, ctx.count = heads, len(tensors)
+        ctx.heads, ctx.count, ctx.strides = heads, len(tensors), [part.stride() for part in kept]
         ctx.save_for_backward(*tensors, *kept)
         ctx.set_materialize_grads(False)
         return found
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
-        inputs, kept = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+        saved = ctx.saved_tensors  # read once: activation checkpointing hands each of them out once
+        inputs, kept = saved[: ctx.count], saved[ctx.count :]
         pairs = zip(grads, kept[: len(grads)], strict=True)
         given = [torch.zeros_like(part) if grad is None else grad for grad, part in pairs]
         if torch.is_grad_enabled() or not serves(*given, dtypes=TYPES):
             return (None, *by_definition(ctx.heads.formula, inputs, ctx.needs_input_grad[1:], given))
-        return (None, *ctx.heads.backward(kept, given))
+        return (None, *ctx.heads.backward(list(map(_laid, kept, ctx.strides)), given))
+
+
+def _laid(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
+    """A tensor with these strides, which hooks on saved tensors may have changed."""
+    return tensor if tensor.stride() == strides else tensor.new_empty_strided(tensor.shape, strides).copy_(tensor)

@@ -69,6 +69,7 @@ def lstm_backward(hidden_grad: Tensor, new_grad: Tensor, gates: Tensor, cell: Te
     """
     rows, size = cell.shape
     hidden_grad, new_grad, cell = (laid_in_rows(part) for part in (hidden_grad, new_grad, cell))
+    gates = gates.contiguous()  # hooks on saved tensors may change strides
     input_proj_grad, cell_grad = gates.new_empty(rows, 4 * size), gates.new_empty(rows, size)
     sides = hidden_grad, hidden_grad.stride(0), new_grad, new_grad.stride(0), gates, cell, cell.stride(0)
     _backward(-(-rows // _ROWS), *sides, input_proj_grad, cell_grad, rows, size)

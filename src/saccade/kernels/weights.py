@@ -209,7 +209,7 @@ class _Weights(torch.autograd.Function):
             return None, None, None, None
         if torch.is_grad_enabled() or not serves(*given, dtypes=TYPES):
             return (*_again(ctx, scores, alpha, allowed, grad, grad_lse), None, None)
-        weights = weights.contiguous()  # which they are, unless a hook on saved tensors has changed their strides
+        weights, numbers = weights.contiguous(), numbers.contiguous()  # hooks on saved tensors may change strides
         grad = torch.zeros_like(weights) if grad is None else grad.contiguous()
         lse = 0 if grad_lse is None else grad_lse.contiguous()
         found, each = torch.empty_like(weights), int(numbers.numel() > _ALIKE)

@@ -5,6 +5,7 @@ import shutil
 import pytest
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
+from torch.utils.checkpoint import checkpoint
 
 from laws import checks, smooth
 from laws.case import Case
@@ -55,6 +56,21 @@ def test_first_and_second_derivatives(score, mask, kernels):
 @pytest.mark.slow
 def test_second_derivatives_of_lse_and_a_sink(kernels):
     smooth.differentiates(Case("softcap", "sink", mask="tensor", backend="flex"), LSE)
+
+
+def test_saved_tensors_may_be_recomputed_or_change_strides(kernels):
+    case = Case(mask="causal_end", backend="flex")
+    inputs = learning(case)
+    saved = torch.autograd.graph.saved_tensors_hooks(torch.Tensor.detach, torch.Tensor.clone)
+
+    def gradients(output):
+        return checks.gradients(checks.pulled(output), checks.learning(inputs))
+
+    expected = gradients(case.run(inputs))
+    with saved:
+        hooked = case.run(inputs)
+    checks.same(gradients(hooked), expected, 0, 0)
+    checks.same(gradients(checkpoint(case.run, inputs, use_reentrant=False)), expected, 0, 0)
 
 
 def test_a_graph_that_is_kept_is_run_through_twice(kernels):

@@ -23,6 +23,8 @@ from saccade.structure import encode, foreign
 
 def unsupported(call: Call) -> str | None:
     """Why no blocks can serve the call, or None."""
+    if tracing() and transforming():
+        return "a compiler inside a torch.func transform does not see which gradients its blocks are asked for"
     if tracing() and not opaque(call):
         return "a callable cannot cross into an opaque operator; torch.compile fuses the reference instead"
     if not tracing() and forward_ad._current_level >= 0 and call.built_in:

@@ -118,7 +118,7 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        *queries, key, key_sizes, v, reached = ctx.saved_tensors
+        *queries, key, key_sizes, v, reached = (part.contiguous() for part in ctx.saved_tensors)
         of_query, of_key, of_v, *_ = ctx.needs_input_grad
         queries, keys, tiles = Side(*queries), Side(key, side(key).powers, key_sizes), Tiles(reached, *ctx.tile)
         query_grad, parts = _gradients(queries, keys, v, grad, tiles, of_v) if of_query or of_v else (None, grad)

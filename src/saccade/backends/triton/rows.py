@@ -116,7 +116,7 @@ class _Softmax(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, lse_grad: Tensor) -> tuple[Tensor, None]:
         from saccade.backends.triton.kernels import softmax as kernels
 
-        (weights,) = ctx.saved_tensors
+        weights = ctx.saved_tensors[0].contiguous()  # hooks on saved tensors may change strides
         found = torch.empty_like(weights)
         rows = lse_grad.numel()
         arguments = weights, grad.contiguous(), lse_grad.contiguous(), found, rows, weights.shape[-1]
@@ -145,7 +145,7 @@ class _Entmax(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         from saccade.backends.triton.kernels import entmax as kernels
 
-        weights, alpha = ctx.saved_tensors
+        weights, alpha = (part.contiguous() for part in ctx.saved_tensors)
         learns = ctx.needs_input_grad[2]
         found, alpha_found = torch.empty_like(weights), torch.empty_like(alpha)
         rows, kind = alpha.numel(), 0 if learns else ctx.kind
