@@ -21,6 +21,7 @@ from lightning.pytorch.strategies import DDPStrategy
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 
+from saccade.threads import own_filters
 from saccade.train.balance import balances, with_balance
 from saccade.train.callback import RunCallback
 from saccade.train.checkpoint import Checkpoint
@@ -180,11 +181,16 @@ def step_seconds(task: Task, model: nn.Module, options: Options, device: torch.d
 @contextmanager
 def _surroundings(options: Options) -> Iterator[None]:
     """What steps are taken in: torch is deterministic, and nobody is told of what is harmless."""
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    with warnings.catch_warnings(), reproducible(), matmul_precision(options.matmul_precision):
+    logger = logging.getLogger("lightning.pytorch")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    with own_filters(), reproducible(), matmul_precision(options.matmul_precision):
         for message in _HARMLESS:
             warnings.filterwarnings("ignore", message)
-        yield
+        try:
+            yield
+        finally:
+            logger.setLevel(level)
 
 
 def _fit(callback: RunCallback | _Stopwatch, device: torch.device, checkpoint: Checkpoint | None) -> None:

@@ -3,11 +3,14 @@
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import RLock
 
 import torch
 from torch.utils import deterministic
 
 __all__ = ["derive", "generator", "reproducible", "seeded", "undisturbed"]
+
+_GENERATORS = RLock()
 
 
 def derive(seed: int, *labels: object) -> int:
@@ -54,7 +57,7 @@ def undisturbed() -> Iterator[None]:
     """Leave torch's global generators afterwards as they were, whatever draws from them or seeds them.
 
     Those of GPUs that nothing had used before begin afterwards from the CPU's seed of before, if anything was seeded
-    or used a GPU.
+    or used a GPU. The generators are the process's: another thread waits until the block ends.
 
     >>> before = torch.get_rng_state()
     >>> with undisturbed():
@@ -62,14 +65,15 @@ def undisturbed() -> Iterator[None]:
     >>> torch.equal(torch.get_rng_state(), before)
     True
     """
-    used, seed = torch.cuda.is_initialized(), torch.initial_seed()
-    devices = range(torch.cuda.device_count()) if used else ()  # asking would initialize it
-    with torch.random.fork_rng(devices):
-        try:
-            yield
-        finally:
-            if not used and (torch.cuda.is_initialized() or torch.initial_seed() != seed):
-                torch.cuda.manual_seed_all(seed)
+    with _GENERATORS:
+        used, seed = torch.cuda.is_initialized(), torch.initial_seed()
+        devices = range(torch.cuda.device_count()) if used else ()  # asking would initialize it
+        with torch.random.fork_rng(devices):
+            try:
+                yield
+            finally:
+                if not used and (torch.cuda.is_initialized() or torch.initial_seed() != seed):
+                    torch.cuda.manual_seed_all(seed)
 
 
 @contextmanager
