@@ -195,9 +195,7 @@ class Memory:
         mask = rest.pop(0).mT if masked else None
         positions = rest.pop()[..., 0] if rest else self.positions
         count = version(parts[0], cache)
-        return replace(
-            self, key=parts[0], value=parts[1], cache=cache, mask=mask, positions=positions, _version=count
-        )
+        return replace(self, key=parts[0], value=parts[1], cache=cache, mask=mask, positions=positions, _version=count)
 
     def _current(self) -> "Memory":
         """This memory with a cache of its keys as they are now: an optimizer may have changed them in place."""

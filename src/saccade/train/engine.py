@@ -14,10 +14,7 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
-import lightning.pytorch as pl
 import torch
-from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
-from lightning.pytorch.strategies import DDPStrategy
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 
@@ -29,12 +26,17 @@ from saccade.train.environment import matmul_precision
 from saccade.train.optimization import learning_rate, make_optimizer, restore_optimizer
 from saccade.train.options import Options
 from saccade.train.progress import Bar
-from saccade.train.randomness import derive, reproducible, seeded
+from saccade.train.randomness import derive, reproducible, seeded, undisturbed
 from saccade.train.ranks import Ranks
 from saccade.train.results import TrainState
 from saccade.train.run import Run
 from saccade.train.task import Task
 from saccade.train.tensorboard import TensorBoard
+
+with undisturbed():  # as `saccade.train.callback` does
+    import lightning.pytorch as pl
+    from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+    from lightning.pytorch.strategies import DDPStrategy
 
 __all__ = ["advance", "step_seconds"]
 

@@ -1,10 +1,12 @@
 """Everything random at step n is a function of (seed, n), so that a resumed run is the uninterrupted one."""
 
 import hashlib
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 
+import numpy as np
 import torch
 from torch.utils import deterministic
 
@@ -54,7 +56,7 @@ def seeded(seed: int, *labels: object) -> Iterator[None]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Leave torch's global generators afterwards as they were, whatever draws from them or seeds them.
+    """Leave the global generators of torch, NumPy and Python afterwards as they were, whatever draws from them.
 
     Those of GPUs that nothing had used before begin afterwards from the CPU's seed of before, if anything was seeded
     or used a GPU. The generators are the process's: another thread waits until the block ends.
@@ -65,7 +67,7 @@ def undisturbed() -> Iterator[None]:
     >>> torch.equal(torch.get_rng_state(), before)
     True
     """
-    with _GENERATORS:
+    with _GENERATORS, _python_and_numpy():
         used, seed = torch.cuda.is_initialized(), torch.initial_seed()
         devices = range(torch.cuda.device_count()) if used else ()  # asking would initialize it
         with torch.random.fork_rng(devices):
@@ -74,6 +76,16 @@ def undisturbed() -> Iterator[None]:
             finally:
                 if not used and (torch.cuda.is_initialized() or torch.initial_seed() != seed):
                     torch.cuda.manual_seed_all(seed)
+
+
+@contextmanager
+def _python_and_numpy() -> Iterator[None]:
+    drawn, state = random.getstate(), np.random.get_state()  # noqa: NPY002 (the global one)
+    try:
+        yield
+    finally:
+        random.setstate(drawn)
+        np.random.set_state(state)  # noqa: NPY002
 
 
 @contextmanager
