@@ -3,8 +3,9 @@ import json
 import pytest
 import torch
 
+from laws.table import PRIMES, TABLES
 from saccade import biases, masks, normalizers, scores
-from saccade.structure import Grid, aligned, decode, encodable, encode, foreign
+from saccade.structure import Definition, Grid, aligned, decode, encodable, encode, foreign
 
 
 def grid(q, k, start=0, rows=None):
@@ -82,3 +83,33 @@ def test_the_users_own_definitions_are_not_encodable():
         __match_args__ = ()
 
     assert not encodable(Own())
+
+
+@pytest.mark.parametrize(("role", "name"), [(role, name) for role, table in TABLES.items() for name in table])
+def test_members_are_equal_if_they_hold_the_same_tensors(role, name):
+    member, generator = TABLES[role][name], torch.Generator().manual_seed(0)
+    tensors = {name: spec.tensor(generator, PRIMES) for name, spec in member.specs.items()}
+    first = member.build(**tensors)
+    if not isinstance(first, Definition):
+        pytest.skip("a tensor or a callable")
+    second = first.with_leaves(leaf.tensor for leaf in first.leaves())
+    assert second is not first and first == second and hash(first) == hash(second) and len({first, second}) == 1
+    other = first.map(lambda tensor, axes: tensor.clone())
+    assert (other != first) == bool(first.leaves())
+
+
+def test_equality_is_of_class_and_of_all_that_is_held():
+    v, function = torch.ones(3), torch.less
+    assert scores.Additive(v) != scores.Additive(v.clone()) and scores.Dot() != scores.ScaledDot()
+    assert scores.ScaledDot(0.5) == scores.ScaledDot(scale=0.5) != scores.ScaledDot(0.25)
+    assert scores.Cosine(v) != scores.Cosine(1.0) and scores.Additive(v) != v and scores.Dot() != "dot"
+    assert masks.Where(function) == masks.Where(function) != masks.Where(torch.greater)
+    assert biases.Position(function, v) == biases.Position(function, v) != biases.Position(function, v.clone())
+    mask = masks.Causal() & torch.ones(2, 2, dtype=torch.bool)
+    assert mask == masks.Causal() & mask.second.allowed and mask != masks.Causal() | mask.second.allowed
+
+    class Own(scores.Score):
+        def __init__(self, weight):
+            self.weight = weight
+
+    assert Own(v) == Own(v) != Own(v.clone()) and hash(Own([v])) != hash(Own([v]))

@@ -24,11 +24,11 @@ from saccade.validate import kinds
 _SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Memory:
     """Prepared keys and their values. State goes in and comes out: every method returns a new memory and changes none.
 
-    Made by `remember`. `len(memory)` is the number of keys.
+    Made by `remember`. `len(memory)` is the number of keys. Two memories are equal only if they are one object.
 
     Args:
         score: what is left of the score to do for each query.

@@ -32,6 +32,14 @@ class Definition:
     """Base of all definitions: a frozen dataclass whose tensors can be taken out, replaced and put back.
 
     A class of the user's own need be no dataclass: what it holds beside its `axes` stays where it is, whatever is cut.
+
+    Two definitions are equal if they are of one class, hold the same tensor objects and are equal in all else; `hash`
+    agrees. Values of tensors play no part, so that a definition may be a key of a dictionary while it learns.
+
+    >>> from saccade import scores
+    >>> v = torch.ones(3)
+    >>> scores.Additive(v) == scores.Additive(v), scores.Additive(v) == scores.Additive(v.clone())
+    (True, False)
     """
 
     __match_args__: ClassVar[tuple[str, ...]] = ()
@@ -44,6 +52,17 @@ class Definition:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.known = False  # what a subclass of a known class adds is not
+        if cls.__eq__ is Definition.__eq__ and cls.__hash__ is Definition.__hash__:  # else a dataclass makes its own
+            cls.__eq__, cls.__hash__ = Definition.__eq__, Definition.__hash__  # type: ignore[method-assign]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._held() == other._held()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._held()))
+
+    def _held(self) -> frozenset[tuple[str, Any]]:
+        return frozenset((name, _comparable(value)) for name, value in vars(self).items())
 
     def leaves(self) -> list[Leaf]:
         """All tensors of the tree, in the order of the fields."""
@@ -90,6 +109,15 @@ class Definition:
         if all(new is leaf.tensor for new, leaf in zip(found, leaves, strict=True)):
             return self
         return self.with_leaves(iter(found))
+
+
+def _comparable(value: Any) -> Any:
+    """A value that may be compared and hashed in the place of another: tensors, and what has no hash, by identity."""
+    if isinstance(value, tuple):
+        return tuple(map(_comparable, value))
+    if isinstance(value, Tensor) or type(value).__hash__ is None:
+        return Tensor, id(value)
+    return value
 
 
 class Grid(NamedTuple):
