@@ -1,6 +1,8 @@
 """The public surface is what the design lists, documented, and light to import."""
 
+import importlib.util
 import inspect
+import random
 import subprocess
 import sys
 
@@ -85,6 +87,29 @@ def test_the_import_is_light():
         "sacrebleu",
     }
     code = f"import sys, saccade; loaded = {slow} & set(sys.modules); assert not loaded, loaded"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def test_the_bar_of_progress_imports_without_a_draw(monkeypatch):
+    spec = importlib.import_module("saccade.train.progress").__spec__
+    for module in [module for module in sys.modules if module.partition(".")[0] == "rich"]:
+        monkeypatch.delitem(sys.modules, module)
+    before = random.getstate()
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))  # once more, and what it imports
+    assert random.getstate() == before
+
+
+@pytest.mark.slow
+def test_every_import_leaves_all_generators_as_they_were():
+    code = (
+        "import importlib, pkgutil, random, numpy.random, torch, saccade\n"
+        "def state(): return random.getstate(), str(numpy.random.get_state()), torch.get_rng_state().tolist()\n"
+        "before = state()\n"
+        "for module in pkgutil.walk_packages(saccade.__path__, 'saccade.'):\n"
+        "    if not module.name.endswith('__main__'):\n"
+        "        importlib.import_module(module.name)\n"
+        "        assert state() == before, module.name\n"
+    )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
 
 

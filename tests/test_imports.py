@@ -15,6 +15,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 DEFINITIONS = {
     "errors",
     "structure",
+    "threads",
     "numerics",
     "checks",
     "scores",

@@ -114,6 +114,58 @@ def test_additive_keys_keep_their_exponentials(keys):
     assert remember(*keys).cache is None
 
 
+@pytest.mark.parametrize("length", [1, 40])
+def test_a_memory_of_a_parameter_reads_what_it_holds_now(length):
+    """Against `attend` of the tensors as they are, forward and backward, before and after a step of an optimizer."""
+    key, v = torch.nn.Parameter(torch.randn(2, 40, 8)), torch.randn(8)
+    query, value = torch.randn(2, length, 8), torch.randn(2, 40, 3)
+    memory, optimizer = remember(key, value, score=scores.Additive(v)), torch.optim.SGD([key], lr=0.5)
+    for _ in range(3):
+        optimizer.zero_grad()
+        output = memory.read(query)
+        output.square().sum().backward()
+        expected = attend(query, key, value, score=scores.Additive(v), backend="reference")
+        torch.testing.assert_close(output, expected)
+        [gradient] = torch.autograd.grad(expected.square().sum(), key)
+        torch.testing.assert_close(key.grad, gradient, rtol=1e-4, atol=1e-5)
+        optimizer.step()
+
+
+def test_what_is_made_of_a_memory_knows_changed_keys():
+    key, value, v, order = torch.randn(2, 6, 8), torch.randn(2, 6, 3), torch.randn(8), torch.tensor([1, 0])
+    memory, query, more = remember(key, value, score=scores.Additive(v)), torch.randn(2, 1, 8), torch.randn(2, 1, 8)
+    slots = remember(key, value, score=scores.Additive(v), positions=torch.arange(6))
+    early = memory.truncate(4)
+    key.mul_(3)
+    for made, keys, values in (
+        (memory, key, value),
+        (early, key[:, :4], value[:, :4]),
+        (memory.append(more, value[:, :1]), torch.cat((key, more), 1), torch.cat((value, value[:, :1]), 1)),
+        (memory.select(order), key[order], value[order]),
+        (memory.truncate(3), key[:, :3], value[:, :3]),
+        (memory.write(torch.tensor([6]), more, value[:, :1]), torch.cat((key[:, 1:], more), 1), value.roll(-1, 1)),
+    ):
+        torch.testing.assert_close(made.read(query), attend(query, keys, values, score=scores.Additive(v)))
+    slots.key.mul_(0.5)
+    torch.testing.assert_close(slots.read(query), attend(query, slots.key, value, score=scores.Additive(v)))
+
+
+def test_tensors_of_another_device_are_an_error(keys):
+    elsewhere = [tensor[:, :1].to("meta") for tensor in keys]
+    memory = remember(*keys, score=scores.Additive(torch.ones(8)))
+    expected = "expected device cpu, that of the memory, got meta; move it"
+    with torch.no_grad(), pytest.raises(ArgumentError, match=f"^key: {expected}"):
+        remember(*keys).append(*elsewhere)
+    with pytest.raises(ArgumentError, match=f"^offset: {expected}"):
+        memory.shift(keys[0].to("meta"))
+    with pytest.raises(ArgumentError, match=f"^batch_index: {expected}"):
+        memory.select(torch.tensor([1], device="meta"))
+    with pytest.raises(ArgumentError, match=f"^key: {expected}"):
+        remember(*keys).write(torch.tensor([6], device="meta"), *elsewhere)
+    with pytest.raises(ArgumentError, match=r"^positions: expected device cpu"):
+        remember(*keys).write(torch.tensor([6], device="meta"), keys[0][:, :1], keys[1][:, :1])
+
+
 def test_an_empty_memory_reads_zeros(keys):
     memory = remember(*split(keys, 0, 0))
     assert len(memory) == 0 and (memory.read(torch.randn(2, 3, 8)) == 0).all()

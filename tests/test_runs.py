@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,6 +86,14 @@ def test_alignments_are_the_objects_that_the_shell_prints(trained, capsys):
         assert (own["text"], own["tokens"]) == (other["text"], other["tokens"])
         assert own["score"] == pytest.approx(other["score"], abs=1e-4)
         assert torch.allclose(torch.tensor(own["weights"]), torch.tensor(other["weights"]), atol=1e-4)
+
+
+def test_eight_threads_align_as_one_does(trained):
+    texts = [f"{day} mars 1999" for day in range(1, 9)]
+    expected = [trained.align(text, beam_size=1) for text in texts]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda text: trained.align(text, beam_size=1), texts * 3))
+    assert found == expected * 3
 
 
 def test_one_text_is_one_answer_and_an_iterable_is_read_but_once(trained):

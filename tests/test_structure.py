@@ -3,8 +3,10 @@ import json
 import pytest
 import torch
 
-from saccade import biases, masks, normalizers, scores
-from saccade.structure import Grid, aligned, decode, encodable, encode, foreign
+from laws.table import PRIMES, TABLES
+from saccade import attend, biases, masks, normalizers, scores
+from saccade.errors import ArgumentError
+from saccade.structure import Definition, Grid, aligned, decode, encodable, encode, foreign
 
 
 def grid(q, k, start=0, rows=None):
@@ -82,3 +84,65 @@ def test_the_users_own_definitions_are_not_encodable():
         __match_args__ = ()
 
     assert not encodable(Own())
+
+
+@pytest.mark.parametrize(("role", "name"), [(role, name) for role, table in TABLES.items() for name in table])
+def test_members_are_equal_if_they_hold_the_same_tensors(role, name):
+    member, generator = TABLES[role][name], torch.Generator().manual_seed(0)
+    tensors = {name: spec.tensor(generator, PRIMES) for name, spec in member.specs.items()}
+    first = member.build(**tensors)
+    if not isinstance(first, Definition):
+        pytest.skip("a tensor or a callable")
+    second = first.with_leaves(leaf.tensor for leaf in first.leaves())
+    assert second is not first and first == second and hash(first) == hash(second) and len({first, second}) == 1
+    other = first.map(lambda tensor, axes: tensor.clone())
+    assert (other != first) == bool(first.leaves())
+
+
+def test_equality_is_of_class_and_of_all_that_is_held():
+    v, function = torch.ones(3), torch.less
+    assert scores.Additive(v) != scores.Additive(v.clone()) and scores.Dot() != scores.ScaledDot()
+    assert scores.ScaledDot(0.5) == scores.ScaledDot(scale=0.5) != scores.ScaledDot(0.25)
+    assert scores.Cosine(v) != scores.Cosine(1.0) and scores.Additive(v) != v and scores.Dot() != "dot"
+    assert masks.Where(function) == masks.Where(function) != masks.Where(torch.greater)
+    assert biases.Position(function, v) == biases.Position(function, v) != biases.Position(function, v.clone())
+    mask = masks.Causal() & torch.ones(2, 2, dtype=torch.bool)
+    assert mask == masks.Causal() & mask.second.allowed and mask != masks.Causal() | mask.second.allowed
+
+    class Own(scores.Score):
+        def __init__(self, weight):
+            self.weight = weight
+
+    assert Own(v) == Own(v) != Own(v.clone()) and hash(Own([v])) != hash(Own([v]))
+
+
+@pytest.mark.parametrize("operands", ["left", "right"])
+@pytest.mark.parametrize("backend", ["auto", "reference", "chunked"])
+def test_masks_composed_5000_times_are_one_mask(operands, backend):
+    x, more = torch.randn(2, 5, 8), masks.Window(1, 4)
+    mask, either, twice = masks.Causal(), masks.Window(0, 0), masks.Causal()
+    for _ in range(5000):
+        mask, either = (mask & more, either | more) if operands == "left" else (more & mask, more | either)
+        twice = ~twice
+    for deep, plain in ((mask, masks.Window(1, 0)), (either, more), (twice, masks.Causal())):
+        assert torch.equal(attend(x, x, x, mask=deep, backend=backend), attend(x, x, x, mask=plain, backend=backend))
+    assert mask == mask and hash(mask) == hash(mask)
+
+
+def test_biases_and_gates_composed_5000_times_are_sums_and_products():
+    generator = torch.Generator().manual_seed(0)
+    steps = 1e-3 * torch.randn(5000, 5, 5, dtype=torch.float64, generator=generator)
+    x, bias, gate = torch.randn(2, 5, 8, dtype=torch.float64), biases.Dense(steps[0]), biases.Weights(steps[0].exp())
+    for step in steps[1:]:
+        bias, gate = bias + step, step.exp() * gate
+    for backend in ("auto", "reference"):
+        found = attend(x, x, x, bias=bias, gate=gate, backend=backend)
+        expected = attend(x, x, x, bias=steps.sum(0), gate=steps.sum(0).exp(), backend="reference")
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_operators_nested_in_turn_are_refused_before_the_stack_ends():
+    mask = masks.Causal()
+    with pytest.raises(ArgumentError, match=r"^(Both|Either): expected at most 256 different operators nested"):
+        for _ in range(5000):
+            mask = (mask & masks.Window(1, 0)) | masks.Window(0, 0)

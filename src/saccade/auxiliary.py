@@ -56,7 +56,7 @@ class AuxRequest(Definition):
 AUX_FIELDS = ("weights", "lse", "index", "log_prob", "entropy", "top", "received")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AuxOutput:
     """What was asked for by an `AuxRequest`; everything else is None. A pytree of the tensors that are there.
 

@@ -17,7 +17,7 @@ from saccade.masks import shift
 from saccade.numerics import like
 from saccade.rotary import numbers
 from saccade.rotary import rotate as rotate
-from saccade.structure import Axes, Definition, Extent, Grid, registered
+from saccade.structure import Axes, Definition, Extent, Grid, Pair, registered
 
 _OPERATORS = {"__add__": "add", "__radd__": "add", "add": "add", "__mul__": "mul", "__rmul__": "mul", "mul": "mul"}
 
@@ -35,7 +35,7 @@ class Factor(Definition):
         """Raises a `SaccadeError`, naming the argument `name`, where the tensors do not fit the call."""
 
     def __mul__(self, other: "Factor | Tensor") -> "Factor":
-        return Product(self, as_gate(other))
+        return Product.of(self, as_gate(other))
 
     __rmul__ = __mul__
 
@@ -59,7 +59,7 @@ class Bias(Factor):
         return unread(self.values(grid, dtype), allowed).exp()
 
     def __add__(self, other: "Bias | Tensor") -> "Bias":
-        return Total(self, as_bias(other))
+        return Total.of(self, as_bias(other))
 
     __radd__ = __add__
 
@@ -125,7 +125,7 @@ class Dense(Bias):
 
 @registered
 @dataclass(frozen=True)
-class Total(Bias):
+class Total(Pair, Bias):
     """The sum of two biases; written `first + second`."""
 
     first: Bias
@@ -164,7 +164,7 @@ class Weights(Factor):
 
 @registered
 @dataclass(frozen=True)
-class Product(Factor):
+class Product(Pair, Factor):
     """The product of two gates; written `first * second`."""
 
     first: Factor

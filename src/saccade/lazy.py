@@ -31,7 +31,7 @@ ValueFunction = Callable[[tuple[Tensor, ...]], Tensor]
 """`function(index)`: the values `(n, Dv)` of the keys `key[index]`, n of them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LazyValue:
     """The values of keys `(*shape, D)`, as a function of which of them are read.
 

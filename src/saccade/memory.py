@@ -13,28 +13,28 @@ from saccade.biases import Factor
 from saccade.buffers import Buffer, extended, with_room
 from saccade.call import BackendState
 from saccade.checks import ensure, whole, whole_dtype
-from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.lazy import LazyValue, ValueFunction, lazy
 from saccade.masks import Mask, as_mask
 from saccade.numerics import tracing, transforming
-from saccade.prepared import prepared
+from saccade.prepared import Renewed, check_appended, check_device, check_offset, prepared, version
 from saccade.structure import aligned
 from saccade.validate import kinds
 
 _SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Memory:
     """Prepared keys and their values. State goes in and comes out: every method returns a new memory and changes none.
 
-    Made by `remember`. `len(memory)` is the number of keys.
+    Made by `remember`. `len(memory)` is the number of keys. Two memories are equal only if they are one object.
 
     Args:
         score: what is left of the score to do for each query.
         key: `(..., Lk, D)`, as the score prepared them.
         value: `(..., Lk, Dv)`; without features where a function computes those that are read.
-        cache: what the score prepared beside them `(..., Lk, C)`, or None.
+        cache: what the score prepared beside them `(..., Lk, C)`, or None; made again where keys changed in place.
         mask: which keys may be attended to, boolean `(..., 1, Lk)`, or None for all.
         prepare: the score that `remember` was given, which prepares the keys that are appended.
         positions: where the keys stand `(..., Lk)`, if the memory was told, or None; −1 of a slot without a key.
@@ -54,6 +54,7 @@ class Memory:
     capacity: int | None = None
     _buffer: Buffer | None = field(default=None, repr=False)
     _room: ring.Room | None = field(default=None, repr=False)
+    _version: int | None = field(default=None, repr=False, compare=False)  # of the key, when the cache was made of it
     # a function, not the class: a compiler traces no class that it meets as a default
     state: BackendState = field(default_factory=lambda: BackendState(), init=False, repr=False, compare=False)
 
@@ -85,11 +86,12 @@ class Memory:
             As `attend`.
         """
         normalizer, read = _NORMALIZER if normalizer is None else normalizer, _READ if read is None else read
+        memory = self._current()
         plain = (
             self.capacity is None and mask is None and bias is None and gate is None and aux is None and dropout_p == 0
         )
         if plain and self.lazily is None and type(read) is reads.Soft and backend in ("auto", "cpu") and not tracing():
-            output = shortcuts.repeated(self.state, query, self.mask, normalizer)
+            output = shortcuts.repeated(memory.state, query, self.mask, normalizer)
             if output is not None:
                 return output
         both = mask
@@ -101,9 +103,9 @@ class Memory:
             assert self.positions is not None
             both, bias, gate = ring.placed(query, self.key, self.value, self.positions, self.mask, mask, bias, gate)
         call = self.score, both, bias, gate, normalizer, read, dropout_p, aux, backend
-        state = None if tracing() or transforming() or self.lazily is not None else self.state
+        state = None if tracing() or transforming() or self.lazily is not None else memory.state
         value = self.value if self.lazily is None else self.lazily
-        return full_path(query, self.key, value, *call, cache=self.cache, state=state)
+        return full_path(query, self.key, value, *call, cache=memory.cache, state=state)
 
     def append(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """This memory with more keys behind; two appends to one memory never see each other.
@@ -122,7 +124,7 @@ class Memory:
             raise ArgumentError(
                 f"memory: expected one that grows, got one of {self.capacity} slots; write(positions, key, value)"
             )
-        return self._joined(self._prepared(key, value, mask))
+        return self._current()._joined(self._prepared(key, value, mask))
 
     def write(self, positions: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """This memory with keys at these positions, those of the lowest positions forgotten where it is full: a ring.
@@ -160,7 +162,8 @@ class Memory:
         known = torch.arange(len(self), device=self.key.device) if self.positions is None else self.positions
         masked = self.mask is not None or new.mask is not None
         olds, news = self._parts(masked), new._parts(masked)
-        parts, room = ring.written([*olds, known[..., None]], [*news, places[..., None]], capacity, self._room)
+        room = self._current()._room
+        parts, room = ring.written([*olds, known[..., None]], [*news, places[..., None]], capacity, room)
         return replace(self._of(parts, masked), capacity=capacity, _buffer=None, _room=room)
 
     def _prepared(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> "Memory":
@@ -173,14 +176,8 @@ class Memory:
             raise ArgumentError(f"memory: {made}; remember all keys, with a function that knows them all")
         new = _remembered(key, value, self.prepare, mask)
         shared = None if self.capacity is None else 1  # slots that a batch shared are each entry's own by now
-        for name in ("key", "value"):
-            ours, theirs = getattr(self, name), getattr(new, name)
-            sizes = zip(ours.shape[:-2], theirs.shape[:-2], strict=False)
-            alike = ours.ndim == theirs.ndim and all(other in (own, shared) for own, other in sizes)
-            if not alike or ours.shape[-1] != theirs.shape[-1]:
-                raise ShapeError(f"{name}: expected {_but_length(ours)} as in the memory, got {_but_length(theirs)}")
-            if ours.dtype != theirs.dtype:
-                raise ArgumentError(f"{name}: expected dtype {ours.dtype}, that of the memory, got {theirs.dtype}")
+        check_appended("key", self.key, new.key, shared)
+        check_appended("value", self.value, new.value, shared)
         if shared is None:
             return new
         pairs = zip(self._parts(masked := new.mask is not None), new._parts(masked), strict=True)
@@ -197,11 +194,26 @@ class Memory:
         cache = rest.pop(0) if self.cache is not None else None
         mask = rest.pop(0).mT if masked else None
         positions = rest.pop()[..., 0] if rest else self.positions
-        return replace(self, key=parts[0], value=parts[1], cache=cache, mask=mask, positions=positions)
+        count = version(parts[0], cache)
+        return replace(self, key=parts[0], value=parts[1], cache=cache, mask=mask, positions=positions, _version=count)
+
+    def _current(self) -> "Memory":
+        """This memory with a cache of its keys as they are now: an optimizer may have changed them in place."""
+        count = version(self.key, self.cache)
+        if count is None or self._version is None or count == self._version:
+            return self
+        kept = self.state.of(Renewed)
+        memory: Memory | None = kept.memory
+        if memory is None or memory._version != count:
+            assert isinstance(self.score, scores.Score)
+            cache = self.score.prepare(self.key)[2]
+            kept.memory = memory = replace(self, cache=cache, _buffer=None, _room=None, _version=count)
+        return memory
 
     def _parts(self, masked: bool) -> list[Tensor]:
         """All that grows with the keys, with their number at dimension −2."""
-        parts = [self.key, self.value] + ([] if self.cache is None else [self.cache])
+        cache = self._current().cache
+        parts = [self.key, self.value] + ([] if cache is None else [cache])
         return [*parts, self.full_mask().mT] if masked else parts
 
     def full_mask(self) -> Tensor:
@@ -229,6 +241,7 @@ class Memory:
             got = tuple(batch_index.shape) if isinstance(batch_index, Tensor) else type(batch_index).__name__
             raise ArgumentTypeError(f"batch_index: expected an integer tensor (n,), got {got}")
         whole_dtype("batch_index", batch_index)
+        check_device("batch_index", batch_index, self.key)
         batch_index = batch_index.long()
         size = torch.broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
 
@@ -241,14 +254,15 @@ class Memory:
         ensure(inside, outside, values=not (tracing() or transforming()))
         score = self.score.map(chosen) if isinstance(self.score, scores.Score) else self.score
         prepare = self.prepare.map(chosen) if isinstance(self.prepare, scores.Score) else self.prepare
-        cache, mask = (None if part is None else chosen(part) for part in (self.cache, self.mask))
+        cache, mask = (None if part is None else chosen(part) for part in (self._current().cache, self.mask))
         positions = self.positions
         if positions is not None and positions.ndim > 1 and positions.shape[0] == size:
             positions = positions.index_select(0, batch_index)
-        value, lazily = chosen(self.value), self.lazily
+        key, value, lazily = chosen(self.key), chosen(self.value), self.lazily
         if lazily is not None and value is not self.value:
             lazily = lazily.select(batch_index)
-        return Memory(score, chosen(self.key), value, cache, mask, prepare, positions, lazily, self.capacity)
+        more = prepare, positions, lazily, self.capacity
+        return Memory(score, key, value, cache, mask, *more, _version=version(key, cache))
 
     def shift(self, offset: Tensor) -> "Memory":
         r"""This memory with its keys moved: what differs from query to query, as where the last one looked, enters an
@@ -279,23 +293,11 @@ class Memory:
         """
         if not isinstance(self.score, scores.Additive):
             raise ArgumentError(f"score: expected scores.Additive to shift keys of, got {type(self.score).__name__}")
-        if not isinstance(offset, Tensor):
-            raise ArgumentTypeError(f"offset: expected a tensor, got {type(offset).__name__}")
-        if offset.dtype != self.key.dtype:
-            raise ArgumentError(f"offset: expected dtype {self.key.dtype}, that of the keys, got dtype {offset.dtype}")
-        lead, own = self.key.shape[:-2], offset.shape[:-2]
-        fits = all(1 in pair or pair[0] == pair[1] for pair in zip(reversed(lead), reversed(own), strict=False))
-        if offset.shape[-2:] != self.key.shape[-2:] or offset.ndim < 2 or not fits:
-            expected = f"(..., {len(self)}, {self.key.shape[-1]})"
-            raise ShapeError(
-                f"offset: expected {expected}, broadcastable with keys {tuple(self.key.shape)}, "
-                f"got shape {tuple(offset.shape)}"
-            )
+        check_offset(offset, self.key)
         # Of the sums, not e^{2k} times e^{2f}: as many exponentials are taken, and no product leaves the range.
         score, key, cache = self.score.prepare(self.key + offset)
-        return Memory(
-            score, key, self.value, cache, self.mask, self.prepare, self.positions, self.lazily, self.capacity
-        )
+        more = self.mask, self.prepare, self.positions, self.lazily, self.capacity
+        return Memory(score, key, self.value, cache, *more, _version=version(key, cache))
 
     def truncate(self, n: int) -> "Memory":
         """The first n keys: what a decoder takes back. Of a memory of slots, the keys at positions below n.
@@ -322,10 +324,6 @@ class Memory:
         masked = self.mask is not None
         parts = ring.kept([*self._parts(masked), places[..., None]], len(self))
         return replace(self._of(parts, masked), _room=None)
-
-
-def _but_length(tensor: Tensor) -> str:
-    return f"({', '.join(map(str, (*tensor.shape[:-2], 'n', tensor.shape[-1])))})"
 
 
 def remember(
@@ -392,7 +390,7 @@ def _slots(memory: Memory, positions: Tensor, capacity: int | None) -> Memory:
 
 def _remembered(key: Tensor, value: Any, score: Any, mask: Any) -> Memory:
     ready = prepared(key, value, score, mask)
-    return Memory(*ready[:-1], prepare=ready.prepare)
+    return Memory(*ready[:-1], prepare=ready.prepare, _version=version(ready.key, ready.cache))
 
 
 __all__ = ["AuxOutput", "Memory", "remember"]

@@ -6,6 +6,10 @@
     ['2025-06-18']
 
 Every verb of the shell is one of these calls, and printing.
+
+Threads may share a run: `predict` and `align` answer side by side, with the answers of one thread. What uses the
+process's own state takes turns: pictures (matplotlib's settings) with pictures, and `train`, `load` and `evaluate`
+(torch's generators) with each other, so that a `load` waits for a training in another thread.
 """
 
 import base64
@@ -71,17 +75,18 @@ def train(
     named = isinstance(data, str | Path) or data is None
     if not named and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
-    kind, threads = load_task(_known("task", task, TASKS)), torch.get_num_threads()
+    kind = load_task(_known("task", task, TASKS))
     name = None if data is None else str(data) if named else OBJECTS
     given = {**({} if run is None else {"run": str(run)}), **more}
     model = usual_model(kind, given.get("run")) if model is None else model
     suited = _suited(kind, name, model, given, None if named else data)
     settings = options(kind, name, model, given, suited)
-    try:
-        with undisturbed():
+    with undisturbed():
+        threads = torch.get_num_threads()
+        try:
             outcome = fit(kind, settings, suited.data, suited, given)
-    finally:
-        torch.set_num_threads(threads)  # those of the caller
+        finally:
+            torch.set_num_threads(threads)  # those of the caller
     if outcome.follows:
         raise SystemExit(0)
     if outcome.results is None:

@@ -16,6 +16,8 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import torch
 from torch import Tensor
 
+from saccade.errors import ArgumentError
+
 Axes = tuple[str, ...]
 
 _SCALARS = (bool, int, float, str)
@@ -32,6 +34,14 @@ class Definition:
     """Base of all definitions: a frozen dataclass whose tensors can be taken out, replaced and put back.
 
     A class of the user's own need be no dataclass: what it holds beside its `axes` stays where it is, whatever is cut.
+
+    Two definitions are equal if they are of one class, hold the same tensor objects and are equal in all else; `hash`
+    agrees. Values of tensors play no part, so that a definition may be a key of a dictionary while it learns.
+
+    >>> from saccade import scores
+    >>> v = torch.ones(3)
+    >>> scores.Additive(v) == scores.Additive(v), scores.Additive(v) == scores.Additive(v.clone())
+    (True, False)
     """
 
     __match_args__: ClassVar[tuple[str, ...]] = ()
@@ -44,6 +54,18 @@ class Definition:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.known = False  # what a subclass of a known class adds is not
+        if cls.__eq__ is Definition.__eq__ and cls.__hash__ is Definition.__hash__:  # else a dataclass makes its own
+            cls.__eq__, cls.__hash__ = Definition.__eq__, Definition.__hash__  # type: ignore[method-assign]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._held() == other._held()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._held()))
+
+    def _held(self) -> frozenset[tuple[str, Any]]:
+        names = _fields(type(self)) if self.known else vars(self)
+        return frozenset((name, _comparable(getattr(self, name))) for name in names)
 
     def leaves(self) -> list[Leaf]:
         """All tensors of the tree, in the order of the fields."""
@@ -90,6 +112,75 @@ class Definition:
         if all(new is leaf.tensor for new, leaf in zip(found, leaves, strict=True)):
             return self
         return self.with_leaves(iter(found))
+
+
+_SHALLOW, _DEEP, _DEEPEST = 16, 64, 256
+"""Levels of a tree that stay as they are, that are balanced, and that are refused: each takes frames of a stack."""
+
+
+class Pair(Definition):
+    """Base of definitions that an associative operator makes of two others, such as `first & second`.
+
+    >>> from saccade import masks
+    >>> mask = masks.Causal()
+    >>> for _ in range(5000):
+    ...     mask = mask & masks.Window(3, 0)
+    >>> len(mask.leaves()), _depth(mask) <= _DEEP
+    (0, True)
+    """
+
+    first: Any
+    second: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_depth", 1 + max(_depth(self.first), _depth(self.second)))
+
+    @classmethod
+    def of(cls, first: Definition, second: Definition) -> Self:
+        """The two composed; what has become a deep tree, as a loop makes it, as a balanced one in the same order.
+
+        Raises:
+            ArgumentError: operators that are nested too deep in turn, which no order of one of them can balance.
+        """
+        pair = cls(first, second)  # type: ignore[call-arg]
+        if _depth(pair) <= _DEEP:
+            return pair
+        parts, waiting = list[Any](), list[Any]([pair])
+        while waiting:
+            part = waiting.pop()
+            if type(part) is cls and _depth(part) > _SHALLOW:
+                waiting.extend((part.second, part.first))
+            else:
+                parts.append(part)
+        while len(parts) > 1:
+            rest = parts[len(parts) // 2 * 2 :]
+            parts = [cls(*two) for two in zip(parts[::2], parts[1::2], strict=False)] + rest
+        [pair] = parts
+        if _depth(pair) > _DEEPEST:
+            expected = f"at most {_DEEPEST} different operators nested in each other"
+            raise ArgumentError(f"{cls.__name__}: expected {expected}, got more. Lay the inner ones out as one tensor")
+        return pair
+
+
+def _depth(tree: Definition) -> int:
+    """Levels of a tree of pairs; 0 of anything else."""
+    depth = getattr(tree, "_depth", None)
+    if depth is None:  # a copy has none
+        depth = 1 + max(map(_depth, _parts(tree)), default=-1)
+    return depth
+
+
+def _parts(tree: Definition) -> list[Definition]:
+    return [part for part in (getattr(tree, name) for name in _fields(type(tree))) if isinstance(part, Definition)]
+
+
+def _comparable(value: Any) -> Any:
+    """A value that may be compared and hashed in the place of another: tensors, and what has no hash, by identity."""
+    if isinstance(value, tuple):
+        return tuple(map(_comparable, value))
+    if isinstance(value, Tensor) or type(value).__hash__ is None:
+        return Tensor, id(value)
+    return value
 
 
 class Grid(NamedTuple):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import call_of, drawn
-from saccade import AuxRequest, masks, normalizers, scores
+from saccade import AuxRequest, attend, masks, normalizers, scores
 from saccade.backends import reference
 from saccade.backends.reference import both, cleaned, dropout, looked_up, participants, shared, untrusted, without
 from saccade.errors import ShapeError
@@ -149,3 +149,50 @@ def test_what_it_lays_out_is_counted():
     additive = call_of(Q, K, V, score=scores.Additive(torch.ones(4)))
     assert reference.peak_bytes(additive) == 4 * 2 * 3 * 5 * 7 * 4
     assert reference.unsupported(additive) is None
+
+
+class Doubling(scores.Score):
+    def __call__(self, query, key):
+        return query.mul_(2) @ key.mul_(3).mT
+
+
+class Doubled(scores.Dot):
+    def __call__(self, query, key):
+        return super().__call__(query.mul_(2), key.mul_(3))
+
+
+class Raised(normalizers.Softmax):
+    def __call__(self, scores, mask):
+        return super().__call__(scores.add_(1), mask.logical_not_().logical_not_())
+
+
+def raised(scores, mask):
+    weights = scores.add_(1).masked_fill(~mask, -torch.inf).softmax(-1)
+    mask.zero_()
+    return weights
+
+
+@pytest.mark.parametrize("length", [5, 700])
+@pytest.mark.parametrize("backend", ["auto", "reference", "chunked", "cpu"])
+@pytest.mark.parametrize(
+    ("score", "normalizer"),
+    [
+        (lambda query, key: query.mul_(2) @ key.mul_(3).mT, normalizers.Softmax()),
+        (Doubling(), normalizers.Softmax()),
+        (Doubled(), normalizers.Softmax()),
+        (scores.Dot(), raised),
+        (scores.Dot(), Raised()),
+    ],
+    ids=["callable", "score", "derived", "callable normalizer", "derived normalizer"],
+)
+def test_who_writes_into_its_arguments_changes_no_tensor_of_the_caller(score, normalizer, backend, length):
+    tensors = [torch.randn(1, length, 4, dtype=torch.float64) / 4 for _ in range(3)]
+    mask, leaf = torch.rand(1, length, length) > 0.3, tensors[0].clone().requires_grad_()
+    before, factor = [*(tensor.clone() for tensor in tensors), mask.clone()], 1 if type(score) is scores.Dot else 6
+    for query in (tensors[0], leaf):
+        found = attend(query, *tensors[1:], score=score, normalizer=normalizer, mask=mask, backend=backend)
+        expected = attend(query, *before[1:3], score=scores.ScaledDot(factor), mask=before[3], backend="reference")
+        torch.testing.assert_close(found, expected)
+        assert all(map(torch.equal, (*tensors, mask), before)) and torch.equal(query.detach(), before[0])
+    [gradient], [truth] = (torch.autograd.grad(output.square().sum(), leaf) for output in (found, expected))
+    torch.testing.assert_close(gradient, truth)

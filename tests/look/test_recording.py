@@ -1,9 +1,13 @@
 """Recording sees every attention call and changes none."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 import torch
 
 from saccade import AuxOutput, AuxRequest, masks, nn
+from saccade.errors import ArgumentError
 from saccade.look import record
 
 
@@ -135,3 +139,55 @@ def test_an_attention_module_itself_has_an_empty_name(inputs):
     with record(attention) as records:
         attention(*inputs)
     assert [name for name, _ in records] == [""]
+
+
+def test_threads_record_their_own_calls_of_one_model(model):
+    keys = torch.randn(8, 2, 11, 7)
+    expected = [model.pool(key, aux=AuxRequest(weights=True)) for key in keys]
+    inside = Barrier(8)
+
+    def recorded(key):
+        with record(model) as records:
+            inside.wait()
+            output = model.pool(key)
+            inside.wait()
+        return output, records
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(recorded, keys))
+    for (output, records), (own, aux) in zip(results, expected, strict=True):
+        [(name, found)] = records
+        assert name == "pool" and torch.equal(output, own) and torch.equal(found.weights, aux.weights)
+    assert hooks(model) == 0
+
+
+def test_a_recording_leaves_calls_of_other_threads_alone(model, inputs):
+    plain, pooled = model(*inputs)
+    with ThreadPoolExecutor(1) as pool, record(model) as records:
+        output, other_pooled = pool.submit(model, *inputs).result()
+        assert records == []
+        (asked, aux), _ = pool.submit(model, *inputs, aux=AuxRequest(lse=True)).result()
+        model.pool(inputs[1])
+    assert torch.equal(output, plain) and torch.equal(other_pooled, pooled)
+    assert torch.equal(asked, plain) and aux.weights is None and aux.lse is not None
+    assert [name for name, _ in records] == ["pool"]
+
+
+def test_a_model_without_attention_is_an_error():
+    expected = r"^model: expected .*\(Attention, MultiheadAttention, .*\), got Linear without any\. "
+    with pytest.raises(ArgumentError, match=expected), record(torch.nn.Linear(2, 2)):
+        pass
+    with record(torch.nn.Linear(2, 2), required=False) as records:
+        pass
+    assert records == []
+
+
+def test_a_block_that_calls_no_attention_is_an_error(model, inputs):
+    expected = r"^model: expected a call of its attention in the block, got none of 'read', 'heads', 'pool'"
+    with pytest.raises(ArgumentError, match=expected), record(model):
+        pass
+    with record(model, required=False) as records:
+        pass
+    assert records == [] and hooks(model) == 0
+    with pytest.raises(ZeroDivisionError), record(model):
+        1 / 0

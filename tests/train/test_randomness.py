@@ -1,5 +1,7 @@
+import random
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 import torch
 
@@ -51,6 +53,14 @@ def test_a_gpu_that_nothing_had_used_begins_from_the_seed_of_before(monkeypatch,
         torch.rand(2)
         monkeypatch.setattr(torch.cuda, "is_initialized", lambda: used)
     assert asked[2:] == [before] * used  # a seed of its own, which waits for it to be used, stays
+
+
+def test_a_block_leaves_the_generators_of_python_and_numpy_alone():
+    before = random.getstate(), str(np.random.get_state())  # noqa: NPY002 (the global one)
+    with randomness.undisturbed():
+        random.random()
+        np.random.rand()  # noqa: NPY002
+    assert (random.getstate(), str(np.random.get_state())) == before  # noqa: NPY002
 
 
 def test_the_deterministic_mode_ends_with_its_block():

@@ -7,7 +7,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ from saccade.normalizers import Normalizer, Softmax
 from saccade.numerics import recorded, tracing, transforming, wide
 from saccade.reads import Read, largest
 from saccade.scores import Additive, Score
-from saccade.structure import Grid
+from saccade.structure import Definition, Grid
 
 LOOKS, FAR_LOOKS = 1 << 22, 1 << 26
 """Pairs that are looked at together to find out who takes part: what stays in a CPU's cache, and elsewhere so many that
@@ -114,7 +114,7 @@ def scored(call: Call, grid: Grid, parts: Parts) -> tuple[Tensor, Tensor | None]
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
     """The scores; half types are compared in float32."""
-    query, key = call.query, call.key
+    query, key = copies(call.score, call.query, call.key)
     if isinstance(call.score, Score):
         return call.score(wide(query), wide(key))
     batch = tuple(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
@@ -124,14 +124,22 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
 def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Known]:
     """Weights, and lse where it is asked for."""
     allowed = allowed.expand(scores.shape) if allowed is not None else None
+    arguments = copies(call.normalizer, scores, allowed)
     if isinstance(call.normalizer, Normalizer):
-        weights = call.normalizer.formula(scores, allowed)
+        weights = call.normalizer.formula(*arguments)
     else:
-        weights = checked(call.normalizer(scores, allowed), tuple(scores.shape), "normalizer").to(scores.dtype)
+        weights = checked(call.normalizer(*arguments), tuple(scores.shape), "normalizer").to(scores.dtype)
         weights = weights if allowed is None else weights.masked_fill(~allowed, 0.0)
     if call.aux.lse and isinstance(call.normalizer, Softmax):
         return weights, {"lse": call.normalizer.log_partition(scores, allowed)}
     return weights, {}
+
+
+def copies(function: Any, first: Tensor, second: Tensor | None) -> tuple[Tensor, Any]:
+    """What a score or normalizer is called with: copies if it is the user's own, which may write into them."""
+    if isinstance(function, Definition) and function.known:
+        return first, second
+    return first.clone(), None if second is None else second.clone()
 
 
 def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:

@@ -9,17 +9,20 @@ from contextlib import contextmanager
 from html import escape
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from saccade.look.files import write_beside
+from saccade.threads import own_filters
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["full_scale", "numbers", "rounded", "write_picture"]
 
+_DRAWING = Lock()  # matplotlib and its settings are for one thread at a time
 _EVEN = 4  # times an even share: what is at the least drawn darkest, so that an even share is pale
 _DECIMALS = 6  # of numbers in files
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, production 2
@@ -50,7 +53,7 @@ def write_picture(
     Raises:
         OSError: if the files cannot be written.
     """
-    with _own_style():
+    with _DRAWING, _own_style():
         figure = make()
         png, svg = _saved(figure, "png"), _saved(figure, "svg")
         others = {suffix: content() for suffix, content in (pages or {}).items()}
@@ -102,7 +105,7 @@ def _own_style() -> Iterator[None]:
     """matplotlib's defaults in the place of the user's, for whose fonts, sizes and TeX nothing here is laid out."""
     import matplotlib
 
-    with matplotlib.rc_context(), warnings.catch_warnings():
+    with matplotlib.rc_context(), own_filters():
         matplotlib.rcdefaults()
         matplotlib.rcParams["svg.hashsalt"] = "saccade"  # the same figure is the same bytes
         matplotlib.rcParams["svg.fonttype"] = "path"

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.errors import ArgumentError, ShapeError
+from saccade.threads import hooked
 
 __all__ = ["grad_cam", "saliency"]
 
@@ -131,8 +132,5 @@ def _kept(module: nn.Module) -> Iterator[list[Tensor]]:
     def keep(called: nn.Module, args: tuple[object, ...], output: Tensor) -> None:
         outputs.append(output)
 
-    hook = module.register_forward_hook(keep)
-    try:
+    with hooked([module], keep):
         yield outputs
-    finally:
-        hook.remove()

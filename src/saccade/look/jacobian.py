@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError, ShapeError
 from saccade.numerics import divide
+from saccade.threads import Shared, hooked
 
 __all__ = ["given", "sequential_jacobian", "shares"]
 
@@ -74,13 +75,21 @@ def differentiable() -> Iterator[None]:
     ...     torch.ones(1).requires_grad_().is_inference(), torch.is_grad_enabled()
     (False, True)
     """
+    with _WITHOUT_CUDNN(), torch.inference_mode(mode=False), torch.enable_grad():
+        yield
+
+
+@contextmanager
+def _without_cudnn() -> Iterator[None]:
     before = torch.backends.cudnn.enabled  # `flags` would ask for settings that newer ones of torch forbid to read
     torch.backends.cudnn.enabled = False
     try:
-        with torch.inference_mode(mode=False), torch.enable_grad():
-            yield
+        yield
     finally:
         torch.backends.cudnn.enabled = before
+
+
+_WITHOUT_CUDNN = Shared(_without_cudnn)
 
 
 def shares(norms: Tensor) -> Tensor:
@@ -113,11 +122,8 @@ def given(module: nn.Module, output: Tensor) -> Iterator[None]:
         first = waiting.pop()
         return torch.cat([first, own[:, first.shape[1] :]], 1) if own.shape[1] > first.shape[1] else first
 
-    hook = module.register_forward_hook(replace)
-    try:
+    with hooked([module], replace):
         yield
-    finally:
-        hook.remove()
 
 
 def _rows(found: Tensor, weight: Tensor | None) -> Tensor:

@@ -1,7 +1,7 @@
 """Recording: what every attention module of a model attended to, without touching the model."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any
 
@@ -10,6 +10,8 @@ from torch import nn as torch_nn
 from torch.utils import _pytree as pytree
 
 from saccade import AuxOutput, AuxRequest, nn
+from saccade.errors import ArgumentError
+from saccade.threads import hooked
 
 Record = tuple[str, AuxOutput]
 ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool, nn.GatedLSTM, nn.MixtureOfExperts)
@@ -17,20 +19,30 @@ WEIGHTS = AuxRequest(weights=True)
 
 
 @contextmanager
-def record(model: torch_nn.Module, aux: AuxRequest = WEIGHTS, *, detach: bool = False) -> Iterator[list[Record]]:
+def record(
+    model: torch_nn.Module, aux: AuxRequest = WEIGHTS, *, detach: bool = False, required: bool = True
+) -> Iterator[list[Record]]:
     """Collect what each attention module of a model attends to, call by call, while the block runs.
 
     The model is called and answers as always: a module that was not asked for statistics still returns a Tensor.
     Gradients flow through what is recorded, unless `detach` says otherwise. The hooks are gone when the block ends,
     whatever ended it. An attention module inside another one is part of it and has no record of its own.
 
+    Several threads may record one model and call it: a record holds the calls of the thread that opened the block, and
+    the calls of other threads return what they always return.
+
     Args:
         model: any module that attends through `saccade.nn`; it may be an attention module itself.
         aux: what to record: the weights, or any of their statistics in linear memory (see `saccade.AuxRequest`).
         detach: record tensors that are cut off from the graph, so that they hold no memory but their own.
+        required: raise an error if nothing can be recorded or nothing was called. With False the list stays empty,
+            for code that takes models with and without attention.
 
     Yields:
         A list of (name of the module in the model, its `AuxOutput`) in the order of the calls; it grows as they happen.
+
+    Raises:
+        ArgumentError: a model without a module that can be recorded; at the end of the block, if none was called.
 
     Example:
         >>> import torch
@@ -41,32 +53,40 @@ def record(model: torch_nn.Module, aux: AuxRequest = WEIGHTS, *, detach: bool = 
         >>> [(name, tuple(aux.weights.shape)) for name, aux in records]
         [('read', (1, 2, 3))]
     """
-    recorder = _Recorder({module: name for name, module in model.named_modules()}, aux, detach)
-    with ExitStack() as hooks:
-        for module in model.modules():
-            if isinstance(module, ATTENTION):
-                hooks.enter_context(module.register_forward_pre_hook(recorder.ask, with_kwargs=True))
-                hooks.enter_context(
-                    module.register_forward_hook(recorder.take, with_kwargs=True, prepend=True, always_call=True)
-                )
+    names = {module: name for name, module in model.named_modules() if isinstance(module, ATTENTION)}
+    if required and not names:
+        expected = f"a module with attention of saccade.nn in it ({', '.join(kind.__name__ for kind in ATTENTION)})"
+        raise ArgumentError(
+            f"model: expected {expected}, got {type(model).__name__} without any. Attend through these modules, "
+            "or pass required=False for no records"
+        )
+    recorder = _Recorder(names, aux, detach)
+    with hooked(names, recorder.take, recorder.ask, with_kwargs=True, prepend=True, always_call=True):
         yield recorder.records
+    if required and not recorder.called:
+        listed = ", ".join(map(repr, names.values()))
+        raise ArgumentError(
+            f"model: expected a call of its attention in the block, got none of {listed}. "
+            "Call the model inside the block, in the thread that opened it and not compiled, or pass required=False"
+        )
 
 
 class _Recorder:
-    """The two hooks of every module, and between them what the callers that are waiting had asked for."""
+    """The two hooks of every module, and the requests of the calls that have not returned yet."""
 
-    def __init__(self, names: dict[torch_nn.Module, str], wanted: AuxRequest, detach: bool) -> None:
-        self.names, self.wanted, self.detach = names, wanted, detach
+    def __init__(self, names: dict[torch_nn.Module, str], request: AuxRequest, detach: bool) -> None:
+        self.names, self.request, self.detach = names, request, detach
         self.records: list[Record] = []
+        self.called = False
         self.waiting: list[tuple[torch_nn.Module, AuxRequest | None]] = []
 
     def ask(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
         """Before the call: ask for what is to be recorded as well, unless the call is part of one that is recorded."""
-        asked = kwargs.get("aux")
+        self.called, asked = True, kwargs.get("aux")
         self.waiting.append((module, asked))
         if len(self.waiting) > 1:
             return None
-        return args, {**kwargs, "aux": self.wanted if asked is None else _both(asked, self.wanted)}
+        return args, {**kwargs, "aux": self.request if asked is None else _both(asked, self.request)}
 
     def take(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> Any:
         """After the call, or its failure: keep the record and hand the caller what it had asked for."""
@@ -75,12 +95,12 @@ class _Recorder:
         _, asked = self.waiting.pop()
         if self.waiting or result is None:
             return None
-        *given, aux = result
-        kept = _only(aux, self.wanted)
+        *output, aux = result
+        kept = _only(aux, self.request)
         self.records.append((self.names[module], _detached(kept) if self.detach else kept))
         if asked is not None:
-            return (*given, _only(aux, asked))
-        return given[0] if len(given) == 1 else tuple(given)
+            return (*output, _only(aux, asked))
+        return output[0] if len(output) == 1 else tuple(output)
 
 
 def _both(first: AuxRequest, second: AuxRequest) -> AuxRequest:

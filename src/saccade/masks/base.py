@@ -8,7 +8,7 @@ from torch import Tensor
 
 from saccade.checks import fits, warn_if_ambiguous
 from saccade.errors import ArgumentTypeError
-from saccade.structure import Axes, Definition, Extent, Grid, registered
+from saccade.structure import Axes, Definition, Extent, Grid, Pair, registered
 
 _OPERATORS = {
     "__and__": "and",
@@ -38,10 +38,10 @@ class Mask(Definition):
         return False
 
     def __and__(self, other: "Mask | Tensor") -> "Mask":
-        return Both(self, as_mask(other))
+        return Both.of(self, as_mask(other))
 
     def __or__(self, other: "Mask | Tensor") -> "Mask":
-        return Either(self, as_mask(other))
+        return Either.of(self, as_mask(other))
 
     def __invert__(self) -> "Mask":
         return Not(self)
@@ -55,7 +55,7 @@ class Mask(Definition):
         if operator is None or len(args) != 2 or kwargs:  # as out= of torch.bitwise_and
             return NotImplemented
         first, second = map(as_mask, args)
-        return Both(first, second) if operator == "and" else Either(first, second)
+        return Both.of(first, second) if operator == "and" else Either.of(first, second)
 
 
 def as_mask(mask: Any, name: str = "mask") -> Mask:
@@ -102,7 +102,7 @@ class Dense(Mask):
 
 
 @dataclass(frozen=True)
-class Composed(Mask):
+class Composed(Pair, Mask):
     """Base of the masks that two others make."""
 
     first: Mask
@@ -144,6 +144,9 @@ class Not(Mask):
 
     def dense(self, grid: Grid) -> Tensor:
         return ~self.other.dense(grid)
+
+    def __invert__(self) -> Mask:
+        return self.other
 
     def check(self, extent: Extent) -> None:
         self.other.check(extent)

@@ -14,6 +14,7 @@ from saccade.errors import ArgumentError
 from saccade.models import cnn
 from saccade.models.cnn import CNN, WIDEST, Convolution
 from saccade.nn import MultiheadAttention
+from saccade.threads import hooked
 
 __all__ = ["CNNAttention", "Options", "SelfAttention"]
 
@@ -153,9 +154,6 @@ class CNNAttention(CNN):
     def attention_shape(self, images: Tensor) -> tuple[int, int]:
         """Read images `(batch, channels, height, width)`; returns height and width of the map that attends."""
         shapes: list[tuple[int, int]] = []
-        hook = self.across.register_forward_hook(lambda module, args, output: shapes.append(tuple(output.shape[2:])))
-        try:
+        with hooked([self.across], lambda module, args, output: shapes.append(tuple(output.shape[2:]))):
             self(images)
-        finally:
-            hook.remove()
         return shapes[-1]

@@ -4,7 +4,7 @@ Neither a task nor a model has to know of it: what every `saccade.nn.MixtureOfEx
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from saccade.nn import MixtureOfExperts
 from saccade.nn.experts import Balance
+from saccade.threads import hooked
 from saccade.train.task import Evaluation, Loss
 
 __all__ = ["Balanced", "balances", "expert_shares", "loads", "with_balance", "with_loads"]
@@ -49,22 +50,17 @@ def balances(model: nn.Module) -> Iterator[list[Balanced]]:
     True
     """
     found: list[Balanced] = []
-    with ExitStack() as hooks:
-        for name, module in model.named_modules():
-            if isinstance(module, MixtureOfExperts):
-                hooks.enter_context(module.register_forward_hook(_Taker(name.rpartition(".")[0] or name, found)))
+    names = {
+        module: name.rpartition(".")[0] or name
+        for name, module in model.named_modules()
+        if isinstance(module, MixtureOfExperts)
+    }
+
+    def take(module: nn.Module, args: Any, result: Any) -> None:
+        found.append(Balanced(names[module], result[1]))
+
+    with hooked(names, take):
         yield found
-
-
-class _Taker:
-    """The hook of one mixture."""
-
-    def __init__(self, name: str, found: list[Balanced]) -> None:
-        self.name, self.found = name, found
-
-    def __call__(self, module: nn.Module, args: Any, result: Any) -> None:
-        """Keep what was returned."""
-        self.found.append(Balanced(self.name, result[1]))
 
 
 def with_balance(loss: Loss, found: Sequence[Balanced]) -> Loss:

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from types import FrameType
 from typing import Any
 
-import lightning.pytorch as pl
 import torch
 from torch import Tensor, nn
 
 from saccade.errors import SaccadeError
+from saccade.train import randomness
 from saccade.train.averaging import needed
 from saccade.train.balance import expert_shares
 from saccade.train.checkpoint import Checkpoint, prune, save
@@ -26,6 +26,9 @@ from saccade.train.run import Run
 from saccade.train.task import Task, value, values
 from saccade.train.tensorboard import TensorBoard
 from saccade.train.weights import not_finite, tensors
+
+with randomness.undisturbed():  # Lightning imports rich, which draws from Python's generator as it is imported
+    import lightning.pytorch as pl
 
 __all__ = ["RunCallback"]
 

@@ -14,13 +14,11 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
-import lightning.pytorch as pl
 import torch
-from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
-from lightning.pytorch.strategies import DDPStrategy
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 
+from saccade.threads import own_filters
 from saccade.train.balance import balances, with_balance
 from saccade.train.callback import RunCallback
 from saccade.train.checkpoint import Checkpoint
@@ -28,12 +26,17 @@ from saccade.train.environment import matmul_precision
 from saccade.train.optimization import learning_rate, make_optimizer, restore_optimizer
 from saccade.train.options import Options
 from saccade.train.progress import Bar
-from saccade.train.randomness import derive, reproducible, seeded
+from saccade.train.randomness import derive, reproducible, seeded, undisturbed
 from saccade.train.ranks import Ranks
 from saccade.train.results import TrainState
 from saccade.train.run import Run
 from saccade.train.task import Task
 from saccade.train.tensorboard import TensorBoard
+
+with undisturbed():  # as `saccade.train.callback` does
+    import lightning.pytorch as pl
+    from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+    from lightning.pytorch.strategies import DDPStrategy
 
 __all__ = ["advance", "step_seconds"]
 
@@ -180,11 +183,16 @@ def step_seconds(task: Task, model: nn.Module, options: Options, device: torch.d
 @contextmanager
 def _surroundings(options: Options) -> Iterator[None]:
     """What steps are taken in: torch is deterministic, and nobody is told of what is harmless."""
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    with warnings.catch_warnings(), reproducible(), matmul_precision(options.matmul_precision):
+    logger = logging.getLogger("lightning.pytorch")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    with own_filters(), reproducible(), matmul_precision(options.matmul_precision):
         for message in _HARMLESS:
             warnings.filterwarnings("ignore", message)
-        yield
+        try:
+            yield
+        finally:
+            logger.setLevel(level)
 
 
 def _fit(callback: RunCallback | _Stopwatch, device: torch.device, checkpoint: Checkpoint | None) -> None:

@@ -1,13 +1,18 @@
 """Everything random at step n is a function of (seed, n), so that a resumed run is the uninterrupted one."""
 
 import hashlib
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import RLock
 
+import numpy as np
 import torch
 from torch.utils import deterministic
 
 __all__ = ["derive", "generator", "reproducible", "seeded", "undisturbed"]
+
+_GENERATORS = RLock()
 
 
 def derive(seed: int, *labels: object) -> int:
@@ -51,10 +56,10 @@ def seeded(seed: int, *labels: object) -> Iterator[None]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Leave torch's global generators afterwards as they were, whatever draws from them or seeds them.
+    """Leave the global generators of torch, NumPy and Python afterwards as they were, whatever draws from them.
 
     Those of GPUs that nothing had used before begin afterwards from the CPU's seed of before, if anything was seeded
-    or used a GPU.
+    or used a GPU. The generators are the process's: another thread waits until the block ends.
 
     >>> before = torch.get_rng_state()
     >>> with undisturbed():
@@ -62,14 +67,25 @@ def undisturbed() -> Iterator[None]:
     >>> torch.equal(torch.get_rng_state(), before)
     True
     """
-    used, seed = torch.cuda.is_initialized(), torch.initial_seed()
-    devices = range(torch.cuda.device_count()) if used else ()  # asking would initialize it
-    with torch.random.fork_rng(devices):
-        try:
-            yield
-        finally:
-            if not used and (torch.cuda.is_initialized() or torch.initial_seed() != seed):
-                torch.cuda.manual_seed_all(seed)
+    with _GENERATORS, _python_and_numpy():
+        used, seed = torch.cuda.is_initialized(), torch.initial_seed()
+        devices = range(torch.cuda.device_count()) if used else ()  # asking would initialize it
+        with torch.random.fork_rng(devices):
+            try:
+                yield
+            finally:
+                if not used and (torch.cuda.is_initialized() or torch.initial_seed() != seed):
+                    torch.cuda.manual_seed_all(seed)
+
+
+@contextmanager
+def _python_and_numpy() -> Iterator[None]:
+    drawn, state = random.getstate(), np.random.get_state()  # noqa: NPY002 (the global one)
+    try:
+        yield
+    finally:
+        random.setstate(drawn)
+        np.random.set_state(state)  # noqa: NPY002
 
 
 @contextmanager

@@ -49,6 +49,6 @@ def test_attention_is_of_every_member_that_attends(members):
         own.append(member.pooled(alone, SOURCE))
     torch.testing.assert_close(found, torch.cat(own, 1))
     assert found.shape == (3, 4, 4)  # one query and three, of four words
-    with look.record(Ensemble(members[:1])) as none:
+    with look.record(Ensemble(members[:1]), required=False) as none:
         Ensemble(members[:1])(SOURCE)
     assert Ensemble(members[:1]).pooled(none, SOURCE) is None

@@ -148,7 +148,7 @@ def read_texts(model: Any, texts: Sequence[Encoded], *, attended: bool = False) 
     def read(places: Sequence[int]) -> list[Read]:
         source, weights, levels = pad([texts[place] for place in places]).source.to(device), None, None
         if attended:
-            with look.record(model, detach=True) as records:
+            with look.record(model, detach=True, required=False) as records:
                 logits = model(source)
             weights, levels = model.pooled(records, source), model.levels(records, source)
         else:

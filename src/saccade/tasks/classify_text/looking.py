@@ -118,14 +118,14 @@ def _batch(model: Any, ids: list[int]) -> Padded:
 def _pools(model: Any) -> bool:
     """Whether a model attends as it makes one vector of a text."""
     source = _batch(model, [UNKNOWN])
-    with look.record(model, detach=True) as records:
+    with look.record(model, detach=True, required=False) as records:
         model(source)
     return model.pooled(records, source) is not None
 
 
 def _layers(model: Any, ids: list[int]) -> list[Tensor]:
     """The weights of each layer, `(1, heads, words, words)`."""
-    with look.record(model, detach=True) as records:
+    with look.record(model, detach=True, required=False) as records:
         model(_batch(model, ids))
     found: list[Tensor] = model.layers_attended(records)
     return found

@@ -31,7 +31,7 @@ def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
     Returns:
         `(rows, length, source_length)`, on the CPU.
     """
-    with look.record(model, detach=True) as records:
+    with look.record(model, detach=True, required=False) as records:
         model.decode(target, state)
     found: Tensor | None = model.alignment(records)
     return None if found is None else found.cpu()

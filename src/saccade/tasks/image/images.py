@@ -17,6 +17,7 @@ from torch import Tensor
 
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.media import read_bytes
+from saccade.threads import own_filters
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -71,7 +72,7 @@ def read_image(
     pillow, operations = _pillow()
     if not data:
         raise ArgumentError(f"{name}: expected an image, got an empty file")
-    with warnings.catch_warnings():
+    with own_filters():
         warnings.simplefilter("ignore")  # of damaged metadata, and of a size that is checked here
         try:
             with pillow.open(io.BytesIO(data), formats=_FORMATS) as image:

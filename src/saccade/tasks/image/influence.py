@@ -12,6 +12,7 @@ from saccade.models.padded import Padded
 from saccade.tasks.image.shown import Shown, shares
 from saccade.tasks.image.sight import visual as visual_of
 from saccade.tasks.text.special import BEGIN, END
+from saccade.threads import hooked
 
 __all__ = ["Gradients", "Score", "cells_of", "gradients", "images_of", "influence", "moved", "word_vectors"]
 
@@ -57,12 +58,8 @@ def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn
         values = visual.values.clone().requires_grad_()
         given = visual._replace(values=values, **{n: _own(getattr(visual, n)) for n in ("boxes", "lengths")})
         own = [Padded(one.values.clone(), one.lengths.clone()) for one in asked]
-        hooks = [each.register_forward_hook(lambda _, __, output: vectors.append(output)) for each in reading]
-        try:
+        with hooked(reading, lambda module, args, output: vectors.append(output)):
             total = score(given, *own).sum()
-        finally:
-            for hook in hooks:
-                hook.remove()
         grads = torch.autograd.grad(total, [values, *vectors], allow_unused=True)
     sizes = [grad.norm(dim=-1) for grad in grads[1:] if grad is not None]
     return Gradients(grads[0], torch.stack(sizes).sum(0) if sizes else None)

@@ -3,7 +3,6 @@ side by side, so that it is decoded once, and seen once in a batch.
 """
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -124,8 +123,7 @@ class TextsByImage(Generic[E]):
         together: dict[int, list[int]] = {}
         for index in indices:
             together.setdefault(self._image[index], []).append(index)
-        with warnings.catch_warnings(), ThreadPoolExecutor(_WORKERS) as workers:
-            warnings.simplefilter("ignore")  # reading an image ignores them too, which threads cannot undo in order
+        with ThreadPoolExecutor(_WORKERS) as workers:
             texts = list(workers.map(self.encode, together.values()))
         found = dict(zip(chain.from_iterable(together.values()), chain.from_iterable(texts), strict=True))
         return [found[index] for index in indices]

@@ -174,7 +174,7 @@ def jacobian(model: Memorizer, episode: Episode) -> Tensor:
 def _remembered(model: Memorizer, episode: Episode) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
     """What the state of a model did as it read, and what each step attended to."""
     device = next(model.parameters()).device
-    with look.record(model, detach=True) as records:
+    with look.record(model, detach=True, required=False) as records:
         trace = model.trace(pad([episode]).source.to(device))
     return trace, model.attended(records)
 

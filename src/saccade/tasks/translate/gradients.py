@@ -8,6 +8,7 @@ from torch import Tensor
 from saccade.look.jacobian import differentiable, given, sequential_jacobian, shares
 from saccade.models.padded import Padded
 from saccade.tasks.translate.batches import Encoded, pad
+from saccade.threads import hooked
 
 __all__ = ["influence", "jacobian"]
 
@@ -30,16 +31,12 @@ def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
         Kalchbrenner et al. 2016, "Neural Machine Translation in Linear Time", figure 6 (there not scaled by rows).
     """
     seen: list[Tensor] = []
-    hook = model.source_embedding.register_forward_hook(lambda module, inputs, output: seen.append(output))
-    try:
-        with differentiable():
-            batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
-            logits = model(batch.source, batch.target[:, :-1])
-            log_probs = logits[0].log_softmax(-1).gather(1, batch.target[0, 1:, None])[:, 0]
-            # The source is read before any target, even where both sides have one embedding.
-            grads = [torch.autograd.grad(each, seen[0], retain_graph=True)[0][0] for each in log_probs]
-    finally:
-        hook.remove()
+    with hooked([model.source_embedding], lambda module, args, output: seen.append(output)), differentiable():
+        batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
+        logits = model(batch.source, batch.target[:, :-1])
+        log_probs = logits[0].log_softmax(-1).gather(1, batch.target[0, 1:, None])[:, 0]
+        # The source is read before any target, even where both sides have one embedding.
+        grads = [torch.autograd.grad(each, seen[0], retain_graph=True)[0][0] for each in log_probs]
     norms = torch.stack(grads)[:, : len(source) + 1].norm(dim=-1)  # some models read padding behind the source
     return shares(norms).cpu()
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.dataset import inventory
+from saccade.threads import hooked
 
 __all__ = ["BUILDERS", "Built", "Encoder", "open_encoder"]
 
@@ -82,9 +83,9 @@ class Encoder:
             found.append(output)
             raise _Reached
 
-        hook = self.built.module.get_submodule(self.layer).register_forward_hook(take)
+        layer = self.built.module.get_submodule(self.layer)
         try:
-            with torch.inference_mode():
+            with torch.inference_mode(), hooked([layer], take):
                 self.built.module.eval()((images.float() / 255 - mean) / deviation)
         except _Reached:
             pass
@@ -92,8 +93,6 @@ class Encoder:
             got = " ".join(str(error).split())[:150]
             size = f"{images.shape[2]} × {images.shape[3]}"
             raise ArgumentError(f"--size: expected one that {self.name} takes, got {size} ({got})") from error
-        finally:
-            hook.remove()
         if not found or not isinstance(found[0], Tensor):
             raise ArgumentError(f"--layer: expected a module of {self.name} that gives a map, got {self.layer}")
         return _map(found[0], self.built.module, f"{self.name} {self.layer}")

@@ -1,0 +1,95 @@
+"""Threads that share modules and settings: hooks of one thread, and process-wide settings that several hold at once."""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from threading import Lock, get_ident
+from typing import Any
+
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+__all__ = ["Shared", "hooked", "own_filters"]
+
+_REGISTERING = Lock()  # torch numbers hooks by a counter that two threads may read at once
+
+
+@contextmanager
+def hooked(
+    modules: Iterable[nn.Module],
+    after: Callable[..., Any],
+    before: Callable[..., Any] | None = None,
+    **options: bool,
+) -> Iterator[None]:
+    """Hook modules while the block runs, for the calls of this thread alone; other threads call them as always.
+
+    Args:
+        modules: to be hooked.
+        after: a forward hook, `(module, args, output)`.
+        before: a forward pre-hook, `(module, args, kwargs)`.
+        options: of `torch.nn.Module.register_forward_hook`.
+
+    >>> import torch
+    >>> shapes, linear = [], nn.Linear(2, 3)
+    >>> with hooked([linear], lambda module, args, output: shapes.append(tuple(output.shape))):
+    ...     output = linear(torch.ones(4, 2))
+    >>> shapes
+    [(4, 3)]
+    """
+    thread = get_ident()
+
+    def own(hook: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args: hook(*args) if get_ident() == thread else None
+
+    handles: list[RemovableHandle] = []
+    try:
+        with _REGISTERING:
+            for module in modules:
+                if before is not None:
+                    handles.append(module.register_forward_pre_hook(own(before), with_kwargs=True))
+                handles.append(module.register_forward_hook(own(after), **options))
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+class Shared:
+    """A process-wide setting that threads may hold at once: the first of them sets it, the last one restores it.
+
+    Args:
+        setting: makes the context manager that sets and restores it.
+
+    >>> import torch
+    >>> precise = Shared(lambda: torch.backends.cudnn.flags(enabled=False))
+    >>> with precise(), precise():
+    ...     torch.backends.cudnn.enabled
+    False
+    """
+
+    def __init__(self, setting: Callable[[], AbstractContextManager[Any]]) -> None:
+        self._setting, self._stack, self._holders, self._lock = setting, ExitStack(), 0, Lock()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Hold the setting while the block runs."""
+        with self._lock:
+            if not self._holders:
+                self._stack.enter_context(self._setting())
+            self._holders += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holders -= 1
+                if not self._holders:
+                    self._stack.close()
+
+
+own_filters: Callable[[], AbstractContextManager[Any]] = (
+    warnings.catch_warnings
+    if getattr(sys.flags, "context_aware_warnings", False)  # of Python 3.14: each thread has its own
+    else Shared(warnings.catch_warnings)
+)
+"""Restores the filters of warnings that blocks have added, once no thread is within such a block."""

@@ -1,0 +1,65 @@
+"""Hooks of one thread, and process-wide settings that several threads hold at once."""
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from saccade.threads import Shared, hooked, own_filters
+
+
+@pytest.fixture
+def other():
+    with ThreadPoolExecutor(1) as pool:
+        yield lambda work: pool.submit(work).result()
+
+
+def test_hooks_see_the_calls_of_their_thread_alone(other):
+    linear, before, after = torch.nn.Linear(2, 3), [], []
+    with hooked([linear], lambda *args: after.append(args), lambda *args: before.append(args), with_kwargs=True):
+        expected = linear(torch.ones(1, 2))
+        assert torch.equal(other(lambda: linear(torch.ones(1, 2))), expected)
+    linear(torch.ones(1, 2))
+    assert [len(args) for args in before] == [3] and [len(args) for args in after] == [4]
+    assert not linear._forward_hooks and not linear._forward_pre_hooks
+
+
+def test_hooks_go_whatever_ends_the_block():
+    linear = torch.nn.Linear(2, 3)
+    with pytest.raises(KeyError), hooked([linear], lambda *args: None):
+        raise KeyError
+    assert not linear._forward_hooks
+
+
+def test_the_last_holder_restores_a_setting(other):
+    events = []
+
+    @contextmanager
+    def setting():
+        events.append("set")
+        yield
+        events.append("restored")
+
+    held = Shared(setting)
+    first, second = held(), held()
+    first.__enter__()
+    other(second.__enter__)
+    first.__exit__(None, None, None)
+    assert events == ["set"]
+    other(lambda: second.__exit__(None, None, None))
+    assert events == ["set", "restored"]
+    with held():
+        assert events == ["set", "restored", "set"]
+
+
+def test_filters_of_warnings_are_as_before_after_two_threads(other):
+    before = list(warnings.filters)
+    first, second = own_filters(), own_filters()
+    first.__enter__()
+    other(second.__enter__)
+    warnings.simplefilter("ignore")
+    first.__exit__(None, None, None)
+    other(lambda: second.__exit__(None, None, None))
+    assert warnings.filters == before
