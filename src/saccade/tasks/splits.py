@@ -16,7 +16,7 @@ from typing import Any
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS, counted, inventory
 
-__all__ = ["KNOWN", "SPLIT", "SplitNames", "SplitOptions", "held_out", "only", "split_of"]
+__all__ = ["KNOWN", "SPLIT", "SplitNames", "SplitOptions", "held_out", "only", "split_named", "split_of"]
 
 #: Name of the column that says which split a row is in.
 SPLIT = "split"
@@ -148,6 +148,28 @@ def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
         way_out = "correct it, or take the column out"
         raise ValueError(f"column {SPLIT}: expected {known}, as these rows are called, got {text!r:.40}; {way_out}")
     return known or names.of(found)[0]
+
+
+def split_named(cell: str, names: SplitNames, known: str, where: str) -> str:
+    """Return the split that a cell of the column `split` names, as `SPLITS` has it.
+
+    Args:
+        cell: its text.
+        names: what splits are called.
+        known: the split that the row is in by its file, "" if none says so.
+        where: the row is, for the message.
+
+    Raises:
+        ArgumentError: if it names none, or another one than the known.
+
+    Example:
+        >>> split_named("dev", SplitNames(), "", "a.tsv: line 2")
+        'validation'
+    """
+    try:
+        return names.all[split_of(cell, names, known and names.of(known)[0])]
+    except ValueError as error:
+        raise ArgumentError(f"{where}: {error}") from None
 
 
 def held_out(missing: Sequence[str], sizes: Mapping[str, int], what: str) -> str:

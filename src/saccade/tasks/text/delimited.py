@@ -20,10 +20,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from saccade.errors import ArgumentError
+from saccade.tasks.splits import SPLIT
 from saccade.tasks.text.files import Numbers
 from saccade.tasks.text.lines import Lines
 
-__all__ = ["Delimited", "columns_of", "delimited", "number_of", "suffix_of"]
+__all__ = ["Delimited", "columns_of", "delimited", "number_of", "perhaps_headed", "suffix_of"]
 
 _MARKS = ",;\t"
 _QUOTED = re.compile(r'(?:^|(?<=[,;\t]))"(?:[^"]|"")*(?:"(?=[,;\t]|$)|$)')
@@ -125,6 +126,29 @@ def columns_of(names: Sequence[str], known: Mapping[str, Sequence[str]], where: 
         if places:
             found[column] = places[0]
     return found
+
+
+def perhaps_headed(lines: Lines, known: Mapping[str, Sequence[str]]) -> tuple[Delimited, dict[str, int]]:
+    r"""Return a table and the places of its columns if a header names all but `split`; else rows with tabs, and {}.
+
+    Args:
+        lines: of the file.
+        known: as `columns_of` has it.
+
+    Raises:
+        ArgumentError: as `delimited` and `columns_of`.
+
+    Example:
+        >>> from saccade.tasks.text.lines import gather
+        >>> known = {"image": ("image",), "caption": ("caption",)}
+        >>> perhaps_headed(gather(Path("a.csv"), ["caption,image", "a dog,a.png"]), known)[1]
+        {'image': 1, 'caption': 0}
+    """
+    table = delimited(lines)
+    columns = columns_of(table.names, known, table.place(table.first))
+    if set(known) - {SPLIT} <= set(columns):
+        return table, columns
+    return (table if table.delimiter == "\t" else delimited(lines, "\t")), {}
 
 
 def number_of(text: str) -> float:

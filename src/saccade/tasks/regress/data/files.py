@@ -105,8 +105,8 @@ def _table(lines: Lines) -> Sheet:
     table = delimited(lines)
     names = table.names
     if all(map(_is_number, names)):
-        got = repr(table.lines[table.first])
-        raise ArgumentError(f"{table.place(table.first)}: expected names of the columns, got {got:.60}; add a line of names")
+        got = f"got {table.lines[table.first]!r:.60}; add a line of names"
+        raise ArgumentError(f"{table.place(table.first)}: expected names of the columns, {got}")
     named = tuple(name or f"column {place}" for place, name in enumerate(names, 1))
     rows = ((int(table.numbers[row]) + 1, cells) for row, cells in table.filled(table.first + 1))
     return Sheet(str(lines.path), named, rows)
