@@ -14,6 +14,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.arrow import Table
 from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
 from saccade.tasks.splits import SPLIT, SplitNames, held_out, split_of
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.files import Numbers, divide, keep, text_hash
 
 __all__ = ["OBJECTS", "LeftOut", "Rows", "array_of", "label_of", "pair_reader", "read_rows", "rows_of"]
@@ -212,7 +213,7 @@ def pair_reader(*columns: Sequence[str], nested: str | None = None) -> Callable[
         texts = [part if isinstance(part, str) else _named(part) for part in row]
         for text in texts:
             text.encode()  # half a surrogate pair is no text, and says so here
-        return tuple(text.strip() for text in texts)
+        return tuple(composed(text.strip()) for text in texts)
 
     return read
 

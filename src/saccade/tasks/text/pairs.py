@@ -11,6 +11,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.splits import SPLIT, SplitNames, held_out, split_named
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.delimited import Delimited, perhaps_headed
 from saccade.tasks.text.files import Split, Splits, divide, fingerprint, keep, read_filled, text_hash
 
@@ -82,7 +83,7 @@ class _Columns:
             got = f"got {len(cells)} columns; cut -f 1,2 keeps the first two"
             raise ArgumentError(f"{self.table.place(line)}: {wanted}, {got}")
         source, target, split = (cells[self.columns[name]] if name in self.columns else "" for name in _COLUMNS)
-        return source.strip(), target.strip(), split
+        return composed(source.strip()), composed(target.strip()), split
 
 
 def _sources(

@@ -12,6 +12,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.splits import SPLIT, SplitNames, split_named
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.delimited import Delimited, columns_of, delimited, suffix_of
 from saccade.tasks.text.files import Numbers, keep, read_filled, text_hash
 from saccade.tasks.text.lines import Lines
@@ -55,7 +56,7 @@ class Table:
             text, label, split = self.read(row)
         except ValueError as error:
             raise ArgumentError(f"{self.place(row)}: {error}") from None
-        return text.strip(), " ".join(label.split()), split
+        return composed(text.strip()), composed(" ".join(label.split())), split
 
     def line(self, row: int) -> int:
         """Return the line that a row begins in, from 1 on: there may be a header, and rows of several lines."""

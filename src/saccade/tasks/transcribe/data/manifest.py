@@ -21,6 +21,7 @@ from typing import Any
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.headers import HEADER, missing_bytes
 from saccade.tasks.conversions import converted
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.delimited import columns_of, delimited, number_of
 from saccade.tasks.text.lines import Lines, read_lines
 
@@ -113,7 +114,7 @@ def _row(manifest: Path, line: int, fields: Mapping[str, str]) -> Row:
     if not listed:
         raise ArgumentError(f"{where}: expected a path, got none")
     offset, duration = (_seconds(fields.get(name, ""), name, where) for name in _NUMBERS)
-    path, said = manifest.parent / listed, " ".join(text.split())
+    path, said = manifest.parent / listed, composed(" ".join(text.split()))
     return Row(listed, path, said, split, speaker, where, offset=offset or 0.0, duration=duration)
 
 
