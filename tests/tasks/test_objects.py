@@ -176,3 +176,17 @@ def test_left_out_rows_are_counted_and_others_keep_places():
     for split in ("train", "validation", "test"):
         wanted = [f"data: train, row {PAIRS.index(row) + 2}" for row in held.splits[split]]
         assert [held.place(split, n) for n in range(held.size(split))] == wanted
+
+
+def test_a_column_says_the_split_of_each_row():
+    names = ("train", "train", "dev", "Test")
+    rows = [{"a": str(n), "b": "x", "split": names[n % 4]} for n in range(12)]
+    read = pair_reader(("a",), ("b",))
+    found = rows_of(rows, read, min)
+    for split, own in (("train", (0, 1)), ("validation", (2,)), ("test", (3,))):
+        assert [int(a) for a, _ in found.splits[split]] == [n for n in range(12) if n % 4 in own]
+    assert found.place("test", 1) == "data: train, row 8"
+    with pytest.raises(ArgumentError, match="row 1: column split: expected one of train, .* got 'odd'"):
+        rows_of([{"a": "1", "b": "x", "split": "odd"}], read, min)
+    with pytest.raises(ArgumentError, match="test, row 1: column split: expected test"):
+        rows_of({"train": rows[:2], "test": rows[:1]}, read, min)

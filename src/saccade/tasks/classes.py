@@ -8,7 +8,6 @@ cat/1.jpg        dog/7.jpg          labels alone; validation_list.txt and testin
 import codecs
 import os
 import shlex
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -16,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS, inventory
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.cleaning import composed
 
 __all__ = ["Found", "Member", "divided", "find_classes", "list_names", "read_list"]
 
@@ -105,7 +105,7 @@ def find_classes(
         (['cat', 'dog'], ['validation', 'test'])
     """
     root, members, others, unlabelled = _root(files, names, beside=beside), list[Member](), list[str](), list[str]()
-    listed = {_normal(name): split for split, paths in (lists or {}).items() for name in paths}
+    listed = {composed(name): split for split, paths in (lists or {}).items() for name in paths}
     for name in files:
         own = name.removeprefix(root)
         place = _place(own, names)
@@ -118,22 +118,17 @@ def find_classes(
             unlabelled.append(name)
         else:
             split, label = place
-            split = split or (listed.get(_normal(own), "train") if listed else "")
+            split = split or (listed.get(composed(own), "train") if listed else "")
             members.append(Member(name, split, _label(label, where)))
     splits = _by_split(members, where, kind, names)
     _check_labels(members, where, kind)
-    gone = len(set(listed) - {_normal(name.removeprefix(root)) for name in files})
+    gone = len(set(listed) - {composed(name.removeprefix(root)) for name in files})
     notes = [
         f"{where}: left out {len(unlabelled)} {kind} without a label (such as {unlabelled[0]})" if unlabelled else "",
         f"{where}: left out {inventory(others)}, in no folder of a label" if others else "",
         f"{where}: {gone} of {len(listed)} files that the lists name are not there" if gone else "",
     ]
     return Found(splits, "; ".join(filter(None, notes)))
-
-
-def _normal(name: str) -> str:
-    """One form of a name whose accents may be letters of their own, as a Mac writes them."""
-    return unicodedata.normalize("NFC", name)
 
 
 def divided(found: Found, where: str, kind: str, divide: Divide) -> dict[str, list[Member]]:
@@ -193,7 +188,7 @@ def _label(name: str, where: str) -> str:
         way_out = f"this renames them: convmv -f latin1 -t utf-8 -r --notest {shlex.quote(_readable(where))}"
         got = repr(_readable(name))
         raise ArgumentError(f"{where}: expected names of folders in UTF-8, got {got}; {way_out}") from None
-    return name
+    return composed(name)
 
 
 def _readable(name: str) -> str:

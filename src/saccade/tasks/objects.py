@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +13,8 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import Table
 from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
-from saccade.tasks.splits import SplitNames, held_out
+from saccade.tasks.splits import SPLIT, SplitNames, held_out, split_of
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.files import Numbers, divide, keep, text_hash
 
 __all__ = ["OBJECTS", "LeftOut", "Rows", "array_of", "label_of", "pair_reader", "read_rows", "rows_of"]
@@ -106,7 +108,7 @@ def rows_of(
     Args:
         objects: an iterable of rows, of which a twentieth, but at most 1,000, validate and as many test, by a hash of
             what they ask; or a mapping with rows of "train", "validation" and "test", of which one that is missing is
-            held out in the same way.
+            held out in the same way. Rows that are mappings may name their split by `split`.
         read: from a row, and the columns' description where there is one (`features` of `datasets`), to an example.
         key: from an example to what it asks: equal ones are in one split.
         names: what the splits of a mapping are called.
@@ -126,15 +128,26 @@ def rows_of(
     names = names or SplitNames()
     given = objects if isinstance(objects, Mapping) else {names.of("train")[0]: objects}
     named = _named_splits(given, names)
-    rows = {split: read_rows(split, given[name], read) for split, name in named.items()}
+    alone = list(named) == ["train"]
+    tagged = {
+        split: read_rows(split, given[name], partial(_tagged, read, names, "" if alone else name))
+        for split, name in named.items()
+    }
+    rows = {split: [row for _, row in part] for split, part in tagged.items()}
     where = {split: _where(split, given[name]) for split, name in named.items()}
     kept = {
         split: left_out.kept(split, part, where[split]) if left_out else (range(len(part)), "")
         for split, part in rows.items()
     }
     places = {split: (split, numbers) for split, (numbers, _) in kept.items()}
-    if missing := [split for split in SPLITS if split not in rows]:
-        numbers = np.asarray(kept["train"][0], np.int64)
+    if alone and any(tag for tag, _ in tagged["train"]):
+        tags, numbers = np.array([tag or "train" for tag, _ in tagged["train"]]), np.asarray(kept["train"][0], np.int64)
+        inside = {split: numbers[tags[numbers] == split] for split in SPLITS}
+        places = {split: ("train", own) for split, own in inside.items() if len(own)}
+        if "train" not in places:
+            raise ArgumentError("data: expected rows of train, got none")
+    if missing := [split for split in SPLITS if split not in places]:
+        numbers = np.asarray(places["train"][1], np.int64)
         hashes = np.array([text_hash(_text(key(rows["train"][number]))) for number in numbers], np.uint64)
         parts = divide(hashes, "data", "examples", missing)
         places |= {split: ("train", numbers[inside]) for split, inside in parts.items()}
@@ -147,6 +160,12 @@ def rows_of(
     ]
     told = {split: (where[origin], numbers) for split, (origin, numbers) in places.items()}
     return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), told)
+
+
+def _tagged(read: Callable[[Any, Any], R], names: SplitNames, known: str, row: Any, features: Any) -> tuple[str, R]:
+    """The split that a row's column `split` names, "" without one, and its example."""
+    named = isinstance(row, Mapping) and SPLIT in row
+    return names.all[split_of(row[SPLIT], names, known)] if named else "", read(row, features)
 
 
 def _where(split: str, rows: Any) -> Callable[[int], str]:
@@ -194,7 +213,7 @@ def pair_reader(*columns: Sequence[str], nested: str | None = None) -> Callable[
         texts = [part if isinstance(part, str) else _named(part) for part in row]
         for text in texts:
             text.encode()  # half a surrogate pair is no text, and says so here
-        return tuple(text.strip() for text in texts)
+        return tuple(composed(text.strip()) for text in texts)
 
     return read
 

@@ -16,8 +16,10 @@ from typing import Any
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS, counted, inventory
 
-__all__ = ["KNOWN", "SplitNames", "SplitOptions", "held_out", "only"]
+__all__ = ["KNOWN", "SPLIT", "SplitNames", "SplitOptions", "held_out", "only", "split_named", "split_of"]
 
+#: Name of the column that says which split a row is in.
+SPLIT = "split"
 #: What splits are called where no option says otherwise.
 KNOWN: Mapping[str, tuple[str, ...]] = {
     "train": ("train", "training"),
@@ -121,6 +123,53 @@ class SplitNames:
         """
         for split, name in self.given.items():
             raise ArgumentError(f"--{split}-split: expected none for {data}, whose splits are known; leave {name} out")
+
+
+def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
+    """Return the name of the split that a cell of the column `split` names.
+
+    Args:
+        cell: a text, or its bytes.
+        names: what splits are called.
+        known: the name of the split that the row is in by its file or part, "" if none says so.
+
+    Raises:
+        ValueError: if it names none, or another one than the known.
+
+    Example:
+        >>> split_of("dev", SplitNames()), split_of("late", SplitNames({"test": "late"}))
+        ('validation', 'late')
+    """
+    text = cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
+    found = names.split(text.strip())
+    if found is None:
+        raise ValueError(f"column {SPLIT}: expected one of {', '.join(names.all)}, got {text!r:.40}")
+    if known and found != names.split(known):
+        way_out = "correct it, or take the column out"
+        raise ValueError(f"column {SPLIT}: expected {known}, as these rows are called, got {text!r:.40}; {way_out}")
+    return known or names.of(found)[0]
+
+
+def split_named(cell: str, names: SplitNames, known: str, where: str) -> str:
+    """Return the split that a cell of the column `split` names, as `SPLITS` has it.
+
+    Args:
+        cell: its text.
+        names: what splits are called.
+        known: the split that the row is in by its file, "" if none says so.
+        where: the row is, for the message.
+
+    Raises:
+        ArgumentError: if it names none, or another one than the known.
+
+    Example:
+        >>> split_named("dev", SplitNames(), "", "a.tsv: line 2")
+        'validation'
+    """
+    try:
+        return names.all[split_of(cell, names, known and names.of(known)[0])]
+    except ValueError as error:
+        raise ArgumentError(f"{where}: {error}") from None
 
 
 def held_out(missing: Sequence[str], sizes: Mapping[str, int], what: str) -> str:

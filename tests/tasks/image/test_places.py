@@ -177,3 +177,22 @@ def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):
     with pytest.raises(PermissionError, match="a'"):
         Images(tmp_path).find("1.png")
     assert Images(tmp_path / "missing").find("1.png") is None
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.zip"])
+def test_an_archive_that_somebody_writes_to_is_named(tmp_path, name):
+    path = tmp_path / name
+    if name.endswith("zip"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.png", b"1234")
+    else:
+        (tmp_path / "a.png").write_bytes(b"1234")
+        with tarfile.open(path, "w") as archive:
+            archive.add(tmp_path / "a.png", "a.png")
+        (tmp_path / "a.png").unlink()
+    os.utime(path, (1, 1))
+    place = Images(tmp_path).find("a.png")
+    assert read_place(place) == b"1234"
+    path.write_bytes(path.read_bytes().replace(b"1234", b"4321"))
+    with pytest.raises(ArgumentError, match=f"{name}: expected what it held at first, got a changed file"):
+        read_place(place)

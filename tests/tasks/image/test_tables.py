@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.tasks.image.tables import is_table, tables, told_lines
+from saccade.tasks.image.tables import is_table, tables, told_rows
 from saccade.tasks.splits import SplitNames
 
 NAMES = SplitNames()
@@ -18,7 +18,7 @@ def test_a_file_alone_is_all_splits_wherever_it_is_named(tmp_path):
     assert not is_table(tmp_path, NAMES, "other")
     assert tables(tmp_path, NAMES, "all") == tables(path, NAMES, "other") == {"": path}
     with pytest.raises(ArgumentError, match="--test-split: .*got odd"):
-        tables(path, SplitNames({"test": "odd"}), "all")
+        list(told_rows(path, ("image", "caption"), "a row", SplitNames({"test": "odd"})))
 
 
 def test_folder_has_a_file_for_each_split_before_one_of_all(tmp_path):
@@ -37,6 +37,18 @@ def test_folder_has_a_file_for_each_split_before_one_of_all(tmp_path):
 def test_lines_are_named_by_number(tmp_path):
     path = tmp_path / "all.tsv"
     path.write_text("Image\tCaption\n\na.jpg\ta dog\n \nimage\tcaption\nb\n")
-    found = [(where.rpartition(" ")[2], line) for where, line in told_lines(path, ("image", "caption"))]
-    assert found == [("3", "a.jpg\ta dog"), ("5", "image\tcaption"), ("6", "b")]
-    assert next(told_lines(path, ("image", "text"))) == (f"{path}: line 1", "Image\tCaption")
+    rows = told_rows(path, ("image", "caption"), "an image and a caption", NAMES)
+    found = [(where.rpartition(" ")[2], cells) for where, cells, _ in (next(rows), next(rows))]
+    assert found == [("3", ["a.jpg", "a dog"]), ("5", ["image", "caption"])]
+    with pytest.raises(ArgumentError, match=r"line 6: expected an image and a caption, got no tab"):
+        next(rows)
+    assert next(told_rows(path, ("image", "text"), "", NAMES))[:2] == (f"{path}: line 1", ["Image", "Caption"])
+
+
+def test_a_column_says_the_split_of_each_row(tmp_path):
+    path = tmp_path / "all.csv"
+    path.write_text('caption,split,image\n"a dog, asleep",dev,a.jpg\na cat,train,b.jpg\n')
+    rows = [(cells, split) for _, cells, split in told_rows(path, ("image", "caption"), "", NAMES)]
+    assert rows == [(["a.jpg", "a dog, asleep"], "validation"), (["b.jpg", "a cat"], "train")]
+    with pytest.raises(ArgumentError, match=r"line 2: column split: expected test, .* got 'dev'"):
+        list(told_rows(path, ("image", "caption"), "", NAMES, "test"))

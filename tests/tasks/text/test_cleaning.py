@@ -3,7 +3,15 @@
 import pytest
 
 from saccade.errors import ArgumentError
+from saccade.tasks.caption.data.listing import Listing
+from saccade.tasks.classify_text.data.table import open_table
+from saccade.tasks.objects import pair_reader
 from saccade.tasks.text.cleaning import cleaned
+from saccade.tasks.text.pairs import open_pairs
+from saccade.tasks.text.tokenizer import Characters, SpacedWords, one_line
+from saccade.tasks.transcribe.data.manifest import read_manifest
+from saccade.tasks.translate.data.folder import open_folder
+from saccade.tasks.translate.source import encode_sources
 
 
 def test_white_space_of_any_kind_is_one_space():
@@ -14,3 +22,53 @@ def test_white_space_of_any_kind_is_one_space():
 def test_what_is_no_text_is_refused_by_its_place(text, said):
     with pytest.raises(ArgumentError, match=f"line 7: .*{said}"):
         cleaned(text, "line 7")
+
+
+COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
+
+
+def pairs(path):
+    return open_pairs(path).splits["train"].rows[0]
+
+
+def folder(path):
+    for split in ("train", "val", "test"):
+        for side in ("de", "en"):
+            (path.parent / f"{split}.{side}").write_text(path.read_text().partition("\t")[0] + "\n")
+    return open_folder(path.parent, "de", "en").row("test", 0)
+
+
+def texts(path):
+    return open_table(path)[0]
+
+
+def manifest(path):
+    path.write_text(f"path\ttext\n{path.name}\t{path.read_text().partition(chr(9))[0]}\n")
+    return (read_manifest(path)[0][0].text,) * 2
+
+
+def objects(path):
+    return pair_reader(("a",), ("b",))(tuple(path.read_text().strip().split("\t")), None)
+
+
+def captions(path):
+    listing = Listing(path)
+    listing.add("a.jpg", path.read_text().split("\t")[0], "line 1")
+    return tuple(listing.images["a.jpg"].captions * 2)
+
+
+@pytest.mark.parametrize("read", [pairs, folder, texts, manifest, objects, captions])
+def test_both_spellings_of_a_letter_are_one_text(tmp_path, read):
+    path = tmp_path / "a.tsv"
+    rows = [DECOMPOSED] if read is objects else [DECOMPOSED, "a", "b"]
+    path.write_text("".join(f"{row}\t{row}\n" for row in rows))
+    assert read(path) == (COMPOSED, COMPOSED)
+
+
+def test_outputs_and_inputs_are_composed():
+    words = SpacedWords.learn([DECOMPOSED])
+    assert words.encode(COMPOSED) == words.encode(DECOMPOSED) == [4]
+    letters = Characters.learn(["cafe\u0301", "e", "q\u0301"])
+    assert one_line(letters.decode([*letters.encode("cafe"), letters.encode("q\u0301")[1]])) == COMPOSED
+    [source] = encode_sources([DECOMPOSED], letters, 9)
+    assert source.text == source.part == COMPOSED and source.pieces(letters) == list(COMPOSED)

@@ -1,4 +1,5 @@
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -57,13 +58,24 @@ def test_no_lines_at_all(tmp_path):
     assert lines.blank().tolist() == []
 
 
-@pytest.mark.parametrize("after", [b"one\n", b"\xff" * 8])
+@pytest.mark.parametrize("after", [b"", b"one\n", b"\xff" * 8, b"new\nold\n", b"one\ntwo\nmore\n"])
 def test_a_file_that_changes_in_the_meantime_is_named(tmp_path, after):
-    (tmp_path / "text").write_bytes(b"one\ntwo\n")
-    lines = read_lines(tmp_path / "text")
-    (tmp_path / "text").write_bytes(after)
-    with pytest.raises(ArgumentError, match="text: .*changed"):
-        lines[1]
+    path = tmp_path / "text"
+    path.write_bytes(b"one\ntwo\n")
+    os.utime(path, (1, 1))
+    lines = read_lines(path)
+    path.write_bytes(after)
+    for read in (lambda: lines[1], lines.blank):
+        with pytest.raises(ArgumentError, match="text: .*changed"):
+            read()
+
+
+def test_a_file_of_no_known_size_is_read():
+    path = Path("/proc/self/status")
+    if not path.exists():
+        pytest.skip("no /proc")
+    lines = read_lines(path)
+    assert lines[0].startswith("Name:") and len(lines.blank()) == len(lines)
 
 
 @pytest.mark.parametrize("content", [b"a\nb\xff\nc", b"a\nb\xc3", b"a\nb\xc3\nc"])

@@ -73,3 +73,22 @@ def test_blank_sides_are_left_out_and_white_space_is_taken_off(tmp_path):
 def test_a_line_without_a_tab_is_named(tmp_path):
     with pytest.raises(ArgumentError, match=r"pairs\.tsv: line 2: expected a source, a tab and a target, got no tab"):
         open_pairs(write(tmp_path / "pairs.tsv", [("a", "x"), ("no tab",), ("c", "z")]))
+
+
+def test_a_header_names_the_columns_and_the_split(tmp_path):
+    path = tmp_path / "pairs.csv"
+    names = ("train", "valid", "test")
+    path.write_text("Split,target,source\n" + "".join(f'{names[n % 3]},"va, {n}",go {n}\n' for n in range(9)))
+    corpus = open_pairs(path)
+    for number, split in enumerate(("train", "validation", "test")):
+        assert pairs(corpus, split) == [(f"go {n}", f"va, {n}") for n in range(number, 9, 3)]
+    path.write_text("source,target,split\na,b,train\na,b,odd\n")
+    with pytest.raises(ArgumentError, match=r"pairs\.csv: line 3: column split: expected one of train"):
+        open_pairs(path)
+
+
+def test_commas_are_text_in_pairs_without_a_header(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text("yes, sir\n" * 3)
+    with pytest.raises(ArgumentError, match="line 1: expected a source, a tab and a target, got no tab"):
+        open_pairs(path)

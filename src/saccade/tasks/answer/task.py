@@ -30,6 +30,7 @@ from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.labels.baselines import usual
 from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
+from saccade.tasks.text.cleaning import composed
 from saccade.train import options as shared
 from saccade.train.notes import Once, say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Unreadable, find
@@ -183,7 +184,7 @@ class AnswerQuestions(VisualTask):
 
     def _query(self, image: Shown, question: str, number: int | None = None) -> Query:
         """A question as it is read; of one that was asked in a line it is said where it is too long."""
-        text = " ".join(question.split())
+        text = composed(" ".join(question.split()))
         tokens, whole = self.vocabulary.tokens(text, self.settings.max_length)
         if not whole and number is not None:
             most = f"{self.settings.max_length} words (--max-length)"

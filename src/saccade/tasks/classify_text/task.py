@@ -34,6 +34,7 @@ from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.markup import without_markup
 from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors
@@ -201,6 +202,7 @@ class ClassifyText:
 
     def _text(self, text: str) -> tuple[Text, bool]:
         """A text as it is read, and whether all of it is."""
+        text = composed(text)
         tokens, whole = self.vocabulary.tokens(text, int(self.settings.max_length))
         return Text(text, tokens, self.vocabulary.words.numbers(tokens)), whole
 

@@ -15,6 +15,7 @@ from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.images import LARGEST, read_image
 from saccade.tasks.objects import array_of, label_of, rows_of
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.cleaning import composed
 
 __all__ = ["channels_first", "open_objects"]
 
@@ -90,7 +91,7 @@ def _plain(label: Any) -> Any:
         label = label.item() if isinstance(label, Tensor) else label.reshape(())[()]
     if isinstance(label, np.generic):  # float32(0.1) is 0.1, though as Python's float it has more digits
         return label.item() if isinstance(label, np.integer) else str(label)
-    return label
+    return composed(label) if isinstance(label, str) else label
 
 
 class _Unpacked:

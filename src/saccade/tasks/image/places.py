@@ -19,6 +19,7 @@ from saccade.tasks.dataset import inventory
 from saccade.tasks.folders import files_below
 from saccade.tasks.image.archives import HardLinks
 from saccade.tasks.image.images import SUFFIXES
+from saccade.tasks.pinned import State, check_unchanged, state_of
 
 __all__ = ["Images", "Place", "fits", "read_place"]
 
@@ -47,6 +48,8 @@ class Place(NamedTuple):
     """Bytes that it takes in a zip; -1 elsewhere."""
     method: int = 0
     """How a zip has packed it."""
+    state: State | None = None
+    """Of the archive when it was indexed."""
 
     @property
     def told(self) -> str:
@@ -142,6 +145,8 @@ def read_place(place: Place) -> bytes:
                 return file.read(_LARGEST + 1)
             file.seek(place.start)
             data = file.read(place.size) if place.packed < 0 else _unzipped(file, place)
+            if place.state is not None:
+                check_unchanged(file, place.state, place.path)
     except OSError as error:
         raise ArgumentError(f"{place.told}: expected an image that can be read, got {error.strerror}") from error
     except (zlib.error, struct.error) as error:
@@ -194,16 +199,16 @@ def _inside(path: Path, folder: Path) -> Iterator[tuple[str, Place]]:
 
 
 def _in_tar(path: Path) -> Iterator[Place]:
-    links, size = HardLinks(), path.stat().st_size
+    links, state = HardLinks(), state_of(path)
     try:
         for member in _members(path):
             if member.islnk():
                 links.add(member, _is_image(member.name))
             elif _is_image(member.name):
-                yield from _placed(path, member, [member.name], size)
+                yield from _placed(path, member, [member.name], state)
         if links:
             for member in _members(path):
-                yield from _placed(path, member, [] if member.islnk() else links.take(member.name), size)
+                yield from _placed(path, member, [] if member.islnk() else links.take(member.name), state)
             links.check()
     except (tarfile.TarError, EOFError) as error:
         raise ArgumentError(f"{path}: expected a whole tar archive, got a damaged one ({error})") from error
@@ -216,15 +221,16 @@ def _members(path: Path) -> Iterator[tarfile.TarInfo]:
             yield member
 
 
-def _placed(path: Path, member: tarfile.TarInfo, names: Sequence[str], size: int) -> Iterator[Place]:
+def _placed(path: Path, member: tarfile.TarInfo, names: Sequence[str], state: State) -> Iterator[Place]:
     """Where a file of a tar is, by each of its names, if it is one whose bytes are there as they are."""
     if names and member.isreg() and not member.issparse():
-        if member.offset_data + member.size > size:
+        if member.offset_data + member.size > state[0]:
             raise tarfile.ReadError(f"{member.name} is cut short")
-        yield from (Place(path, name, member.size, member.offset_data) for name in names)
+        yield from (Place(path, name, member.size, member.offset_data, state=state) for name in names)
 
 
 def _in_zip(path: Path) -> Iterator[Place]:
+    state = state_of(path)
     try:
         with zipfile.ZipFile(path) as members:
             for member in members.infolist():
@@ -234,7 +240,7 @@ def _in_zip(path: Path) -> Iterator[Place]:
                     wanted = "expected images as they are or packed by deflate, without a password"
                     raise ArgumentError(f"{path}: {wanted}, got {member.filename}; unpack it into a folder")
                 sizes = member.file_size, member.header_offset, member.compress_size
-                yield Place(path, member.filename, *sizes, member.compress_type)
+                yield Place(path, member.filename, *sizes, member.compress_type, state)
     except (zipfile.BadZipFile, EOFError, struct.error) as error:
         raise ArgumentError(f"{path}: expected a whole zip archive, got a damaged one ({error})") from error
 

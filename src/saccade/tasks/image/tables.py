@@ -10,11 +10,14 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from saccade.errors import ArgumentError
+from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import SPLITS
-from saccade.tasks.splits import SplitNames, only
+from saccade.tasks.splits import SPLIT, SplitNames, only, split_named
+from saccade.tasks.text.delimited import perhaps_headed
 from saccade.tasks.text.files import read_filled
 
-__all__ = ["image_name", "is_table", "tables", "told_lines"]
+__all__ = ["image_name", "is_table", "tables", "told_rows"]
 
 
 def is_table(path: Path, names: SplitNames, alone: str) -> bool:
@@ -44,8 +47,6 @@ def tables(path: Path, names: SplitNames, alone: str) -> dict[str, Path]:
     if whole is None and not _found(path, names.of("train")):
         whole = only(_found(path, [alone]))
     if whole is not None:
-        for split in SPLITS:
-            names.check(split, whole)
         return {"": whole}
     found = dict[str, Path]()
     for split in SPLITS:
@@ -57,23 +58,39 @@ def tables(path: Path, names: SplitNames, alone: str) -> dict[str, Path]:
     return found
 
 
-def told_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield where each line stands, for messages, and the line; blank ones and a first one with the columns' names are
-    left out.
+def told_rows(
+    path: Path, columns: Sequence[str], wanted: str, names: SplitNames, known: str = ""
+) -> Iterator[tuple[str, list[str], str]]:
+    """Yield the place of each row, for messages, its cells, one for each column, and its split, "" if nothing names it.
+
+    Rows have tabs and the columns in their order; or a header names the columns, and perhaps `split`, in any order, and
+    then the table may be a .csv as well. Blank rows are left out.
 
     Args:
         path: a table.
-        columns: what they are called.
+        columns: their names.
+        wanted: what a row is, for messages: "an image, a tab and a caption".
+        names: what splits are called.
+        known: the split of the table, "" of one with all splits.
 
     Raises:
-        ArgumentError: if it holds nothing, or what is no text.
+        ArgumentError: if it holds nothing, or what is no text, or a row with other columns or in no split.
         OSError: if it cannot be read.
     """
     lines = read_filled(path, holds=f"lines of {', '.join(columns)}")
-    for number in range(len(lines)):
-        line = lines[number]
-        if line.strip() and (number or tuple(line.lower().split("\t")) != tuple(columns)):
-            yield f"{path}: line {number + 1}", line
+    table, places = perhaps_headed(lines, {name: (name,) for name in (*columns, SPLIT)})
+    divided, width = SPLIT in places, len(table.names) if places else len(columns)
+    if not divided and not known:
+        for split in SPLITS:
+            names.check(split, path)
+    for row, cells in table.filled(table.first + 1 if places else 0):
+        where = table.place(row)
+        if len(cells) != width:
+            got = "no tab" if len(cells) == 1 else f"{len(cells)} columns"
+            way_out = converted(path, columns) if len(cells) == 1 else ""
+            raise ArgumentError(f"{where}: expected {wanted}, got {got}{way_out}")
+        split = split_named(cells[places[SPLIT]], names, known, where) if divided else known
+        yield where, [cells[places[name]] for name in columns] if places else cells, split
 
 
 def image_name(cell: str) -> str:

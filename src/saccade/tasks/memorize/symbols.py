@@ -16,6 +16,7 @@ from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.memorize.data.episode import Episode
 from saccade.tasks.memorize.likeliest import choices, ended
 from saccade.tasks.saved import whole_number
+from saccade.tasks.text.cleaning import composed
 
 __all__ = ["Symbols"]
 
@@ -125,7 +126,7 @@ class Symbols:
         Raises:
             ArgumentError: if there are none, or too many.
         """
-        found = cut(line) if self.story else line.split()
+        found = cut(line) if self.story else composed(line).split()
         if self.story and found and QUESTION not in found:
             found.append(QUESTION)
         if not 1 <= len(found) <= _MOST:

@@ -13,6 +13,7 @@ from saccade.tasks.dataset import counted, inventory
 from saccade.tasks.regress.data.dataset import exact
 from saccade.tasks.regress.data.objects import named_numbers, table_rows
 from saccade.tasks.regress.data.sheet import flat
+from saccade.tasks.text.delimited import number_of
 
 __all__ = ["MOST", "lines_of", "read_numbers"]
 
@@ -105,7 +106,7 @@ def _by_name(row: Mapping[Any, Any], features: Sequence[str]) -> list[float]:
 
 def _number(part: str, line: int) -> float:
     try:
-        found = float(part)
+        found = number_of(part)
     except ValueError:
         raise ArgumentError(f"line {line}: expected a number, got {part!r:.40}") from None
     if not math.isfinite(found):

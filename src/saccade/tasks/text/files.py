@@ -1,7 +1,6 @@
 """Examples of two texts out of files, whatever their form: which lines they are, and which split each is in."""
 
 import hashlib
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.lines import Lines, read_lines
 
 __all__ = [
@@ -155,7 +155,7 @@ def text_hash(text: str) -> int:
 
 def _bytes(text: str) -> bytes:
     """The bytes of a text, or of a file's name in another encoding."""
-    return unicodedata.normalize("NFC", text).encode("utf-8", "surrogateescape")
+    return composed(text).encode("utf-8", "surrogateescape")
 
 
 def divide(

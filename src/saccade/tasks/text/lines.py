@@ -3,8 +3,6 @@
 import codecs
 import gzip
 import hashlib
-import mmap
-import os
 import shutil
 import tempfile
 import zlib
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
 from saccade.tasks.conversions import converted, recoded
+from saccade.tasks.pinned import Pinned, check_unchanged, state_of
 from saccade.train.files import naming
 
 __all__ = ["NO_TEXT", "Lines", "gather", "read_lines"]
@@ -30,16 +29,6 @@ _GZIP = b"\x1f\x8b"
 _BLANK_STARTS = {"utf-8": (0xC2, 0xE1, 0xE2, 0xE3, 0xEF), "latin-1": (0x85, 0xA0)}
 #: Latin-1 has a character for every byte, so bytes that no text has tell what is none.
 NO_TEXT = bytes(set(range(32)) - set(b"\t\n\v\f\r"))
-
-
-class _Open:
-    """A file that stays open, under a descriptor of its own, for as long as this is referred to."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.descriptor = os.dup(file.fileno())
-
-    def __del__(self) -> None:
-        os.close(self.descriptor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +44,7 @@ class Lines:
     """
 
     path: Path
-    file: _Open
+    file: Pinned
     starts: NDArray[np.int64]
     digest: str
     encoding: str = "utf-8"
@@ -71,21 +60,17 @@ class Lines:
             ArgumentError: if the file is not what it was when its lines were found.
         """
         start, end = int(self.starts[number]), int(self.starts[number + 1])
-        try:  # not mapped: a file that somebody cuts short in the meantime would end the process without a word
-            part = os.pread(self.file.descriptor, end - start, start)
-            line = part.decode(self.encoding)
-        except UnicodeDecodeError:
-            part = b""
-        if len(part) < end - start:
-            raise ArgumentError(f"{self.path}: expected what it held at first, got a changed file; start again")
+        line = self.file.read(start, end - start).decode(self.encoding)
         return line.removesuffix("\n").removesuffix("\r").removeprefix("" if number else "\ufeff")
 
     def blank(self) -> NDArray[np.bool_]:
         """Return which lines are empty or white space alone, `(lines,)`."""
-        if not len(self):
-            return np.zeros(0, np.bool_)
-        with mmap.mmap(self.file.descriptor, 0, access=mmap.ACCESS_READ) as mapped:
-            first = np.frombuffer(mapped, np.uint8)[self.starts[:-1]]  # a copy: the map can be closed
+        begins, end = self.starts[:-1], int(self.starts[-1])
+        first = np.zeros(len(self), np.uint8)
+        for start in range(0, end, _PART):
+            part = np.frombuffer(self.file.read(start, min(_PART, end - start)), np.uint8)
+            here = slice(*np.searchsorted(begins, (start, start + _PART)))
+            first[here] = part[begins[here] - start]
         blank = (first <= ord(" ")) | np.isin(
             first, _BLANK_STARTS[self.encoding]
         )  # those that may be: only they are looked at
@@ -97,8 +82,8 @@ class Lines:
 def read_lines(path: Path, *, latin1: bool = False) -> Lines:
     r"""Index the lines of a file of UTF-8, which end at \n alone; a \r before it belongs to the end.
 
-    The file is read once, in parts, and then line by line. What gzip has packed is unpacked into a temporary file
-    without a name, which the system removes with the process.
+    The file is read once, in parts, and then line by line. A packed file is unpacked into a temporary file without a
+    name, which the system removes with the process. So is a file copied whose size the system does not say (/proc).
 
     Args:
         path: the file, packed or not, whatever it is called.
@@ -109,10 +94,12 @@ def read_lines(path: Path, *, latin1: bool = False) -> Lines:
         OSError: if it cannot be read, or there is no space to unpack it.
     """
     with naming(path), path.open("rb") as file:
-        if file.read(len(_GZIP)) != _GZIP:
+        packed = file.read(len(_GZIP)) == _GZIP
+        if not packed and state_of(file)[0]:
             return _indexed(file, path, latin1=latin1)
         with tempfile.TemporaryFile() as plain:
-            _unpack(file, plain, path)
+            file.seek(0)
+            _copy(file, plain, path, packed=packed)
             return _indexed(plain, path, latin1=latin1)
 
 
@@ -133,14 +120,13 @@ def gather(path: Path, texts: Iterable[str]) -> Lines:
             digest.update(len(content).to_bytes(8, "big") + content)
             starts.append(starts[-1] + plain.write(content))
         plain.flush()
-        return Lines(path, _Open(plain), np.array(starts, np.int64), digest.hexdigest())
+        return Lines(path, Pinned(plain, path, state_of(plain)), np.array(starts, np.int64), digest.hexdigest())
 
 
-def _unpack(packed: BinaryIO, plain: BinaryIO, path: Path) -> None:
-    packed.seek(0)
+def _copy(file: BinaryIO, plain: BinaryIO, path: Path, *, packed: bool) -> None:
+    """Copy a file, unpacked."""
     try:
-        with gzip.GzipFile(fileobj=packed) as stream:
-            shutil.copyfileobj(stream, plain, _PART)
+        shutil.copyfileobj(gzip.GzipFile(fileobj=file) if packed else file, plain, _PART)
         plain.flush()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ArgumentError(f"{path}: expected a whole gzip file, got a damaged one ({error}); copy it anew") from error
@@ -162,6 +148,7 @@ def _indexed(file: BinaryIO, path: Path, *, latin1: bool) -> Lines:
 def _found(file: BinaryIO, path: Path, encoding: str) -> Lines:
     """Find the lines of a file, and check its bytes and hash them on the way."""
     file.seek(0)
+    state = state_of(file)
     digest, decoder = hashlib.blake2b(digest_size=16), codecs.getincrementaldecoder(encoding)()
     ends, size, last = [np.zeros(1, np.int64)], 0, 0
     try:
@@ -185,7 +172,8 @@ def _found(file: BinaryIO, path: Path, encoding: str) -> Lines:
         ends.append(np.array([size]))  # the last line has no end of its own
     starts = np.concatenate(ends)
     _check_lengths(np.diff(starts), path)
-    return Lines(path, _Open(file), starts, digest.hexdigest(), encoding)
+    check_unchanged(file, state, path)
+    return Lines(path, Pinned(file, path, state), starts, digest.hexdigest(), encoding)
 
 
 def _check_lengths(sizes: NDArray[np.int64], path: Path) -> None:

@@ -1,6 +1,5 @@
 """Text to token ids and back, by characters, words or pieces of words; described by JSON that says which."""
 
-import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,6 +7,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 from saccade.errors import ArgumentError
 from saccade.tasks.text.bpe import BytePairs
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.special import SPECIAL, UNKNOWN
 from saccade.tasks.text.words import Words
 
@@ -117,7 +117,7 @@ class Characters(_Units):
     @staticmethod
     def split(text: str) -> list[str]:
         """Return the characters of a text."""
-        return list(unicodedata.normalize("NFC", text))
+        return list(composed(text))
 
     def to_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
@@ -125,7 +125,7 @@ class Characters(_Units):
 
 
 class SpacedWords(_Units):
-    """One token a word: what stands between white space, as it stands there.
+    """One token a word: what stands between white space, composed (NFC).
 
     Args:
         units: all that are known, in the order of their ids, from 4 on.
@@ -142,7 +142,7 @@ class SpacedWords(_Units):
     @staticmethod
     def split(text: str) -> list[str]:
         """Return the words of a text."""
-        return text.split()
+        return composed(text).split()
 
     def to_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
@@ -183,9 +183,9 @@ def _different(units: Any, kind: type[str] | type[list[str]], name: str) -> Sequ
 
 
 def one_line(text: str) -> str:
-    r"""Return a text whose every line break is a space: a line is answered by a line.
+    r"""Return a text, composed (NFC), whose every line break is a space: a line is answered by a line.
 
     >>> one_line("a\r\nb\nc")
     'a b c'
     """
-    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")
+    return composed(text).replace("\r\n", " ").replace("\n", " ").replace("\r", " ")

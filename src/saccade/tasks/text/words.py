@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from saccade.errors import ArgumentError
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.special import SPECIAL, UNKNOWN
 
 __all__ = ["LONE", "Words"]
@@ -106,12 +107,12 @@ class Words:
 
 
 def _cut(text: str) -> list[str]:
-    return _pattern().findall(unicodedata.normalize("NFC", text))
+    return _pattern().findall(composed(text))
 
 
 def _key(piece: str) -> str:
     """What a word is known by. Lower case may be several code points, which are composed anew."""
-    return unicodedata.normalize("NFC", piece.lower().replace("\u2019", "'"))
+    return composed(piece.lower().replace("\u2019", "'"))
 
 
 @cache

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.tokenizer import Tokenizer
 
 __all__ = ["Source", "encode_sources"]
@@ -15,7 +16,7 @@ class Source:
     """A text to translate.
 
     Args:
-        text: as it was given.
+        text: as it was given, composed (NFC).
         ids: its tokens, without an end, at most as many as the model takes.
         whole: whether they are all of its tokens.
         number: of the line, from 1 on: of two lines that are alike, each is sampled for itself.
@@ -47,6 +48,7 @@ def encode_sources(texts: Sequence[str], tokenizer: Tokenizer, most: int, first:
         most: tokens that the model takes.
         first: number of the first line.
     """
+    texts = list(map(composed, texts))
     parts = [text.strip()[: _WIDEST * most] for text in texts]
     found = enumerate(zip(texts, parts, tokenizer.encode_batch(parts), strict=True), first)
     return [

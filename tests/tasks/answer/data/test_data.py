@@ -84,8 +84,8 @@ def test_an_image_is_decoded_once_while_there_is_room(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"0.png\tis it red?", "line 2: expected an image, a tab, a question, a tab and an answer, got 1 tab"),
-        (b"0.png is it red? yes", "line 2: expected an image, a tab, a question, a tab and an answer, got 0 tabs"),
+        (b"0.png\tis it red?", "line 2: expected an image, a tab, a question, a tab and an answer, got 2 columns"),
+        (b"0.png is it red? yes", "line 2: expected an image, a tab, a question, a tab and an answer, got no tab"),
         (b"gone.png\tis it red?\tyes", "line 2: expected an image, found none: gone.png"),
         (b"0.png\t  \tyes", "line 2: expected a question about 0.png, got none; write one or leave the question out"),
         (

@@ -231,7 +231,7 @@ BAD = {
     "a missing image": ("0.png\tone\nb.png\ttwo\n", r"line 2: expected an image at .*b.png, found none"),
     "an archive that has no parts": ("b.png\ttwo\n", r"expected an image at .*found none; .*x.tgz is not looked into"),
     "no tab": ("0.png\tone\n1.png two\n", r"line 2: expected an image, a tab and a caption, got no tab"),
-    "two tabs": ("0.png\tone\n1.png\ta\tb\n", r"line 2: expected an image, a tab and a caption, got 2 tabs"),
+    "two tabs": ("0.png\tone\n1.png\ta\tb\n", r"line 2: expected an image, a tab and a caption, got 3 columns"),
     "an empty caption": ("0.png\tone\n1.png\t  \n", r"line 2: expected a caption of 1.png, got none"),
     "an empty name": ("\tone\n", r"line 1: expected the name of an image, got none"),
     "an empty file": ("", r"expected lines of image, caption, got an empty file"),

@@ -128,3 +128,32 @@ def test_names_of_splits_behind_those_of_a_set(several, rows):
     labelled(several / "subj.fold1", rows[:20], "{label} {text}\n")
     corpus = open_files(several / "subj", SplitNames({"validation": "fold1"}))
     assert corpus.size("validation") == 20 and corpus.note.endswith("3 texts for test")
+
+
+def test_a_column_says_the_split_of_each_text(tmp_path):
+    names = ("train", "dev", "Test")
+    lines = [f"text {n},{'yes' if n % 2 else 'no'},{names[n // 20 % 3]}" for n in range(60)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["text,label,split", *lines]))
+    corpus = open_files(path)
+    found = {split: texts(corpus, split) for split in ("train", "validation", "test")}
+    assert found == {
+        "train": [f"text {n}" for n in range(20)],
+        "validation": [f"text {n}" for n in range(20, 40)],
+        "test": [f"text {n}" for n in range(40, 60)],
+    }
+    path.write_text("\n".join(["text,label,split", *lines[:40]]))
+    assert set(texts(open_files(path), "validation")) == set(found["validation"])
+    assert set(texts(open_files(path), "test")) < set(found["train"])
+    path.write_text("\n".join(["text,label,split", *lines, "text,yes,odd"]))
+    with pytest.raises(ArgumentError, match=r"a\.csv: line 62: column split: expected one of train, .* got 'odd'"):
+        open_files(path)
+
+
+def test_a_file_of_a_split_may_not_say_another(tmp_path):
+    for name in ("train", "dev", "test"):
+        (tmp_path / f"{name}.csv").write_text("text,label,split\n" + f"a,yes,{name}\nb,no,{name}\n" * 3)
+    assert open_files(tmp_path).size("train") == 6
+    (tmp_path / "train.csv").write_text("text,label,split\na,yes,train\nb,no,test\n")
+    with pytest.raises(ArgumentError, match=r"train\.csv: line 3: column split: expected train, .* got 'test'"):
+        open_files(tmp_path)

@@ -4,10 +4,11 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data.table import open_table, scan
+from saccade.tasks.splits import SplitNames
 
 
 def read(path):
-    found = scan(open_table(path))
+    found = scan(open_table(path), SplitNames())
     return [found.table[int(row)] for row in found.kept], found.note
 
 
@@ -62,9 +63,7 @@ def test_a_quote_within_a_cell_opens_nothing(tmp_path):
     assert read(write(tmp_path / "a.csv", content))[0] == rows
 
 
-def test_a_line_that_csv_cannot_read_is_named(tmp_path):
-    with pytest.raises(ArgumentError, match=r"a\.csv: line 3: "):
-        read(write(tmp_path / "a.csv", "text,label\nx,1\ny\rz,2\n"))
+def test_a_header_may_have_line_breaks_between_quotes(tmp_path):
     with pytest.raises(ArgumentError, match=r"a\.csv: line 1: expected a header"):
         read(write(tmp_path / "b.a.csv", "te\rxt,label\nx,1\n"))
     assert read(write(tmp_path / "c.csv", 'text,label,"more\nof it"\nx,1,2\n'))[0] == [("x", "1")]
@@ -85,7 +84,7 @@ def test_latin_1_is_read_and_said(tmp_path):
         ("a.tsv", "text\tlabel\n", "expected rows below the header, got none"),
         ("a.csv", "review,stars\nx,1\n", "line 1: expected a header that names text and label, got 'review,stars'"),
         ("a.csv", "text\nx\n", "line 1: expected a header that names text and label, got 'text'"),
-        ("a.csv", 'text,label\nx,1\n"y,2\nz,3\n', "line 3: expected a quote for each quote"),
+        ("a.csv", 'text,label\nx,1\n"y,2\nz,3\n', "line 3: expected a quote that ends the cell"),
         ("a.tsv", "\n \n", "left out 2 of 2 rows, which have a blank text: an empty corpus"),
         ("a.all", b"\x00\x01\xff\xfe", "expected text in UTF-8 or Latin-1, got byte 0x00"),
         ("a.all", b"PK\x03\x04\x14\xff", "expected text in UTF-8 or Latin-1, got byte 0x03"),

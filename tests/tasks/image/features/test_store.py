@@ -54,11 +54,18 @@ def test_regions_come_back_each_image_with_its_own_number(tmp_path):
         assert boxes.numpy() == pytest.approx(box.astype(np.float32))
 
 
-def test_values_are_mapped_and_what_is_handed_out_is_a_copy(tmp_path):
+@pytest.mark.parametrize("size", [0, 200, 10**6])
+def test_a_store_that_somebody_writes_to_is_named(tmp_path, size):
     maps(tmp_path / "store")
     store = FeatureStore.open(tmp_path / "store")
-    assert isinstance(store.values, np.memmap)
-    assert not store.values.flags.writeable
+    (tmp_path / "store" / "values.npy").write_bytes(bytes(size))
+    with pytest.raises(ArgumentError, match=r"values\.npy: expected what it held at first, got a changed file"):
+        store.get(NAMES[0])
+
+
+def test_features_that_are_handed_out_are_a_copy(tmp_path):
+    maps(tmp_path / "store")
+    store = FeatureStore.open(tmp_path / "store")
     before = store.get(NAMES[0]).values.clone()
     store.get(NAMES[0]).values.zero_()
     assert torch.equal(store.get(NAMES[0]).values, before)

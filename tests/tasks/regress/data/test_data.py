@@ -225,6 +225,19 @@ def test_npz_names_its_splits(tmp_path, capsys):
     assert open_numbers(str(tmp_path / "rest.npz")).size("test") == 10 and capsys.readouterr().err == ""
 
 
+def test_quotes_in_a_tsv_keep_every_row(tmp_path):
+    names = ['6" pipe', '"open', 'shut"', '"both"', "plain", '"']
+    lines = [f"{names[n % 6]}\t{n}\t{2 * n}" for n in range(66)]
+    path = written(tmp_path, "a.tsv", "\n".join(['"name"\tx\ty', *lines]))
+    data = open_numbers(path, wanted=Wanted(features="x"))
+    assert sorted(row[0] for row in all_rows(data)) == list(range(66))
+
+
+def test_excel_names_the_delimiter_of_a_table(tmp_path):
+    text = "sep=;\n" + '"a,b,c,d";y\n' + "".join(f"{n};{n}\n" for n in range(9))
+    assert open_numbers(written(tmp_path, "a.csv", text)).features == ("a,b,c,d",)
+
+
 def test_sets_are_as_long_as_their_cells_say(tmp_path):
     lines = ["a,b,largest", *(f"{n} {n + 1},,{n + 1}" if n % 2 else f"{n},{-n},{n}" for n in range(30))]
     path = written(tmp_path, "a.csv", "\n".join(lines))
@@ -257,6 +270,10 @@ WRONG = {
     "rooms,price\n1,old\n": "line 2: column price: expected a number, got 'old'; correct it, or name other columns by",
     "city,rooms,price\nBonn,1,2\n": "line 2: column city: expected a number, got 'Bonn'; correct it, or name other col",
     "rooms;price\n1;3,14\n": "line 2: column price: expected a number, got '3,14'; write decimals with a point: 3.14",
+    "rooms;price\n1;1,234\n": "got '1,234'; write 1234 for thousands, 1.234 for decimals",
+    "rooms;price\n1;-1,234,567.5\n": "write thousands without commas: -1234567.5",
+    "rooms,price\n1,1_000\n": "line 2: column price: expected a number, got '1_000'",
+    "rooms,price\n1,\uff11\uff12\n": "line 2: column price: expected a number, got '\uff11\uff12'",
     "rooms,price\n1,2\n3,-1e308\n": "line 3: column price: expected a number from -1e+150 to 1e+150, whose squares",
     "rooms,price\n1,2,3\n": "line 2: expected 2 cells, a column each, got 3",
     "rooms,price\n1\n": "line 2: expected 2 cells, a column each, got 1",
@@ -266,7 +283,7 @@ WRONG = {
     "rooms,price\n": "expected rows below the names of columns, got none",
     "rooms,price\n1,2\n1,2\n1,2\n": "data: expected 3 different examples or more, to validate, test and train, got 1",
     "rooms,price\n1,2\n": "data: expected 3 different examples or more, to validate, test and train, got 1",
-    'rooms,price\n"1,2\n': "expected a row of cells, got unexpected end of data",
+    'rooms,price\n"1,2\n': "line 2: expected a quote that ends the cell",
     "": "expected a row a line, got an empty file",
 }
 

@@ -15,7 +15,6 @@ Source:
     Input" (https://arxiv.org/abs/1410.0210).
 """
 
-import csv
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from saccade.tasks.answer.data.collection import Gathering, Known
 from saccade.tasks.image.decoded import Source
 from saccade.tasks.image.places import Images
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.delimited import delimited
 from saccade.tasks.text.files import read_filled
 
 __all__ = ["is_daquar", "read_daquar"]
@@ -95,20 +95,13 @@ def _add(
     split_of: Mapping[str, str],
     split: str | None,
 ) -> None:
-    lines = read_filled(path, holds=f"rows of {', '.join(_HEADER)}")
-    for number in range(len(lines)):
-        where = f"{path}: line {number + 1}"
-        if not lines[number].strip():
-            continue
-        try:
-            row = next(csv.reader([lines[number]], strict=True))
-        except csv.Error as error:
-            raise ArgumentError(f"{where}: expected a question, an answer and an image's name, got {error}") from error
-        if number == 0 and row == _HEADER:
-            continue
-        if len(row) != len(_HEADER):
-            raise ArgumentError(f"{where}: expected a question, an answer and an image's name, got {len(row)} columns")
-        question, answer, image = row
+    table = delimited(read_filled(path, holds=f"rows of {', '.join(_HEADER)}"), ",")
+    for row, cells in table.filled(1 if table[0] == _HEADER else 0):
+        where = table.place(row)
+        if len(cells) != len(_HEADER):
+            wanted = "expected a question, an answer and an image's name"
+            raise ArgumentError(f"{where}: {wanted}, got {len(cells)} columns")
+        question, answer, image = cells
         name = image.strip()
         if split is None and name not in split_of:
             raise ArgumentError(f"{where}: expected an image of {' or '.join(_LISTS.values())}, got {name:.60}")

@@ -4,17 +4,16 @@ r"""Questions of one's own: lines of an image, a tab, a question, a tab and its 
     photos/a.jpg<TAB>is it day?<TAB>yes
 
 A path is taken from the file's folder on. A file alone has all splits held out, by images; a folder has train.tsv, and
-validation.tsv and test.tsv, of which one that is missing is held out.
+validation.tsv and test.tsv, of which one that is missing is held out. Columns may be named by a header, `split` too.
 """
 
 from pathlib import Path
 
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.collection import Gathering, Known
-from saccade.tasks.conversions import converted
 from saccade.tasks.image.decoded import Source
 from saccade.tasks.image.places import Images
-from saccade.tasks.image.tables import image_name, tables, told_lines
+from saccade.tasks.image.tables import image_name, tables, told_rows
 from saccade.tasks.splits import SplitNames
 
 __all__ = ["ALONE", "asked_in", "read_table"]
@@ -23,6 +22,7 @@ __all__ = ["ALONE", "asked_in", "read_table"]
 ALONE = "questions"
 
 _COLUMNS = ("image", "question", "answer")
+_ROW = "an image, a tab, a question, a tab and an answer"
 
 
 def read_table(path: Path, names: SplitNames, known: Known | None = None) -> Gathering:
@@ -47,14 +47,8 @@ def read_table(path: Path, names: SplitNames, known: Known | None = None) -> Gat
 
     gathering = Gathering(path, find, known=known)
     for split, table in tables(path, names, ALONE).items():
-        for where, line in told_lines(table, _COLUMNS):
-            parts = line.split("\t")
-            if len(parts) != len(_COLUMNS):
-                got = f"{len(parts) - 1} tab{'s' * (len(parts) != 2)}{converted(table, _COLUMNS)}"
-                wanted = "expected an image, a tab, a question, a tab and an answer"
-                raise ArgumentError(f"{where}: {wanted}, got {got}")
-            name, question, answer = parts
-            gathering.add(image_name(name), question, [answer], where, split or "train")
+        for where, (name, question, answer), own in told_rows(table, _COLUMNS, _ROW, names, split):
+            gathering.add(image_name(name), question, [answer], where, own or "train")
     return gathering
 
 

@@ -11,7 +11,6 @@ Source:
     Hockenmaier 2014, "From image descriptions to visual denotations" (Flickr30k).
 """
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from saccade.tasks.caption.data.listing import Listing
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.images import SUFFIXES
 from saccade.tasks.splits import SplitNames, only
+from saccade.tasks.text.delimited import Delimited, delimited
 from saccade.tasks.text.files import read_filled
 from saccade.tasks.text.lines import Lines
 
@@ -80,12 +80,12 @@ def _files(folder: Path) -> list[Path]:
 def _captions(lines: Lines) -> Iterator[tuple[int, Caption]]:
     """The captions with the numbers of their lines."""
     delimiter = _TABLES.get(lines.path.name, "\t")
+    if delimiter == ",":
+        yield from _pairs(delimited(lines, ","))
+        return
     for number in range(len(lines)):
         line, where = lines[number], f"{lines.path}: line {number + 1}"
         if not line.strip() or (not number and delimiter != "\t" and _is_header(line.partition(delimiter)[0])):
-            continue
-        if delimiter == ",":
-            yield number + 1, _pair(line, where)
             continue
         first, mark, rest = line.partition(delimiter)
         if not mark:
@@ -107,15 +107,13 @@ def _is_header(column: str) -> bool:
     return name.startswith("image") and not name.endswith(SUFFIXES)
 
 
-def _pair(line: str, where: str) -> Caption:
-    """An image and a caption, a comma between; the caption is in quotes where it has one itself."""
-    try:
-        fields = next(csv.reader([line], strict=True))
-    except csv.Error as error:
-        raise ArgumentError(f"{where}: expected an image, a comma and a caption, got {line!r:.60} ({error})") from error
-    if len(fields) < 2:
-        raise ArgumentError(f"{where}: expected an image, a comma and a caption, got {line!r:.60}")
-    return "", fields[0].strip(), ",".join(fields[1:])
+def _pairs(table: Delimited) -> Iterator[tuple[int, Caption]]:
+    """Images and captions, a comma between; a caption with commas is in quotes, or is all that follows."""
+    for row, cells in table.filled(1 if _is_header(table[0][0]) else 0):
+        if len(cells) < 2:
+            got = f"got {table.lines[row]!r:.60}"
+            raise ArgumentError(f"{table.place(row)}: expected an image, a comma and a caption, {got}")
+        yield int(table.numbers[row]) + 1, ("", cells[0].strip(), ",".join(cells[1:]))
 
 
 def _lists(folder: Path, names: SplitNames) -> Mapping[str, str]:

@@ -4,15 +4,14 @@ r"""Captions of one's own: lines of an image, a tab and a caption.
     photos/a.jpg<TAB>a brown dog in a meadow
 
 A path is taken from the file's folder on; lines of one image are its references. A file alone has all splits held out;
-a folder has train.tsv, validation.tsv and test.tsv, or captions.tsv.
+a folder has train.tsv, validation.tsv and test.tsv, or captions.tsv. Columns may be named by a header, `split` too.
 """
 
 from pathlib import Path
 
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.listing import Listing
-from saccade.tasks.conversions import converted
-from saccade.tasks.image.tables import image_name, tables, told_lines
+from saccade.tasks.image.tables import image_name, tables, told_rows
 from saccade.tasks.splits import SplitNames
 
 __all__ = ["ALONE", "read_table"]
@@ -37,12 +36,8 @@ def read_table(path: Path, names: SplitNames) -> Listing:
     listing = Listing(path)
     for split, table in tables(path, names, ALONE).items():
         before = len(listing.images)
-        for where, line in told_lines(table, _COLUMNS):
-            parts = line.split("\t")
-            if len(parts) != len(_COLUMNS):
-                got = f"{len(parts) - 1} tabs" if len(parts) > 1 else f"no tab{converted(table, _COLUMNS)}"
-                raise ArgumentError(f"{where}: expected an image, a tab and a caption, got {got}")
-            listing.add(image_name(parts[0]), parts[1], where, split)
+        for where, (image, caption), own in told_rows(table, _COLUMNS, "an image, a tab and a caption", names, split):
+            listing.add(image_name(image), caption, where, own)
         if len(listing.images) == before:
             raise ArgumentError(f"{table}: expected captions of images, got none")
     return listing

@@ -20,6 +20,7 @@ from saccade.tasks.dataset import SPLITS, inventory
 from saccade.tasks.folders import files_below
 from saccade.tasks.media import read_bytes
 from saccade.tasks.splits import SplitNames, held_out
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.files import Split, divide, fingerprint, text_hash
 from saccade.tasks.text.lines import NO_TEXT, Lines, gather
 
@@ -74,7 +75,7 @@ class _Texts:
     labels: Sequence[str]
 
     def __getitem__(self, line: int) -> tuple[str, str]:
-        return self.lines[line].strip(), self.labels[line]
+        return composed(self.lines[line].strip()), self.labels[line]
 
 
 def _listed(folder: Path, names: SplitNames) -> tuple[list[str], dict[str, list[str]]]:

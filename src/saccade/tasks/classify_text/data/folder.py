@@ -45,19 +45,18 @@ def open_files(data: Path, names: SplitNames | None = None) -> Files | None:
     """
     names = names or SplitNames()
     if data.is_file():
-        names.refuse(str(data))
-        return _opened({"train": data})
+        return _opened({"train": data}, names, alone=True)
     if data.is_dir():
         found = {split: _named(data, split, names.of(split), names) for split in SPLITS}
         if found["train"] is not None:
-            return _opened(found)
+            return _opened(found, names)
         return _classes(data, names)
     if not data.name or not data.parent.is_dir():
         return None
     found = {split: _named(data.parent, split, _behind(data.name, names.of(split)), names) for split in SPLITS}
     if found["train"] is None:
         found["train"] = _found(data.parent, [data.name])
-    return None if found["train"] is None else _opened(found)
+    return None if found["train"] is None else _opened(found, names)
 
 
 def _behind(name: str, splits: Sequence[str]) -> list[str]:
@@ -111,16 +110,35 @@ def _sets(folder: Path) -> Iterator[str]:
             yield named[1]
 
 
-def _opened(paths: dict[str, Path | None]) -> Files:
-    """Read all rows once, hold out what is missing, and check the labels."""
-    scanned = {split: scan(open_table(path)) for split, path in paths.items() if path is not None}
+def _opened(paths: dict[str, Path | None], names: SplitNames, *, alone: bool = False) -> Files:
+    """Read all rows once, hold out what is missing, and check the labels.
+
+    Args:
+        paths: the file of each split.
+        names: what splits are called.
+        alone: whether one file has all splits, which its column `split` may tell apart.
+    """
+    tables = {split: open_table(path) for split, path in paths.items() if path is not None}
+    if alone and not tables["train"].divided:
+        names.refuse(str(tables["train"].lines.path))
+    scanned = {split: scan(table, names, "" if alone else split) for split, table in tables.items()}
     train = scanned["train"]
-    splits = {split: Split(found.table, found.kept) for split, found in scanned.items()}
-    codes = {split: found.codes for split, found in scanned.items()}
-    if missing := [split for split in SPLITS if split not in scanned]:
-        parts = divide(train.hashes(), train.table.lines.path, "texts", missing)
-        splits |= {split: Split(train.table, train.kept[inside]) for split, inside in parts.items()}
-        codes |= {split: train.codes[inside] for split, inside in parts.items()}
+    splits, codes = dict[str, Split](), dict[str, np.ndarray]()
+    for split in SPLITS:
+        found = scanned.get(split, train)
+        inside = found.parts == SPLITS.index(split)
+        if inside.any():
+            splits[split], codes[split] = Split(found.table, found.kept[inside]), found.codes[inside]
+        elif alone:
+            names.check(split, train.table.lines.path)
+    if "train" not in splits:
+        raise ArgumentError(f"{train.table.lines.path}: expected rows of train, got none")
+    if missing := [split for split in SPLITS if split not in splits]:
+        learned = train.parts == SPLITS.index("train")
+        parts = divide(train.hashes()[learned], train.table.lines.path, "texts", missing)
+        kept, own = train.kept[learned], train.codes[learned]
+        splits |= {split: Split(train.table, kept[inside]) for split, inside in parts.items()}
+        codes |= {split: own[inside] for split, inside in parts.items()}
     labels = _labels(train, codes["train"])
     for split in SPLITS:
         if split != "train":

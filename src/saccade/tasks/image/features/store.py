@@ -9,6 +9,7 @@ It is written under another name beside and renamed once it is whole: what is th
 """
 
 import hashlib
+import math
 import os
 import shutil
 from collections import Counter
@@ -27,6 +28,7 @@ from torch import Tensor
 
 from saccade.errors import ArgumentError
 from saccade.tasks.image.places import fits
+from saccade.tasks.pinned import Pinned, state_of
 from saccade.train.files import naming, read_json, unfinished, write_json
 
 __all__ = ["FeatureStore", "Features", "write_store"]
@@ -75,9 +77,9 @@ class FeatureStore:
     shape: tuple[int, int] | None
     encoder: str
     fingerprint: str
-    values: _Array
+    values: "_Stored"
     offsets: _Array | None = None
-    boxes: _Array | None = None
+    boxes: "_Stored | None" = None
 
     @classmethod
     def open(cls, folder: Path) -> "FeatureStore":
@@ -119,11 +121,11 @@ class FeatureStore:
         if row is None:
             raise ArgumentError(f"{self.folder}: expected features of {name}, found none; extract them")
         if self.offsets is None:
-            values, boxes = self.values[row], self._cells()
+            values, boxes = self.values.read(row, row + 1)[0], self._cells()
         else:
             first, last = int(self.offsets[row]), int(self.offsets[row + 1])
             assert self.boxes is not None, "regions have boxes"
-            values, boxes = self.values[first:last], torch.from_numpy(np.array(self.boxes[first:last], np.float32))
+            values, boxes = self.values.read(first, last), torch.from_numpy(self.boxes.read(first, last).copy())
         found = torch.from_numpy(np.array(values, np.float32))
         if not bool(found.isfinite().all()) or not bool(boxes.isfinite().all()):
             raise ArgumentError(f"{self.folder}: expected finite features of {name}, got others: extract them anew")
@@ -320,7 +322,7 @@ def _opened(cls: type[FeatureStore], folder: Path) -> FeatureStore:
         raise ValueError("a name twice")
     if not all(isinstance(index[name], str) for name in ("encoder", "weights", "contents")):
         raise ValueError(f"an {_INDEX} without encoder, weights and contents")
-    values = _mapped(folder / _VALUES, np.dtype("<f2"))
+    values = _Stored(folder / _VALUES, np.dtype("<f2"))
     said = f"{len(names)} images × {dim}, {index['encoder'] or 'encoder unknown'}, contents {index['contents']}"
     if grid is not None:
         if not isinstance(grid, list) or len(grid) != 2 or not all(type(side) is int and side > 0 for side in grid):
@@ -330,18 +332,38 @@ def _opened(cls: type[FeatureStore], folder: Path) -> FeatureStore:
             raise ValueError(f"{_VALUES} of shape {values.shape} for {len(names)} maps of {rows} × {columns} × {dim}")
         printed = f"features {rows} × {columns} of {said}"
         return cls(folder, tuple(names), (rows, columns), index["encoder"], printed, values)
-    offsets, boxes = _mapped(folder / _OFFSETS, np.dtype("<i8")), _mapped(folder / _BOXES, np.dtype("<f4"))
-    if values.ndim != 2 or values.shape[1] != dim or boxes.shape != (len(values), 4):
+    offsets, boxes = _Stored(folder / _OFFSETS, np.dtype("<i8")), _Stored(folder / _BOXES, np.dtype("<f4"))
+    count = values.shape[0]
+    if values.shape != (count, dim) or boxes.shape != (count, 4):
         raise ValueError(f"{_VALUES} of shape {values.shape} and {_BOXES} of shape {boxes.shape} for {dim} features")
-    ends = np.array(offsets)
-    if ends.shape != (len(names) + 1,) or ends[0] or ends[-1] != len(values) or (np.diff(ends) < 1).any():
+    ends = offsets.read(0, offsets.shape[0])
+    if ends.shape != (len(names) + 1,) or ends[0] or ends[-1] != count or (np.diff(ends) < 1).any():
         raise ValueError(f"{_OFFSETS} that do not fit {len(names)} images")
     printed = f"features of regions of {said}"
     return cls(folder, tuple(names), None, index["encoder"], printed, values, ends, boxes)
 
 
-def _mapped(path: Path, kind: np.dtype[Any]) -> _Array:
-    found = np.load(path, mmap_mode="r", allow_pickle=False)
-    if not isinstance(found, np.ndarray) or found.dtype != kind or not found.flags.c_contiguous:
-        raise ValueError(f"{path.name} of another kind than {kind}")
-    return found
+class _Stored:
+    """An array on the disk, of which rows are read as they are asked for."""
+
+    def __init__(self, path: Path, kind: np.dtype[Any]) -> None:
+        with path.open("rb") as file:
+            pinned = Pinned(file, path, state_of(file))
+            version = npy.read_magic(file)
+            header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            self.shape, fortran, dtype = header(file)
+            self._file, self._start, self._kind = pinned, file.tell(), kind
+        if dtype != kind or fortran or not self.shape:
+            raise ValueError(f"{path.name} of another kind than {kind}")
+        self._row = math.prod(self.shape[1:]) * kind.itemsize
+        if pinned.state[0] < self._start + self.shape[0] * self._row:
+            raise ValueError(f"{path.name} that is cut short")
+
+    def read(self, first: int, last: int) -> _Array:
+        """Return some rows.
+
+        Raises:
+            ArgumentError: if somebody has written to the file.
+        """
+        data = self._file.read(self._start + first * self._row, (last - first) * self._row)
+        return np.frombuffer(data, self._kind).reshape(last - first, *self.shape[1:])

@@ -58,6 +58,5 @@ def _opened(data: str, path: Path, objects: Any, names: SplitNames) -> Corpus | 
     if is_arrow(path):
         return Objects(read_arrow(path, names), names)
     if path.is_file():
-        names.refuse(data)
-        return Filed(open_pairs(path, more=False))
+        return Filed(open_pairs(path, names, more=False))
     return None

@@ -13,6 +13,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.objects import Rows, rows_of
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.cleaning import composed
 
 __all__ = ["QUESTION", "Stories", "cut", "is_babi", "open_babi"]
 
@@ -47,7 +48,7 @@ def cut(text: str) -> list[str]:
     >>> cut("Where is Mary?")
     ['where', 'is', 'mary', '?']
     """
-    return _PIECES.findall(text.lower())
+    return _PIECES.findall(composed(text.lower()))
 
 
 def is_babi(path: Path) -> bool:
@@ -204,7 +205,7 @@ def _stories(content: str, task: str, name: str) -> Iterator[Item]:
 
 
 def _answer(rest: str, name: str, number: int) -> str:
-    answer = rest.partition("\t")[0].strip().lower()
+    answer = composed(rest.partition("\t")[0].strip().lower())
     if not answer or len(answer.split()) > 1:
         raise ArgumentError(f"{name}: line {number}: expected an answer of one word behind a tab, got {rest!r:.60}")
     return answer

@@ -1,9 +1,8 @@
 """Tables on the disk: CSV and its like, NumPy's arrays, and the small data sets that scikit-learn brings along."""
 
-import csv
 import io
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.regress.data.sheet import Sheet
 from saccade.tasks.splits import SplitNames, only
+from saccade.tasks.text.delimited import delimited, number_of, suffix_of
 from saccade.tasks.text.files import read_filled
 from saccade.tasks.text.lines import Lines
 from saccade.train.notes import say
@@ -25,7 +25,6 @@ SKLEARN = ("diabetes", "linnerud", "iris", "wine", "breast_cancer", "digits")
 """Data sets that come with scikit-learn; the others it downloads, which nothing here does."""
 
 _ENDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".npy", ".npz")
-_LONGEST_FIELD = 2**31 - 1
 
 
 def is_numbers(path: Path, names: SplitNames) -> bool:
@@ -90,7 +89,7 @@ def _found(folder: Path, stems: Sequence[str]) -> list[Path]:
 
 
 def _read(path: Path, names: SplitNames) -> dict[str, Sheet]:
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    suffix = suffix_of(path)
     if suffix in (".npy", ".npz"):
         return _arrays(path, names)
     if suffix not in (".csv", ".tsv", ".txt", ".dat", ""):
@@ -98,40 +97,24 @@ def _read(path: Path, names: SplitNames) -> dict[str, Sheet]:
         raise ArgumentError(
             f"{path}: expected a table (.csv, .tsv, .npy, .npz, .parquet), got another kind of file{way_out}"
         )
-    return {"": _table(read_filled(path, latin1=True, holds="a row a line"), tabs=suffix == ".tsv")}
+    return {"": _table(read_filled(path, latin1=True, holds="a row a line"))}
 
 
-def _table(lines: Lines, *, tabs: bool) -> Sheet:
+def _table(lines: Lines) -> Sheet:
     """Rows of cells below a header that names the columns."""
-    csv.field_size_limit(_LONGEST_FIELD)
-    first = next(number for number in range(len(lines)) if lines[number].strip() or number == len(lines) - 1)
-    delimiter = "\t" if tabs else max(",;\t", key=lines[first].count)
-    names = [name.strip() for name in next(csv.reader([lines[first]], delimiter=delimiter), [])]
-    where = str(lines.path)
+    table = delimited(lines)
+    names = table.names
     if all(map(_is_number, names)):
-        raise ArgumentError(
-            f"{where}: line {first + 1}: expected names of the columns, got {lines[first]!r:.60}; add a line of names"
-        )
+        got = f"got {table.lines[table.first]!r:.60}; add a line of names"
+        raise ArgumentError(f"{table.place(table.first)}: expected names of the columns, {got}")
     named = tuple(name or f"column {place}" for place, name in enumerate(names, 1))
-    return Sheet(where, named, _rows(lines, first + 1, delimiter))
-
-
-def _rows(lines: Lines, start: int, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    texts = (f"{lines[number]}\n" for number in range(start, len(lines)))
-    reader = csv.reader(texts, delimiter=delimiter, strict=True)
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                yield start + reader.line_num, cells
-    except csv.Error as error:
-        raise ArgumentError(
-            f"{lines.path}: line {start + reader.line_num}: expected a row of cells, got {error}"
-        ) from error
+    rows = ((int(table.numbers[row]) + 1, cells) for row, cells in table.filled(table.first + 1))
+    return Sheet(str(lines.path), named, rows)
 
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        number_of(text)
     except ValueError:
         return False
     return True

@@ -12,7 +12,6 @@ from saccade.tasks.dataset import SPLITS, counted, inventory
 from saccade.tasks.objects import Rows, read_rows, rows_of
 from saccade.tasks.regress.data.dataset import Table
 from saccade.tasks.regress.data.sheet import (
-    SPLIT,
     Columns,
     Row,
     Wanted,
@@ -21,9 +20,8 @@ from saccade.tasks.regress.data.sheet import (
     flat,
     of_column,
     several,
-    split_of,
 )
-from saccade.tasks.splits import SplitNames
+from saccade.tasks.splits import SPLIT, SplitNames, split_of
 
 __all__ = ["named_numbers", "read_objects", "table_rows"]
 

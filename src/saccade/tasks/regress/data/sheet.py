@@ -3,6 +3,7 @@
 import difflib
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -12,10 +13,10 @@ from torch import Tensor
 
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import inventory
-from saccade.tasks.splits import SplitNames
+from saccade.tasks.splits import SPLIT, SplitNames, split_of
+from saccade.tasks.text.delimited import number_of
 
 __all__ = [
-    "SPLIT",
     "Columns",
     "Row",
     "Sheet",
@@ -26,17 +27,14 @@ __all__ = [
     "of_column",
     "rows_by_split",
     "several",
-    "split_of",
 ]
 
 Row: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
 """The numbers that are asked, and those that answer."""
 
-SPLIT = "split"
-"""What a column may be called that says which split a row is in."""
-
 _LARGEST = 1e150  # squares of differences, and sums of many of them, are finite
 _COMMA = re.compile(r"[+-]?\d*,\d+")  # of a decimal number
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 
 
 class Wanted(NamedTuple):
@@ -98,14 +96,15 @@ def chosen(names: Sequence[str], wanted: Wanted, where: str) -> Columns:
         >>> chosen(("rooms", "age", "price"), Wanted(features="rooms"), "houses.csv")
         Columns(features=('rooms',), targets=('price',))
     """
-    if len(set(names)) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
+    if len(counts := Counter(names)) < len(names):
+        twice = next(name for name in names if counts[name] > 1)
         raise ArgumentError(f"{where}: expected columns of different names, got {twice} twice")
     usable = [name for name in names if name != SPLIT]
     targets = _named(wanted.target, names, "target", where) if wanted.target else usable[-1:]
-    left = [name for name in usable if name not in targets]
+    answered = set(targets)
+    left = [name for name in usable if name not in answered]
     features = _named(wanted.features, names, "features", where) if wanted.features else left
-    if both := [name for name in features if name in targets]:
+    if both := [name for name in features if name in answered]:
         raise ArgumentError(f"--features: expected other columns than --target, got {both[0]} in both")
     if not features and wanted.target and usable:
         got = f"got all of {where} ({inventory(usable)})"
@@ -129,8 +128,9 @@ def differing(names: Sequence[str], first: Sequence[str], columns: Columns, want
         >>> differing(("price", "rooms", "size"), first, chosen(first, Wanted(), "a.csv"), Wanted())
         'without age, with size'
     """
-    missing = [name for part in columns for name in part if name not in names]
-    more = [] if wanted.features else [name for name in names if name not in (*first, SPLIT)]
+    there, expected = set(names), {*first, SPLIT}
+    missing = [name for part in columns for name in part if name not in there]
+    more = [] if wanted.features else [name for name in names if name not in expected]
     parts = (("without", missing), ("with", more))
     return ", ".join(f"{word} {inventory(part)}" for word, part in parts if part)
 
@@ -170,31 +170,6 @@ def rows_by_split(
     if not found:
         raise ArgumentError(f"{sheet.where}: expected rows below the names of columns, got none")
     return found
-
-
-def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
-    """Return what the split is called that a cell of the column `split` names.
-
-    Args:
-        cell: a text, or its bytes.
-        names: what splits are called.
-        known: what the split is called that the row is in by its file or part, "" where none says so.
-
-    Raises:
-        ValueError: if it names none, or another one than the known.
-
-    Example:
-        >>> split_of("dev", SplitNames()), split_of("late", SplitNames({"test": "late"}))
-        ('validation', 'late')
-    """
-    text = cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
-    found = names.split(text.strip())
-    if found is None:
-        raise ValueError(f"column {SPLIT}: expected one of {', '.join(names.all)}, got {text!r:.40}")
-    if known and found != names.split(known):
-        way_out = "correct it, or take the column out"
-        raise ValueError(f"column {SPLIT}: expected {known}, as these rows are called, got {text!r:.40}; {way_out}")
-    return known or names.of(found)[0]
 
 
 def flat(value: Any) -> list[float]:
@@ -255,9 +230,9 @@ class _NoNumberError(ValueError):
 
 
 def _named(given: str, names: Sequence[str], option: str, where: str) -> list[str]:
-    found = [name.strip() for name in given.split(",")]
+    found, there = [name.strip() for name in given.split(",")], set(names)
     for name in found:
-        if name not in names:
+        if name not in there:
             near = difflib.get_close_matches(name, names, 1)
             hint = f"did you mean {near[0]}?" if near else f"there is {inventory(names)}"
             raise ArgumentError(f"--{option}: expected a column of {where}, got {name}; {hint}")
@@ -277,11 +252,10 @@ def _finite(value: Any) -> float:
     if isinstance(text, bytes | Mapping):
         raise _NoNumberError(f"expected a number, got {type(text).__name__}")
     try:
-        found = float(text)
+        found = number_of(text) if isinstance(text, str) else float(text)
     except (TypeError, ValueError, OverflowError):
-        if isinstance(text, str) and _COMMA.fullmatch(text):
-            point = f"write decimals with a point: {text.replace(',', '.'):.40}"
-            raise ValueError(f"expected a number, got {value!r:.40}; {point}") from None
+        if isinstance(text, str) and (way_out := _without_comma(text)):
+            raise ValueError(f"expected a number, got {value!r:.40}; {way_out}") from None
         raise _NoNumberError(f"expected a number, got {value!r:.40}") from None
     if not math.isfinite(found):
         raise ValueError(f"expected a finite number, got {found}; fill it, or take the row out")
@@ -289,3 +263,14 @@ def _finite(value: Any) -> float:
         expected = f"expected a number from {-_LARGEST:g} to {_LARGEST:g}, whose squares can be reckoned with"
         raise ValueError(f"{expected}, got {found:g}; divide all of them by a power of ten")
     return found
+
+
+def _without_comma(text: str) -> str:
+    """How a number with commas is written, "" of another text."""
+    plain, decimal = text.replace(",", ""), text.replace(",", ".")
+    thousands = _THOUSANDS.fullmatch(text)
+    if thousands and _COMMA.fullmatch(text):
+        return f"write {plain:.40} for thousands, {decimal:.40} for decimals"
+    if thousands:
+        return f"write thousands without commas: {plain:.40}"
+    return f"write decimals with a point: {decimal:.40}" if _COMMA.fullmatch(text) else ""

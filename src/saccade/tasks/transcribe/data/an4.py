@@ -25,6 +25,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.audio.archives import holds, read_files
 from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, features
 from saccade.tasks.dataset import check_index, check_split, inventory
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.lines import read_lines
 from saccade.tasks.transcribe.data.corpus import Recording
 
@@ -173,4 +174,4 @@ def _entry(file_id: str, line: str, where: str) -> Entry:
     words = [word for word in match[1].split() if word not in _FILLERS]
     if not words:
         raise ArgumentError(f"{where}: expected words, got none")
-    return Entry(file_id, folders[-2] if len(folders) > 1 else "", " ".join(words))
+    return Entry(file_id, folders[-2] if len(folders) > 1 else "", composed(" ".join(words)))

@@ -3,18 +3,17 @@ r"""Lists of sound files and of what is said in each, as a corpus of one's own c
     path,text,speaker                       {"path": "clips/a.flac", "text": "good morning", "split": "train"}
     clips/a.flac,good morning,ann           {"path": "clips/b.flac", "text": "good night", "split": "test"}
 
-A manifest is .csv, .tsv (without quotes: a tab ends a column), .jsonl or .json with an object a line, packed by gzip or
-not, in UTF-8. Tables begin with the names of their columns. `path` (or `audio_filepath`, as NeMo has it) and `text` are
-needed; `split` and `speaker` are read where they are there, and so are `offset` and `duration`, in seconds: then a row
-is that part of its file. Others are not read. A path is taken from the manifest's folder on.
+A manifest is .csv or .tsv (`saccade.tasks.text.delimited`), .jsonl or .json with an object a line, packed by gzip or
+not, in UTF-8. Tables begin with the names of their columns. `path` (NeMo's `audio_filepath`) and `text` (Common
+Voice's `sentence`) are needed. `split` and `speaker` (`client_id`) are optional, and so are `offset` and `duration`, in
+seconds: then a row is that part of its file. Others are not read. A path is taken from the manifest's folder on.
 """
 
-import csv
 import json
 import math
 import shlex
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,8 @@ from typing import Any
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.headers import HEADER, missing_bytes
 from saccade.tasks.conversions import converted
+from saccade.tasks.text.cleaning import composed
+from saccade.tasks.text.delimited import columns_of, delimited, number_of
 from saccade.tasks.text.lines import Lines, read_lines
 
 __all__ = ["KINDS", "Row", "is_manifest", "present", "read_manifest"]
@@ -31,7 +32,9 @@ KINDS = (".csv", ".tsv", ".jsonl", ".json")
 _FIELDS = ("path", "text", "split", "speaker")
 _NUMBERS = ("offset", "duration")
 _NEEDED = ("path", "text")
-_OTHERS = {"audio_filepath": "path"}  # what columns are called elsewhere
+#: What fields are called elsewhere: by NeMo, and by Common Voice.
+_OTHERS = {"audio_filepath": "path", "sentence": "text", "client_id": "speaker"}
+_COLUMNS = {name: (name, *(other for other, own in _OTHERS.items() if own == name)) for name in (*_FIELDS, *_NUMBERS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ def _row(manifest: Path, line: int, fields: Mapping[str, str]) -> Row:
     if not listed:
         raise ArgumentError(f"{where}: expected a path, got none")
     offset, duration = (_seconds(fields.get(name, ""), name, where) for name in _NUMBERS)
-    path, said = manifest.parent / listed, " ".join(text.split())
+    path, said = manifest.parent / listed, composed(" ".join(text.split()))
     return Row(listed, path, said, split, speaker, where, offset=offset or 0.0, duration=duration)
 
 
@@ -120,7 +123,7 @@ def _seconds(text: str, name: str, where: str) -> float | None:
     if not text.strip():
         return None
     try:
-        seconds = float(text)
+        seconds = number_of(text)
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds < math.inf or (name == "duration" and not seconds):
@@ -157,35 +160,21 @@ def _lost(path: Path, size: int) -> int:
         return missing_bytes(file.read(HEADER), size)
 
 
-def _table(lines: Lines, delimiter: str, quoting: int) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """The rows of a table: the line that each ends in, and its fields by column."""
-    source = (f"{lines[line]}\n" for line in range(len(lines)))
-    reader = csv.reader(source, delimiter=delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
-    header: list[str] = []
-    try:
-        for row in reader:
-            where = f"{lines.path}: line {reader.line_num}"
-            if not any(field.strip() for field in row):
-                continue
-            if not header:
-                header = _header(row, where)
-            elif len(row) != len(header):
-                raise ArgumentError(f"{where}: expected {len(header)} columns, as the first line has, got {len(row)}")
-            else:
-                yield reader.line_num, dict(zip(header, row, strict=True))
-    except csv.Error as error:
-        where = f"{lines.path}: line {reader.line_num}"
-        raise ArgumentError(f"{where}: expected columns, got what cannot be cut into them ({error})") from error
-
-
-def _header(row: Sequence[str], where: str) -> list[str]:
-    named = [field.strip().lower() for field in row]
-    names = [_OTHERS.get(name, name) for name in named]
-    if any(names.count(name) != 1 for name in _NEEDED):
-        raise ArgumentError(f"{where}: expected the names of columns, path and text among them, got {', '.join(named)}")
-    if twice := [name for name in (*_FIELDS, *_NUMBERS) if names.count(name) > 1]:
-        raise ArgumentError(f"{where}: expected each column once, got {twice[0]} twice; rename the other")
-    return names
+def _table(lines: Lines) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """The rows of a table: the line that each begins in, and its fields by column."""
+    if not len(lines):
+        return
+    table = delimited(lines)
+    names, where = table.names, table.place(table.first)
+    columns = columns_of(names, _COLUMNS, where)
+    if any(name not in columns for name in _NEEDED):
+        got = ", ".join(names)
+        raise ArgumentError(f"{where}: expected the names of columns, path and text among them, got {got}")
+    for row, cells in table.filled(table.first + 1):
+        if len(cells) != len(names):
+            wanted = f"expected {len(names)} columns, as the first line has"
+            raise ArgumentError(f"{table.place(row)}: {wanted}, got {len(cells)}")
+        yield int(table.numbers[row]) + 1, {name: cells[place] for name, place in columns.items()}
 
 
 def _objects(lines: Lines) -> Iterator[tuple[int, Mapping[str, str]]]:
@@ -233,8 +222,8 @@ def _array(lines: Lines, number: int) -> str:
 
 
 _READERS: Mapping[str, Callable[[Lines], Iterator[tuple[int, Mapping[str, str]]]]] = {
-    ".csv": lambda lines: _table(lines, ",", csv.QUOTE_MINIMAL),
-    ".tsv": lambda lines: _table(lines, "\t", csv.QUOTE_NONE),
+    ".csv": _table,
+    ".tsv": _table,
     ".jsonl": _objects,
     ".json": _objects,
 }

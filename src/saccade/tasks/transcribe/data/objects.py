@@ -13,6 +13,7 @@ from torch import Tensor
 from saccade.tasks.audio.recordings import leveled, read_whole, resample
 from saccade.tasks.objects import Rows, array_of, rows_of
 from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.transcribe.data.corpus import Recording
 
 __all__ = ["Waveforms", "open_objects"]
@@ -68,9 +69,7 @@ class Waveforms:
         return f"{self.rows.fingerprint}, {self.rate} Hz"
 
 
-def open_objects(
-    objects: Any, rate: int, names: SplitNames | None = None, folder: Path | None = None
-) -> Waveforms:
+def open_objects(objects: Any, rate: int, names: SplitNames | None = None, folder: Path | None = None) -> Waveforms:
     """Return a corpus of rows with a recording and its text.
 
     A recording is a waveform (array or tensor, of the rate), a path, or what `datasets` decodes one to, a mapping of
@@ -99,7 +98,7 @@ def open_objects(
             row = [next((row[name] for name in names if name in row), None) for names in (_AUDIO, _TEXT)]
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2 or not isinstance(row[1], str):
             raise ValueError("expected a recording and its text")
-        return _sound(row[0], rate, folder), " ".join(row[1].split())
+        return _sound(row[0], rate, folder), composed(" ".join(row[1].split()))
 
     return Waveforms(rows_of(objects, read, lambda row: row[0], names), rate)
 

@@ -62,8 +62,7 @@ def open_corpus(
     if path.is_dir():
         return open_folder(path, source, target, names)
     if path.is_file():
-        names.refuse(data)
-        found = open_pairs(path)
+        found = open_pairs(path, names)
         return Files(found.splits, found.fingerprint, found.note)
     raise no_such_data(data, BUILTIN)
 

@@ -9,6 +9,7 @@ import numpy as np
 from saccade.errors import ArgumentError
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.splits import SplitNames, held_out, only
+from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.files import Split, divide, fingerprint, keep, read_filled, text_hash
 from saccade.tasks.text.lines import Lines
 from saccade.tasks.translate.data.files import Files
@@ -66,7 +67,7 @@ class _Sides:
     target: Lines
 
     def __getitem__(self, line: int) -> tuple[str, str]:
-        return self.source[line].strip(), self.target[line].strip()
+        return composed(self.source[line].strip()), composed(self.target[line].strip())
 
 
 def _check_sides(folder: Path, source: str | None, target: str | None, names: SplitNames) -> tuple[str, str]:
