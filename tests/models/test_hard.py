@@ -65,7 +65,7 @@ def test_a_translators_gradient_is_that_of_its_expected_cost(baseline, input_fee
         return original(losses, samples, wanted, mean)
 
     monkeypatch.setattr(model.reinforce, "cost", cost)
-    monkeypatch.setattr("saccade.models.reinforce.linear_cross_entropies", _differentiable_losses)
+    monkeypatch.setattr("saccade.models.words.linear_cross_entropies", _differentiable_losses)
     estimated = [torch.zeros_like(p) for p in learning]
     expected, total = 0.0, 0.0
     for path in itertools.product((0.0, 0.999999), repeat=8):
@@ -119,7 +119,7 @@ def test_trained_as_in_the_paper_the_gradient_is_that_of_the_expected_objective(
         return original(losses, samples, wanted, mean)
 
     monkeypatch.setattr(model.reinforce, "cost", cost)
-    monkeypatch.setattr("saccade.models.reinforce.linear_cross_entropies", _differentiable_losses)
+    monkeypatch.setattr("saccade.models.words.linear_cross_entropies", _differentiable_losses)
     estimated, objective, total = [torch.zeros_like(p) for p in learning], 0.0, 0.0
     for coins in itertools.product((False, True), repeat=2):
         monkeypatch.setattr(model.reinforce, "_soft", lambda rows, coins=coins: torch.tensor(coins))
