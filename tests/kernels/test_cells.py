@@ -111,12 +111,15 @@ def test_a_map_is_plain_if_nothing_else_happens():
             return 2 * super().forward(rows)
 
     assert plain(nn.Linear(2, 3)) and not plain(Doubled(2, 3))
-    assert not plain(nn.Linear(2, 3, bias=False)) and not plain(nn.Identity())
-    linear = nn.Linear(2, 3)
+    assert not plain(nn.Identity()) and plain(nn.LSTMCell(2, 3), nn.LSTMCell)
+    unbiased, linear = nn.Linear(2, 3, bias=False), nn.Linear(2, 3)
+    assert linear_cell(unbiased) is unbiased
     handle = linear.register_forward_pre_hook(lambda module, inputs: None)
     assert not plain(linear)
     handle.remove()
     assert plain(linear)
+    unbiased.forward = linear.forward
+    assert not plain(unbiased)
     seen = []
     linear.register_full_backward_hook(lambda module, inputs, outputs: seen.append(module))
     linear_cell(linear)(torch.zeros(1, 2, requires_grad=True)).sum().backward()

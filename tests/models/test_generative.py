@@ -140,7 +140,7 @@ def test_hard_reads_have_the_expected_costs_gradient(monkeypatch):
         probability, hidden = kept["log_prob"].sum().exp(), kept["known"][0].tanh()
         mean = 0.0
         for begun, (ids, share) in itertools.product(hidden, zip(IDS[:2], wanted.shares.double(), strict=True)):
-            logits = F.linear(model.decode(ids[None, :-1], State(begun[None])), *model.output)[0]
+            logits = model.words(model.decode(ids[None, :-1], State(begun[None])))[0]
             mean = mean + share * F.cross_entropy(logits, ids[1:], ignore_index=0, reduction="sum") / 2
         grads = torch.autograd.grad(found, learning, retain_graph=True, allow_unused=True)
         pairs = zip(estimated, grads, strict=True)

@@ -69,7 +69,7 @@ def test_a_translator_has_the_expected_costs_gradient(baseline, input_feeding, m
         return original(losses, samples, wanted, mean)
 
     monkeypatch.setattr(model.reinforce, "cost", cost)
-    monkeypatch.setattr("saccade.models.reinforce.linear_cross_entropies", _differentiable_losses)
+    monkeypatch.setattr("saccade.models.words.linear_cross_entropies", _differentiable_losses)
     estimated = [torch.zeros_like(p) for p in learning]
     expected, total = 0.0, 0.0
     for path in itertools.product((0.0, 0.999999), repeat=8):
@@ -122,7 +122,7 @@ def test_the_papers_gradient_is_the_expected_objectives(charge, entropy_bonus, m
         return original(losses, samples, wanted, mean)
 
     monkeypatch.setattr(model.reinforce, "cost", cost)
-    monkeypatch.setattr("saccade.models.reinforce.linear_cross_entropies", _differentiable_losses)
+    monkeypatch.setattr("saccade.models.words.linear_cross_entropies", _differentiable_losses)
     estimated, objective, total = [torch.zeros_like(p) for p in learning], 0.0, 0.0
     for coins in itertools.product((False, True), repeat=2):
         monkeypatch.setattr(model.reinforce, "_soft", lambda rows, coins=coins: torch.tensor(coins))

@@ -162,7 +162,7 @@ def test_the_loss_is_of_the_wanted_tokens_alone(smoothing):
     torch.manual_seed(0)
     features, weight, bias = (torch.randn(*shape).double() for shape in ((2, 3, 5), (7, 5), (7,)))
     wanted = torch.tensor([[4, 2, 0], [6, 0, 0]])
-    logits = logits_or_loss(features, weight, bias)
+    logits = logits_or_loss(features, (weight, bias))
     expected = nn.functional.cross_entropy(logits[wanted != 0], wanted[wanted != 0], label_smoothing=smoothing)
     features[wanted == 0] = torch.nan
-    torch.testing.assert_close(logits_or_loss(features, weight, bias, wanted, smoothing), expected)
+    torch.testing.assert_close(logits_or_loss(features, (weight, bias), wanted, smoothing), expected)

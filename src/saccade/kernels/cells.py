@@ -23,7 +23,7 @@ def linear_cell(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
     for the forward products, instead of in each of them.
 
     Args:
-        linear: one without a bias, or that something else is done to, is called as it is.
+        linear: a module that is not `plain`, or has no bias, is called at each step.
 
     Example:
         >>> linear, rows = nn.Linear(3, 2), torch.ones(4, 3)
@@ -31,8 +31,10 @@ def linear_cell(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
         >>> torch.allclose(step(rows), linear(rows))
         True
     """
+    if not torch.is_grad_enabled() or not plain(linear) or linear.bias is None:
+        return linear
     weight, bias = linear.weight, linear.bias
-    if not torch.is_grad_enabled() or not weight.requires_grad or not plain(linear) or not serves(weight, bias):
+    if not weight.requires_grad or not serves(weight, bias):
         return linear
     sums = _Sums()
     gate = sums.gate(weight, bias)
@@ -40,11 +42,20 @@ def linear_cell(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
     return lambda rows: _Step.apply(sums, gate, rows, weight, transposed, bias)
 
 
-def plain(linear: nn.Module) -> bool:
-    """Whether a map is torch's own, with a bias, and nothing else happens when it is called."""
-    hooks = linear._forward_hooks, linear._forward_pre_hooks, linear._backward_hooks, linear._backward_pre_hooks
-    hooked = any(hooks)
-    return type(linear) is nn.Linear and linear.bias is not None and not hooked
+def plain(module: Any, kind: type[nn.Module] = nn.Linear) -> bool:
+    """Whether a module computes what torch's class does, so that its weights may be used without a call of it.
+
+    Adapters, quantized layers and parametrized ones are of other classes. Hooks, or a `forward` of the instance, run
+    in a call alone.
+
+    >>> linear = nn.Linear(2, 2)
+    >>> plain(linear), plain(nn.Sequential(linear)), plain(nn.utils.parametrizations.weight_norm(linear))
+    (True, False, False)
+    """
+    if type(module) is not kind or "forward" in vars(module):
+        return False
+    hooks = module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks
+    return not any(hooks)
 
 
 def gru_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
@@ -75,13 +86,13 @@ def gru_of(linear: nn.Linear) -> Callable[[Tensor, Tensor], Tensor]:
     """Return `gru_cell` of a module whose product with the state it is, whatever else is done to that module.
 
     Args:
-        linear: from the state to the gates, `hidden` to `3 hidden` features; one with hooks is called as it is.
+        linear: from the state to the gates, `hidden` to `3 hidden` features; called at each step unless `plain`.
 
     Example:
         >>> gru_of(nn.Linear(2, 6))(torch.zeros(4, 6), torch.ones(4, 2)).shape
         torch.Size([4, 2])
     """
-    if plain(linear):
+    if plain(linear) and linear.bias is not None:
         return gru_cell(linear.weight, linear.bias)
     return lambda input_gates, hidden: gated(input_gates, linear(hidden), hidden)
 
@@ -90,14 +101,14 @@ def lstm_of(linear: nn.Linear) -> Callable[[Tensor, Tensor, Tensor], tuple[Tenso
     """Return `lstm_cell` of a module whose product with the state it is, whatever else is done to that module.
 
     Args:
-        linear: from the state to the gates, `hidden` to `4 hidden` features; one with hooks is called as it is.
+        linear: from the state to the gates, `hidden` to `4 hidden` features; called at each step unless `plain`.
 
     Example:
         >>> hidden, cell = lstm_of(nn.Linear(2, 8))(torch.zeros(4, 8), torch.ones(4, 2), torch.ones(4, 2))
         >>> hidden.shape, cell.shape
         (torch.Size([4, 2]), torch.Size([4, 2]))
     """
-    if plain(linear):
+    if plain(linear) and linear.bias is not None:
         return lstm_cell(linear.weight, linear.bias)
     return lambda input_gates, hidden, cell: lstm_plain(input_gates, linear(hidden), cell)
 

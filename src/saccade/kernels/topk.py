@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from saccade.errors import ArgumentError
 from saccade.kernels.threads import Kernel, serves
 
-__all__ = ["Logits", "topk_log_probs"]
+__all__ = ["Logits", "dense", "topk_log_probs"]
 
 _ROWS = 512  # logits of so many rows are in memory at once
 _FEW = 4, 47  # from so many rows to so many W fᵀ, transposed, takes a third less than f Wᵀ (AVX-512)
@@ -37,6 +37,15 @@ class Logits:
     def dense(self) -> Tensor:
         """All of them, `(rows, vocabulary)`."""
         return F.linear(self.features, self.weight, self.bias)
+
+
+def dense(logits: Logits | Tensor) -> Tensor:
+    """Logits as a tensor `(rows, vocabulary)`, computed if they are not yet.
+
+    >>> dense(torch.ones(3, 5)).shape, dense(Logits(torch.ones(3, 2), torch.ones(5, 2), torch.zeros(5))).shape
+    (torch.Size([3, 5]), torch.Size([3, 5]))
+    """
+    return logits.dense() if isinstance(logits, Logits) else logits
 
 
 def topk_log_probs(logits: Logits | Tensor, count: int, token: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -71,8 +80,7 @@ def topk_log_probs(logits: Logits | Tensor, count: int, token: int) -> tuple[Ten
             found = [_of_rows(rows, logits, count, token) for rows in logits.features.split(_ROWS)]
             values, tokens, of_token = found[0] if len(found) == 1 else map(torch.cat, zip(*found, strict=True))
             return values, tokens, of_token
-        logits = logits.dense()
-    log_probs = logits.float().log_softmax(-1)  # torch takes twice as long for the logsumexp alone, on a CPU
+    log_probs = dense(logits).float().log_softmax(-1)  # torch takes twice as long for the logsumexp alone, on a CPU
     values, tokens = log_probs.topk(count)
     return values, tokens, log_probs[:, token]
 

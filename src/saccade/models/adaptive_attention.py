@@ -24,6 +24,7 @@ from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.standardized import Standardized
+from saccade.models.words import logits
 from saccade.nn import Attention
 
 __all__ = ["AdaptiveAttention", "Options", "SentinelAttention"]
@@ -149,6 +150,7 @@ class AdaptiveAttention(Seq2Seq[Visual, State]):
     def __init__(self, encoder: nn.Module, target_size: int, options: Options = _DEFAULT) -> None:
         super().__init__()
         hidden, dim, cell_dim = options.hidden_dim, options.embedding_dim, options.cell_dim
+        self.hidden_dim = hidden
         self.image_encoder, self.embedding = encoder, nn.Embedding(target_size, dim, padding_idx=0)
         self.cell_proj, self.mean_proj = nn.Linear(cell_dim, hidden), nn.Linear(cell_dim, dim)
         self.norm = Standardized(cell_dim)
@@ -162,20 +164,20 @@ class AdaptiveAttention(Seq2Seq[Visual, State]):
         self.dropout = LockedDropout(options.dropout)
 
     @property
-    def output(self) -> tuple[Tensor, Tensor]:
-        return self.words.weight, self.words.bias
+    def output(self) -> nn.Module:
+        return self.words
 
     def encode(self, source: Visual) -> State:
         cells = self.image_encoder(source.images())
         mean = F.relu(self.mean_proj(self.norm(cells.mean()[:, None])[:, 0]))
         mask = None if cells.lengths is None else masks.Lengths(cells.lengths)
         memory = self.attention.remember(F.relu(self.cell_proj(cells.values)), mask=mask)
-        nothing = mean.new_zeros(len(mean), 1, self.words.in_features)
+        nothing = mean.new_zeros(len(mean), 1, self.hidden_dim)
         return texts_of(State(nothing, nothing, memory, self.image_proj(mean)), source)
 
-    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+    def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
         features, state = self._decode(token[:, None], state)
-        return Logits(features[:, 0], *self.output), state
+        return logits(features[:, 0], self.output), state
 
     def decode(self, target: Tensor, state: State) -> Tensor:
         return self._decode(target, state)[0]

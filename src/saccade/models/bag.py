@@ -105,12 +105,16 @@ class Bag(Classifier):
         """What each word adds to the logit of a class over the mean of the others' is its vector by a difference; what
         a run of words adds is shared out evenly among them.
         """
-        weight = self.output.weight
-        difference = weight[label] - (weight.sum(0) - weight[label]) / (len(weight) - 1)
-        shares: Tensor = self.words.embedding(tokens) @ difference
+
+        def differences(vectors: Tensor) -> Tensor:
+            logits = self.output(vectors) - self.output(torch.zeros_like(vectors))
+            chosen = logits[:, label]
+            return chosen - (logits.sum(-1) - chosen) / (logits.shape[-1] - 1)
+
+        shares = differences(self.words.embedding(tokens))
         count = len(tokens)
         for n, rows in self._rows(tokens[None]):
-            added = self.runs(rows[0]) @ difference / n
+            added = differences(self.runs(rows[0])) / n
             count += len(added)
             for place in range(n):
                 shares[place : place + len(added)] += added

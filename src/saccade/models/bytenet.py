@@ -218,7 +218,7 @@ class _Block(nn.Module):
 
     def __init__(self, options: Options, dilation: int) -> None:
         super().__init__()
-        dim = options.hidden_dim
+        self.dim = dim = options.hidden_dim
         self.size, self.dilation = options.kernel_size, dilation
         self.down, self.up = nn.Linear(2 * dim, dim), nn.Linear(dim, 2 * dim)
         self.convolution = nn.Linear(options.kernel_size * dim, dim)  # of all its taps side by side
@@ -232,7 +232,7 @@ class _Block(nn.Module):
 
     def nothing(self, like: Tensor) -> Tensor:
         """What lies before the first position: zeros `(examples, (k - 1) * dilation, d)`."""
-        return like.new_zeros(len(like), (self.size - 1) * self.dilation, self.down.out_features)
+        return like.new_zeros(len(like), (self.size - 1) * self.dilation, self.dim)
 
     def step(self, x: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
         """The features `(rows, 2 d)` of one more position of a causal convolution, and what the next one reads."""

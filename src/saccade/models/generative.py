@@ -15,6 +15,7 @@ from saccade.models.answerer import Answerer, Looked
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.models.seq2seq import Seq2Seq
+from saccade.models.words import logits
 
 __all__ = ["Answers", "GenerativeAnswerer", "State"]
 
@@ -102,15 +103,15 @@ class GenerativeAnswerer(Seq2Seq[tuple[Visual, Padded], State]):
         return self.answerer.reading
 
     @property
-    def output(self) -> tuple[Tensor, Tensor]:
-        return self.words.weight, self.words.bias
+    def output(self) -> nn.Module:
+        return self.words
 
     def encode(self, source: tuple[Visual, Padded]) -> State:
         return State(torch.tanh(self.answerer(*source)))
 
-    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+    def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
         features, hidden = self._read(token[:, None], state)
-        return Logits(features[:, 0], *self.output), State(hidden)
+        return logits(features[:, 0], self.output), State(hidden)
 
     def decode(self, target: Tensor, state: State) -> Tensor:
         return self._read(target, state)[0]
@@ -128,9 +129,9 @@ class GenerativeAnswerer(Seq2Seq[tuple[Visual, Padded], State]):
         def losses(known: Tensor) -> Tensor:
             draws, hidden = known.shape[1], torch.tanh(known[wanted.rows]).flatten(0, 1)
             ids = wanted.ids.repeat_interleave(draws, 0)
-            logits = F.linear(self.decode(ids[:, :-1], State(hidden)), *self.output)
+            scores = self.words(self.decode(ids[:, :-1], State(hidden)))
             smoothed = {"ignore_index": 0, "label_smoothing": label_smoothing}
-            each = F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none", **smoothed)  # type: ignore[arg-type]
+            each = F.cross_entropy(scores.flatten(0, 1), ids[:, 1:].flatten(), reduction="none", **smoothed)  # type: ignore[arg-type]
             whole = each.view(len(ids), ids.shape[1] - 1).sum(1).view(-1, draws) * wanted.shares[:, None].to(each)
             return each.new_zeros(known.shape[:2]).index_add(0, wanted.rows, whole)
 

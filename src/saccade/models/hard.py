@@ -175,7 +175,7 @@ class Reader(Seq2Seq[X, S]):
             return self.decode(target[rows.flatten()], state.select(rows, None), samples)
 
         assert self.reinforce is not None
-        cost: Tensor = self.reinforce(decode, wanted, *self.output, label_smoothing)
+        cost: Tensor = self.reinforce(decode, wanted, self.output, label_smoothing)
         return cost
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:

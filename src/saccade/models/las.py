@@ -253,7 +253,7 @@ class Las(Seq2Seq[Padded, State]):
             target, wanted, label_smoothing: as for `Seq2Seq.forward`.
         """
         state = self.encode(source)
-        cost = logits_or_loss(self._decode(target, state)[0], *self.output, wanted, label_smoothing)
+        cost = logits_or_loss(self._decode(target, state)[0], self.output, wanted, label_smoothing)
         if wanted is None or self.ctc is None:
             return cost
         lengths = (wanted != 0).sum(1) - 1  # without the end
@@ -327,7 +327,7 @@ class Las(Seq2Seq[Padded, State]):
         query = query if self.networks is None else self.networks.query(query)
         if self.location is None:
             return self.attention(query, memory=memory), weights
-        memory = memory.shift(self.location(weights))
+        memory = memory.shift(self.location(weights.to(query.dtype)))
         read, aux = self.attention(query, memory=memory, aux=AuxRequest(weights=True))
         return read, aux.weights[:, :, 0]
 
@@ -373,6 +373,6 @@ class _Location(nn.Module):
 
     def forward(self, weights: Tensor) -> Tensor:
         """From `(examples, beam, steps)` to `(examples, beam, steps, hidden_dim)`."""
-        seen = self.filters(weights.flatten(0, 1)[:, None].to(self.filters.weight)).mT
+        seen = self.filters(weights.flatten(0, 1)[:, None]).mT
         found: Tensor = self.projection(seen)
         return found.view(*weights.shape, -1)

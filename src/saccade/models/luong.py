@@ -333,13 +333,14 @@ class _Layer(nn.Module):
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()
+        self.hidden_dim = hidden_dim
         self.input_proj, self.hidden_proj = nn.Linear(input_dim, 4 * hidden_dim), nn.Linear(hidden_dim, 4 * hidden_dim)
         renamed(self, {"entering": "input_proj", "before": "hidden_proj"})
 
     def over(self, sequence: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """States `(batch, length, hidden_dim)`, and state and cell at each sentence's end `(batch, 1, hidden_dim)`."""
         step, states, cells = lstm_of(self.hidden_proj), [], []
-        hidden = cell = sequence.new_zeros(len(sequence), self.hidden_proj.in_features)
+        hidden = cell = sequence.new_zeros(len(sequence), self.hidden_dim)
         for word in self.input_proj(sequence).unbind(1):
             hidden, cell = step(word, hidden, cell)
             states.append(hidden)

@@ -16,6 +16,7 @@ from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.standardized import Standardized
+from saccade.models.words import logits
 
 __all__ = ["MRNN"]
 
@@ -55,7 +56,8 @@ class MRNN(Seq2Seq[Visual, State]):
 
     def __init__(self, encoder: nn.Module, target_size: int, options: Options = _DEFAULT) -> None:
         super().__init__()
-        hidden, dim = options.hidden_dim, options.embedding_dim
+        self.hidden_dim = hidden = options.hidden_dim
+        dim = options.embedding_dim
         self.image_encoder, self.embedding = encoder, nn.Embedding(target_size, dim, padding_idx=0)
         self.second = nn.Linear(dim, dim)
         self.input_proj, self.hidden_proj = nn.Linear(dim, hidden), nn.Linear(hidden, hidden)
@@ -66,17 +68,17 @@ class MRNN(Seq2Seq[Visual, State]):
         self.dropout = LockedDropout(options.dropout)
 
     @property
-    def output(self) -> tuple[Tensor, Tensor]:
-        return self.words.weight, self.words.bias
+    def output(self) -> nn.Module:
+        return self.words
 
     def encode(self, source: Visual) -> State:
         image = self.image_proj(self.norm(self.image_encoder(source.images()).mean()[:, None])[:, 0])
-        nothing = image.new_zeros(len(image), 1, self.hidden_proj.in_features)
+        nothing = image.new_zeros(len(image), 1, self.hidden_dim)
         return texts_of(State(nothing, nothing, image=image), source)
 
-    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+    def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
         features, state = self._decode(token[:, None], state)
-        return Logits(features[:, 0], *self.output), state
+        return logits(features[:, 0], self.output), state
 
     def decode(self, target: Tensor, state: State) -> Tensor:
         return self._decode(target, state)[0]

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
-from saccade.kernels.cells import lstm_cell
+from saccade.kernels.cells import lstm_of
 from saccade.kernels.dropout import Dropout
 from saccade.models.checks import below_one
 from saccade.models.memorizer import BLANK, Memorizer, Sizes, initialize_lstm
@@ -227,7 +227,7 @@ class MemoryNetwork(Memorizer):
         state = self.memory.start(batch, self._drawn() if self.training else self.cells)
         first_hidden, first_cell = self.first_hidden.expand(batch, -1), self.first_cell.expand(batch, -1)
         hidden, cell = first_hidden, first_cell
-        controller = lstm_cell(self.recurrent.weight, self.recurrent.bias)
+        controller = lstm_of(self.recurrent)
         for step, gates in enumerate(self.input(steps.values).unbind(1)):
             if forgotten is not None:
                 hidden = torch.where(forgotten[:, step], first_hidden, hidden)

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
+from saccade.nn.parameters import new_zeros
 from saccade.numerics import wide
 
 __all__ = ["Anywhere", "Choice", "Gaussian", "Grid", "Policy"]
@@ -79,8 +80,7 @@ class Gaussian(nn.Module):
         """Return σ when so much of the training is over."""
         if self.log_deviation is not None:
             return self.log_deviation.exp()
-        share = torch.as_tensor(progress, dtype=self.mean.weight.dtype, device=self.mean.weight.device)
-        return self.first * (self.last / self.first) ** share
+        return self.first * (self.last / self.first) ** (new_zeros(self) + progress)
 
     def forward(self, hidden: Tensor, progress: float | Tensor = 1.0, numbers: Tensor | None = None) -> Choice:
         mean, deviation = torch.tanh(self.gain * wide(self.mean(hidden))), self.deviation(progress)

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from saccade import AuxOutput, AuxRequest
 from saccade.errors import ArgumentError
-from saccade.kernels.cross_entropy import linear_cross_entropies
 from saccade.models.renames import renamed
+from saccade.models.words import OutputLayer, token_losses
 
 __all__ = [
     "Baseline",
@@ -152,8 +152,7 @@ class Reinforce(nn.Module):
         self,
         decode: Callable[[Tensor, Samples], Tensor],
         wanted: Tensor,
-        weight: Tensor,
-        bias: Tensor,
+        output: OutputLayer,
         label_smoothing: float,
     ) -> Tensor:
         """Return the cost of the wanted tokens under an output layer.
@@ -162,17 +161,14 @@ class Reinforce(nn.Module):
             decode: from the numbers of the sentences `(batch, samples)` to be written, and where to keep what it
                 draws, to features `(batch * samples, length, dim)`.
             wanted: `(batch, length)`, 0 where there is none.
-            weight, bias, label_smoothing: as for `saccade.models.words.logits_or_loss`.
+            output, label_smoothing: as for `saccade.models.words.logits_or_loss`.
         """
         count = self.options.samples
         rows = torch.arange(len(wanted), device=wanted.device)[:, None].expand(-1, count)
         samples = Samples(self.options.entropy_bonus > 0, soft=self._soft(rows))
-        features, tokens = decode(rows, samples).flatten(0, 1), wanted.repeat_interleave(count, 0)
-        places = (tokens != 0).flatten().nonzero()[:, 0]
-        written = features.index_select(0, places), weight, bias, tokens.flatten()[places]
-        mean, each = linear_cross_entropies(*written, label_smoothing)
-        losses = each.new_zeros(tokens.numel()).index_copy(0, places, each)
-        return self.cost(losses.view(tokens.shape), samples, wanted, mean)
+        features, tokens = decode(rows, samples), wanted.repeat_interleave(count, 0)
+        mean, losses = token_losses(features, output, tokens, label_smoothing)
+        return self.cost(losses, samples, wanted, mean)
 
     def _soft(self, rows: Tensor) -> Tensor | None:
         """Which of the rows `(batch, samples)` read the mean, as a coin falls for each example; None: none ever do."""

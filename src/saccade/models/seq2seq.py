@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from saccade import AuxOutput
 from saccade.kernels.topk import Logits
-from saccade.models.words import logits_or_loss
+from saccade.models.words import OutputLayer, logits_or_loss
 
 __all__ = ["Seq2Seq", "State"]
 
@@ -63,8 +63,8 @@ class Seq2Seq(nn.Module, ABC, Generic[X, S]):
 
     @property
     @abstractmethod
-    def output(self) -> tuple[Tensor, Tensor]:
-        """E `(target_size, dim)` and b `(target_size,)`."""
+    def output(self) -> OutputLayer:
+        """E `(target_size, dim)` and b `(target_size,)`, or the module that maps features by them."""
 
     @abstractmethod
     def encode(self, source: X) -> S:
@@ -78,8 +78,8 @@ class Seq2Seq(nn.Module, ABC, Generic[X, S]):
         """
 
     @abstractmethod
-    def step(self, token: Tensor, state: S) -> tuple[Logits, S]:
-        """Return the `Logits` `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
+    def step(self, token: Tensor, state: S) -> tuple[Logits | Tensor, S]:
+        """Return the logits `(rows, target_size)` after one more target token `(rows,)`, and the next state."""
 
     @abstractmethod
     def decode(self, target: Tensor, state: S) -> Tensor:
@@ -106,7 +106,7 @@ class Seq2Seq(nn.Module, ABC, Generic[X, S]):
         Returns:
             Logits `(batch, target_length, target_size)`; with `wanted` its mean cross-entropy, a number.
         """
-        return logits_or_loss(self.features(source, target), *self.output, wanted, label_smoothing)
+        return logits_or_loss(self.features(source, target), self.output, wanted, label_smoothing)
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
         """Return what each target position looked at, `(batch, target_length, source_length)`, or None if it attends to

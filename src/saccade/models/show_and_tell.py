@@ -15,6 +15,7 @@ from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.standardized import Standardized
+from saccade.models.words import logits
 
 __all__ = ["ShowAndTell"]
 
@@ -53,7 +54,8 @@ class ShowAndTell(Seq2Seq[Visual, State]):
 
     def __init__(self, encoder: nn.Module, target_size: int, options: Options = _DEFAULT) -> None:
         super().__init__()
-        hidden, dim = options.hidden_dim, options.embedding_dim
+        self.hidden_dim = hidden = options.hidden_dim
+        dim = options.embedding_dim
         self.image_encoder, self.embedding = encoder, nn.Embedding(target_size, dim, padding_idx=0)
         self.norm, self.image_proj = Standardized(options.cell_dim), nn.Linear(options.cell_dim, dim)
         self.input_proj, self.hidden_proj = nn.Linear(dim, 4 * hidden), nn.Linear(hidden, 4 * hidden)
@@ -61,18 +63,18 @@ class ShowAndTell(Seq2Seq[Visual, State]):
         self.dropout = LockedDropout(options.dropout)
 
     @property
-    def output(self) -> tuple[Tensor, Tensor]:
-        return self.words.weight, self.words.bias
+    def output(self) -> nn.Module:
+        return self.words
 
     def encode(self, source: Visual) -> State:
         image = self.image_proj(self.norm(self.image_encoder(source.images()).mean()[:, None])[:, 0])
-        nothing = image.new_zeros(len(image), self.hidden_proj.in_features)
+        nothing = image.new_zeros(len(image), self.hidden_dim)
         hidden, cell = lstm_of(self.hidden_proj)(self.input_proj(image), nothing, nothing)
         return texts_of(State(hidden[:, None], cell[:, None]), source)
 
-    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+    def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
         features, state = self._decode(token[:, None], state)
-        return Logits(features[:, 0], *self.output), state
+        return logits(features[:, 0], self.output), state
 
     def decode(self, target: Tensor, state: State) -> Tensor:
         return self._decode(target, state)[0]

@@ -19,7 +19,7 @@ from saccade.models.captioning import RECIPES, State, texts_of
 from saccade.models.image_encoder import Visual
 from saccade.models.recurrent import LockedDropout
 from saccade.models.reinforce import Reinforce, Samples
-from saccade.models.words import logits_or_loss
+from saccade.models.words import logits, logits_or_loss
 from saccade.nn import Attention
 
 __all__ = ["Options", "ShowAttendAndTell"]
@@ -114,9 +114,7 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         self.first_hidden, self.first_cell = nn.Linear(cell_dim, hidden), nn.Linear(cell_dim, hidden)
         query_dim = hidden if options.query == "state" else hidden + dim
         reader: dict[str, Any] = weighing.attention_options(options)
-        self.attention = Attention(
-            query_dim, cell_dim, hidden_dim=options.attention_dim, score="additive", **reader
-        )
+        self.attention = Attention(query_dim, cell_dim, hidden_dim=options.attention_dim, score="additive", **reader)
         self.gate = nn.Linear(hidden, 1)
         self.input_proj, self.context_proj = nn.Linear(dim, 4 * hidden), nn.Linear(cell_dim, 4 * hidden)
         self.hidden_proj = nn.Linear(hidden, 4 * hidden)
@@ -126,8 +124,8 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         self.reinforce = Reinforce(options, query_dim) if options.read == "reinforce" else None
 
     @property
-    def output(self) -> tuple[Tensor, Tensor]:
-        return self.words.weight, self.words.bias
+    def output(self) -> nn.Module:
+        return self.words
 
     def encode(self, source: Visual) -> State:
         cells = self.image_encoder(source.images())
@@ -137,9 +135,9 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
         hidden, cell = (torch.tanh(first(mean))[:, None] for first in (self.first_hidden, self.first_cell))
         return texts_of(State(hidden, cell, memory), source)
 
-    def step(self, token: Tensor, state: State) -> tuple[Logits, State]:
+    def step(self, token: Tensor, state: State) -> tuple[Logits | Tensor, State]:
         features, state = self._decode(token[:, None], state)
-        return Logits(features[:, 0], *self.output), state
+        return logits(features[:, 0], self.output), state
 
     def decode(self, target: Tensor, state: State, samples: Samples | None = None) -> Tensor:
         return self._decode(target, state, samples)[0]
@@ -153,7 +151,7 @@ class ShowAttendAndTell(hard.Reader[Visual, State]):
             return super().forward(source, target, wanted, label_smoothing)
         received = _Received()
         features, _ = self._decode(target, self.encode(source), None, received)
-        cost = logits_or_loss(features, *self.output, wanted, label_smoothing)
+        cost = logits_or_loss(features, self.output, wanted, label_smoothing)
         written = (wanted != 0).to(cost.dtype)
         sums = torch.einsum("btn,bt->bn", torch.stack(received.steps, 1), written)
         missing = (1 - sums).square()

@@ -1,16 +1,21 @@
 """Words on their way into a model and out of it: embeddings, projections of them by a table, and predictions."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 from saccade.kernels.cells import plain
-from saccade.kernels.cross_entropy import linear_cross_entropy
+from saccade.kernels.cross_entropy import linear_cross_entropies
 from saccade.kernels.threads import serves
+from saccade.kernels.topk import Logits, dense
 
-__all__ = ["ProjectedWords", "embeddings", "logits_or_loss"]
+__all__ = ["OutputLayer", "ProjectedWords", "embeddings", "logits", "logits_or_loss", "token_losses"]
+
+OutputLayer: TypeAlias = tuple[Tensor, Tensor] | nn.Module
+"""What makes logits of features: W `(vocabulary, dim)` and b `(vocabulary,)`, or a module."""
 
 _LARGEST = 64 << 20  # bytes of a table
 
@@ -66,12 +71,13 @@ class ProjectedWords:
         Returns:
             `(rows, features)`.
         """
+        fusible = plain(linear) and linear.bias is not None and plain(embedding, nn.Embedding)
+        if torch.is_grad_enabled() or not len(token) or not fusible:
+            return linear(embedded)  # type: ignore[no-any-return]
         size = 4 * embedding.num_embeddings * linear.out_features
         parts = embedding.weight, linear.weight, linear.bias
-        if torch.is_grad_enabled() or size > _LARGEST or not len(token) or not plain(linear) or not serves(*parts):
-            found: Tensor = linear(embedded)
-            return found
-        if any(part.is_inference() for part in parts):  # whose changes nobody counts
+        # Nobody counts the changes of inference tensors.
+        if size > _LARGEST or not serves(*parts) or any(part.is_inference() for part in parts):
             return linear(embedded)  # type: ignore[no-any-return]
         numbers = tuple((part.data_ptr(), part._version) for part in parts)
         known = self._known
@@ -121,15 +127,35 @@ def _embedding(size: int, dim: int) -> nn.Embedding:
     return embedding
 
 
+def logits(features: Tensor, output: OutputLayer) -> Logits | Tensor:
+    """Return the logits of features: not computed yet if the layer's weights may be used without a call of it.
+
+    Args:
+        features: `(..., dim)`.
+        output: the layer.
+
+    Returns:
+        `Logits`, or a tensor `(..., vocabulary)`.
+
+    Example:
+        >>> logits(torch.ones(2, 3), nn.Sequential(nn.Linear(3, 5))).shape
+        torch.Size([2, 5])
+    """
+    if isinstance(output, tuple):
+        return Logits(features, *output)
+    if plain(output) and output.bias is not None:
+        return Logits(features, output.weight, output.bias)  # type: ignore[arg-type]
+    return output(features)  # type: ignore[no-any-return]
+
+
 def logits_or_loss(
-    features: Tensor, weight: Tensor, bias: Tensor, wanted: Tensor | None = None, label_smoothing: float = 0.0
+    features: Tensor, output: OutputLayer, wanted: Tensor | None = None, label_smoothing: float = 0.0
 ) -> Tensor:
     """Return the logits of every next token, or what the true ones cost; then the logits are never all in memory.
 
     Args:
         features: `(batch, length, dim)`.
-        weight: of the output layer, `(vocabulary, dim)`.
-        bias: `(vocabulary,)`.
+        output: the output layer.
         wanted: the true next tokens `(batch, length)`, 0 where there is none.
         label_smoothing: as in `torch.nn.functional.cross_entropy`.
 
@@ -137,11 +163,36 @@ def logits_or_loss(
         `(batch, length, vocabulary)`; with `wanted` its mean cross-entropy, a number.
 
     Example:
-        >>> logits_or_loss(torch.ones(1, 2, 3), torch.ones(5, 3), torch.zeros(5)).shape
+        >>> logits_or_loss(torch.ones(1, 2, 3), nn.Linear(3, 5)).shape
         torch.Size([1, 2, 5])
     """
     if wanted is None:
-        return nn.functional.linear(features, weight, bias)
+        return dense(logits(features, output))
+    return token_losses(features, output, wanted, label_smoothing)[0]
+
+
+def token_losses(
+    features: Tensor, output: OutputLayer, wanted: Tensor, label_smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Return the mean cross-entropy of the true next tokens, and that of each token, without a gradient.
+
+    Args:
+        features, output, wanted, label_smoothing: as for `logits_or_loss`.
+
+    Returns:
+        A number, and `(batch, length)`, 0 where nothing is wanted.
+
+    Example:
+        >>> mean, losses = token_losses(torch.ones(1, 2, 3), nn.Linear(3, 5), torch.tensor([[4, 0]]))
+        >>> bool(losses[0, 0] == mean), float(losses[0, 1])
+        (True, 0.0)
+    """
     places = (wanted != 0).flatten().nonzero()[:, 0]
-    rows, tokens = features.flatten(0, 1).index_select(0, places), wanted.flatten()[places]
-    return linear_cross_entropy(rows, weight, bias, tokens, label_smoothing)
+    tokens = wanted.flatten()[places]
+    made = logits(features.flatten(0, 1).index_select(0, places), output)
+    if isinstance(made, Logits):
+        mean, losses = linear_cross_entropies(made.features, made.weight, made.bias, tokens, label_smoothing)
+    else:
+        losses = nn.functional.cross_entropy(made, tokens, reduction="none", label_smoothing=label_smoothing)
+        mean, losses = losses.mean(), losses.detach()
+    return mean, losses.new_zeros(wanted.numel()).index_copy(0, places, losses).view(wanted.shape)

@@ -13,12 +13,14 @@ from saccade.biases import Factor
 from saccade.checks import whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.foreign import refuse, refusing
+from saccade.kernels.cells import plain
 from saccade.lazy import ValueFunction
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
 from saccade.nn.parameters import Parameters
 from saccade.validate import kinds, probability
 
+_WEIGHTS: dict[type[nn.Module], str] = {nn.Linear: "weight", nn.LSTMCell: "weight_ih", nn.LSTM: "weight_ih_l0"}
 SCORES = ("additive", "cosine", "dot", "gaussian", "general", "location", "scaled_dot")
 
 
@@ -143,7 +145,7 @@ class Attention(nn.Module):
             "dropout_p": self.dropout_p if self.training else 0.0,
             "aux": aux,
         }
-        features("query", query, self.query_dim, getattr(self.query_projection, "weight", None))
+        features("query", query, self.query_dim, self.query_projection)
         if memory is None:
             key, value = sources(query, key, value)
             self._fits(key, value)
@@ -198,9 +200,9 @@ class Attention(nn.Module):
 
     def _fits(self, key: Tensor, value: Any) -> None:
         """Raises unless the projections can take key and value."""
-        features("key", key, self.key_dim, getattr(self.key_projection, "weight", None))
+        features("key", key, self.key_dim, self.key_projection)
         if isinstance(value, Tensor):  # what is none, attend says
-            same_dtype("value", value, getattr(self.output_projection, "weight", None))
+            same_dtype("value", value, self.output_projection)
 
 
 def sources(query: Tensor, key: Tensor | None, value: Any) -> tuple[Tensor, Any]:
@@ -217,8 +219,14 @@ def only_memory(memory: Any, key: Tensor | None, value: Any) -> None:
         raise ArgumentError("memory: expected either memory= or key and value, got both; append to the memory first")
 
 
-def features(name: str, tensor: Any, size: int, weight: Tensor | None = None) -> None:
-    """Raises unless a dense tensor `(..., length, size)`, of the dtype of the weight that is to multiply it."""
+def features(name: str, tensor: Any, size: int, weight: Any) -> None:
+    """Raises unless a dense tensor `(..., length, size)`, of the dtype of the weight that is to multiply it.
+
+    Args:
+        name, tensor: of the argument.
+        size: features that are expected.
+        weight: or the layer that holds it, whose dtype counts if it is `plain`.
+    """
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
     if tensor.is_nested:
@@ -228,9 +236,13 @@ def features(name: str, tensor: Any, size: int, weight: Tensor | None = None) ->
     same_dtype(name, tensor, weight)
 
 
-def same_dtype(name: str, tensor: Tensor, weight: Tensor | None) -> None:
+def same_dtype(name: str, tensor: Tensor, weight: Any) -> None:
     """Raises unless the tensor has the dtype of the weight, or autocast gives both another."""
-    if weight is None or tensor.dtype == weight.dtype:
+    if isinstance(weight, nn.Module):
+        if type(weight) not in _WEIGHTS or not plain(weight, type(weight)):
+            return  # a layer in another one's place decides which dtypes it takes
+        weight = getattr(weight, _WEIGHTS[type(weight)])
+    if tensor.dtype == weight.dtype:
         return
     double = torch.float64 in (tensor.dtype, weight.dtype)
     if not tensor.is_floating_point() or double or not torch.is_autocast_enabled(tensor.device.type):

@@ -194,7 +194,7 @@ class ExternalMemory(nn.Module):
         Raises:
             ShapeError: a controller or a state of other sizes.
         """
-        features("controller", controller, self.controller_dim, self.heads.weight)
+        features("controller", controller, self.controller_dim, self.heads)
         if controller.ndim != 2:
             expected = f"(batch, {self.controller_dim}), a step of each memory"
             raise ShapeError(f"controller: expected {expected}, got {tuple(controller.shape)}")

@@ -12,6 +12,7 @@ from saccade.checks import whole
 from saccade.errors import ArgumentError, ShapeError
 from saccade.nn.attention import features
 from saccade.nn.lengths import check_lengths, steps
+from saccade.nn.parameters import new_zeros
 
 __all__ = ["GatedLSTM", "LSTMState"]
 
@@ -89,7 +90,7 @@ class GatedLSTM(nn.Module):
         return self._start(batch_size)
 
     def _start(self, batch_size: int) -> LSTMState:
-        nothing = self.lstm.all_weights[0][0].new_zeros(batch_size, self.hidden_dim)
+        nothing = new_zeros(self, batch_size, self.hidden_dim)
         return LSTMState(nothing, nothing)
 
     def forward(
@@ -117,7 +118,7 @@ class GatedLSTM(nn.Module):
             ShapeError: inputs or a state of other sizes.
             ArgumentError: inputs of another dtype; a statistic that gates, which do not sum to one, have not.
         """
-        features("inputs", inputs, self.input_dim, self.lstm.all_weights[0][0])
+        features("inputs", inputs, self.input_dim, self.lstm)
         if inputs.ndim != 3:
             raise ShapeError(f"inputs: expected (batch, length, {self.input_dim}), got {tuple(inputs.shape)}")
         if lengths is not None:
@@ -148,6 +149,9 @@ class GatedLSTM(nn.Module):
         self, inputs: Tensor, outputs: Tensor, state: LSTMState, lengths: Tensor | None, aux: AuxRequest
     ) -> AuxOutput:
         """The gates of all steps: each follows from an input and from the output of the step before."""
+        if not isinstance(self.lstm, nn.LSTM):
+            expected = "None where lstm is not torch.nn.LSTM, whose weights give the gates"
+            raise ArgumentError(f"aux: expected {expected}, got a {type(self.lstm).__name__}; leave aux out")
         before = torch.cat((state.hidden[:, None], outputs[:, :-1]), 1)[:, : inputs.shape[1]]
         of_input, of_hidden, *biases = (part[3 * self.hidden_dim :] for part in self.lstm.all_weights[0])
         gates = torch.sigmoid(F.linear(inputs, of_input, *biases[:1]) + F.linear(before, of_hidden, *biases[1:]))

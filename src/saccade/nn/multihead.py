@@ -20,7 +20,7 @@ from saccade.nn import extra_keys
 from saccade.nn.attention import features, named_score, only_memory, parts, projected, sources
 from saccade.nn.heads import beside_heads, checked_positions, following, last
 from saccade.nn.parameters import Parameters
-from saccade.nn.projections import applied, declare, divided, head_norm, output_gating, sized
+from saccade.nn.projections import applied, declare, divided, head_norm, output_gating, sized, weight_of
 
 
 class MultiheadAttention(nn.Module):
@@ -192,7 +192,7 @@ class MultiheadAttention(nn.Module):
 
         With grouped queries the heads are `(Hkv, G)` for queries and `(Hkv, 1)` for keys and values.
         """
-        features(("query", "key", "value")[which], x, self.inputs[which], self.out_proj.weight)
+        features(("query", "key", "value")[which], x, self.inputs[which], weight_of(self, which))
         return self._split(which, applied(self, which, x))
 
     def _split(self, which: int, x: Tensor) -> Tensor:
@@ -275,7 +275,7 @@ class MultiheadAttention(nn.Module):
         """
         if foreign:
             refuse(MultiheadAttention.forward, foreign)
-        features("query", query, self.inputs[0], self.out_proj.weight)
+        features("query", query, self.inputs[0], weight_of(self, 0))
         options = {
             "mask": self._beside(mask, query),
             "bias": self._beside(bias, query),

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from saccade.structure import Definition
 
@@ -35,3 +36,13 @@ class Parameters(nn.Module):
         if not self.tensors:
             return self.thing
         return self.thing.with_leaves(iter([getattr(self, name) for name in self.tensors]))
+
+
+def new_zeros(module: nn.Module, *size: int) -> Tensor:
+    """Zeros of the dtype and device that a module has: of its first floating-point parameter, or torch's defaults.
+
+    >>> new_zeros(nn.Linear(3, 4).double(), 2, 5).dtype
+    torch.float64
+    """
+    parameters = (parameter for parameter in module.parameters() if parameter.is_floating_point())
+    return next(parameters, torch.empty(())).new_zeros(size)

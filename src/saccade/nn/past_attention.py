@@ -16,9 +16,10 @@ from saccade import normalizers, scores
 from saccade.checks import whole
 from saccade.errors import ArgumentError, ShapeError
 from saccade.foreign import refuse, refusing
-from saccade.kernels.cells import lstm_cell
+from saccade.kernels.cells import lstm_cell, plain
 from saccade.nn.attention import Attention, features
 from saccade.nn.lengths import check_lengths, steps
+from saccade.nn.parameters import new_zeros
 
 __all__ = ["PastAttention", "PastState", "Tape"]
 
@@ -158,7 +159,7 @@ class PastAttention(nn.Module):
         return self._start(batch_size)
 
     def _start(self, batch_size: int) -> PastState:
-        nothing = self.lstm.weight_hh.new_zeros(batch_size, self.hidden_dim)
+        nothing = new_zeros(self, batch_size, self.hidden_dim)
         if self.window == 0:
             return PastState(nothing, nothing, nothing)
         room = self.window or 0
@@ -182,7 +183,7 @@ class PastAttention(nn.Module):
             ShapeError: an input or a state of other sizes.
             ArgumentError: an input of another dtype; `active` that is not boolean.
         """
-        features("x", x, self.input_dim, self.lstm.weight_ih)
+        features("x", x, self.input_dim, self.lstm)
         if x.ndim != 2:
             raise ShapeError(f"x: expected (batch, {self.input_dim}), a step of each sequence, got {tuple(x.shape)}")
         self._check(x, state)
@@ -216,7 +217,7 @@ class PastAttention(nn.Module):
         >>> outputs.shape, bool((outputs[1, 2:] == 0).all()), torch.equal(state.hidden[1], outputs[1, 1])
         (torch.Size([3, 5, 6]), True, True)
         """
-        features("inputs", inputs, self.input_dim, self.lstm.weight_ih)
+        features("inputs", inputs, self.input_dim, self.lstm)
         if inputs.ndim != 3:
             raise ShapeError(f"inputs: expected (batch, length, {self.input_dim}), got {tuple(inputs.shape)}")
         state = self._start(len(inputs)) if state is None else state
@@ -236,11 +237,13 @@ class PastAttention(nn.Module):
         return outputs, state
 
     def _of_inputs(self, inputs: Tensor) -> tuple[Tensor | None, Tensor]:
-        """What inputs are in queries and in gates: of all steps at once."""
-        gates = F.linear(inputs, self.lstm.weight_ih, self.lstm.bias_ih)
+        """What inputs are in queries and in gates, of all steps at once; a cell that is not `plain` takes inputs."""
+        gates = F.linear(inputs, self.lstm.weight_ih, self.lstm.bias_ih) if plain(self.lstm, nn.LSTMCell) else inputs
         return (None if self.window == 0 else self.input_query(inputs)), gates
 
     def _lstm(self) -> Step:
+        if not plain(self.lstm, nn.LSTMCell):
+            return lambda inputs, hidden, cell: self.lstm(inputs, (hidden, cell))
         return lstm_cell(self.lstm.weight_hh, self.lstm.bias_hh)
 
     def _next(

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
 
-__all__ = ["applied", "declare", "divided", "head_norm", "output_gating", "sized"]
+__all__ = ["applied", "declare", "divided", "head_norm", "output_gating", "sized", "weight_of"]
 
 NORMS = ("rms", "layer")
 GATES = ("elementwise", "headwise")
@@ -116,10 +116,13 @@ def divided(x: Tensor, dim: int, kv_heads: int | None) -> Tensor:
 
 def applied(module: Any, which: int, x: Tensor) -> Tensor:
     """Projection 0 (query), 1 (key) or 2 (value) of a module that `declare` has given them."""
-    if module.in_proj_weight is not None:
-        weight = module.in_proj_weight.split(module.sizes)[which]
-    else:
-        weight = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)[which]
     bias = module.in_proj_bias.split(module.sizes)[which] if module.in_proj_bias is not None else None
-    projected: Tensor = nn.functional.linear(x, weight, bias)
+    projected: Tensor = nn.functional.linear(x, weight_of(module, which), bias)
     return projected
+
+
+def weight_of(module: Any, which: int) -> Tensor:
+    """The weight of projection 0 (query), 1 (key) or 2 (value)."""
+    if module.in_proj_weight is not None:
+        return module.in_proj_weight.split(module.sizes)[which]  # type: ignore[no-any-return]
+    return (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)[which]  # type: ignore[no-any-return]

@@ -129,7 +129,7 @@ class SetAttention(nn.Module):
         """
         if foreign:
             refuse(SetAttention.forward, foreign)
-        features("elements", elements, self.block.attention.embed_dim, self.block.attention.out_proj.weight)
+        features("elements", elements, self.block.attention.embed_dim, self.block.attention.in_proj_weight)
         if self.gather is None or self.inducing is None:
             return self.block(elements, elements, mask, aux)
         points = self.inducing.expand(*elements.shape[:-2], -1, -1)
@@ -211,7 +211,7 @@ class SetPool(nn.Module):
         """
         if foreign:
             refuse(SetPool.forward, foreign)
-        features("elements", elements, self.block.attention.embed_dim, self.block.attention.out_proj.weight)
+        features("elements", elements, self.block.attention.embed_dim, self.block.attention.in_proj_weight)
         seeds = self.seeds.expand(*elements.shape[:-2], -1, -1)
         return self.block(seeds, self.feed_forward(elements), mask, aux)
 

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import AuxOutput
-from saccade.kernels.topk import Logits
+from saccade.kernels.topk import dense
+from saccade.models.words import logits_or_loss
 from saccade.tasks.ensembles import Looking, mean_log_probs
 
 __all__ = ["Ensemble", "States"]
@@ -62,14 +63,13 @@ class Ensemble(Looking, nn.Module):
         """Return log-probabilities `(rows, target_size)` after one more token `(rows,)`, and the next states."""
         members: Sequence[Any] = list(self.members)
         steps = [member.step(token, own) for member, own in zip(members, state.members, strict=True)]
-        logits = [part.dense() if isinstance(part, Logits) else part for part, _ in steps]
-        return mean_log_probs(logits), States(tuple(own for _, own in steps))
+        return mean_log_probs([dense(part) for part, _ in steps]), States(tuple(own for _, own in steps))
 
     def decode(self, target: Tensor, state: States) -> Tensor:
         """Return the log-probabilities of every next token, `(rows, length, target_size)`, as `forward` does."""
         members: Sequence[Any] = list(self.members)
         pairs = zip(members, state.members, strict=True)
-        return mean_log_probs([F.linear(member.decode(target, own), *member.output) for member, own in pairs])
+        return mean_log_probs([logits_or_loss(member.decode(target, own), member.output) for member, own in pairs])
 
     def forward(self, source: Any, target: Tensor) -> Tensor:
         """Return the log-probabilities of every next token, given the true ones before it.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from saccade.kernels.topk import Logits
+from saccade.kernels.topk import dense
 from saccade.tasks.generate.model import Autoregressive, Begun, Hypotheses, S, begun
 
 __all__ = ["draw", "sample"]
@@ -55,7 +55,7 @@ def sample(
         state = state.select(draws.examples[:, None].expand(-1, draws.count), None)
     for length in range(int(start.limits.max()) + 1):
         logits, state = model.step(draws.last.flatten(), state)
-        log_probs = (logits.dense() if isinstance(logits, Logits) else logits).float().log_softmax(-1)
+        log_probs = dense(logits).float().log_softmax(-1)
         draws.take(log_probs, length, temperature, top_p, barred=start.written + length < min_length)
         left = len(draws.examples) - int(draws.done.sum())  # the one place where the host waits for the device
         if not left:

@@ -162,13 +162,14 @@ def jacobian(model: Memorizer, episode: Episode) -> Tensor:
         values, lengths = batch.source
         vectors = model.embedding(values)[0]
 
-    def features(moved: Tensor) -> Tensor:
+    def logits_of_copies(moved: Tensor) -> Tensor:
         copies = Padded(values.expand(len(moved), *values.shape[1:]), lengths.expand(len(moved)))
         with given(model.embedding, moved):
             read = model.read(copies)
-        return model.features(read)[:, batch.asked[0]]
+        logits: Tensor = model.output(model.features(read)[:, batch.asked[0]])
+        return logits
 
-    return sequential_jacobian(features, vectors, model.output.weight).cpu()
+    return sequential_jacobian(logits_of_copies, vectors).cpu()
 
 
 def _remembered(model: Memorizer, episode: Episode) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
