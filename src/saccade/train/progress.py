@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import IO, cast
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from typing import IO, TYPE_CHECKING, cast
 
 from saccade.train.notes import StandardError, say
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["Bar", "clock", "waiting"]
 
@@ -28,8 +28,10 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def _console() -> Console:
+def _console() -> "Console":
     """Standard error, which may be gone: rich's own would end the program then."""
+    from rich.console import Console
+
     return Console(file=cast("IO[str]", StandardError()), soft_wrap=True, highlight=False)
 
 
@@ -62,6 +64,8 @@ class Bar:
     """
 
     def __init__(self, steps: int | None, done: int, *, shown: bool = True) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
         console = _console()
         columns = (TextColumn("{task.fields[counter]}"), BarColumn(24), TextColumn("{task.description}"))
         disabled = not (shown and console.is_terminal)
@@ -124,6 +128,8 @@ def waiting(what: str, seconds: float) -> Iterator[None]:
         what: is done.
         seconds: that it is expected to take; 0 if nobody knows.
     """
+    from rich.progress import BarColumn, Progress, TextColumn
+
     console, began = _console(), time.monotonic()
     expected = f" of about {clock(seconds)}" if seconds >= 1 else ""
     said = [began]
