@@ -1,4 +1,5 @@
 import errno
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -237,3 +238,17 @@ def test_output_is_utf_8_in_every_locale(run):
     setting = {**environment(), "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     assert program("train", "translate", "--help", env=setting, encoding="utf-8").returncode == 0
     assert program("list", env=setting, encoding="utf-8").returncode == 0
+
+
+def test_a_namesake_in_the_environment_is_warned_of(monkeypatch, capsys):
+    names = {"saccade-attention", "saccade"}
+
+    def distribution(name):
+        if name not in names:
+            raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", distribution)
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().err.startswith("two distributions install the import saccade: ")
+    names.remove("saccade")
+    assert main(["--help"]) == 0 and not capsys.readouterr().err
