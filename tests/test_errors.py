@@ -1,6 +1,9 @@
 """The tree of errors: who catches a built-in class of Python catches ours."""
 
 import inspect
+import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +33,12 @@ def test_a_wrong_type_is_a_wrong_argument_but_no_wrong_shape():
     assert issubclass(errors.ArgumentTypeError, errors.ArgumentError)
     assert not issubclass(errors.ShapeError, errors.ArgumentError)
     assert not issubclass(errors.UnsupportedBackend, ValueError)
+
+
+def test_messages_name_the_distribution_of_this_library():
+    root = Path(__file__).resolve().parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == errors.DISTRIBUTION
+    assert project["optional-dependencies"]["all"] == [f"{errors.DISTRIBUTION}[train,arrow,dev]"]
+    files = [*root.glob("src/**/*.py"), *root.glob("docs/**/*.md")]
+    assert not [path for path in files if re.search(r"pip install '?saccade\b(?!-)", path.read_text(encoding="utf-8"))]

@@ -125,5 +125,5 @@ def test_without_scikit_learn_all_else_is_there():
     )
     ended = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
     assert ended.stdout == "so far\n"
-    said = "KernelRegression needs scikit-learn, which is not installed: pip install 'saccade[train]'"
+    said = "KernelRegression needs scikit-learn, which is not installed: pip install 'saccade-attention[train]'"
     assert ended.stderr.splitlines()[-1] == f"ModuleNotFoundError: {said}"

@@ -14,7 +14,7 @@ from saccade.checks import Align, broadcasts, check_align, ensure, fits, number,
 from saccade.errors import ArgumentTypeError, ShapeError
 from saccade.functions import OfPositions, PositionFunction, Tables
 from saccade.masks import shift
-from saccade.numerics import like
+from saccade.numerics import broadcast_shapes, like
 from saccade.rotary import numbers
 from saccade.rotary import rotate as rotate
 from saccade.structure import Axes, Definition, Extent, Grid, Pair, registered
@@ -70,7 +70,7 @@ def unread(values: Tensor, allowed: Tensor | None) -> Tensor:
     """
     if allowed is None:
         return values
-    shape = torch.broadcast_shapes(values.shape, allowed.shape)
+    shape = broadcast_shapes(values.shape, allowed.shape)
     return values.expand(shape).masked_fill(~allowed, 0.0)
 
 
@@ -248,7 +248,7 @@ class RelativePosition(Positioned):
         index = self.relative(grid).clamp(-reach, reach) + reach
         if index.ndim == 2:
             return self.table.to(dtype)[..., index]
-        batch = torch.broadcast_shapes(self.table.shape[:-1], index.shape[:-2])
+        batch = broadcast_shapes(self.table.shape[:-1], index.shape[:-2])
         flat = index.expand(*batch, *index.shape[-2:]).flatten(-2)
         found = self.table.to(dtype).expand(*batch, -1).gather(-1, flat)
         return found.reshape(*batch, *index.shape[-2:])

@@ -18,7 +18,7 @@ from torch import Tensor
 from saccade import masks
 from saccade.functions import functions
 from saccade.masks import Mask
-from saccade.numerics import wide
+from saccade.numerics import broadcast_shapes, wide
 from saccade.structure import Grid
 
 __all__ = ["Blocks", "mapped", "possible", "stripes"]
@@ -130,7 +130,7 @@ def part_of(mask: Mask, spans: Spans) -> Blocks:
     whole = (spans.last_query - spans.first_query == spans.size - 1) & (
         spans.last_key - spans.first_key == spans.size - 1
     )
-    shape = torch.broadcast_shapes(some.shape, full.shape, whole.shape)
+    shape = broadcast_shapes(some.shape, full.shape, whole.shape)
     return Blocks(some.expand(shape), (full & whole).expand(shape))
 
 

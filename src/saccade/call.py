@@ -11,7 +11,7 @@ from saccade.biases import Bias, Factor
 from saccade.functions import closing
 from saccade.masks import Mask
 from saccade.normalizers import Normalizer, NormalizerFunction
-from saccade.numerics import wide
+from saccade.numerics import broadcast_shapes, wide
 from saccade.reads import Read, Sample, Soft
 from saccade.scores import Score, ScoreFunction
 from saccade.structure import Axes, Definition, Grid, aligned, encodable, registered
@@ -113,7 +113,7 @@ class Call(Definition):
         shapes = (self.query.shape[:-2], self.key.shape[:-2], self.value.shape[:-2])
         if shapes[0] == shapes[1] == shapes[2]:
             return tuple(shapes[0])
-        return tuple(torch.broadcast_shapes(*shapes))
+        return tuple(broadcast_shapes(*shapes))
 
     @property
     def built_in(self) -> bool:

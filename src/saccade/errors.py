@@ -49,3 +49,16 @@ class UnsupportedBackend(SaccadeError):
     """The backend that was asked for by name cannot serve this call; the message says why. Nothing falls back in
     silence.
     """
+
+
+DISTRIBUTION = "saccade-attention"
+"""The name that pip knows this library by: `saccade` is another project on PyPI, whose import has this name, too."""
+
+
+def pip_install(extra: str) -> str:
+    """The command that installs an extra of this library.
+
+    >>> pip_install("train")
+    "pip install 'saccade-attention[train]'"
+    """
+    return f"pip install '{DISTRIBUTION}[{extra}]'"

@@ -16,7 +16,7 @@ from saccade.checks import ensure, whole, whole_dtype
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.lazy import LazyValue, ValueFunction, lazy
 from saccade.masks import Mask, as_mask
-from saccade.numerics import tracing, transforming
+from saccade.numerics import broadcast_shapes, tracing, transforming
 from saccade.prepared import Renewed, check_appended, check_device, check_offset, prepared, version
 from saccade.structure import aligned
 from saccade.validate import kinds
@@ -218,7 +218,7 @@ class Memory:
 
     def full_mask(self) -> Tensor:
         """The mask `(..., 1, Lk)` with every batch dimension, all True where there is none."""
-        shape = (*torch.broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2]), 1, len(self))
+        shape = (*broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2]), 1, len(self))
         if self.mask is None:
             return torch.ones(shape, dtype=torch.bool, device=self.key.device)
         return self.mask.expand(shape)
@@ -243,7 +243,7 @@ class Memory:
         whole_dtype("batch_index", batch_index)
         check_device("batch_index", batch_index, self.key)
         batch_index = batch_index.long()
-        size = torch.broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
+        size = broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
 
         def chosen(tensor: Tensor, axes: tuple[str, ...] = ("k", "d")) -> Tensor:
             first = tensor.ndim - len(axes) - rank  # more than 0 where a score has the queries' dimensions in front

@@ -68,6 +68,26 @@ def root(squared: Tensor) -> Tensor:
     return squared.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)
 
 
+def broadcast_shapes(*shapes: tuple[int, ...]) -> torch.Size:
+    """`torch.broadcast_shapes`, whose first call imports SymPy and takes a second, without that of plain integers.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast.
+
+    >>> broadcast_shapes((2,), (3, 1), (1, 1, 1))
+    torch.Size([1, 3, 2])
+    """
+    if torch._C._is_tracing() or any(type(size) is not int for shape in shapes for size in shape):
+        return torch.broadcast_shapes(*shapes)  # sizes are symbols
+    common = [1] * max(map(len, shapes), default=0)
+    for shape in shapes:
+        for i, size in enumerate(shape, len(common) - len(shape)):
+            if size != 1 and common[i] not in (1, size):
+                raise RuntimeError(f"shapes that do not broadcast: {', '.join(str(tuple(shape)) for shape in shapes)}")
+            common[i] = common[i] if size == 1 else size
+    return torch.Size(common)
+
+
 def squared_distance(query: Tensor, key: Tensor) -> Tensor:
     """‖q_i − k_j‖² as `(..., Lq, Lk)`, without cancellation and without an `(..., Lq, Lk, D)` tensor.
 

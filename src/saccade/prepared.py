@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 
 from saccade import scores
@@ -10,7 +9,7 @@ from saccade.attention import autocast, autocasting
 from saccade.derived import by_definition
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import as_mask
-from saccade.numerics import tracing, transforming
+from saccade.numerics import broadcast_shapes, tracing, transforming
 from saccade.structure import Extent, Grid, aligned
 from saccade.validate import batch_of, tensors
 
@@ -65,7 +64,7 @@ def reach(score: scores.Score, batch: tuple[int, ...]) -> tuple[int, ...]:
     """The keys' batch dimensions broadcast with the score's: the queries to come may have more than the keys."""
     shapes = [tensor.shape[: tensor.ndim - len(axes)] for tensor, axes in score.leaves()]
     try:
-        return tuple(torch.broadcast_shapes(batch, *shapes))
+        return tuple(broadcast_shapes(batch, *shapes))
     except RuntimeError:
         return batch  # the check that follows says who does not fit
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from saccade.checks import ensure, per_position
 from saccade.errors import ArgumentError, ArgumentTypeError
-from saccade.numerics import shares
+from saccade.numerics import broadcast_shapes, shares
 from saccade.structure import Axes, Definition, Extent, registered
 
 
@@ -67,7 +67,7 @@ class Soft(Read):
 
 def pick(value: Tensor, index: Tensor) -> Tensor:
     """v[index], and 0 where the index is −1: value `(..., Lk, Dv)`, index `(..., Lq)`."""
-    batch = torch.broadcast_shapes(value.shape[:-2], index.shape[:-1])
+    batch = broadcast_shapes(value.shape[:-2], index.shape[:-1])
     if not value.shape[-2]:
         return value.new_zeros(*batch, index.shape[-1], value.shape[-1])
     index = index.expand(*batch, index.shape[-1])[..., None]

@@ -23,7 +23,7 @@ from saccade.checks import batch_only, ensure, integers, on_device, whole_dtype
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.functions import OfPositions
 from saccade.masks import Lengths, Mask, as_mask
-from saccade.numerics import tracing, transforming, wide
+from saccade.numerics import broadcast_shapes, tracing, transforming, wide
 from saccade.scores import Location
 from saccade.structure import Definition, Extent, Grid
 from saccade.validate import batch_of, tensors
@@ -52,7 +52,7 @@ def checked(positions: Any, key: Tensor, value: Tensor) -> Tensor:
     if positions.ndim < 1 or positions.shape[-1] != key.shape[-2]:
         raise ShapeError(f"positions: expected (..., n) with n = {key.shape[-2]}, got shape {tuple(positions.shape)}")
     look = not (tracing() or transforming())
-    batch = tuple(torch.broadcast_shapes(key.shape[:-2], value.shape[:-2]))
+    batch = tuple(broadcast_shapes(key.shape[:-2], value.shape[:-2]))
     extent = Extent(batch, 1, key.shape[-2], 1, 1, key.dtype, key.device, look)
     batch_only("positions", tuple(positions.shape[:-1]), extent)
     on_device("positions", positions, extent)
@@ -103,7 +103,7 @@ def _at(part: Tensor, index: Tensor) -> Tensor:
     """Rows `(..., n, C)` of a part, one choice for all entries or one for each."""
     if index.ndim == 1:
         return part.index_select(-2, index)
-    batch = torch.broadcast_shapes(part.shape[:-2], index.shape[:-1])
+    batch = broadcast_shapes(part.shape[:-2], index.shape[:-1])
     part = part.expand(*batch, *part.shape[-2:])
     return part.gather(-2, index.expand(*batch, -1)[..., None].expand(*batch, index.shape[-1], part.shape[-1]))
 
@@ -119,7 +119,7 @@ def written(
         capacity: how many are kept.
         room: where the slots lie, if anywhere.
     """
-    batch = torch.broadcast_shapes(olds[-1].shape[:-2], news[-1].shape[:-2])
+    batch = broadcast_shapes(olds[-1].shape[:-2], news[-1].shape[:-2])
     olds, news = ([*parts[:-1], parts[-1].expand(*batch, *parts[-1].shape[-2:])] for parts in (olds, news))
     count = news[-1].shape[-2]
     if not _follows(olds[-1], news[-1]):

@@ -15,7 +15,7 @@ from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.functions import functions
 from saccade.masks import as_mask
 from saccade.normalizers import Normalizer, Softmax
-from saccade.numerics import tracing, transforming
+from saccade.numerics import broadcast_shapes, tracing, transforming
 from saccade.reads import Read, Sample
 from saccade.scores import Score
 from saccade.structure import Definition, Extent
@@ -69,7 +69,7 @@ def batch_of(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
         return batch
     for name, tensor in (("key", key), ("value", value)):
         try:
-            batch = tuple(torch.broadcast_shapes(batch, tensor.shape[:-2]))
+            batch = tuple(broadcast_shapes(batch, tensor.shape[:-2]))
         except RuntimeError:
             raise ShapeError(
                 f"{name}: expected leading dimensions that broadcast with {batch}, got {tuple(tensor.shape[:-2])} "

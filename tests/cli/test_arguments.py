@@ -71,7 +71,7 @@ def test_a_word_that_is_none_of_some_is_answered_as_everything_is():
 
 def test_an_option_that_there_is_elsewhere_says_where():
     with pytest.raises(UsageError, match="^--heads: expected only with --model transformer; leave it out$"):
-        parse(Options, ["--heads", "4"], "x", "", elsewhere={"heads": "--model transformer"})
+        parse(Options, ["--heads", "4"], "x", "", elsewhere=lambda: {"heads": "--model transformer"})
 
 
 def test_help_is_the_docstrings(capsys):

@@ -1,4 +1,5 @@
 import errno
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -217,6 +218,9 @@ for words, forbidden in json.loads(sys.argv[1]):
 """
 
 
+SLOW = ["lightning", "matplotlib", "sklearn", "scipy", "sympy"]
+
+
 @pytest.mark.slow  # a process of its own
 def test_nothing_slow_is_imported_where_it_is_not_used(run, tmp_path):
     """Each command in a process of its own, a fork of one that has imported nothing but what all of them do."""
@@ -226,7 +230,7 @@ def test_nothing_slow_is_imported_where_it_is_not_used(run, tmp_path):
         (["train", "translate", "--help"], ["lightning", "matplotlib"]),
         (["bench", "--help"], ["lightning", "matplotlib", "numba"]),
         (["train", "translate", "--modle", "x"], ["lightning", "matplotlib"]),
-        (["predict", str(run), "18 juin 2025"], ["lightning", "matplotlib", "babel", "sklearn"]),
+        (["predict", str(run), "18 juin 2025"], [*SLOW, "babel", "numba", "rich", "tokenizers"]),
         (["eval", str(run)], ["lightning", "matplotlib", "sklearn"]),
         (["look", str(run), "18 juin 2025", "--output", str(tmp_path)], ["lightning", "babel"]),
     ]
@@ -239,3 +243,17 @@ def test_nothing_slow_is_imported_where_it_is_not_used(run, tmp_path):
 def test_output_is_utf_8_in_every_locale():
     setting = {**environment(), "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     assert program("list", env=setting, encoding="utf-8").returncode == 0
+
+
+def test_a_namesake_in_the_environment_is_warned_of(monkeypatch, capsys):
+    names = {"saccade-attention", "saccade"}
+
+    def distribution(name):
+        if name not in names:
+            raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", distribution)
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().err.startswith("two distributions install the import saccade: ")
+    names.remove("saccade")
+    assert main(["--help"]) == 0 and not capsys.readouterr().err

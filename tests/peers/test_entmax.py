@@ -5,7 +5,7 @@ import torch
 
 from saccade import attend, masks, normalizers, scores
 
-entmax = pytest.importorskip("entmax", reason="entmax is not installed (pip install saccade[dev])")
+entmax = pytest.importorskip("entmax", reason="entmax is not installed (pip install saccade-attention[dev])")
 
 F64 = torch.float64
 SAME = {

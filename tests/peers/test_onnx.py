@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 import torch
 
-pytest.importorskip("onnx", reason="onnx is not installed (pip install saccade[dev])")
+pytest.importorskip("onnx", reason="onnx is not installed (pip install saccade-attention[dev])")
 
 from peers.onnx_cases import answers, cases
 

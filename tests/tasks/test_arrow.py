@@ -175,7 +175,7 @@ def test_what_is_wrong_is_one_line(tmp_path):
 def test_that_pyarrow_is_missing_is_said_with_the_way_out(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "a.parquet").write_bytes(io.BytesIO(np.zeros(1).tobytes()).getvalue())
-    with pytest.raises(SaccadeError, match=r"needs pyarrow, which is not installed: pip install 'saccade\[arrow\]'"):
+    with pytest.raises(SaccadeError, match=r"needs pyarrow, .*: pip install 'saccade-attention\[arrow\]'"):
         read_arrow(tmp_path / "a.parquet", SplitNames())
 
 

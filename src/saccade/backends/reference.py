@@ -19,7 +19,7 @@ from saccade.callables import placed
 from saccade.errors import ShapeError
 from saccade.masks import intervals
 from saccade.normalizers import Normalizer, Softmax
-from saccade.numerics import recorded, tracing, transforming, wide
+from saccade.numerics import broadcast_shapes, recorded, tracing, transforming, wide
 from saccade.reads import Read, largest
 from saccade.scores import Additive, Score
 from saccade.structure import Definition, Grid
@@ -117,7 +117,7 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
     query, key = copies(call.score, call.query, call.key)
     if isinstance(call.score, Score):
         return call.score(wide(query), wide(key))
-    batch = tuple(torch.broadcast_shapes(query.shape[:-2], key.shape[:-2]))
+    batch = tuple(broadcast_shapes(query.shape[:-2], key.shape[:-2]))
     return checked(call.score(query, key), (*batch, grid.rows, grid.k_len), "score").to(wide(query).dtype)
 
 

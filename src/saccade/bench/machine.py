@@ -8,6 +8,7 @@ from importlib import metadata
 
 import torch
 
+from saccade import __version__
 from saccade.bench.measure import turns, waiting
 from saccade.bench.row import Run
 from saccade.train.environment import hardware
@@ -15,7 +16,6 @@ from saccade.train.environment import hardware
 __all__ = ["Machine", "Probe", "look_at", "probes"]
 
 _PACKAGES = (
-    "saccade",
     "numpy",
     "numba",
     "triton",
@@ -73,7 +73,7 @@ def look_at(device: torch.device, known: Mapping[str, Probe], seconds: float = 0
 
 def _versions() -> dict[str, str]:
     """Of Python and of the packages that figures depend on, those that are installed."""
-    found = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    found = {"python": platform.python_version(), "saccade": __version__, "torch": str(torch.__version__)}
     for package in _PACKAGES:
         with suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)

@@ -3,6 +3,7 @@
 Results go to standard output, progress and notes to standard error; an error is one line there, and exit code 2.
 """
 
+import contextlib
 import io
 import os
 import select
@@ -12,9 +13,9 @@ from importlib import import_module
 from pathlib import Path
 
 from saccade.cli.arguments import UsageError, one_line, suggest
-from saccade.errors import SaccadeError
+from saccade.errors import DISTRIBUTION, SaccadeError
 from saccade.train.files import told
-from saccade.train.notes import unheard
+from saccade.train.notes import say, unheard
 
 __all__ = ["VERBS", "main"]
 
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0
     """
     _open_streams()
+    _warn_of_namesake()
     try:
         code = _run([*(sys.argv[1:] if arguments is None else arguments)])  # `list` is a verb here
         sys.stdout.flush()
@@ -75,6 +77,17 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # a path is written as it was typed
+
+
+def _warn_of_namesake() -> None:
+    """Warn if another distribution has installed files into the import package `saccade`, too."""
+    from importlib import metadata  # torch has imported it
+
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        for name in (DISTRIBUTION, "saccade"):
+            metadata.distribution(name)
+        way_out = f"pip uninstall saccade, then pip install --force-reinstall {DISTRIBUTION}"
+        say(f"two distributions install the import saccade: {DISTRIBUTION} and saccade, another project; {way_out}")
 
 
 def _run(arguments: list[str]) -> int:

@@ -7,7 +7,7 @@ import itertools
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -34,7 +34,7 @@ def parse(
     program: str,
     description: str,
     default: T | None = None,
-    elsewhere: Mapping[str, str] | None = None,
+    elsewhere: Callable[[], Mapping[str, str]] = dict,
 ) -> T:
     """Return the dataclass that the arguments describe.
 
@@ -44,7 +44,7 @@ def parse(
         program: what the user typed before them, for the help.
         description: a sentence or two for the help.
         default: values of what is not given.
-        elsewhere: names of options that there are beside others alone, and beside which.
+        elsewhere: called for an unknown option, names options that there are beside others alone, and beside which.
 
     Raises:
         UsageError: in one line, with "did you mean".
@@ -75,10 +75,10 @@ def parse(
     except SystemExit as stop:
         if not stop.code:
             raise
-        _refuse_unknown(kind, [word for word in arguments if word.startswith("--")], elsewhere or {})
+        _refuse_unknown(kind, [word for word in arguments if word.startswith("--")], elsewhere)
         gist = _MISSING.sub(lambda found: _no_value(found[1], arguments), _gist(complaint.getvalue()))
         raise UsageError(f"{gist}; see {program} --help") from None
-    _refuse_unknown(kind, unknown, elsewhere or {})
+    _refuse_unknown(kind, unknown, elsewhere)
     return options
 
 
@@ -139,14 +139,14 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Mapping[str, str]) -> None:
+def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Callable[[], Mapping[str, str]]) -> None:
     """Refuse options that are no fields, and words that belong to none."""
     names = [field.name.replace("_", "-") for field in fields(kind)]
     known = ["--help", *(f"--{name}" for name in names), *(f"--no-{name}" for name in names)]
     for word in words:
         option = word.partition("=")[0].replace("_", "-")
         if word.startswith("--") and option not in known:
-            if (beside := elsewhere.get(option.removeprefix("--").removeprefix("no-"))) is not None:
+            if (beside := elsewhere().get(option.removeprefix("--").removeprefix("no-"))) is not None:
                 raise UsageError(f"{option}: expected only with {beside}; leave it out")
             near = difflib.get_close_matches(option, known, 1)
             way_out = f"did you mean {near[0]}?" if near else "see --help"

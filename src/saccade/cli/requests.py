@@ -89,7 +89,7 @@ def asked(verb: str, own: type, arguments: Sequence[str]) -> tuple[Any, Any, Run
     kind = load_task(choose(str(opened.folder), opened.config["task"], TASKS))
     request = kind.requests[verb]
     merged: Any = flat(request, own)
-    given = parse(merged, arguments, program, description, elsewhere=_elsewhere(verb, request))
+    given = parse(merged, arguments, program, description, elsewhere=lambda: _elsewhere(verb, request))
     wanted: Any = select(given, request)
     words = {name: readable(value) for name, value in vars(wanted).items() if isinstance(value, str)}
     wanted = replace(wanted, **words)
@@ -121,6 +121,8 @@ def _requests(verb: str) -> list[type]:
 
 def _folder(own: type, verb: str, arguments: Sequence[str]) -> str | None:
     """The first word that is neither an option nor the value of one."""
+    if arguments and not arguments[0].startswith("-"):
+        return arguments[0]  # without the options of all tasks, whose import takes half a second
     kinds = [own, *_requests(verb)]
     switches = {f"--{f.name.replace('_', '-')}" for kind in kinds for f in fields(kind) if f.type in (bool, "bool")}
     valued = {f"--{f.name.replace('_', '-')}" for kind in kinds for f in fields(kind)} - switches

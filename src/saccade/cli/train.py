@@ -93,7 +93,7 @@ def wanted(kind: type[Task], arguments: list[str]) -> Wanted:
     if data not in kind.builtin:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."
     default = flat(**defaults(kind, model, data, {}))
-    parsed = parse(flat, arguments, _program(kind), description, default, _elsewhere(kind, flat))
+    parsed = parse(flat, arguments, _program(kind), description, default, lambda: _elsewhere(kind, flat))
     return Wanted(model, data, {name: getattr(parsed, name) for name in given(flat, arguments)})
 
 

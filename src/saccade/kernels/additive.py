@@ -12,6 +12,7 @@ from saccade.kernels.rows import TYPES, Rows, mask_rows, of_type
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
+from saccade.numerics import broadcast_shapes
 from saccade.scores import EXPONENT_LIMIT, Additive
 
 __all__ = [
@@ -90,10 +91,10 @@ def scores(
     Returns:
         `(..., Lq, Lk)`.
     """
-    batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
+    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
     shape = (*batch, query.shape[-2], key.shape[-2])
     query, key, v, keys = _folded(batch, query, key, v, keys)
-    if allowed is not None and torch.broadcast_shapes(allowed.shape, shape) != shape:
+    if allowed is not None and broadcast_shapes(allowed.shape, shape) != shape:
         allowed = None  # several values share these scores under masks of their own
     mask = mask_rows(allowed, shape)
     found: Tensor

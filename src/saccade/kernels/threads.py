@@ -38,22 +38,27 @@ class Kernel:
     the kernel's own: addresses of tensors, sizes, strides.
 
     Args:
-        name: of the function in `saccade.kernels.compiled`, as "module:function"; it is imported, and compiled, when it
-            is first run.
+        name: of the function in `saccade.kernels.compiled`, as "module:function"; it is loaded from the cache, or
+            imported and compiled, when it is first run.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self._loaded: Any = None  # holds the code in memory
         self._address: int | None = None
         self._call: Callable[[int], None] | None = None
 
     def __call__(self, blocks: int, *table: "int | torch.Tensor") -> None:
         """Do `blocks` blocks of work on a table of tensors (their addresses) and integers."""
         if self._address is None:
+            from saccade.kernels import loading  # LLVM, which `import saccade` does without
+
             module, _, function = self.name.partition(":")
-            compiled = getattr(import_module(f"saccade.kernels.compiled.{module}"), function)
-            self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address)
-            self._address = compiled.address
+            loaded = loading.kept(f"{module}.{function}")
+            if loaded is None:
+                loaded = getattr(import_module(f"saccade.kernels.compiled.{module}"), function)
+            self._loaded, self._call = loaded, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.address)
+            self._address = loaded.address
         numbers = [_address(entry) if isinstance(entry, torch.Tensor) else entry for entry in table]
         whole = np.array([0, blocks, *numbers], np.int64)
         threads = min(blocks, torch.get_num_threads())
@@ -123,12 +128,14 @@ def numba_missing() -> str | None:
 
 def _look_for_numba() -> None:
     if "numba" not in _found:
+        _found["numba"] = None
         try:
-            import numba  # noqa: F401
+            from saccade.kernels import cache
+
+            if not cache.filled():
+                import numba  # noqa: F401
         except ImportError as error:
             _found["numba"] = f"Numba cannot be imported: {error}"
-        else:
-            _found["numba"] = None
 
 
 # Not looked into by compilers: else the first answer would outdate what is compiled while it is given. This is what

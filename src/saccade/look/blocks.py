@@ -24,6 +24,7 @@ from saccade.look.pictures import DOTS, FAINT, GRID, INK, MANY_CELLS
 from saccade.look.typefaces import families
 from saccade.masks import Mask, as_mask
 from saccade.normalizers import Softmax
+from saccade.numerics import broadcast_shapes
 from saccade.reads import Soft
 from saccade.scores import ScaledDot
 from saccade.structure import Grid, aligned
@@ -163,7 +164,7 @@ def _batch(mask: Mask) -> tuple[int, ...]:
     """The batch dimensions that a mask's tensors have together."""
     shapes = [leaf.tensor.shape[: max(0, leaf.tensor.ndim - len(leaf.axes))] for leaf in mask.leaves()]
     try:
-        return tuple(torch.broadcast_shapes(*shapes))
+        return tuple(broadcast_shapes(*shapes))
     except RuntimeError:
         raise ShapeError(
             f"mask: expected tensors whose leading dimensions broadcast, got {', '.join(map(str, map(tuple, shapes)))}"

@@ -6,6 +6,7 @@ from torch import Tensor
 from saccade.masks.base import Both, Either, Mask, Not
 from saccade.masks.contents import Documents, Intervals
 from saccade.masks.positions import Causal, Lengths, Prefix, Window, shift
+from saccade.numerics import broadcast_shapes
 from saccade.structure import Grid
 
 __all__ = ["by_numbers", "everybody", "intervals", "participants"]
@@ -141,7 +142,7 @@ def _column(bound: Tensor | int, grid: Grid) -> Tensor:
 
 def _documents(queries: Tensor, keys: Tensor) -> Bounds | None:
     """The keys of each query's document, where those of each lie together."""
-    batch = torch.broadcast_shapes(queries.shape[:-1], keys.shape[:-1])
+    batch = broadcast_shapes(queries.shape[:-1], keys.shape[:-1])
     queries, keys = (ids.expand(*batch, ids.shape[-1]).contiguous() for ids in (queries, keys))
     keys, order = keys.sort(dim=-1, stable=True)
     together = (order[..., 1:] - order[..., :-1] == 1) | (keys[..., 1:] != keys[..., :-1])

@@ -9,6 +9,7 @@ from torch import Tensor
 from saccade.checks import FAR, Align, check_align, ensure, integers, whole
 from saccade.errors import ArgumentTypeError
 from saccade.masks.base import Mask
+from saccade.numerics import broadcast_shapes
 from saccade.structure import Axes, Extent, Grid, registered
 
 
@@ -98,7 +99,7 @@ class Window(Positioned):
         sides = [] if self.left is None else [keys >= own - self.left]
         sides += [] if self.right is None else [keys <= own + self.right]
         if not sides:
-            return torch.ones(torch.broadcast_shapes(keys.shape, own.shape), dtype=torch.bool, device=keys.device)
+            return torch.ones(broadcast_shapes(keys.shape, own.shape), dtype=torch.bool, device=keys.device)
         return sides[0] if len(sides) == 1 else sides[0] & sides[1]
 
 

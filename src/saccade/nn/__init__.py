@@ -8,6 +8,7 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from saccade.errors import pip_install
 from saccade.nn.attention import Attention
 from saccade.nn.experts import MixtureOfExperts
 from saccade.nn.external_memory import ExternalMemory
@@ -46,7 +47,7 @@ def __getattr__(name: str) -> Any:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "sklearn":
                 raise
-            missing = "scikit-learn, which is not installed: pip install 'saccade[train]'"
+            missing = f"scikit-learn, which is not installed: {pip_install('train')}"
             raise ModuleNotFoundError(f"{name} needs {missing}", name="sklearn") from error
         return KernelRegression
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

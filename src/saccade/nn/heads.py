@@ -9,6 +9,7 @@ from saccade.biases import GaussianWindow, Product, Total
 from saccade.checks import batch_only, on_device, per_position
 from saccade.errors import ArgumentError
 from saccade.masks import Around, Both, Either, Not
+from saccade.numerics import broadcast_shapes
 from saccade.structure import Axes, Extent
 
 __all__ = ["beside_heads", "checked_positions", "following", "last"]
@@ -80,7 +81,7 @@ def following(known: Tensor | None, count: int, new: Tensor) -> Tensor:
     [[0, 1, 2], [0, 1, 7]]
     """
     known = torch.arange(count, device=new.device) if known is None else known
-    batch = torch.broadcast_shapes(known.shape[:-1], new.shape[:-1])
+    batch = broadcast_shapes(known.shape[:-1], new.shape[:-1])
     return torch.cat([part.expand(*batch, part.shape[-1]) for part in (known, new)], -1)
 
 

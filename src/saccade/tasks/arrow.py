@@ -1,6 +1,6 @@
 """Tables of columns on the disk: parquet, Arrow, and what `save_to_disk` of Hugging Face's `datasets` writes.
 
-They are read by pyarrow, which nothing else here needs: `pip install 'saccade[arrow]'`.
+They are read by pyarrow, which nothing else here needs: `pip install 'saccade-attention[arrow]'`.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from saccade.errors import ArgumentError, SaccadeError
+from saccade.errors import ArgumentError, SaccadeError, pip_install
 from saccade.tasks.splits import SplitNames
 
 __all__ = ["Table", "is_arrow", "read_arrow"]
@@ -242,6 +242,6 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        way_out = "pip install 'saccade[arrow]'"
+        way_out = pip_install("arrow")
         raise SaccadeError(f"reading parquet and Arrow needs pyarrow, which is not installed: {way_out}") from error
     return pyarrow, pyarrow.parquet

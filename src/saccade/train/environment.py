@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from saccade import __version__
 from saccade.errors import ArgumentError
 
 __all__ = [
@@ -32,7 +33,7 @@ _SHAPES = 16  # a step of a Transformer has three times as many, and is some per
 _SHAPE_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # oneDNN's own, and PyTorch's before it
 _PROCESS = 350 << 20  # bytes that a process takes for itself before it has a model: what it imports
 _MEMORY, _LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
-_PACKAGES = ("saccade", "torch", "lightning", "babel", "tokenizers", "safetensors", "numpy")
+_PACKAGES = ("torch", "lightning", "babel", "tokenizers", "safetensors", "numpy")
 
 
 def choose_device(name: str, local: int = 0, here: int = 1) -> torch.device:
@@ -189,7 +190,7 @@ def hardware(device: torch.device) -> dict[str, object]:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that results depend on, those that are installed."""
-    found = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    found = {"python": platform.python_version(), "saccade": __version__, "torch": str(torch.__version__)}
     for package in _PACKAGES:
         try:
             found[package] = metadata.version(package)

@@ -112,7 +112,7 @@ def _make(wanted: Wanted, folder: Path, device: torch.device) -> Opened:
     config = {"task": kind.name, "model": options.model, "data": task.data.fingerprint, "options": asdict(options)}
     if suited is not None and suited.reason:
         config["recipe"] = dict(suited.options)
-    run = Run.create(folder, {**config, "saccade": versions().get("saccade", "unknown")}, save)
+    run = Run.create(folder, {**config, "saccade": versions()["saccade"]}, save)
     return Opened(run, task, options, model)
 
 

@@ -207,7 +207,7 @@ def test_paths_that_are_no_file_are_named(tmp_path):
 
 def test_what_reads_audio_may_be_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "soundfile", None)
-    with pytest.raises(SaccadeError, match=r"needs soundfile, which is not installed: pip install 'saccade\[train\]'"):
+    with pytest.raises(SaccadeError, match=r"needs soundfile, .*: pip install 'saccade-attention\[train\]'"):
         read(b"RIFF")
 
 

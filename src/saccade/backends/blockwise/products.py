@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from saccade.numerics import broadcast_shapes
 from saccade.reads import Soft
 
 __all__ = ["Sliding", "Unread", "multiplied", "multiply"]
@@ -26,7 +27,7 @@ def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
         left, right: `(..., n, m)` and `(..., m, l)`.
         out: `(..., n, l)`, where the result is written.
     """
-    batch = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    batch = broadcast_shapes(left.shape[:-2], right.shape[:-2])
     each = left.shape[-2] * math.prod(right.shape[-2:]) * math.prod(batch[-1:])
     if len(batch) < 2 or each < WORTH or (folds(left) and folds(right)):
         return torch.matmul(left, right) if out is None else torch.matmul(left, right, out=out)
@@ -103,7 +104,7 @@ class _Unread(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weights: Tensor, value: Tensor) -> Tensor:
         ctx.save_for_backward(weights, value)
-        batch = torch.broadcast_shapes(weights.shape[:-2], value.shape[:-2])
+        batch = broadcast_shapes(weights.shape[:-2], value.shape[:-2])
         return weights.new_zeros(()).expand(*batch, weights.shape[-2], value.shape[-1])
 
     @staticmethod

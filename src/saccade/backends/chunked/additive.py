@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from saccade.numerics import broadcast_shapes
 from saccade.scores import Additive, exponentials
 from saccade.structure import Axes
 
@@ -33,7 +34,7 @@ class FusedAdditive(Additive):
     powers: Tensor
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], self.v.shape[:-1])
+        batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], self.v.shape[:-1])
         v = self.v.to(query.dtype)
         inputs = folded(query, key, v, self.powers)
         scores: Tensor = _AdditiveScores.apply(*inputs)
@@ -48,7 +49,7 @@ def folded(query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> tuple[Tenso
         query = query.flatten(-3, -2)
         key, powers = key.squeeze(-3), powers.squeeze(-3)
         v = v if v.ndim == 1 else v.squeeze(-2)
-    batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
+    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
     count = math.prod(batch)
     flat = [
         tensor.expand(*batch, *tensor.shape[-2:]).reshape(count, *tensor.shape[-2:]) for tensor in (query, key, powers)
@@ -117,7 +118,7 @@ def tile_terms(kind: str, left: Tensor, right: Tensor, room: Tensor) -> Tensor:
     """(n, i, j, D): r = 1 / (1 + e^{2(q + k)}) for the identity, otherwise tanh(q + k) itself."""
     left, right = left[:, :, None, :], right[:, None, :, :]
     if kind == "identity":
-        shape = torch.broadcast_shapes(left.shape, right.shape)
+        shape = broadcast_shapes(left.shape, right.shape)
         terms = room[: math.prod(shape)].view(shape)
         return torch.addcmul(torch.ones((), dtype=left.dtype, device=left.device), left, right, out=terms).reciprocal_()
     if kind == "small":

@@ -15,7 +15,7 @@ from saccade.dots import is_dot, product
 from saccade.kernels import additive, statistics, weights
 from saccade.kernels.scratch import scratch
 from saccade.normalizers import Entmax, Softmax, Sparsemax
-from saccade.numerics import transforming, wide
+from saccade.numerics import broadcast_shapes, transforming, wide
 from saccade.reads import Read, Sample
 from saccade.scores import Additive, Score
 from saccade.structure import Grid, encodable
@@ -44,7 +44,7 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
         return multiplied(query, key.mT)
     batch = query.shape[:-2]
     if batch != key.shape[:-2]:
-        batch = torch.broadcast_shapes(batch, key.shape[:-2])
+        batch = broadcast_shapes(batch, key.shape[:-2])
     return multiply(query, key.mT, scratch(room, (*batch, query.shape[-2], key.shape[-2]), query.dtype))
 
 

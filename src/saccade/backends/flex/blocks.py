@@ -9,6 +9,7 @@ from saccade.backends.flex.folding import Fold
 from saccade.backends.flex.points import permitted
 from saccade.blockmap import Blocks
 from saccade.masks import Mask
+from saccade.numerics import broadcast_shapes
 
 BLOCK = 128
 """Queries and keys a block: what torch's kernels are tuned for."""
@@ -39,5 +40,5 @@ def ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
 def mapped(mask: Mask, fold: Fold, size: int = BLOCK) -> Blocks:
     """The answers for all blocks `(B or 1, H or 1, query blocks, key blocks)`."""
     found = blockmap.mapped(mask.map(lambda tensor, axes: fold.definition(tensor, len(axes))), fold.grid, size)
-    shape = torch.broadcast_shapes(found.some.shape, (1, 1, 1, 1))
+    shape = broadcast_shapes(found.some.shape, (1, 1, 1, 1))
     return Blocks(found.some.expand(shape), found.all.expand(shape))

@@ -22,7 +22,7 @@ from saccade.dots import product, refusal, sharing
 from saccade.functions import functions
 from saccade.masks import Causal, Dense, shift
 from saccade.normalizers import Softmax
-from saccade.numerics import HALF, tracing, transforming, wide
+from saccade.numerics import HALF, broadcast_shapes, tracing, transforming, wide
 
 NOTHING = AuxOutput()
 LAYOUT_LIMIT, FAR_LAYOUT_LIMIT = 64 << 20, 1 << 30
@@ -268,7 +268,7 @@ def with_sink(
     logit = torch.as_tensor(sink, dtype=query.dtype, device=query.device)
     logit = logit.clamp(min=torch.finfo(query.dtype).min / 2)  # −∞ · 0 is no number
     logit = logit[(None,) * max(2 - logit.ndim, 0)]
-    batch = torch.broadcast_shapes(query.shape[:-2], logit.shape[:-2])
+    batch = broadcast_shapes(query.shape[:-2], logit.shape[:-2])
     query = torch.cat((query.expand(*batch, *query.shape[-2:]), logit.expand(*batch, query.shape[-2], 1)), -1)
     marked = pad(key.new_ones(1, 1), (key.shape[-1], 0)).expand(*key.shape[:-2], 1, -1)
     sides = (marked, pad(key, (0, 1)))
@@ -309,7 +309,7 @@ def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor
     if call.bias is None:
         return allowed, empty
     values = call.bias.values(grid, wide(call.query).dtype) / temperature
-    shape = torch.broadcast_shapes(values.shape, allowed.shape)
+    shape = broadcast_shapes(values.shape, allowed.shape)
     values = values.expand(shape).masked_fill(~allowed, -torch.inf)
     # a CPU's kernels take a float32 bias beside half types, and lose less by it
     return (values if empty is None else values.to(call.query.dtype)), empty

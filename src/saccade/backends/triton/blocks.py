@@ -11,6 +11,7 @@ from saccade.backends.triton import rows
 from saccade.backends.triton.additive import additive_scores
 from saccade.call import Call
 from saccade.normalizers import Entmax, Softmax, Sparsemax
+from saccade.numerics import broadcast_shapes
 from saccade.reads import Read, Sample
 from saccade.scores import Additive, by_key, exponentials
 from saccade.structure import Grid
@@ -27,7 +28,7 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
     """The scores, additive ones by their kernel."""
     if not isinstance(call.score, Additive) or call.cache is None:
         return reference.compared(call, grid)
-    batch = torch.broadcast_shapes(call.query.shape[:-2], call.key.shape[:-2], call.score.v.shape[:-1])
+    batch = broadcast_shapes(call.query.shape[:-2], call.key.shape[:-2], call.score.v.shape[:-1])
     if tuple(batch) != call.batch:
         allowed = None  # the value's batch is wider: one score stands for several entries of the mask
     return additive_scores(call.query, call.key, call.score.v, call.cache, allowed)

@@ -2,18 +2,15 @@
 
 import warnings
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import carray, cfunc, njit, types
-from numba.core.codegen import JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import cpu_target
 from numba.extending import intrinsic, overload
 
-from saccade.kernels.compiled import cache
+from saccade.kernels import cache, loading
 
 __all__ = [
     "FAST",
@@ -90,32 +87,6 @@ def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
     return decorate
 
 
-class Loaded(NamedTuple):
-    """A kernel's machine code in memory.
-
-    Args:
-        address: of the C function.
-        anew: whether this process compiled it.
-        memory: what holds it.
-    """
-
-    address: int
-    anew: bool
-    memory: Any
-
-
-def _loaded(code: cache.Code, *, anew: bool) -> Loaded:
-    """A kernel's machine code in an engine of its own, whether it was compiled just now or by another process.
-
-    In one engine for all, a function that several compiled pieces contain is that of the piece which came first, and
-    two copies of one function may round otherwise: the process that compiles would compute other bits than those after
-    it.
-    """
-    engine = JITCPUCodegen(code.entry)
-    library = engine.unserialize_library((code.library, "object", (code.machine, code.bitcode)))
-    return Loaded(library.get_pointer_to_function(code.entry), anew, (engine, library))
-
-
 def kernel(function: Callable[..., Any]) -> Any:
     """Decorator: the function of a table, compiled as C calls it, and kept on disk for the next process.
 
@@ -124,29 +95,20 @@ def kernel(function: Callable[..., Any]) -> Any:
     """
     name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
     with global_compiler_lock:
-        context = cpu_target.target_context
-        context.refresh()
-        place = _place(context.codegen().magic_tuple())
-        if place is not None and (code := cache.read(place, name)) is not None:
-            return _loaded(code, anew=False)
+        if (loaded := loading.kept(name)) is not None:
+            return loaded
         made = cfunc(types.void(types.CPointer(types.int64)), fastmath=FAST, error_model="numpy")(function)
-        library, _, parts = made._library.serialize_using_object_code()
-        code = cache.Code(library, made.native_name, *parts)
-        if place is not None:
-            try:
-                cache.write(place, name, code)
-            except OSError as error:
-                _say_once(error)
-        return _loaded(code, anew=True)
-
-
-def _place(processor: object) -> Path | None:
-    """The folder of what is compiled, None where nothing can be kept."""
-    try:
-        return cache.folder(processor)
-    except OSError as error:
-        _say_once(error)
-        return None
+        _, _, (machine, _) = made._library.serialize_using_object_code()
+        module = made._library._final_module
+        symbols = [value.name for value in (*module.functions, *module.global_variables) if value.is_declaration]
+        code = cache.Code(made.native_name, tuple(name for name in symbols if not name.startswith("llvm.")), machine)
+        try:
+            cache.write(cache.folder(), name, code)
+        except OSError as error:
+            _say_once(error)
+        loaded = loading.load(code, anew=True)
+        assert loaded is not None, f"{name}: Numba has given its symbols no addresses"
+        return loaded
 
 
 _said: list[str] = []

@@ -198,9 +198,7 @@ def run(table: Any, kind: Any) -> None:
                 said[places[h] + j] = logistic(asked[places[h] + j])
             for j in range(size):
                 said[places[h] + size + j] = tanh(asked[places[h] + size + j])
-            _address(
-                memory, inverses[0], own, writing[h], furthest, tiny, kept[3 * k : 3 * k + 3], written[h], padded
-            )
+            _address(memory, inverses[0], own, writing[h], furthest, tiny, kept[3 * k : 3 * k + 3], written[h], padded)
         write(memory, written, said, places, new)
         inverse_norms(new, inverses[1])
         for h in range(reads):

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from saccade.errors import ArgumentError, SaccadeError
+from saccade.errors import ArgumentError, SaccadeError, pip_install
 from saccade.tasks.audio.headers import missing_bytes
 from saccade.tasks.conversions import converted
 from saccade.tasks.media import read_bytes
@@ -253,6 +253,6 @@ def _soundfile() -> Any:
     try:
         import soundfile
     except (ImportError, OSError) as error:  # the second where the package is there without libsndfile
-        way_out = "pip install 'saccade[train]'"
+        way_out = pip_install("train")
         raise SaccadeError(f"reading audio needs soundfile, which is not installed: {way_out}") from error
     return soundfile

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from saccade.errors import SaccadeError
+from saccade.errors import SaccadeError, pip_install
 from saccade.tasks.image.dataset import InMemory, Part, hashes, hold_out
 
 __all__ = ["SIDE", "open_digits"]
@@ -35,7 +35,7 @@ def open_digits() -> InMemory:
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
-        way_out = "pip install 'saccade[train]'"
+        way_out = pip_install("train")
         raise SaccadeError(f"the digits come with scikit-learn, which is not installed: {way_out}") from error
     known = load_digits()
     small = torch.from_numpy(known.images).float()[:, None] / _GREYS

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.errors import ArgumentError, SaccadeError
+from saccade.errors import ArgumentError, SaccadeError, pip_install
 from saccade.tasks.media import read_bytes
 from saccade.threads import own_filters
 
@@ -186,6 +186,6 @@ def _pillow() -> tuple[Any, Any]:
     try:
         from PIL import Image, ImageOps
     except ImportError as error:
-        way_out = "pip install 'saccade[train]'"
+        way_out = pip_install("train")
         raise SaccadeError(f"reading images needs Pillow, which is not installed: {way_out}") from error
     return Image, ImageOps

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from saccade.errors import ArgumentError, SaccadeError
+from saccade.errors import ArgumentError, SaccadeError, pip_install
 from saccade.tasks.text.special import SPECIAL
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _library() -> Any:
         import tokenizers
     except ImportError as error:
         wanted = "--tokenizer bpe needs tokenizers, which is not installed"
-        raise SaccadeError(f"{wanted}: pip install 'saccade[train]'") from error
+        raise SaccadeError(f"{wanted}: {pip_install('train')}") from error
     return tokenizers
 
 

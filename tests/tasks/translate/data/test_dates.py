@@ -35,6 +35,15 @@ def test_a_date_is_written_as_its_language_does(locale: str, form: str, text: st
     assert write(locale, form, datetime.date(2025, 6, 18)) == text
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_date_is_written_as_babel_writes_it(form: str) -> None:
+    from babel.dates import format_date
+
+    days = [datetime.date(1900 + 7 * n, 1 + n % 12, 1 + (5 * n) % 28) for n in range(24)]
+    for locale in LANGUAGES:
+        assert [write(locale, form, day) for day in days] == [format_date(day, form, locale) for day in days]
+
+
 def test_languages_are_known_to_babel_by_these_names() -> None:
     from babel import Locale
 
@@ -129,9 +138,9 @@ def test_wrong_split_or_index_is_named() -> None:
 
 
 def test_without_babel_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    module._format_date.cache_clear()
+    module._pattern.cache_clear()
     monkeypatch.setitem(sys.modules, "babel.dates", None)
-    with pytest.raises(SaccadeError, match=r"pip install 'saccade\[train\]'"):
+    with pytest.raises(SaccadeError, match=r"pip install 'saccade-attention\[train\]'"):
         DATES.example("train", 0)
-    with pytest.raises(SaccadeError, match=r"pip install 'saccade\[train\]'"):
+    with pytest.raises(SaccadeError, match=r"pip install 'saccade-attention\[train\]'"):
         _ = DATES.fingerprint

@@ -6,7 +6,9 @@ folder or file that another user owns or may write to is not read. Folders above
 folder in the place of ours owns it.
 """
 
+import functools
 import hashlib
+import importlib.metadata
 import json
 import os
 import platform
@@ -16,26 +18,27 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-import llvmlite
-import numba
+import llvmlite.binding
+import numpy as np
 
-__all__ = ["Code", "folder", "home", "read", "write"]
+__all__ = ["Code", "filled", "folder", "home", "read", "write"]
+
+_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT")
+"""Variables of the environment by which Numba makes other code."""
 
 
 class Code(NamedTuple):
     """A compiled kernel.
 
     Args:
-        library: what Numba calls it.
         entry: the name of its C function.
-        machine: code of this processor.
-        bitcode: the same as LLVM has it.
+        symbols: the names that the code looks up when it is loaded.
+        machine: code of this processor, an object file.
     """
 
-    library: str
     entry: str
+    symbols: tuple[str, ...]
     machine: bytes
-    bitcode: bytes
 
 
 def home() -> Path:
@@ -51,23 +54,16 @@ def home() -> Path:
         raise OSError(f"{named}: the user has no home directory") from error
 
 
-def folder(processor: object) -> Path:
+def folder() -> Path:
     """The folder of what is compiled from these sources by this Numba, which is made if it is not there.
 
     The name has a digest of all sources: a function that a kernel calls may stand in another file than the kernel.
-
-    Args:
-        processor: what code is made for, as Numba describes it.
+    Numba itself is not imported, which takes a second.
 
     Raises:
-        OSError: it cannot be made, or is not to be trusted.
+        OSError: it cannot be made, or is not to be trusted, or nobody knows which Numba is installed.
     """
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    made_by = numba.__version__, llvmlite.__version__, sys.implementation.cache_tag, platform.system(), processor
-    digest.update(repr(made_by).encode())
-    place = home() / f"kernels-{digest.hexdigest()[:16]}"
+    place = home() / f"kernels-{_origin(*(os.environ.get(name) for name in _SETTINGS))}"
     place.parent.mkdir(parents=True, exist_ok=True)
     place.mkdir(mode=0o700, exist_ok=True)
     status = place.stat(follow_symlinks=False)
@@ -76,6 +72,31 @@ def folder(processor: object) -> Path:
     if (reason := _foreign(status)) is not None:
         raise OSError(f"{place}: {reason}")
     return place
+
+
+@functools.cache
+def _origin(*settings: str | None) -> str:
+    """A digest of all that code is made from: sources, versions, processor."""
+    digest = hashlib.sha256()
+    for path in sorted((Path(__file__).parent / "compiled").glob("*.py")):
+        digest.update(path.read_bytes())
+    try:
+        numba = importlib.metadata.version("numba")
+    except importlib.metadata.PackageNotFoundError as error:
+        raise OSError("numba: its version is not recorded") from error
+    versions = numba, llvmlite.__version__, np.__version__, sys.implementation.cache_tag, platform.system()
+    binding = llvmlite.binding
+    processor = binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    digest.update(repr((versions, processor, settings)).encode())
+    return digest.hexdigest()[:16]
+
+
+def filled() -> bool:
+    """Whether a kernel is kept here: then this Numba works with this NumPy, and need not be imported to find out."""
+    try:
+        return any(folder().glob("*.kernel"))
+    except OSError:
+        return False
 
 
 def read(place: Path, name: str) -> Code | None:
@@ -99,8 +120,8 @@ def read(place: Path, name: str) -> Code | None:
     if digest != _digest(place, name, rest):
         return None
     head, _, body = rest.partition(b"\n")
-    library, entry, size = json.loads(head)
-    return Code(library, entry, body[:size], body[size:])
+    entry, symbols = json.loads(head)
+    return Code(entry, tuple(symbols), body)
 
 
 def write(place: Path, name: str, code: Code) -> None:
@@ -109,8 +130,7 @@ def write(place: Path, name: str, code: Code) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    head = json.dumps([code.library, code.entry, len(code.machine)]).encode()
-    rest = b"\n".join([head, code.machine + code.bitcode])
+    rest = b"\n".join([json.dumps([code.entry, code.symbols]).encode(), code.machine])
     number, temporary = tempfile.mkstemp(dir=place, prefix=name, suffix=".tmp")  # for the user alone
     try:
         with os.fdopen(number, "wb") as file:

@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("numba")
 
-from saccade.kernels import compiled
-from saccade.kernels.compiled import cache, integers, kernel
+from saccade.kernels import cache, compiled, loading, threads
+from saccade.kernels.compiled import integers, kernel
 
-CODE = cache.Code("library", "entry", b"machine\ncode", b"bitcode")
+CODE = cache.Code("entry", ("exp", "log"), b"machine\ncode")
 
 
 def added(table):
@@ -34,7 +34,7 @@ def run(made):
 def place(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compiled, "_said", [])
-    return cache.folder("processor")
+    return cache.folder()
 
 
 def only(tmp_path):
@@ -94,13 +94,41 @@ def test_what_is_written_is_read_and_nothing_else(place):
     assert cache.read(place, "one") == CODE
 
 
-def test_a_folder_is_named_by_all_that_code_is_made_from(place, monkeypatch, tmp_path):
-    assert cache.folder("processor") == place and cache.folder("another") != place
-    with monkeypatch.context() as patch:
-        patch.setattr(cache.numba, "__version__", "0.0")
-        assert cache.folder("processor") != place
-    monkeypatch.setattr(cache.Path, "glob", lambda self, pattern: [])
-    assert cache.folder("processor") != place
+def test_a_folder_is_named_by_all_that_code_is_made_from(place, monkeypatch):
+    assert cache.folder() == place
+    monkeypatch.setenv("NUMBA_CPU_NAME", "another")
+    assert cache.folder() != place
+    monkeypatch.delenv("NUMBA_CPU_NAME")
+    names = {cache._origin.__wrapped__(None)}
+    for module, name, value in (
+        (cache.importlib.metadata, "version", lambda name: "0.0"),
+        (cache.np, "__version__", "0.0"),
+        (cache.llvmlite.binding, "get_host_cpu_name", lambda: "another"),
+        (cache.Path, "glob", lambda self, pattern: []),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, value)
+            names.add(cache._origin.__wrapped__(None))
+    assert len(names) == 5
+
+
+def test_a_kept_kernel_spares_the_import_of_numba(place, monkeypatch):
+    assert not cache.filled()
+    cache.write(place, "one", CODE)
+    assert cache.filled()
+    monkeypatch.setitem(sys.modules, "numba", None)  # an import would fail
+    monkeypatch.setattr(threads, "_found", {})
+    assert threads.numba_missing() is None
+    (place / "one.kernel").unlink()
+    monkeypatch.setattr(threads, "_found", {})
+    assert "Numba cannot be imported" in threads.numba_missing()
+
+
+def test_code_with_a_symbol_that_is_nowhere_is_not_loaded(place):
+    kernel(added)
+    code = cache.read(cache.folder(), "test_cache.added")
+    assert loading.load(code) is not None
+    assert loading.load(code._replace(symbols=(*code.symbols, "no_such_function"))) is None
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="modes and owners are POSIX's")
@@ -123,7 +151,7 @@ def test_what_another_user_owns_is_not_read(place, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     assert cache.read(place, "one") is None
     with pytest.raises(OSError, match=r"kernels-.*: it belongs to another user$"):
-        cache.folder("processor")
+        cache.folder()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
@@ -155,7 +183,6 @@ def refused(tmp_path, match):
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="modes and owners are POSIX's")
 def test_a_folder_that_others_may_write_to_is_refused(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(cache, "folder", lambda processor, own=cache.folder: own("processor"))
     place.chmod(0o777)
     refused(tmp_path, r"cannot be kept \(.*kernels-.*: other users may write to it, chmod go-w ends that\)")
 
@@ -170,10 +197,10 @@ def test_a_link_in_the_place_of_the_folder_is_refused(place, tmp_path, monkeypat
     place.rmdir()
     place.symlink_to(tmp_path)
     with pytest.raises(OSError, match=r"kernels-.*: no folder"):
-        cache.folder("processor")
+        cache.folder()
 
 
-def test_without_a_home_nothing_is_kept(monkeypatch):
+def test_without_a_home_nothing_is_kept(tmp_path, monkeypatch):
     def lost(path):
         raise RuntimeError("Could not determine home directory.")
 
@@ -181,11 +208,7 @@ def test_without_a_home_nothing_is_kept(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(cache.Path, "expanduser", lost)
     monkeypatch.setattr(compiled, "_said", [])
-    with pytest.warns(RuntimeWarning, match=r"\(~/.cache: the user has no home directory\)"):
-        assert compiled._place("processor") is None
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert compiled._place("processor") is None  # it is said once
+    refused(tmp_path, r"\(~/.cache: the user has no home directory\)")
 
 
 def test_a_disk_that_is_full_is_told_and_the_kernel_runs(place, tmp_path, monkeypatch):
