@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from saccade.numerics import divide, like, root, shares, squared_distance, unit, wide
+from saccade.numerics import broadcast_shapes, divide, like, root, shares, squared_distance, unit, wide
 
 
 def test_wide_widens_half_types_alone():
@@ -89,3 +89,14 @@ def test_unit_vectors_that_are_mapped_over_have_gradients_outside():
     vectors = torch.randn(3, 5, dtype=torch.float64)
     inside = torch.func.grad(lambda x: torch.func.vmap(unit)(x)[..., 0].sum())(vectors)
     torch.testing.assert_close(inside, torch.func.grad(lambda x: unit(x)[..., 0].sum())(vectors))
+
+
+@pytest.mark.parametrize("shapes", [[(2,), (3, 1), (1, 1, 1)], [(), (0, 1), (4,)], [(1,), (0,)], [()], []])
+def test_shapes_broadcast_as_torch_has_it(shapes):
+    assert broadcast_shapes(*shapes) == torch.broadcast_shapes(*shapes)
+
+
+@pytest.mark.parametrize("shapes", [[(2,), (3,)], [(0,), (2,)], [(1, 4), (5, 1), (3, 1)]])
+def test_shapes_that_do_not_broadcast_are_an_error(shapes):
+    with pytest.raises(RuntimeError, match="do not broadcast"):
+        broadcast_shapes(*shapes)

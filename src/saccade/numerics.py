@@ -77,8 +77,9 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> torch.Size:
     >>> broadcast_shapes((2,), (3, 1), (1, 1, 1))
     torch.Size([1, 3, 2])
     """
-    if torch._C._is_tracing() or any(type(size) is not int for shape in shapes for size in shape):
-        return torch.broadcast_shapes(*shapes)  # sizes are symbols
+    if tracing() or torch._C._is_tracing() or any(type(size) is not int for shape in shapes for size in shape):
+        symbolic: torch.Size = torch.broadcast_shapes(*shapes)
+        return symbolic
     common = [1] * max(map(len, shapes), default=0)
     for shape in shapes:
         for i, size in enumerate(shape, len(common) - len(shape)):

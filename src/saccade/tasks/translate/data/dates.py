@@ -21,6 +21,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Any
 
 from saccade.errors import ArgumentError, SaccadeError, pip_install
 from saccade.tasks.translate.data.corpus import Pair
@@ -171,7 +172,8 @@ def _pattern(locale: str, form: str) -> tuple[str, tuple[str, ...]]:
         from babel.dates import get_date_format
     except ImportError as error:
         raise SaccadeError(f"--data dates needs babel, which is not installed: {pip_install('train')}") from error
-    text = get_date_format(form, locale).format
+    style: Any = form  # Babel names its four forms
+    text = str(get_date_format(style, locale).format)
     return text, tuple(re.findall(r"%\((\w+)\)s", text))
 
 
