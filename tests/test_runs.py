@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load, load_file, save
 
 from saccade import runs
 from saccade.cli import main
@@ -94,6 +95,12 @@ def test_eight_threads_align_as_one_does(trained):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda text: trained.align(text, beam_size=1), texts * 3))
     assert found == expected * 3
+
+
+def test_the_state_of_a_loaded_model_is_its_file_bit_for_bit(trained):
+    found, kept = load(save(trained.model.state_dict())), load_file(trained.folder / "model.safetensors")
+    assert kept and all(torch.equal(found[name], held) for name, held in kept.items())
+    assert found.keys() == trained.model.state_dict().keys()
 
 
 def test_one_text_is_one_answer_and_an_iterable_is_read_but_once(trained):

@@ -58,7 +58,7 @@ class Definition:
             cls.__eq__, cls.__hash__ = Definition.__eq__, Definition.__hash__  # type: ignore[method-assign]
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._held() == other._held()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self._held() == other._held()
 
     def __hash__(self) -> int:
         return hash((type(self), self._held()))
@@ -154,7 +154,8 @@ class Pair(Definition):
                 parts.append(part)
         while len(parts) > 1:
             rest = parts[len(parts) // 2 * 2 :]
-            parts = [cls(*two) for two in zip(parts[::2], parts[1::2], strict=False)] + rest
+            pairs = zip(parts[::2], parts[1::2], strict=False)
+            parts = [cls(one, other) for one, other in pairs] + rest  # type: ignore[call-arg]
         [pair] = parts
         if _depth(pair) > _DEEPEST:
             expected = f"at most {_DEEPEST} different operators nested in each other"

@@ -1,12 +1,13 @@
+import copy
 import json
 from dataclasses import asdict
 
 import pytest
 import torch
-from safetensors.torch import save
+from safetensors.torch import load, save
 from torch import nn
 
-from saccade.train.weights import deserialize, load_into, mean, not_finite, serialize, tensors
+from saccade.train.weights import by_columns, deserialize, load_into, mean, not_finite, savable, serialize, tensors
 from tiers import every
 
 
@@ -32,6 +33,19 @@ def test_both_names_of_what_is_tied_are_taken_too():
     model, again = Tied(), Tied()
     load_into(again, model.state_dict())
     assert torch.equal(again.output.weight, model.embedding.weight)
+
+
+def test_the_state_of_tied_weights_by_columns_saves_bit_for_bit():
+    model, again = nn.Sequential(Tied(), nn.Linear(4, 2)), nn.Sequential(Tied(), nn.Linear(4, 2))
+    for part in (model, model[0]):  # as an ensemble has members that were loaded
+        by_columns(part)
+        savable(part)
+    kept = load(save(copy.deepcopy(model).state_dict()))
+    assert kept.keys() == model.state_dict().keys() == again.state_dict().keys()
+    assert all(torch.equal(kept[name], held) for name, held in model.state_dict(keep_vars=True).items())
+    again.load_state_dict(kept)
+    assert all(map(torch.equal, again.parameters(), model.parameters()))
+    assert not model[1].weight.is_contiguous() and tensors(model).keys() == tensors(again).keys()
 
 
 def test_weights_of_another_model_are_refused():

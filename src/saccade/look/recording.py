@@ -53,7 +53,8 @@ def record(
         >>> [(name, tuple(aux.weights.shape)) for name, aux in records]
         [('read', (1, 2, 3))]
     """
-    names = {module: name for name, module in model.named_modules() if isinstance(module, ATTENTION)}
+    named = model.named_modules()
+    names: dict[torch_nn.Module, str] = {module: name for name, module in named if isinstance(module, ATTENTION)}
     if required and not names:
         expected = f"a module with attention of saccade.nn in it ({', '.join(kind.__name__ for kind in ATTENTION)})"
         raise ArgumentError(

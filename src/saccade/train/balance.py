@@ -50,7 +50,7 @@ def balances(model: nn.Module) -> Iterator[list[Balanced]]:
     True
     """
     found: list[Balanced] = []
-    names = {
+    names: dict[nn.Module, str] = {
         module: name.rpartition(".")[0] or name
         for name, module in model.named_modules()
         if isinstance(module, MixtureOfExperts)

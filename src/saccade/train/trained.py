@@ -11,7 +11,7 @@ from saccade.train.options import origin
 from saccade.train.randomness import undisturbed
 from saccade.train.run import Run, RunError
 from saccade.train.task import Task, options_class
-from saccade.train.weights import by_columns, load_into
+from saccade.train.weights import by_columns, load_into, savable
 
 __all__ = ["Trained", "load_trained"]
 
@@ -24,7 +24,7 @@ class Trained:
         run: the folder.
         task: made again from it.
         model: on its device, in evaluation mode; on a CPU its matrices lie by columns
-            (`saccade.train.weights.by_columns`).
+            (`saccade.train.weights.by_columns`), and its `state_dict` row by row.
         options: of the run.
     """
 
@@ -64,4 +64,5 @@ def load_trained(kind: type[Task], run: Run, device: torch.device, objects: Any 
         raise RunError(f"{run.folder}: config.json and the trained weights are of different models") from error
     if device.type == "cpu":
         by_columns(model)
+    savable(model)
     return Trained(run, task, model.to(device).eval(), options)
