@@ -411,6 +411,14 @@ def interacting(*factors: Sequence[str], seed: int = 0) -> list[Any]:
     return [*first, *(pytest.param(combination, marks=pytest.mark.slow) for combination in more)]
 
 
+def thinned(combinations: Sequence[Any], step: int = 4) -> list[Any]:
+    """One of a few, the others in the slow tier."""
+    return [
+        combination if place % step == 0 else pytest.param(combination, marks=pytest.mark.slow)
+        for place, combination in enumerate(combinations)
+    ]
+
+
 def pairwise(
     *factors: Sequence[str], seed: int = 0, pairs: Sequence[tuple[int, int]] | None = None
 ) -> list[tuple[str, ...]]:

@@ -12,7 +12,7 @@ from calls import call_of, drawn
 from interpreter import interpreted, tiles
 from laws import checks, smooth
 from laws.case import Case
-from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, SMALL, Sizes, each
+from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, SMALL, Sizes, each, thinned
 from saccade import AuxRequest, attend, errors, masks, normalizers, scores
 from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.blocks import backward, forward
@@ -53,14 +53,6 @@ def large_tiles(monkeypatch):
 
 def members(masks=("none", "tensor"), reads=tuple(READS), seed=0):
     return each(OWN_SCORES, OWN_NORMALIZERS, masks, BIASES, GATES, reads, ["triton"], seed=seed)
-
-
-def thinned(combinations, step=4):
-    """One of a few, the others in the slow tier."""
-    return [
-        combination if place % step == 0 else pytest.param(combination, marks=pytest.mark.slow)
-        for place, combination in enumerate(combinations)
-    ]
 
 
 @pytest.mark.parametrize("combination", members(MASKS, seed=21), ids="-".join)
