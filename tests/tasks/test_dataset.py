@@ -1,3 +1,4 @@
+import os
 from collections import Counter
 
 import pytest
@@ -5,6 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
+from saccade.tasks.answer.data import open_corpus as questions
+from saccade.tasks.caption.data import open_corpus as captions
+from saccade.tasks.classify_text.data import open_corpus as texts
 from saccade.tasks.dataset import (
     SPLITS,
     Lazy,
@@ -15,6 +19,11 @@ from saccade.tasks.dataset import (
     take,
     training_sample,
 )
+from saccade.tasks.image.sources import open_files as images
+from saccade.tasks.memorize.data import open_corpus as symbols
+from saccade.tasks.regress.data import open_numbers as numbers
+from saccade.tasks.transcribe.data import open_corpus as speech
+from saccade.tasks.translate.data import open_corpus as pairs
 from tiers import every
 
 
@@ -115,3 +124,11 @@ def test_a_folder_that_is_there_is_told_what_it_lacks(tmp_path):
 def test_a_long_list_of_names_is_counted():
     assert inventory([]) == "" and inventory(["a"]) == "a" and inventory("abcde") == "a, b, c, d, e"
     assert inventory("abcdefgh") == "a, b, c, d, e and 3 more" and inventory(range(6)) == "0, 1, 2, 3, 4 and 1 more"
+
+
+def test_a_pipe_is_one_error_for_every_kind_of_data(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    opens = (speech, questions, captions, texts, pairs, numbers, symbols, lambda data: images(data, None, None, None))
+    for open_data in opens:
+        with pytest.raises(ArgumentError, match="--data: expected a file or a folder, got a pipe or device at .*pipe;"):
+            open_data(str(tmp_path / "pipe"))

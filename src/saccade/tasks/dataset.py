@@ -15,6 +15,7 @@ __all__ = [
     "check_index",
     "check_split",
     "counted",
+    "data_path",
     "inventory",
     "no_such_data",
     "opened",
@@ -156,6 +157,24 @@ def no_such_data(
     near = difflib.get_close_matches(data, builtin, 1)
     hint = f"did you mean {near[0]}?" if near else f"built in: {', '.join(builtin)}"
     return ArgumentError(f"--data: no data set {data}, and no {forms}; {hint}")
+
+
+def data_path(data: str) -> Path:
+    """Return what --data names as a path.
+
+    Raises:
+        ArgumentError: if there is a pipe, a socket or a device, which can be read once at most.
+
+    Example:
+        >>> data_path("/dev/null")
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: --data: expected a file or a folder, got a pipe or device at /dev/null; ...
+    """
+    path = Path(data)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        way_out = "copy what it gives into a file and name it"
+        raise ArgumentError(f"--data: expected a file or a folder, got a pipe or device at {data}; {way_out}")
+    return path
 
 
 def counted(count: int, what: str) -> str:

@@ -6,6 +6,7 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data.corpus import Example
 from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
+from saccade.tasks.text.words import Words
 from saccade.train.files import read_json, write_json
 from tiers import every
 
@@ -108,3 +109,18 @@ def test_vectors_that_are_damaged_or_gone_are_named(tmp_path, content):
         (tmp_path / "vectors.safetensors").write_bytes(content)
     with pytest.raises(ArgumentError, match=r"vectors\.safetensors: expected the word vectors of this run, got"):
         Vocabulary.restore(tmp_path, vectors=True)
+
+
+def test_no_more_of_a_long_text_is_cut_into_words_than_is_read(monkeypatch):
+    seen, pieces = list[int](), Words.pieces
+
+    def watched(self, text):
+        seen.append(len(text))
+        return pieces(self, text)
+
+    monkeypatch.setattr(Words, "pieces", watched)
+    monkeypatch.setitem(globals(), "TEXTS", ["word " * 100_000, *TEXTS])
+    learned, notes = learn(Few(), options(max_length=10))
+    learned.tokens(TEXTS[0], 10)
+    assert seen and max(seen) <= 64 * 10 + 1
+    assert "1 of 5 training texts looked at have more than 10 words" in notes[0]

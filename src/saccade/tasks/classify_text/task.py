@@ -23,7 +23,7 @@ from saccade.tasks.classify_text.data.corpus import Example as Labelled
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
 from saccade.tasks.classify_text.recipes import suited
-from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
+from saccade.tasks.classify_text.vocabulary import WIDEST, Vocabulary, learn
 from saccade.tasks.dataset import Lazy, opened, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.labels import Ensemble
@@ -50,6 +50,7 @@ __all__ = ["ClassifyText"]
 
 _ENDLESS = 1_000  # training texts that a baseline learns from where there is no end of them
 _LOOKED_AT = 500  # training texts whose lengths say what suits
+_LONG = 10_000  # words of a text that are counted
 _CACHED = 50_000  # training texts whose words are kept in memory: cutting them anew takes a third of a model's step
 
 
@@ -90,7 +91,8 @@ class ClassifyText:
         """Return the recipe for texts that are one's own, by their number and the median of their words."""
         texts = _opened(options_class(cls, model, checked=False)(**given), objects)
         corpus, usual = texts.get(), recipe(cls, model, given["data"])
-        lengths = [len(Words([]).pieces(one.text)) for one in training_sample(corpus, _ENDLESS, _LOOKED_AT)]
+        most = WIDEST * _LONG
+        lengths = [len(Words([]).pieces(one.text[:most])) for one in training_sample(corpus, _ENDLESS, _LOOKED_AT)]
         options, reason = suited(corpus.size("train") or _ENDLESS, median(lengths), model)
         return Suited({**usual, **options}, reason, texts)
 

@@ -13,12 +13,13 @@ from saccade.tasks.text.vectors import Vectors, read_vectors
 from saccade.tasks.text.words import Words
 from saccade.train.files import read, write, write_json
 
-__all__ = ["Vocabulary", "learn"]
+__all__ = ["WIDEST", "Vocabulary", "learn"]
 
 _ENDLESS = 5_000  # texts that are learned from where there is no end of them
 _FILES = 200_000  # texts of files, spread over them: more would add words that are nowhere else
 _VECTORS = "vectors.safetensors"
-_WIDEST = 64  # characters a word: in a longer text the words that count are all in front
+WIDEST = 64
+"""Characters a word: in a longer text the words that count are all in front."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Vocabulary:
     def tokens(self, text: str, most: int) -> tuple[list[str], bool]:
         """Return the words of a text that are read, at most so many, and whether they are all of them."""
         stripped = text.strip()
-        part = stripped[: _WIDEST * most]
+        part = stripped[: WIDEST * most]
         tokens = self.words.pieces(part)
         return tokens[:most], len(tokens) <= most and len(part) == len(stripped)
 
@@ -81,7 +82,8 @@ def learn(corpus: Corpus, options: Any) -> tuple[Vocabulary, tuple[str, ...]]:
         ArgumentError: if no word is known, or the vectors' file is none or does not suit.
         OSError: if it cannot be read.
     """
-    texts = [example.text for example in training_sample(corpus, _ENDLESS, _FILES)]
+    most = WIDEST * options.max_length + 1  # no more is read of a text; one more says that it goes on
+    texts = [example.text[:most] for example in training_sample(corpus, _ENDLESS, _FILES)]
     words, labels = Words.learn(texts, options.vocabulary_size, options.min_count), tuple(corpus.labels)
     if not words.words:
         raise ArgumentError(f"--min-count: no word is {options.min_count} times in the training split; lower it")
@@ -110,7 +112,7 @@ def _alike(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _too_long(words: Words, texts: Sequence[str], longest: int) -> tuple[str, ...]:
-    count = sum(len(words.pieces(text)) > longest for text in texts)
+    count = sum(len(text) > WIDEST * longest or len(words.pieces(text)) > longest for text in texts)
     cut = f"{count} of {len(texts)} training texts looked at have more than {longest} words"
     return (f"{cut}, and what follows these is not read (--max-length)",) if count else ()
 

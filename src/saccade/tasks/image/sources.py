@@ -7,6 +7,7 @@ from typing import Any
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.conversions import converted
+from saccade.tasks.dataset import data_path
 from saccade.tasks.image.cifar import is_cifar, open_cifar
 from saccade.tasks.image.dataset import Dataset, refuse_size
 from saccade.tasks.image.folders import is_folders, open_folders
@@ -31,7 +32,7 @@ def open_files(data: str, size: int | None, objects: Any, names: SplitNames) -> 
         ArgumentError: if something is wrong with them.
         OSError: if a file cannot be read.
     """
-    path = Path(data)
+    path = data_path(data)
     if data == OBJECTS:
         return open_objects(objects, size, names)
     if is_cifar(path) or is_idx(path):

@@ -14,7 +14,7 @@ from saccade.tasks.answer.data.table import ALONE, read_table
 from saccade.tasks.answer.data.vqa import is_vqa, read_vqa
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import no_such_data
+from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.image.dataset import refuse_size
 from saccade.tasks.image.sources import refuse_features
 from saccade.tasks.image.tables import is_table
@@ -57,7 +57,7 @@ def open_corpus(
         >>> open_corpus("scenes").size("test")
         2000
     """
-    path, names = Path(data), names or SplitNames()
+    path, names = data_path(data), names or SplitNames()
     if known:
         refuse_features(data, BUILTIN)
     if data in BUILTIN:

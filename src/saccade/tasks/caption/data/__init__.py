@@ -13,7 +13,7 @@ from saccade.tasks.caption.data.objects import open_objects
 from saccade.tasks.caption.data.scenes import Scenes
 from saccade.tasks.caption.data.table import ALONE, read_table
 from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import no_such_data
+from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.image.dataset import refuse_size
 from saccade.tasks.image.places import Images
 from saccade.tasks.image.sources import refuse_features
@@ -57,7 +57,7 @@ def open_corpus(
         >>> open_corpus("scenes").size("test")
         1000
     """
-    path, names = Path(data), names or SplitNames()
+    path, names = data_path(data), names or SplitNames()
     if known:
         refuse_features(data, BUILTIN)
     if data in BUILTIN:

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.classify_text.data.corpus import Corpus, Example, check_labels, unknown_label
 from saccade.tasks.classify_text.data.folder import open_files
 from saccade.tasks.classify_text.data.reviews import Reviews
-from saccade.tasks.dataset import no_such_data
+from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.objects import OBJECTS, LeftOut, Rows, pair_reader, rows_of
 from saccade.tasks.splits import SplitNames
 
@@ -35,7 +34,7 @@ def open_corpus(data: str, objects: Any = None, names: SplitNames | None = None)
         >>> open_corpus("reviews").labels
         ('negative', 'positive')
     """
-    path, names = Path(data), names or SplitNames()
+    path, names = data_path(data), names or SplitNames()
     if data == OBJECTS:
         return _objects(objects, names)
     if data in BUILTIN:

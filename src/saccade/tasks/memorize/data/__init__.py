@@ -5,7 +5,7 @@ from typing import Any
 
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.dataset import no_such_data
+from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.memorize.data.babi import Stories, is_babi, open_babi
 from saccade.tasks.memorize.data.corpus import Corpus, Item
 from saccade.tasks.memorize.data.made import Made
@@ -38,7 +38,7 @@ def open_corpus(data: str, longest: int | None = None, objects: Any = None, name
         >>> open_corpus("recall").example("test", 1).group
         '6'
     """
-    path, names = Path(data), names or SplitNames()
+    path, names = data_path(data), names or SplitNames()
     if data in BUILTIN:
         names.refuse(data)
         return Made(data, PROBLEMS[data](longest))

@@ -1,11 +1,10 @@
 """Which data sets of numbers there are, and what they are called on the command line."""
 
-from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.dataset import no_such_data
+from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.objects import OBJECTS, rows_of
 from saccade.tasks.regress.data.builtin import Maximum, Sine
 from saccade.tasks.regress.data.dataset import Numbers, Table
@@ -43,7 +42,7 @@ def open_numbers(
         >>> open_numbers("sine").size("train"), open_numbers("sklearn:diabetes").targets
         (512, ('target',))
     """
-    path, names, wanted = Path(data), names or SplitNames(), wanted or Wanted()
+    path, names, wanted = data_path(data), names or SplitNames(), wanted or Wanted()
     if data in BUILTIN:
         names.refuse(data)
         _refuse(data, wanted)

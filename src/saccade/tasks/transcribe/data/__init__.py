@@ -1,17 +1,17 @@
 """Which speech corpora there are, and what they are called on the command line."""
 
-from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import no_such_data
+from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.transcribe.data.an4 import is_an4, open_an4
 from saccade.tasks.transcribe.data.corpus import Corpus
 from saccade.tasks.transcribe.data.fsdd import is_fsdd, open_fsdd
+from saccade.tasks.transcribe.data.librispeech import is_librispeech, open_librispeech
 from saccade.tasks.transcribe.data.objects import open_objects
 from saccade.tasks.transcribe.data.recordings import RATE, is_recordings, open_recordings
 from saccade.tasks.transcribe.data.tones import Tones
@@ -32,8 +32,8 @@ def open_corpus(
     """Return the corpus that --data names: a built-in one, a data set's own folder, or what a manifest lists.
 
     Args:
-        data: a key of `BUILTIN`; or the path of the Free Spoken Digit Dataset, of AN4, of a manifest, of a folder with
-            one, of tables, or of recordings in a folder for each word.
+        data: a key of `BUILTIN`; or the path of the Free Spoken Digit Dataset, of AN4, of LibriSpeech, of Common Voice,
+            of a manifest, of a folder with one, of tables, or of recordings in a folder for each word.
         rate: the samples a second that --rate asks for, in Hz; None: those of the data, and 16,000 for a manifest.
         objects: the waveforms and texts themselves, where `data` says that they are Python objects.
         names: what splits are called.
@@ -47,7 +47,7 @@ def open_corpus(
         >>> open_corpus("tones").size("test")
         500
     """
-    path, names, own = Path(data), names or SplitNames(), RATE if rate is None else rate
+    path, names, own = data_path(data), names or SplitNames(), RATE if rate is None else rate
     if language is not None and data not in BUILTIN:
         raise ArgumentError(f"--language: expected only with --data {' or '.join(BUILTIN)}, got {language}")
     if data == OBJECTS:
@@ -64,6 +64,8 @@ def open_corpus(
     if is_fsdd(path) or is_an4(path):
         names.refuse(data)
         return _checked(open_fsdd(path) if is_fsdd(path) else open_an4(path), data, rate)
+    if is_librispeech(path):
+        return open_librispeech(path, own, names)
     if (words := open_words(path, own, names)) is not None:
         return words
     names.check("train", path, (each.name for each in path.iterdir()))

@@ -6,7 +6,8 @@ r"""Lists of sound files and of what is said in each, as a corpus of one's own c
 A manifest is .csv or .tsv (`saccade.tasks.text.delimited`), .jsonl or .json with an object a line, packed by gzip or
 not, in UTF-8. Tables begin with the names of their columns. `path` (NeMo's `audio_filepath`) and `text` (Common
 Voice's `sentence`) are needed. `split` and `speaker` (`client_id`) are optional, and so are `offset` and `duration`, in
-seconds: then a row is that part of its file. Others are not read. A path is taken from the manifest's folder on.
+seconds: then a row is that part of its file. Others are not read. A path is taken from the manifest's folder on,
+or from the folder clips/ in it.
 """
 
 import json
@@ -32,6 +33,7 @@ KINDS = (".csv", ".tsv", ".jsonl", ".json")
 _FIELDS = ("path", "text", "split", "speaker")
 _NUMBERS = ("offset", "duration")
 _NEEDED = ("path", "text")
+_CLIPS = "clips"
 #: What fields are called elsewhere: by NeMo, and by Common Voice.
 _OTHERS = {"audio_filepath": "path", "sentence": "text", "client_id": "speaker"}
 _COLUMNS = {name: (name, *(other for other, own in _OTHERS.items() if own == name)) for name in (*_FIELDS, *_NUMBERS)}
@@ -114,8 +116,14 @@ def _row(manifest: Path, line: int, fields: Mapping[str, str]) -> Row:
     if not listed:
         raise ArgumentError(f"{where}: expected a path, got none")
     offset, duration = (_seconds(fields.get(name, ""), name, where) for name in _NUMBERS)
-    path, said = manifest.parent / listed, composed(" ".join(text.split()))
+    path, said = _beside(manifest, listed), composed(" ".join(text.split()))
     return Row(listed, path, said, split, speaker, where, offset=offset or 0.0, duration=duration)
+
+
+def _beside(manifest: Path, listed: str) -> Path:
+    """Where a recording is: from the manifest's folder on, or in its folder clips/, as Common Voice has it."""
+    path, clip = manifest.parent / listed, manifest.parent / _CLIPS / listed
+    return clip if "/" not in listed and "\0" not in listed and not path.exists() and clip.is_file() else path
 
 
 def _seconds(text: str, name: str, where: str) -> float | None:

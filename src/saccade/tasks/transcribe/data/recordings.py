@@ -24,7 +24,7 @@ __all__ = ["RATE", "Recordings", "check_rate", "is_recordings", "open_recordings
 
 RATE = 16000  # Hz, where no other is asked for
 
-_ALONE = ("manifest",)
+_ALONE, _VALIDATED = ("manifest",), ("validated",)
 _KEPT = 512 << 20  # bytes of sound that is kept of files with several recordings: two hours at 16 kHz
 _SLACK = 0.1  # seconds by which a file may be shorter than its manifest says
 
@@ -86,7 +86,7 @@ class Recordings:
 
 def is_recordings(folder: Path, names: SplitNames | None = None) -> bool:
     """Return whether a folder has a manifest, of all splits or of the training split."""
-    return bool(_found(folder, _ALONE) or _found(folder, _stems(names or SplitNames(), "train")))
+    return bool(_alone(folder, names or SplitNames()) or _found(folder, _stems(names or SplitNames(), "train")))
 
 
 def open_recordings(path: Path, rate: int, names: SplitNames | None = None) -> Recordings:
@@ -109,12 +109,12 @@ def open_recordings(path: Path, rate: int, names: SplitNames | None = None) -> R
     """
     names = names or SplitNames()
     check_rate(rate)
-    if path.is_dir() and not _found(path, _ALONE):
+    if path.is_dir() and not _alone(path, names):
         read = {split: read_manifest(one) for split in SPLITS if (one := _one(path, split, names)) is not None}
         splits = {split: rows for split, (rows, _) in read.items()}
         notes = [note for _, note in read.values()]
     else:
-        alone = only(_found(path, _ALONE)) if path.is_dir() else path
+        alone = only(_alone(path, names)) if path.is_dir() else path
         assert alone is not None, "it was found"
         rows, note = read_manifest(alone)
         splits, notes = _by_column(rows, alone, names), [note]
@@ -201,6 +201,13 @@ def _part(samples: Tensor, row: Row, rate: int) -> Tensor:
 def _stems(names: SplitNames, split: str) -> list[str]:
     """What the manifest of a split may be called, without its end."""
     return [stem for name in names.of(split) for stem in (name, f"{name}_manifest")]
+
+
+def _alone(folder: Path, names: SplitNames) -> list[Path]:
+    """Manifests of all splits: validated.tsv of Common Voice is one if there is none to train on."""
+    if found := _found(folder, _ALONE):
+        return found
+    return [] if _found(folder, _stems(names, "train")) else _found(folder, _VALIDATED)
 
 
 def _found(folder: Path, stems: Sequence[str]) -> list[Path]:

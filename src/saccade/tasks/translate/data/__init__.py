@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.dataset import no_such_data
+from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.objects import OBJECTS, LeftOut, Rows, pair_reader, rows_of
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.files import BLANK_PAIRS
@@ -52,7 +51,7 @@ def open_corpus(
         >>> open_corpus("dates").size("test")
         2000
     """
-    path, names = Path(data), names or SplitNames()
+    path, names = data_path(data), names or SplitNames()
     if data == OBJECTS:
         return _pairs(objects, source, target, names)
     if data in BUILTIN:
