@@ -54,3 +54,59 @@ def test_half_types_are_computed_in_float32(dtype):
     scores = drawn(4, 300, scale=0.01).to(dtype)
     for normalizer in (normalizers.Sparsemax(), normalizers.Entmax()):
         assert torch.equal(normalizer.formula(scores, None), normalizer.formula(scores.float(), None).to(dtype))
+
+
+def scores_of(weights, alpha, dtype=torch.float64):
+    """Scores whose entmax these weights are, by its definition at a threshold of 0; no key of weight 0 comes near."""
+    weights = torch.tensor([weights], dtype=torch.float64)
+    return (weights ** (alpha - 1) / (alpha - 1)).masked_fill(weights == 0, -1.0).to(dtype)
+
+
+STEEP = [[0.5, 0.3, 0.2, 0.0], [0.25, 0.25, 0.25, 0.25], [0.4, 0.4, 0.2, 0.0], [0.9, 0.1, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("alpha", [3.0, 10.0, 50.0])
+@pytest.mark.parametrize("weights", STEEP, ids=str)
+def test_weights_of_a_large_alpha_are_exact(weights, alpha, dtype):
+    if dtype == torch.float32 and 0.1 in weights and alpha == 50.0:
+        pytest.skip("0.1^49 is no number of float32")
+    scores, expected = scores_of(weights, alpha, dtype), torch.tensor([weights], dtype=dtype)
+    close = {"rtol": 4 * torch.finfo(dtype).eps, "atol": 0.0}
+    for order in (alpha, torch.tensor(alpha, dtype=dtype)):
+        torch.testing.assert_close(simplex.entmax(scores, order, None), expected, **close)
+        torch.testing.assert_close(normalizers.Entmax(order)(scores, None), expected, **close)
+    mapped = torch.vmap(lambda row: simplex.entmax(row, alpha, None))(scores)
+    torch.testing.assert_close(mapped, expected, **close)
+
+
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("alpha", [20.0, 100.0])
+@pytest.mark.parametrize("width", [2, 3, 200])
+def test_tied_scores_of_a_large_alpha_have_gradients(width, alpha, learned):
+    for weigh in (simplex.entmax, lambda scores, order, mask: normalizers.Entmax(order)(scores, mask)):
+        scores = torch.zeros(1, width, requires_grad=True)
+        order = torch.tensor(alpha, requires_grad=True) if learned else alpha
+        weigh(scores, order, None)[0, 0].backward()
+        largest, log_slope = torch.finfo(torch.float32).max, (alpha - 2) * math.log(width)
+        assert scores.grad.isfinite().all() and (not learned or abs(order.grad) < 1e-6)
+        if log_slope < 87:  # it is a number of float32
+            expected = torch.full((1, width), -1 / width).index_fill(1, torch.tensor(0), 1 - 1 / width)
+            torch.testing.assert_close(scores.grad, expected * math.exp(log_slope), rtol=2e-5, atol=0.0)
+        else:
+            assert scores.grad[0, 0] > largest / 2 and (scores.grad[0, 1:] < 0).all()
+
+
+@pytest.mark.parametrize("small", [1e-6, 1e-12])
+def test_the_slope_of_a_tiny_weight_cancels(small):
+    alpha, weights = 4.0, [1 - small, small]
+    steep = small ** (2 - alpha)
+    expected = weights[0] ** (2 - alpha) * steep / (weights[0] ** (2 - alpha) + steep)
+    row = torch.tensor([[weights[0] ** 3 / 3, small**3 / 3]]).sub(small**3 / 3)
+    for weigh in (simplex.entmax, lambda scores, order, mask: normalizers.Entmax(order)(scores, mask)):
+        scores = row.clone().requires_grad_()
+        found = weigh(scores, alpha, None)
+        if found[0, 1] == 0:  # its score is rounded out of the support
+            continue
+        found[0, 0].backward()
+        torch.testing.assert_close(scores.grad, torch.tensor([[expected, -expected]]), rtol=1e-4, atol=0.0)

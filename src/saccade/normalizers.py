@@ -167,8 +167,7 @@ class Entmax(Normalizer):
 
     def formula(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         numbers = wide(scores)
-        alpha = torch.as_tensor(self.alpha, dtype=numbers.dtype, device=numbers.device)
-        return simplex.entmax(numbers, alpha, mask).to(scores.dtype)
+        return simplex.entmax(numbers, like(self.alpha, numbers), mask).to(scores.dtype)
 
     def check(self, extent: Extent) -> None:
         per_query("alpha", self.alpha, extent)

@@ -120,6 +120,11 @@ def differentiated(*tensors: Tensor) -> bool:
     """Whether derivatives of tensors may be taken: recorded, by a transform or in forward mode."""
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         return True
+    return transformed()
+
+
+def transformed() -> bool:
+    """Whether a torch.func transform or forward mode is active: plain operations alone have the right derivatives."""
     return transforming() or (not tracing() and forward_ad._current_level >= 0)
 
 

@@ -5,13 +5,14 @@ same numbers on a CPU, and takes what is differentiated twice from here.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from saccade.numerics import carried, differentiated
+from saccade.numerics import carried, differentiated, recorded, transformed
 
-__all__ = ["entmax", "gradient_of_alpha", "log_partition", "lowered", "softmax", "sparsemax"]
+__all__ = ["entmax", "gradient_of_alpha", "gradient_of_scores", "log_partition", "lowered", "softmax", "sparsemax"]
 
 
 def lowered(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -43,15 +44,18 @@ def sparsemax(scores: Tensor, mask: Tensor | None) -> Tensor:
     return _by_rows(_sparsemax, scores, mask)
 
 
-def entmax(scores: Tensor, alpha: Tensor, mask: Tensor | None) -> Tensor:
-    """[(α − 1) s_j − τ]₊^{1/(α − 1)} over allowed keys, by bisection.
+def entmax(scores: Tensor, alpha: float | Tensor, mask: Tensor | None) -> Tensor:
+    """[(α − 1) s_j − τ]₊^{1/(α − 1)} over allowed keys.
 
     Args:
         scores: `(..., Lk)`.
-        alpha: of the scores' dtype, at least 1; broadcasts against `(..., 1)` and learns.
+        alpha: at least 1; a tensor is of the scores' dtype, broadcasts against `(..., 1)` and learns.
         mask: as for all of them: boolean, or None.
     """
-    return _by_rows(lambda given: _entmax(given, alpha), scores, mask)
+    steep = isinstance(alpha, Tensor) or alpha > 2
+    order = torch.as_tensor(alpha, dtype=scores.dtype, device=scores.device)
+    weigh = _entmax_by_newton if transformed() else _EntmaxWeights.apply
+    return _by_rows(lambda row: weigh(row, order, steep), scores, mask)
 
 
 def _by_rows(weigh: Callable[[Tensor], Tensor], scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -62,19 +66,50 @@ def _by_rows(weigh: Callable[[Tensor], Tensor], scores: Tensor, mask: Tensor | N
     return weights if empty is None else weights.masked_fill(empty, 0.0)
 
 
-def _entmax(scores: Tensor, alpha: Tensor) -> Tensor:
+class _EntmaxWeights(torch.autograd.Function):
     """p_i = exp_α(s_i − t), exp_α(x) = [1 + (α − 1) x]₊^{1/(α − 1)}, with t such that Σ p = 1.
 
+    With a = α − 1 and g = p^{1−a} on the support, ∂p_i/∂s_j = g_i (δ_ij − g_j / Σ g) (Peters, Niculae, Martins 2019,
+    proposition 2) and ∂p/∂α = c − g Σc / Σg, c_i = (p_i − g_i)/a² − p_i log p_i / a (Correia, Niculae, Martins 2019,
+    proposition 1). The backward is
+    written in terms of the output p, which is itself differentiable: every further derivative follows.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor, alpha: Tensor, steep: bool) -> Tensor:
+        return _solve_entmax(scores, alpha - 1, steep)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, bool], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[1], output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        alpha, weights = ctx.saved_tensors
+        grad_alpha = gradient_of_alpha(grad, weights, alpha) if ctx.needs_input_grad[1] else None
+        return gradient_of_scores(grad, weights, alpha), grad_alpha, None
+
+
+def _solve_entmax(scores: Tensor, excess: Tensor, steep: bool) -> Tensor:
+    """The weights alone, α = 1 + excess; `steep`: some α may be above 2."""
+    shifted = scores - scores.amax(-1, keepdim=True)
+    gentle = excess.clamp(max=1) if steep else excess
+    weights = _deformed_exp(shifted - _threshold(shifted, gentle), gentle)
+    weights = weights / weights.sum(-1, keepdim=True)
+    return torch.where(excess > 1, _solve_steep(scores, excess.clamp(min=1)), weights) if steep else weights
+
+
+def _entmax_by_newton(scores: Tensor, alpha: Tensor, steep: bool) -> Tensor:
+    """The weights of `_EntmaxWeights` in plain operations, for transforms and forward mode.
+
     Bisection finds t without derivatives. Each of Newton's steps from there keeps its value and doubles the order up to
-    which its derivatives are right: three make it seven. The first ones are those of Peters, Niculae, Martins 2019,
-    proposition 2, and by α those of Correia, Niculae, Martins 2019, proposition 1.
+    which its derivatives are right: three make it seven.
     """
     excess, shifted = alpha - 1, scores - scores.detach().amax(-1, keepdim=True)
-    threshold = _threshold(shifted.detach(), excess.detach())
-    weights = _deformed_exp(shifted.detach() - threshold, excess.detach())
-    support, weights = weights > 0, weights / weights.sum(-1, keepdim=True)
-    if not differentiated(scores, alpha):
-        return weights
+    weights = _solve_entmax(scores.detach(), excess.detach(), steep)
+    threshold, support = _threshold(shifted.detach(), excess.detach()), weights > 0
     for _ in range(3):
         powers, slopes = _on_support(shifted - threshold, excess, support)
         nearer = threshold + (powers.sum(-1, keepdim=True) - 1) / slopes.sum(-1, keepdim=True)
@@ -103,13 +138,51 @@ def _deformed_exponent(x: Tensor, excess: Tensor) -> Tensor:
     return x * torch.where(near, series, torch.log1p(safe) / safe)
 
 
-def gradient_of_alpha(grad: Tensor, weights: Tensor, share: Tensor, alpha: Tensor) -> Tensor:
-    """That of entmax's α, from the gradient of its weights `(..., Lk)` and p^{2−α} / Σ p^{2−α}, their share."""
+def _log_slopes(weights: Tensor, alpha: Tensor) -> Tensor:
+    """log g = (2 − α) log p on the support, −∞ beside it."""
     support = weights > 0
+    return ((2 - alpha) * weights.masked_fill(~support, 1.0).log()).masked_fill(~support, -torch.inf)
+
+
+def _shares(logs: Tensor) -> Tensor:
+    """g / Σ g, and 0 in a row without support."""
+    return torch.softmax(logs, -1).masked_fill(logs == -torch.inf, 0.0)
+
+
+def gradient_of_scores(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
+    r"""g_i (u_i − Σ g u / Σ g), g = p^{2−α}: the gradient of entmax's scores from that of its weights.
+
+    For α > 2 the slope g of a small weight may be far larger than all others, or beyond the dtype. The gradient of the
+    steepest key k is −g_k / Σ g · Σ g_j (u_j − u_k), which needs no g_k. Slopes beyond the dtype become its
+    largest number.
+
+    Args:
+        grad: u, `(..., Lk)`.
+        weights: p, of that shape.
+        alpha: as for `entmax`.
+    """
+    logs, largest = _log_slopes(weights, alpha), torch.finfo(weights.dtype).max
+    share, slope = _shares(logs), logs.exp().clamp(max=largest)
+    steepest = logs.detach().argmax(-1, keepdim=True)
+    apart = grad - grad.gather(-1, steepest)
+    here = torch.arange(logs.shape[-1], device=logs.device) == steepest
+    total = (slope * apart).masked_fill(here, 0.0).sum(-1, keepdim=True)
+    beside = slope * (apart - (share * apart).sum(-1, keepdim=True))
+    return torch.where(here, -share * total, beside).clamp(-largest, largest)
+
+
+def gradient_of_alpha(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
+    """That of entmax's α, from the gradient of its weights `(..., Lk)`.
+
+    Equal parts of c and of g · Σ c / Σ g cancel: −g / (α − 1)² is left out of c, unless α is near 1 and needs it.
+    """
+    share, support = _shares(_log_slopes(weights, alpha)), weights > 0
     safe = weights.masked_fill(~support, 1.0)
-    log = safe.log()
-    change = -safe * log.square() * _second_order((alpha - 1) * log)
-    change = change.masked_fill(~support, 0.0)
+    log, excess = safe.log(), alpha - 1
+    far = excess > 0.5
+    near = -safe * log.square() * _second_order((excess * log).masked_fill(far, 0.0))
+    divisor = excess.masked_fill(~far, 1.0)
+    change = torch.where(far, safe * (1 / divisor - log) / divisor, near).masked_fill(~support, 0.0)
     return (grad * (change - share * change.sum(-1, keepdim=True))).sum_to_size(alpha.shape)
 
 
@@ -145,6 +218,36 @@ def _threshold(shifted: Tensor, excess: Tensor) -> Tensor:
         heavy = _deformed_exp(shifted - middle, excess).sum(-1, keepdim=True) >= 1
         low, high = torch.where(heavy, middle, low), torch.where(heavy, high, middle)
     return low
+
+
+def _solve_steep(scores: Tensor, excess: Tensor) -> Tensor:
+    """Weights of a = α − 1 > 1, by the least weight q of the support and its score r: p_i = [q^a + a (s_i − r)]^{1/a}.
+
+    A weight far below 1 hangs on the last digits of 1 + a (s − t), or on none: here nothing cancels. A score is in the
+    support if Σ_i [a (s_i − s)]₊^{1/a} < 1. The sum of weights is convex in q with slopes of at least 1, and q ≤ 1/n of
+    the support, so that Newton's method comes nearer from one side.
+    """
+    scores = scores.expand(torch.broadcast_shapes(scores.shape, excess.shape))
+    ordered = scores.sort(-1, descending=True).values
+    steps = 40 if recorded() else scores.shape[-1].bit_length()
+    low = torch.zeros_like(scores[..., :1], dtype=torch.int64)
+    high = low + scores.shape[-1]
+    for _ in range(steps):
+        middle = (low + high) // 2
+        distance = excess * (scores - ordered.gather(-1, middle)).clamp(min=0)
+        inside = (distance.log() / excess).exp().sum(-1, keepdim=True) < 1
+        low, high = torch.where(inside, middle, low), torch.where(inside, high, middle)
+    distance = scores - ordered.gather(-1, low)
+    logs = (excess * distance.clamp(min=0)).log()
+    least = 1 / (distance >= 0).sum(-1, keepdim=True).to(scores.dtype)
+    smallest = torch.finfo(scores.dtype).tiny
+    for _ in range(40 if scores.dtype == torch.float64 else 24):
+        powers = torch.logaddexp(excess * least.log(), logs) / excess
+        weights = powers.exp().masked_fill(distance < 0, 0.0)
+        slope = ((excess - 1) * (least.log() - powers)).exp().masked_fill(distance < 0, 0.0)
+        least = (least - (weights.sum(-1, keepdim=True) - 1) / slope.sum(-1, keepdim=True)).clamp(min=smallest)
+    weights = (torch.logaddexp(excess * least.log(), logs) / excess).exp().masked_fill(distance < 0, 0.0)
+    return weights / weights.sum(-1, keepdim=True)
 
 
 def _sparsemax(scores: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ class _Family(NamedTuple):
             return simplex.entmax(scores, alpha, mask)
         if self.alpha in (1, 2):
             return simplex.sparsemax(scores, mask) if self.alpha == 2 else simplex.softmax(self.scaled(scores), mask)
-        return simplex.entmax(scores, torch.as_tensor(self.alpha, dtype=scores.dtype, device=scores.device), mask)
+        return simplex.entmax(scores, self.alpha, mask)
 
     def scaled(self, scores: Tensor) -> Tensor:
         return scores if self.temperature == 1 else scores / self.temperature
@@ -217,10 +217,7 @@ class _Weights(torch.autograd.Function):
         by_rows(_differentiate, weights, mask_rows(None, weights.shape), *parts)
         grad_alpha = None
         if ctx.needs_input_grad[1]:
-            slope = weights.pow(2 - alpha.detach()).masked_fill(weights <= 0, 0.0)
-            total = slope.sum(-1, keepdim=True)
-            share = slope / total.masked_fill(total == 0, 1.0)
-            grad_alpha = simplex.gradient_of_alpha(grad, weights, share, alpha)
+            grad_alpha = simplex.gradient_of_alpha(grad, weights, alpha)
         return found, grad_alpha, None, None
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from saccade import simplex
 from saccade.auxiliary import entropy as plain_entropy
 from saccade.backends.triton.launch import flags, launch_rows
 from saccade.kernels.sums import by_definition
@@ -44,6 +45,8 @@ def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Ten
         allowed: boolean, broadcastable to the scores, or None.
         alpha: a number, or a tensor that broadcasts against `(..., L, 1)`, for which there is a gradient.
     """
+    if not isinstance(alpha, Tensor) and alpha > 2:  # whose small weights hang on digits that the kernel has not
+        return simplex.entmax(scores, alpha, allowed)
     each = alpha if isinstance(alpha, Tensor) else scores.new_full((1,), alpha)  # made there: nothing is copied to it
     each = each.to(scores.dtype).expand(*scores.shape[:-1], 1)[..., 0]
     kind = {2.0: 1, 1.5: 2}.get(alpha, 0) if not isinstance(alpha, Tensor) else 0

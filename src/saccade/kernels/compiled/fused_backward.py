@@ -24,7 +24,7 @@ from saccade.kernels.compiled.fused import (
 )
 from saccade.kernels.compiled.products import ROWS, SIZE, product
 from saccade.kernels.compiled.rows import sum_of
-from saccade.kernels.compiled.rows_backward import centered, dot, slopes_of
+from saccade.kernels.compiled.rows_backward import centered, dot, slopes_of, steep
 from saccade.kernels.compiled.statistics import draw_of
 
 __all__ = ["add_drawn", "add_sums", "backward", "differentiate_rows", "emptied", "place_of"]
@@ -44,6 +44,11 @@ def added(source: Any, target: Any) -> float:
 def _differentiate(weights: Any, grads: Any, given: Any, slopes: Any) -> None:
     """The gradients of a row's weights become those of its products."""
     softmax = given[1] == 0
+    if given[1] > 1:
+        steep(weights, grads, given[1], given[2], slopes)
+        for j in range(grads.size):
+            grads[j] = slopes[j]
+        return
     slopes_of(weights, given[1], slopes)
     total = sum_of(slopes)
     if total == 0:

@@ -6,8 +6,8 @@ A table begins, after the two numbers that every kernel's has, with [2 numbers a
 The members of the entmax family are p = [1 + a (x - t)]^(1/a), cut off at 0, with x = s - max s, a = alpha - 1, and t
 such that they sum to one: a = 0 is softmax, 1 is sparsemax. The sum falls with t. At t = 0 the largest weight alone
 is 1, so t is not negative, and no score that is 1/a below the largest has any weight: only the others are looked at
-again. For a <= 1 the sum is convex and Newton's steps from t = 0 come from one side; for a > 1 the interval is
-narrowed from both sides, in float64, since the weights of small p are steep there. For a = 1/2 and 1 the threshold is
+again. For a <= 1 the sum is convex and Newton's steps from t = 0 come from one side; for a > 1 the weights of small p
+are steep, and all follow from the least of them, in float64: see `steep`. For a = 1/2 and 1 the threshold is
 t - 1/a, so that p^a = a (x - threshold) keeps the digits that 1 + a (x - t) would lose.
 """
 
@@ -31,6 +31,7 @@ from saccade.kernels.compiled import (
     take,
     whole_vectors,
 )
+from saccade.kernels.compiled.steep import least_of, log_weight
 from saccade.kernels.compiled.top import (
     FEW_ROOM,
     FEW_WIDTH,
@@ -48,7 +49,7 @@ have a weight takes longer there, since no branch predicts which.
 """
 
 STEPS = 80
-"""Newton's steps, or halvings, at most: both end before, when t no longer moves."""
+"""Newton's steps at most: they end before, when nothing moves any longer."""
 
 
 @inline
@@ -167,8 +168,8 @@ def _subtract(row: Any, most: float) -> None:
 
 
 @loops
-def _candidates(row: Any, most: float, reach: float) -> int:
-    """The numbers within `reach` of the largest, minus it, to the beginning of the row: how many."""
+def _candidates(row: Any, most: float, reach: float, origin: float) -> int:
+    """The numbers within `reach` of the largest, minus the origin, to the beginning of the row: how many."""
     count = 0
     bound = np.nextafter(most - reach, row.dtype.type(-np.inf))  # what rounds to the largest is within
     for first in range(0, row.size, STRIDE):
@@ -176,7 +177,7 @@ def _candidates(row: Any, most: float, reach: float) -> int:
         if above(part, bound):
             for j in range(part.size):
                 if part[j] > bound:
-                    row[count] = part[j] - most
+                    row[count] = part[j] - origin
                     count += 1
     return count
 
@@ -256,30 +257,6 @@ def _risen(x: Any, a: float) -> float:
     return found
 
 
-@loops
-def _halved(x: Any, a: float) -> float:
-    """t for a > 1, between 0 and where even equal weights are no more than 1/n each."""
-    low, high = 0.0, (1.0 - np.exp(-a * np.log(x.size))) / a
-    following = high  # which it is where all scores are equal
-    for step in range(STEPS):
-        here = following
-        total, slope = 0.0, 0.0
-        for j in range(x.size):
-            p = _weight(np.float64(x[j]) - here, a)
-            total += p
-            slope += p / (1.0 + a * (np.float64(x[j]) - here)) if p > 0.0 else 0.0
-        change = (total - 1.0) / slope if slope > 0.0 else high - low
-        if abs(change) <= 1e-16 * here or (step == 0 and abs(total - 1.0) < 1e-13):
-            return here
-        low, high = (here, high) if total >= 1.0 else (low, here)
-        # Newton's step and half the interval in turns: the first is fast at the end, the second where it is steep
-        following = here + change if step % 2 == 0 else (low + high) / 2.0
-        following = following if low < following < high else (low + high) / 2.0
-        if not low < following < high:
-            return low
-    return low
-
-
 @exact
 def _fill(weights: Any, most: float, found: float, a: float) -> None:
     """The scores become weights, by what `_risen` found."""
@@ -298,10 +275,10 @@ def _fill(weights: Any, most: float, found: float, a: float) -> None:
 
 
 @exact
-def _fill_exactly(weights: Any, most: float, t: float, a: float) -> None:
-    """The same by what `_halved` found."""
+def _fill_exactly(weights: Any, reference: float, least: float, a: float) -> None:
+    """The same by what `least_of` found."""
     for j in range(weights.size):
-        weights[j] = _weight(np.float64(weights[j] - most) - t, a)
+        weights[j] = np.exp(log_weight(np.float64(weights[j]), reference, least, a))
 
 
 @loops
@@ -316,13 +293,14 @@ def sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
     if count <= SHORT and (a == 0.5 or a == 1):  # Numba compiles no mixed tuple
         _subtract(weights, most)
     else:
-        count = _candidates(weights, most, one / a)
+        # a difference from the largest would lose digits that the weights of a > 1 hang on
+        count = _candidates(weights, most, one / a, most if a <= 1 else one - one)
     if not count or most == np.inf:  # NaN or infinite
         weights[:] = np.nan
         return
-    candidates, risen, t = weights[:count], one, 0.0
+    candidates, risen, reference, least = weights[:count], one, 0.0, 1.0
     if a > 1:
-        t = _halved(candidates, np.float64(a))
+        reference, least = least_of(candidates, np.float64(a))
     else:
         risen = _risen(candidates, a)
     _copy(scores, weights)
@@ -331,7 +309,7 @@ def sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
         weights[:] = np.nan
         return
     if a > 1:
-        _fill_exactly(weights, most, t, np.float64(a))
+        _fill_exactly(weights, reference, least, np.float64(a))
     else:
         _fill(weights, most, risen, a)
     if a != 1:

@@ -7,6 +7,9 @@ import numpy as np
 from saccade.kernels.compiled import exp, kernel, log, loops, numbers, take
 from saccade.kernels.compiled.rows import sum_of
 
+_LARGEST, _MOST = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
+"""What numbers beyond a dtype become."""
+
 
 @loops
 def slopes_of(weights: Any, a: float, slopes: Any) -> None:
@@ -44,6 +47,34 @@ def centered(grads: Any, mean: float, factor: float, slopes: Any) -> None:
 
 
 @loops
+def steep(weights: Any, grads: Any, a: float, factor: float, slopes: Any) -> None:
+    """The gradients of a > 1, whose slopes may be beyond any number, to `slopes`: see `simplex.gradient_of_scores`."""
+    one, least, k = np.float64(1), np.inf, -1
+    for j in range(weights.size):
+        if weights[j] > 0 and weights[j] < least:
+            least, k = weights[j], j
+    if k < 0:
+        slopes[:] = weights  # zeros, or NaN
+        return
+    power, mass, mean, total = one - np.float64(a), 0.0, 0.0, 0.0
+    for j in range(weights.size):
+        if weights[j] > 0:
+            log = np.log(np.float64(weights[j]))
+            apart, share = np.float64(grads[j]) - grads[k], np.exp(power * (log - np.log(np.float64(least))))
+            mass += share
+            mean += share * apart
+            total += min(np.exp(power * log), _MOST) * apart if j != k else 0.0
+    mean /= mass
+    for j in range(weights.size):
+        found = 0.0
+        if weights[j] > 0:
+            slope = min(np.exp(power * np.log(np.float64(weights[j]))), _MOST)
+            found = -total / mass if j == k else slope * ((np.float64(grads[j]) - grads[k]) - mean)
+        most = _LARGEST if weights.itemsize == 4 else _MOST
+        slopes[j] = min(max(found * factor, -most), most)
+
+
+@loops
 def _differentiate(table: Any, kind: Any) -> None:
     """8 weights, 9 gradients of the weights, 10 gradients of the scores, 11 and 12 as for `_weigh`, 13 gradients of
     lse, if 14 is 1.
@@ -56,6 +87,9 @@ def _differentiate(table: Any, kind: Any) -> None:
         for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
             weights, grads = numbers(table[8], i * width, width, kind), numbers(table[9], i * width, width, kind)
             slopes, a = numbers(table[10], i * width, width, kind), numbers(table[11], 1 + i * table[12], 1, kind)[0]
+            if a > 1:
+                steep(weights, grads, a, type(a)(1), slopes)
+                continue
             slopes_of(weights, a, slopes)
             total = sum_of(slopes)
             if total == zero:
