@@ -107,7 +107,7 @@ class Bag(Classifier):
         """
 
         def differences(vectors: Tensor) -> Tensor:
-            logits = self.output(vectors) - self.output(torch.zeros_like(vectors))
+            logits: Tensor = self.output(vectors) - self.output(torch.zeros_like(vectors))
             chosen = logits[:, label]
             return chosen - (logits.sum(-1) - chosen) / (logits.shape[-1] - 1)
 

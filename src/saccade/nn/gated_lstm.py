@@ -149,9 +149,10 @@ class GatedLSTM(nn.Module):
         self, inputs: Tensor, outputs: Tensor, state: LSTMState, lengths: Tensor | None, aux: AuxRequest
     ) -> AuxOutput:
         """The gates of all steps: each follows from an input and from the output of the step before."""
-        if not isinstance(self.lstm, nn.LSTM):
+        lstm: Any = self.lstm  # or what stands in its place
+        if not isinstance(lstm, nn.LSTM):
             expected = "None where lstm is not torch.nn.LSTM, whose weights give the gates"
-            raise ArgumentError(f"aux: expected {expected}, got a {type(self.lstm).__name__}; leave aux out")
+            raise ArgumentError(f"aux: expected {expected}, got a {type(lstm).__name__}; leave aux out")
         before = torch.cat((state.hidden[:, None], outputs[:, :-1]), 1)[:, : inputs.shape[1]]
         of_input, of_hidden, *biases = (part[3 * self.hidden_dim :] for part in self.lstm.all_weights[0])
         gates = torch.sigmoid(F.linear(inputs, of_input, *biases[:1]) + F.linear(before, of_hidden, *biases[1:]))
