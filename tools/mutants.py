@@ -4,8 +4,8 @@
     python tools/mutants.py --all      # those that survive also against `make test-all`'s
     python tools/mutants.py --only masks
 
-A mutant is a line of `MUTANTS`: a file of src/saccade, a piece of its text, and the piece that replaces it. Each runs in a
-copy of the checkout: first the tests that mirror the broken file, then the whole tier, until one fails.
+A mutant is a line of `MUTANTS`: a file of src/saccade, a piece of its text, and the piece that replaces it. Each runs in
+a copy of the checkout: first the tests that mirror the broken file, then the whole tier, until one fails.
 """
 
 import argparse
@@ -29,7 +29,71 @@ class Mutant(NamedTuple):
     new: str
 
 
-MUTANTS: list[Mutant] = []
+MUTANTS = [
+    Mutant("train/optimization.py", "rise = (step + 1) / warmup", "rise = step / warmup"),
+    Mutant(
+        "train/schedules.py",
+        '"cosine": lambda r, t: (1 + math.cos(math.pi * t)) / 2,',
+        '"cosine": lambda r, t: (1 - math.cos(math.pi * t)) / 2,',
+    ),
+    Mutant(
+        "train/callback.py",
+        "self.loss = self.ranks.sums(float(loss))[0] / self.ranks.world",
+        "self.loss = self.ranks.sums(float(loss))[0]",
+    ),
+    Mutant(
+        "train/averaging.py",
+        "regular = sorted(step for step in steps if step < end and step % every == 0)",
+        "regular = sorted(step for step in steps if step < end)",
+    ),
+    Mutant(
+        "train/randomness.py",
+        'text = "/".join(map(str, (seed, *labels)))',
+        'text = "/".join(map(str, (seed, *labels[:1])))',
+    ),
+    Mutant("tasks/batches.py", "return [found[place] for place in range(len(sizes))]", "return list(found.values())"),
+    Mutant("tasks/ensembles.py", "return log_probs.logsumexp(0) - math.log(len(logits))", "return log_probs.mean(0)"),
+    Mutant(
+        "tasks/labels/metrics.py",
+        "return 2 * right / given if given else 0.0",
+        "return right / given if given else 0.0",
+    ),
+    Mutant(
+        "tasks/translate/task.py",
+        "return Loss(total, int((wanted != PADDING).sum()))",
+        "return Loss(total, wanted.numel())",
+    ),
+    Mutant(
+        "tasks/generate/beam.py",
+        "scores, ranks = ended.movedim(1, 0).flatten(1).sort(descending=True, stable=True)",
+        "scores, ranks = ended.movedim(1, 0).flatten(1).sort(descending=False, stable=True)",
+    ),
+    Mutant(
+        "tasks/audio/features.py", "centered = exact - exact.mean(0)", "centered = exact - exact.mean(1, keepdim=True)"
+    ),
+    Mutant("cli/inputs.py", "if not listed:", "if listed < 0:"),
+    Mutant("cli/predict.py", "if given.names and given.alignments:", "if given.names and given.alignments and False:"),
+    Mutant(
+        "reports/slope.py",
+        "return math.sqrt((groups - 1) / groups * sum((one - mean) ** 2 for one in scores))",
+        "return math.sqrt(1 / groups * sum((one - mean) ** 2 for one in scores))",
+    ),
+    Mutant(
+        "reports/statistics.py",
+        "return int(off + half < self.margin) - int(off - half > self.margin)",
+        "return int(off < self.margin) - int(off - half > self.margin)",
+    ),
+    Mutant(
+        "bench/measure.py",
+        "return median(theirs / max(ours, 1e-12) for ours, theirs, *_ in rounds)",
+        "return median(ours / max(theirs, 1e-12) for ours, theirs, *_ in rounds)",
+    ),
+    Mutant(
+        "runs.py",
+        '_known("split", split, ("test", "validation"))',
+        '_known("split", split, ("test", "validation", "train", split))',
+    ),
+]
 
 
 def copy_checkout(folder: Path) -> Path:
@@ -48,7 +112,8 @@ def copy_checkout(folder: Path) -> Path:
 def mirrored_tests(copy: Path, file: str) -> list[str]:
     """Tests of the mutant's own file, then of its folder, as far as they exist."""
     path = Path(file)
-    candidates = [f"tests/{path.parent}/test_{path.stem}.py", f"tests/{path.parent}" if path.parent.name else "tests/laws"]
+    folder = f"tests/{path.parent}" if path.parent.name else "tests/laws"
+    candidates = [f"tests/{path.parent}/test_{path.stem}.py", folder]
     return [name for name in candidates if (copy / name).exists()]
 
 

@@ -54,6 +54,12 @@ def test_weights_of_another_model_are_refused():
             load_into(Tied(), wrong)
 
 
+def test_weights_of_another_dtype_are_rejected():
+    half = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors(Tied()).items()}
+    with pytest.raises(RuntimeError, match=r"embedding.weight: expected torch.float32, got torch.float16"):
+        load_into(Tied(), half)
+
+
 def test_the_mean_is_exact_to_a_rounding_and_integers_are_the_last_ones():
     several = [{"w": torch.randn(7), "count": torch.tensor(n), "flag": torch.tensor(n > 1)} for n in range(3)]
     found = mean(iter(several))

@@ -61,7 +61,9 @@ def load_trained(kind: type[Task], run: Run, device: torch.device, objects: Any 
     try:
         load_into(model, run.weights(origin(run.config, options)))
     except RuntimeError as error:
-        raise RunError(f"{run.folder}: config.json and the trained weights are of different models") from error
+        reason = " ".join(str(error).split())[:150]
+        parts = f"{run.folder}: config.json and the trained weights are of different models"
+        raise RunError(f"{parts} ({reason})") from error
     if device.type == "cpu":
         by_columns(model)
     savable(model)

@@ -115,9 +115,12 @@ def load_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Put back what `tensors` returned into a model that ties what was tied then.
 
     Raises:
-        RuntimeError: if they are of another model.
+        RuntimeError: if their names, shapes or dtypes are those of another model.
     """
     first = _first_names(model)
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if name in weights and weights[name].dtype != tensor.dtype:
+            raise RuntimeError(f"{name}: expected {tensor.dtype}, got {weights[name].dtype}")
     tied = {name: weights[first[name]] for name in first if name not in weights and first[name] in weights}
     model.load_state_dict({**weights, **tied})
 
