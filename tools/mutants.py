@@ -5,7 +5,7 @@
     python tools/mutants.py --only masks
 
 A mutant is a line of `MUTANTS`: a file of src/saccade, a piece of its text, and the piece that replaces it. Each runs in
-a copy of the checkout: first the tests that mirror the broken file, then the whole tier, until one fails.
+a copy of the checkout. The tests that mirror the broken file run first, then the whole tier, until one fails.
 """
 
 import argparse
