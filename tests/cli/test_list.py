@@ -43,6 +43,12 @@ def test_as_json_it_is_one_object_with_all_that_can_be_chosen(described):
             assert set(model) == {"name", "summary", "options"} and model["summary"].strip()
 
 
+def test_models_and_data_sets_of_a_task_differ_in_sentence(described):
+    for task in described["tasks"]:
+        for choices in (task["models"], task["data"]):
+            assert len({choice["summary"] for choice in choices}) == len(choices)
+
+
 def test_options_have_a_name_a_type_a_default_and_help(described):
     for task in described["tasks"]:
         kind = load_task(task["name"])

@@ -31,8 +31,8 @@ def run(arguments: list[str]) -> int:
         kind = load_task(name)
         print(f"{name}: {_summary(kind)}")
         print("  models")
-        for model, where in kind.models.items():
-            print(f"    {model:16} {_sentence(where)}")
+        for model in kind.models:
+            print(f"    {model:16} {_sentence(kind, model)}")
         print("  data")
         for data, sentence in kind.builtin.items():
             print(f"    {data:16} {sentence}")
@@ -44,10 +44,7 @@ def described(kind: type[Task]) -> dict[str, Any]:
 
     Options have the defaults of the first built-in data set.
     """
-    models = [
-        {"name": name, "summary": _sentence(where), "options": _options(kind, name)}
-        for name, where in kind.models.items()
-    ]
+    models = [{"name": name, "summary": _sentence(kind, name), "options": _options(kind, name)} for name in kind.models]
     data = [{"name": name, "summary": sentence} for name, sentence in kind.builtin.items()]
     return {"name": kind.name, "summary": _summary(kind), "models": models, "data": data}
 
@@ -87,9 +84,11 @@ def _summary(kind: type[Task]) -> str:
     return _first_line(sys.modules[kind.__module__.rpartition(".")[0]].__doc__)
 
 
-def _sentence(where: str) -> str:
-    find(where)
-    return _first_line(sys.modules[where.partition(":")[0]].__doc__)
+def _sentence(kind: type[Task], model: str) -> str:
+    """The first line about a model: its module's, or its class's where the module has several of the task's models."""
+    modules = [where.partition(":")[0] for where in kind.models.values()]
+    network, module = find(kind.models[model]), kind.models[model].partition(":")[0]
+    return _first_line((sys.modules[module] if modules.count(module) == 1 else network).__doc__)
 
 
 def _first_line(text: str | None) -> str:

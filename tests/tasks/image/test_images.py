@@ -51,6 +51,39 @@ def test_modes_become_grey_or_colour_over_white(mode, colour, expected):
     assert read(packed(Image.new(mode, (2, 3), colour)))[:, 0, 0].tolist() == expected
 
 
+def clear_png(kind, bits, rows, level):
+    """A PNG of rows of bytes, 8 pixels wide, with a tRNS chunk, as the PNG specification (11.2, 11.3.2.1) has it."""
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", 8, len(rows), bits, kind, 0, 0, 0))
+    clear = chunk(b"tRNS", struct.pack(f">{len(level)}H", *level))
+    data = zlib.compress(b"".join(b"\0" + row for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + head + clear + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+@every(
+    ("bits", "row", "level", "expected"),
+    [
+        (1, b"\x0f", 0, [255, 255]),
+        (2, b"\x55\xaa", 1, [255, 170]),
+        (4, b"\x33\x33\x77\x77", 3, [255, 119]),
+        (8, bytes([3] * 4 + [7] * 4), 3, [255, 7]),
+        (16, b"\x12\x34" * 4 + b"\x12\x35" * 4, 0x1234, [255, 0x12]),
+        (16, b"\x00\x80" * 4 + b"\x80\x00" * 4, 0x80, [255, 0x80]),
+    ],
+)
+def test_a_transparent_grey_of_any_depth_lies_over_white(bits, row, level, expected):
+    for channels in (1, 3):
+        found = read(clear_png(0, bits, [row] * 3, [level]), channels=channels)
+        assert found[:, 1, [0, 7]].tolist() == [expected] * channels
+
+
+@every(("bits", "scale"), [(8, 1), (16, 0x101)])
+def test_a_transparent_colour_of_any_depth_lies_over_white(bits, scale):
+    values = np.array([[3, 0, 9]] * 4 + [[7, 8, 9]] * 4) * scale
+    row = values.astype(">u2" if bits == 16 else "u1").tobytes()
+    found = read(clear_png(2, bits, [row] * 3, values[0].tolist()))
+    assert found[:, 1, [0, 7]].T.tolist() == [[255, 255, 255], [7, 8, 9]]
+
+
 def test_a_transparent_colour_of_a_palette_lies_over_white():
     image = Image.new("P", (3, 2), 0)
     image.putpalette([9, 9, 9, 200, 0, 0])

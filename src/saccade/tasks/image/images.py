@@ -33,6 +33,7 @@ LARGEST = 64
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # no PostScript, which would run a program
 _MOST_BYTES, _MOST_PIXELS, _LEAST_SIDE = 256 << 20, 64_000_000, 2
 _GREY = ("1", "L", "I", "I;16", "I;16B", "I;16L", "I;16N")
+_STEPS = {"L;2": 85, "L;4": 17}  # between levels of 2 and 4 bits, as Pillow spreads them over 8
 _DAMAGED = (  # what decoders raise on bytes that are no image
     OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, AttributeError,
     struct.error, zlib.error,
@@ -77,6 +78,7 @@ def read_image(
         try:
             with pillow.open(io.BytesIO(data), formats=_FORMATS) as image:
                 _check_size(image.size, name)
+                _scale_level(image)
                 upright = operations.exif_transpose(image)
                 grey = _wanted(upright, channels) == 1
                 flat = _eight_bits(upright, name)
@@ -164,7 +166,19 @@ def _eight_bits(image: "Image", name: str) -> "Image":
         raise ArgumentError(f"{name}: expected 8 or 16 bits a channel, got {values.min()} to {values.max()}")
     from PIL import Image
 
-    return Image.fromarray((values >> 8).astype(np.uint8))
+    grey = Image.fromarray((values >> 8).astype(np.uint8))
+    if (level := image.info.get("transparency")) is None:
+        return grey
+    return Image.merge("LA", (grey, Image.fromarray(np.where(values == level, 0, 255).astype(np.uint8))))
+
+
+def _scale_level(image: "Image") -> None:
+    """Bring the transparent level of a PNG to the 8 bits of its pixels; of 16-bit RGB they are the upper ones."""
+    level, raw = image.info.get("transparency"), image.tile[0][3] if image.format == "PNG" and image.tile else None
+    if level is not None and raw in _STEPS:
+        image.info["transparency"] = level * _STEPS[raw]
+    elif level is not None and raw == "RGB;16B":
+        image.info["transparency"] = tuple(value >> 8 for value in level)
 
 
 def _opaque(image: "Image") -> "Image":
