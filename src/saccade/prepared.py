@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from saccade import scores
-from saccade.attention import autocast, autocasting
+from saccade.attention import autocast
 from saccade.derived import by_definition
 from saccade.errors import ArgumentError
 from saccade.masks import as_mask
-from saccade.numerics import tracing, transforming
+from saccade.numerics import autocasting, tracing, transforming
 from saccade.structure import Extent, Grid, aligned
 from saccade.validate import batch_of, tensors
 

@@ -118,9 +118,9 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        *queries, key, key_sizes, v, reached = (part.contiguous() for part in ctx.saved_tensors)
+        *side_of_queries, key, key_sizes, v, reached = (part.contiguous() for part in ctx.saved_tensors)
         of_query, of_key, of_v, *_ = ctx.needs_input_grad
-        queries, keys, tiles = Side(*queries), Side(key, side(key).powers, key_sizes), Tiles(reached, *ctx.tile)
+        queries, keys, tiles = Side(*side_of_queries), Side(key, side(key).powers, key_sizes), Tiles(reached, *ctx.tile)
         query_grad, parts = _gradients(queries, keys, v, grad, tiles, of_v) if of_query or of_v else (None, grad)
         key_grad = _gradients(keys, queries, v, grad.mT, tiles.of_keys(), False)[0] if of_key else None
         v_grad = None
