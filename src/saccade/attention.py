@@ -1,15 +1,15 @@
 """`attend`, the one operation, and `explain`, what it would do.
 
-    attend ─────────┬─ shortcuts.plain ───▶ output      a small plain call, or None
-                    ├─ shortcuts.additive ▶ output      an additive call with nothing else, or None
-    Memory.read ────┼─ shortcuts.repeated ▶ output      a step like the memory's last one, or None
-                    ▼
-                full_path       down: cast as autocast says, then
-                    validate.checked_call               arguments ──▶ Call, or one clear error
-                    run
-                      choose                            Call ──▶ backend
-                      backend.run                       Call ──▶ output and statistics
-                                up: the output, with aux a pair
+attend ─────────┬─ shortcuts.plain ───▶ output      a small plain call, or None
+                ├─ shortcuts.additive ▶ output      an additive call with nothing else, or None
+Memory.read ────┼─ shortcuts.repeated ▶ output      a step like the memory's last one, or None
+                ▼
+            full_path       down: cast as autocast says, then
+                validate.checked_call               arguments ──▶ Call, or one clear error
+                run
+                  choose                            Call ──▶ backend
+                  backend.run                       Call ──▶ output and statistics
+                            up: the output, with aux a pair
 """
 
 from dataclasses import replace
@@ -27,6 +27,7 @@ from saccade.call import BackendState, Call
 from saccade.foreign import refuse, refusing
 from saccade.lazy import LazyValue, ValueFunction
 from saccade.masks import Mask
+from saccade.numerics import autocasting
 from saccade.reach import narrowed
 from saccade.validate import checked_call
 
@@ -284,11 +285,6 @@ def run_whole(call: Call, backend: str) -> tuple[Tensor, AuxOutput]:
     else:
         result = chosen.run(call)
     return result
-
-
-def autocasting(tensor: Any) -> bool:
-    """Whether autocast is on where the tensor is."""
-    return isinstance(tensor, Tensor) and not tensor.is_meta and torch.is_autocast_enabled(tensor.device.type)
 
 
 def autocast(query: Tensor, *others: Any) -> tuple[Any, ...]:

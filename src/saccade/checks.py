@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.numerics import tracing
+from saccade.numerics import tracing, valueless
 from saccade.structure import Extent
 
 Align = str | int | Tensor | None
@@ -24,9 +24,9 @@ def ensure(condition: Tensor, message: str, *, values: bool) -> None:
     """Raises `ArgumentError(message)` unless all of `condition` holds: at once on a CPU, by an asynchronous assert on
     CUDA.
 
-    `values=False` (compile, vmap, export) checks nothing.
+    `values=False` (compile, vmap, export) checks nothing, and neither do tensors without values.
     """
-    if not values or condition.is_meta:
+    if not values or valueless(condition):
         return
     if condition.is_cuda:
         torch._assert_async(condition.all(), message)

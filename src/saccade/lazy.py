@@ -21,7 +21,7 @@ from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.call import Call
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.numerics import shares, tracing, transforming, wide
+from saccade.numerics import autocasting, shares, tracing, transforming, valueless, wide
 from saccade.reads import Soft, TopK, largest
 from saccade.scores import Score
 
@@ -86,7 +86,7 @@ class LazyValue:
         """
         taken = index >= 0
         places = index.clamp(min=0) + self._first(index, batch_rank)
-        if (tracing() or transforming()) and self.k_len:  # shapes may not follow from what is read
+        if (tracing() or transforming() or valueless(index)) and self.k_len:  # shapes may not follow from what is read
             rows = self.at(places.flatten(), like)
             return torch.where(taken[..., None], rows.view(*index.shape, rows.shape[-1]), 0.0)
         distinct, position = places[taken].unique(return_inverse=True)
@@ -204,9 +204,8 @@ def checked(result: Tensor, count: int, like: Tensor) -> Tensor:
         raise ArgumentTypeError(f"{expected}, in a dense tensor, got {got}")
     if result.ndim != 2 or result.shape[0] != count:
         raise ShapeError(f"{expected}, got shape {tuple(result.shape)}")
-    kind = like.device.type
-    if torch.is_autocast_enabled(kind) and result.is_floating_point() and result.dtype != torch.float64:
-        result = result.to(torch.get_autocast_dtype(kind))
+    if autocasting(like) and result.is_floating_point() and result.dtype != torch.float64:
+        result = result.to(torch.get_autocast_dtype(like.device.type))
     if result.dtype != like.dtype or result.device != like.device:
         raise ArgumentError(
             f"{expected}, in query's {like.dtype} on {like.device}, got {result.dtype} on {result.device}"

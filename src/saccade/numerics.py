@@ -2,8 +2,12 @@
 values.
 """
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import forward_ad
 
 HALF = (torch.float16, torch.bfloat16)
@@ -136,6 +140,21 @@ def transforming() -> bool:
 def tracing() -> bool:
     """Whether torch.compile or torch.export is tracing: values must not be looked at, sizes may be symbols."""
     return torch.compiler.is_compiling()
+
+
+def valueless(tensor: Tensor) -> bool:
+    """Whether a tensor has a shape and no values to look at: on the meta device, or a fake one."""
+    return tensor.is_meta or isinstance(tensor, FakeTensor)
+
+
+def autocasting(tensor: Any) -> bool:
+    """Whether autocast is on where the tensor is."""
+    return isinstance(tensor, Tensor) and not tensor.is_meta and torch.is_autocast_enabled(tensor.device.type)
+
+
+def without_autocast(tensor: Tensor) -> AbstractContextManager[Any]:
+    """A context without autocast where the tensor is; the meta device has none."""
+    return nullcontext() if tensor.is_meta else torch.autocast(tensor.device.type, enabled=False)
 
 
 def recorded() -> bool:

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from saccade import scores
-from saccade.attention import autocast, autocasting
+from saccade.attention import autocast
 from saccade.derived import by_definition
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import as_mask
-from saccade.numerics import broadcast_shapes, tracing, transforming
+from saccade.numerics import autocasting, broadcast_shapes, tracing, transforming
 from saccade.structure import Extent, Grid, aligned
 from saccade.validate import batch_of, tensors
 

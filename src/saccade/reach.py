@@ -22,7 +22,7 @@ from saccade.backends.cpu.draws import serves_draws
 from saccade.backends.cpu.steps import serves_step
 from saccade.call import Call
 from saccade.masks import Mask
-from saccade.numerics import recorded, wide
+from saccade.numerics import recorded, valueless, wide
 from saccade.reads import TopK
 from saccade.scores import Additive, Location
 from saccade.structure import Axes, Grid, encodable
@@ -158,7 +158,7 @@ def narrowed(call: Call) -> Near | None:
 
     With dropout all keys stay: which weights are dropped follows from their places in the call.
     """
-    if call.mask is None or recorded():  # sizes may be symbols then, of which nothing may be asked
+    if call.mask is None or recorded() or valueless(call.query):  # nothing may be asked of sizes or values then
         return None
     q_len, k_len = call.query.shape[-2], call.key.shape[-2]
     if k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or not _plain(call):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from saccade import biases, masks
-from saccade.attention import autocast, autocasting
+from saccade.attention import autocast
 from saccade.biases import Factor, as_bias, as_gate
 from saccade.buffers import Buffer, with_room
 from saccade.callables import placed as told_positions
@@ -23,7 +23,7 @@ from saccade.checks import batch_only, ensure, integers, on_device, whole_dtype
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.functions import OfPositions
 from saccade.masks import Lengths, Mask, as_mask
-from saccade.numerics import broadcast_shapes, tracing, transforming, wide
+from saccade.numerics import autocasting, broadcast_shapes, tracing, transforming, valueless, wide
 from saccade.scores import Location
 from saccade.structure import Definition, Extent, Grid
 from saccade.validate import batch_of, tensors
@@ -133,7 +133,7 @@ def written(
 
 def _follows(olds: Tensor, news: Tensor) -> bool:
     """Whether new positions rise, from behind the old ones, where they may be looked at without waiting."""
-    if tracing() or transforming() or news.device.type != "cpu" or not olds.shape[-2]:
+    if tracing() or transforming() or valueless(news) or news.device.type != "cpu" or not olds.shape[-2]:
         return False
     rising = torch.cat((olds[..., -1:, 0].clamp(min=-1), news[..., 0]), -1)
     return bool((rising[..., 1:] > rising[..., :-1]).all())
@@ -232,7 +232,8 @@ def _reached(part: Definition, extent: Extent, places: Tensor) -> Extent:
     """The sizes of the call as a part sees them: a function of positions is asked of those up to the last one held,
     where it may be looked at without waiting.
     """
-    if not (isinstance(part, OfPositions) and extent.values and extent.k_len and places.device.type == "cpu"):
+    looked_at = extent.values and places.device.type == "cpu" and not valueless(places)
+    if not (isinstance(part, OfPositions) and looked_at and extent.k_len):
         return extent
     return extent._replace(k_len=max(int(places.max()) + 1, 1))
 

@@ -1,5 +1,7 @@
 """A grouped product is each row times its group's matrix, whatever the groups, to the second derivatives."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given
@@ -66,3 +68,27 @@ def test_second_derivatives_of_torchs_kernel_are_those_of_blocks():
 def test_half_types_stay_what_they_are(dtype):
     rows, weights, ends = made((3, 4), (8, 16), dtype)
     assert_near([grouped_product(rows, weights, ends)], lambda *parts: [plain(*parts, (3, 4))], rows, weights)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch scripts its own rules of forward mode
+def test_transforms_of_float32_are_those_of_the_blocks():
+    rows, weights, ends = (tensor.detach() for tensor in made((2, 4), (8, 4), torch.float32))
+
+    def transformed(product):
+        function = partial(product, weights=weights, ends=ends)
+        pushed = torch.func.jvp(function, (rows,), (rows,))[1]
+        return torch.func.jacrev(function)(rows), pushed, torch.func.vmap(function)(rows[None])
+
+    torch.testing.assert_close(transformed(grouped_product), transformed(by_blocks))
+
+
+@pytest.mark.slow
+def test_a_compiler_traces_float32():
+    rows, weights, ends = made((2, 4), (8, 4), torch.float32)
+    torch._dynamo.reset()
+    compiled = torch.compile(grouped_product, backend="eager", fullgraph=True)
+    found, expected = (
+        torch.autograd.grad(product(rows, weights, ends).square().sum(), (rows, weights))
+        for product in (compiled, grouped_product)
+    )
+    torch.testing.assert_close(found, expected)

@@ -1,14 +1,18 @@
 """Law 3 once more, over whatever shapes hypothesis draws: lengths of 0 and 1, broadcasts, strides, dtypes."""
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._pytree import tree_leaves
 
 from laws import checks
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, Sizes, pairwise
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, Sizes, each, pairwise
 
 COMBINATIONS = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, GATES, READS, BACKENDS, seed=10)
+FAKED = each(SCORES, NORMALIZERS, MASKS, BIASES, GATES, READS, ["auto", "reference", "chunked"], seed=11)
 LENGTHS = st.sampled_from([0, 1, 1, 2, 3, 5, 17, 31])
 SIZES = st.builds(
     Sizes,
@@ -54,3 +58,21 @@ def test_gradients_exist_for_any_shape(combination, sizes, broadcast):
     inputs = checks.differentiable(case.inputs())
     grads = checks.gradients(checks.pulled(*case.run(inputs, case.everything())), checks.learning(inputs))
     assert all(grad.isfinite().all() for grad in grads)
+
+
+@pytest.mark.parametrize(
+    "combination",
+    [pytest.param(names, marks=[pytest.mark.slow] * names[1].startswith("entmax")) for names in FAKED],
+    ids="-".join,
+)
+def test_fake_tensors_have_the_shapes_of_real_ones(combination):
+    case = Case(*combination, dtype=torch.float32)
+    real = checks.packed(case.run(case.inputs(), case.everything()))
+    mode = FakeTensorMode()
+    inputs = {name: mode.from_tensor(tensor) for name, tensor in case.inputs().items()}
+    with mode:
+        fake = checks.packed(case.run(inputs, case.everything()))
+        alone = case.run(inputs)
+    found, expected = ([part.shape for part in tree_leaves(parts)] for parts in (fake, real))
+    assert found == expected
+    assert alone.shape == real[0].shape

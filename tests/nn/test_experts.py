@@ -435,3 +435,13 @@ def test_what_does_not_fit_is_refused_in_one_line(make, kind, match):
 def test_top_k_is_answered_with_our_word():
     with pytest.raises(ArgumentTypeError, match="^top_k: expected an argument of MixtureOfExperts, .* k=$"):
         nn.MixtureOfExperts(4, 6, top_k=2)
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_meta_tensors_have_the_shapes_of_real_ones(name):
+    with torch.device("meta"):
+        mixture, tokens, lengths = MIXTURES[name](), torch.empty(3, 5, 4), torch.empty(3, dtype=torch.int64)
+    output, balance, aux = mixture(tokens, mask=masks.Lengths(lengths), aux=AuxRequest(weights=True, top=1))
+    experts = mixture.num_experts
+    assert output.is_meta and output.shape == (3, 5, 4) and balance.taken.shape == (experts,)
+    assert aux.weights.shape == (3, 5, experts) and aux.top[0].shape == (3, 5, 1) and balance.loss.shape == ()

@@ -328,3 +328,12 @@ def test_a_state_of_another_addressing_is_refused():
         for controller in (torch.randn(3, 2, 16), torch.randn(16)):
             with pytest.raises(ShapeError, match="controller: expected"):
                 memory(controller, memory.start(3, 10))
+
+
+@pytest.mark.parametrize("addressing", ["shift", "links"])
+def test_meta_tensors_have_the_shapes_of_real_ones(addressing):
+    memory = nn.ExternalMemory(4, 3, num_reads=2, addressing=addressing, device="meta")
+    before = memory.start(2, 5)
+    after = memory(torch.empty(2, 4, device="meta"), before)
+    for old, new in zip(before, after, strict=True):
+        assert (old is None and new is None) or (new.is_meta and new.shape == old.shape)

@@ -19,7 +19,7 @@ from saccade.callables import placed
 from saccade.errors import ShapeError
 from saccade.masks import intervals
 from saccade.normalizers import Normalizer, Softmax
-from saccade.numerics import broadcast_shapes, recorded, tracing, transforming, wide
+from saccade.numerics import broadcast_shapes, recorded, tracing, transforming, valueless, wide
 from saccade.reads import Read, largest
 from saccade.scores import Additive, Score
 from saccade.structure import Definition, Grid
@@ -235,7 +235,7 @@ def untrusted(call: Call) -> bool:
         return False
     if isinstance(call.score, Score) and call.score.mixes_keys:
         return True
-    if tracing() or transforming() or call.query.device.type != "cpu":
+    if tracing() or transforming() or call.query.device.type != "cpu" or valueless(call.query):
         return True
     total = call.query.detach().sum() + call.key.detach().sum() + call.value.detach().sum()
     return not bool(torch.isfinite(total))

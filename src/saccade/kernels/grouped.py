@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from saccade.numerics import differentiated, tracing, valueless
+
 __all__ = ["grouped_product"]
 
 _ALIGNED = 16  # bytes that strides have to be a multiple of, by torch's kernel
@@ -15,9 +17,9 @@ _BLOCK = 32  # rows multiplied at once where torch's kernel does not serve
 def grouped_product(rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
     """Each row times its group's matrix, differentiable any number of times.
 
-    By `torch.nn.functional.grouped_mm`, which has float32 and the half types on a CPU and on a GPU. Where it does not
-    serve, in float64 and where a row is no multiple of 16 bytes, groups are cut into blocks of as many rows, and
-    batches of blocks are multiplied: at most one block a group is not full, however uneven the groups are.
+    By `torch.nn.functional.grouped_mm`, which has float32 and the half types on a CPU and on a GPU. It does not serve
+    float64, rows that are no multiple of 16 bytes, and transforms. There groups are cut into blocks of as many rows,
+    and batches of blocks are multiplied: at most one block a group is not full, however uneven the groups are.
 
     Args:
         rows: `(rows, in)`, those of the first group first.
@@ -56,7 +58,10 @@ def by_blocks(rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
 def _serves(rows: Tensor, weights: Tensor) -> bool:
     size = rows.element_size()
     aligned = all(features * size % _ALIGNED == 0 for features in weights.shape[1:])
-    return aligned and rows.dtype in (torch.float32, torch.bfloat16, torch.float16) and rows.shape[0] > 0
+    if not aligned or not rows.shape[0] or differentiated() or valueless(rows):
+        return False
+    # a compiler knows the shapes of its results in bfloat16 alone
+    return rows.dtype in ((torch.bfloat16,) if tracing() else (torch.float32, torch.bfloat16, torch.float16))
 
 
 class _Product(torch.autograd.Function):

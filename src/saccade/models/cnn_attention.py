@@ -14,6 +14,7 @@ from saccade.errors import ArgumentError
 from saccade.models import cnn
 from saccade.models.cnn import CNN, WIDEST, Convolution
 from saccade.nn import MultiheadAttention
+from saccade.numerics import without_autocast
 from saccade.threads import hooked
 
 __all__ = ["CNNAttention", "Options", "SelfAttention"]
@@ -91,7 +92,8 @@ class SelfAttention(nn.Module):
         """Return the same shape as x, `(batch, channels, height, width)`."""
         height, width = x.shape[2:]
         narrow = self.before(x)
-        with torch.autocast(x.device.type, enabled=x.device.type != "cpu"):  # bfloat16 takes a CPU longer
+        # bfloat16 takes a CPU longer
+        with without_autocast(x) if x.is_cpu or x.is_meta else torch.autocast(x.device.type):
             positions = narrow.flatten(2).mT.float() + _code(height, width, narrow.shape[1]).to(x.device)
             found = self.attention(positions)
         added: Tensor = self.after(found.mT.unflatten(2, (height, width)))

@@ -18,6 +18,7 @@ from saccade.lazy import ValueFunction
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
 from saccade.nn.parameters import Parameters
+from saccade.numerics import autocasting
 from saccade.validate import kinds, probability
 
 _WEIGHTS: dict[type[nn.Module], str] = {nn.Linear: "weight", nn.LSTMCell: "weight_ih", nn.LSTM: "weight_ih_l0"}
@@ -245,7 +246,7 @@ def same_dtype(name: str, tensor: Tensor, weight: Any) -> None:
     if tensor.dtype == weight.dtype:
         return
     double = torch.float64 in (tensor.dtype, weight.dtype)
-    if not tensor.is_floating_point() or double or not torch.is_autocast_enabled(tensor.device.type):
+    if not tensor.is_floating_point() or double or not autocasting(tensor):
         raise ArgumentError(
             f"{name}: expected dtype {weight.dtype}, that of the module's parameters, got dtype {tensor.dtype}; "
             f"convert one of them: {name}.to({weight.dtype}), or module.to({tensor.dtype})"

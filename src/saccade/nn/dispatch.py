@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from saccade.numerics import tracing
+from saccade.numerics import tracing, valueless
 
 __all__ = ["Drop", "Pairs", "limit", "sort"]
 
@@ -45,7 +45,7 @@ def sort(pairs: Pairs, num_experts: int) -> tuple[Pairs, Tensor]:
     """
     key = pairs.expert.masked_fill(~pairs.kept, num_experts)
     key, order = key.sort(stable=True)
-    if not tracing() and key.device.type == "cpu":
+    if not tracing() and key.device.type == "cpu" and not valueless(key):
         count = int(pairs.kept.sum())
         key, order = key[:count], order[:count]
     key = key.clamp(max=num_experts - 1)

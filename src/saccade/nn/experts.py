@@ -24,7 +24,7 @@ from saccade.nn import dispatch, gating
 from saccade.nn.attention import features
 from saccade.nn.dispatch import Drop, Pairs
 from saccade.nn.routing import Routes, by_experts, by_groups, by_tokens, described
-from saccade.numerics import tracing, transforming, wide
+from saccade.numerics import autocasting, tracing, transforming, wide, without_autocast
 from saccade.structure import Extent, Grid, aligned
 from saccade.validate import probability
 
@@ -220,7 +220,7 @@ class MixtureOfExperts(nn.Module):
         tokens, there = query.reshape(-1, self.embed_dim), _there(mask, query)
         if there is not None:
             tokens = tokens.masked_fill(~there[:, None], 0.0)
-        with torch.autocast(query.device.type, enabled=False):  # which expert is nearest is lost in rounding
+        with without_autocast(query):  # which expert is nearest is lost in rounding
             routes = self._routes(wide(tokens), there)
         kept = self._limited(routes.pairs, tokens.shape[0])
         output = self._outputs(tokens, kept).view(query.shape)
@@ -352,7 +352,6 @@ def _there(mask: Mask | Tensor | None, query: Tensor) -> Tensor | None:
 
 def _cast(*tensors: Tensor) -> tuple[Tensor, ...]:
     """As autocast has products."""
-    kind = tensors[0].device.type
-    if not torch.is_autocast_enabled(kind) or tensors[0].dtype == torch.float64:
+    if not autocasting(tensors[0]) or tensors[0].dtype == torch.float64:
         return tensors
-    return tuple(tensor.to(torch.get_autocast_dtype(kind)) for tensor in tensors)
+    return tuple(tensor.to(torch.get_autocast_dtype(tensor.device.type)) for tensor in tensors)

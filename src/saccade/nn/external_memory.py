@@ -18,6 +18,7 @@ from saccade.kernels.links import Links
 from saccade.kernels.shift import Shift
 from saccade.nn import addressing
 from saccade.nn.attention import features
+from saccade.numerics import without_autocast
 
 __all__ = ["Addressing", "ExternalMemory", "MemoryState"]
 
@@ -202,7 +203,7 @@ class ExternalMemory(nn.Module):
         asked = self.heads(controller).to(state.memory.dtype)
         if self.by != "both":
             asked = torch.where(self._settled.isnan(), asked, self._settled.to(asked.dtype))
-        with torch.autocast(asked.device.type, enabled=False):  # a state keeps its type from step to step
+        with without_autocast(asked):  # a state keeps its type from step to step
             return self._step(asked, state)
 
     def _step(self, asked: Tensor, state: MemoryState) -> MemoryState:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade.numerics import broadcast_shapes
+from saccade.numerics import broadcast_shapes, valueless
 from saccade.scores import Additive, exponentials
 from saccade.structure import Axes
 
@@ -68,7 +68,7 @@ class _AdditiveScores(torch.autograd.Function):
     def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> Tensor:
         kind = "small" if query.numel() and key.numel() and small(query) and small(key) else "identity"
         scores = score_tiles(kind, query, key, v, powers)
-        if kind == "identity" and not bool(torch.isfinite(scores.sum())):
+        if kind == "identity" and not valueless(scores) and not bool(torch.isfinite(scores.sum())):
             kind = "direct"
             scores = score_tiles(kind, query, key, v, powers)
         ctx.kind = kind
@@ -90,7 +90,7 @@ def textbook(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
 
 def small(tensor: Tensor) -> bool:
     """Whether every entry is small enough for the addition theorem."""
-    return bool(tensor.abs().amax() < SMALL)
+    return not valueless(tensor) and bool(tensor.abs().amax() < SMALL)
 
 
 def sides(kind: str, query: Tensor, key: Tensor, powers: Tensor) -> tuple[Tensor, Tensor]:

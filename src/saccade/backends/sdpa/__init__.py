@@ -22,7 +22,7 @@ from saccade.dots import product, refusal, sharing
 from saccade.functions import functions
 from saccade.masks import Causal, Dense, shift
 from saccade.normalizers import Softmax
-from saccade.numerics import HALF, broadcast_shapes, tracing, transforming, wide
+from saccade.numerics import HALF, broadcast_shapes, tracing, transforming, valueless, wide
 
 NOTHING = AuxOutput()
 LAYOUT_LIMIT, FAR_LAYOUT_LIMIT = 64 << 20, 1 << 30
@@ -179,10 +179,11 @@ def causal(call: Call) -> bool:
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
     """The output by torch's kernels, forbidden keys cleaned where they let something through."""
     masked = call.mask is not None or call.bias is not None
-    if masked and (tracing() or call.query.device.type != "cpu"):
+    looked_at = not tracing() and call.query.device.type == "cpu" and not valueless(call.query)
+    if masked and not looked_at:
         call = reference.cleaned(call)
     output = attention(call)
-    if masked and not tracing() and call.query.device.type == "cpu" and suspicious(call, output):
+    if masked and looked_at and suspicious(call, output):
         output = attention(reference.cleaned(call))
     return output, NOTHING
 

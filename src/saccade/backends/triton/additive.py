@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from saccade.backends.triton.launch import flags, launch, launch_rows, stacked
-from saccade.numerics import broadcast_shapes
 from saccade.scores import EXPONENT_LIMIT
 
 __all__ = ["additive_scores"]
@@ -49,7 +48,7 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None
             through them.
         allowed: boolean, broadcastable to the scores, or None.
     """
-    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
+    batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
     shape = torch.Size((*batch, query.shape[-2], key.shape[-2]))
     rank = len(batch)
     query, key = (part[(None,) * (rank + 2 - part.ndim)] for part in (query, key))
@@ -119,9 +118,9 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        *parts_of_query, key, key_sizes, v, reached = (part.contiguous() for part in ctx.saved_tensors)
+        *side_of_queries, key, key_sizes, v, reached = (part.contiguous() for part in ctx.saved_tensors)
         of_query, of_key, of_v, *_ = ctx.needs_input_grad
-        queries, keys, tiles = Side(*parts_of_query), Side(key, side(key).powers, key_sizes), Tiles(reached, *ctx.tile)
+        queries, keys, tiles = Side(*side_of_queries), Side(key, side(key).powers, key_sizes), Tiles(reached, *ctx.tile)
         query_grad, parts = _gradients(queries, keys, v, grad, tiles, of_v) if of_query or of_v else (None, grad)
         key_grad = _gradients(keys, queries, v, grad.mT, tiles.of_keys(), False)[0] if of_key else None
         v_grad = None
