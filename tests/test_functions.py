@@ -170,7 +170,7 @@ def position(table, tables):
 
 @pytest.mark.parametrize("tables", [True, False], ids=["tables", "closed over"])
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("kind", ["bias", "gate"])
+@pytest.mark.parametrize("kind", ["bias", pytest.param("gate", marks=pytest.mark.slow)])
 def test_gradients_reach_tables_and_closures(backend, kind, tables, little_blocks):
     if (backend, kind) == ("sdpa", "gate"):
         pytest.skip("torch's kernels know no gate")

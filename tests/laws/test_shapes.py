@@ -35,7 +35,7 @@ def strided(tensor: torch.Tensor, layout: str) -> torch.Tensor:
     return torch.stack((tensor, tensor.clone()), -1)[..., 0]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.sampled_from(COMBINATIONS),
     SIZES,

@@ -106,12 +106,14 @@ def test_first_and_second_derivatives(score, normalizer):
     smooth.law_derivatives_of_output(Case(score, normalizer, mask="tensor", backend="triton"))
 
 
-@pytest.mark.parametrize("normalizer", ["softmax", pytest.param("sparsemax", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("normalizer", ["softmax", "sparsemax"])
 def test_draws_and_ties(normalizer):
     smooth.law_draws(Case("additive", normalizer, mask="tensor", backend="triton", sizes=SIZES))
     smooth.law_ties(Case(normalizer=normalizer, backend="triton", sizes=SIZES))
 
 
+@pytest.mark.slow
 def test_dropout_of_the_same_noise(large_tiles):
     smooth.law_same_noise(Case("additive", "entmax", backend="triton"))
 

@@ -36,7 +36,7 @@ def png_size(path):
     return struct.unpack(">II", path.read_bytes()[16:24])
 
 
-@pytest.mark.parametrize("source", DATES)
+@pytest.mark.parametrize("source", [*DATES[:1], *(pytest.param(date, marks=pytest.mark.slow) for date in DATES[1:])])
 def test_both_files_are_drawn_and_drawn_again_as_the_same(source, tmp_path, caplog):
     target = "2025-06-18"
     first = alignment(weights(10, len(source)), list(source), list(target), tmp_path / "a")

@@ -105,7 +105,9 @@ def _drawn_by(monkeypatch, path):
     monkeypatch.setattr(reads.Sample, "drawn", lambda read, *_: reads.Sample(read.estimator, uniform=next(steps)))
 
 
-@pytest.mark.parametrize(("charge", "entropy_bonus"), [("to-come", 0.1), ("whole", 0.0)])
+@pytest.mark.parametrize(
+    ("charge", "entropy_bonus"), [("to-come", 0.1), pytest.param("whole", 0.0, marks=pytest.mark.slow)]
+)
 def test_the_papers_gradient_is_the_expected_objectives(charge, entropy_bonus, monkeypatch):
     """Two sentences of two positions and two tokens: over all coins and all ways to draw, with a baseline of 3 nats."""
     torch.manual_seed(0)

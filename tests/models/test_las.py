@@ -73,6 +73,7 @@ def test_it_is_what_the_equations_say(model):
         torch.testing.assert_close(logits[row], by_definition(model, FRAMES[row, :length], TARGET[row]))
 
 
+@pytest.mark.slow
 def test_gradients_are_right(model):
     frames = FRAMES[1:, :6].clone().requires_grad_()
     lengths = torch.tensor([6, 2])
