@@ -50,6 +50,22 @@ def test_minutes_alone_lift_the_limit_of_steps():
     assert defaults(Line, "linear", "points", {"max_minutes": 5, "max_steps": 9})["max_steps"] == 30
 
 
+@every(("units", "precision"), [("", "32"), ("_is_avx512_bf16_supported", "bf16"), ("_is_amx_tile_supported", "bf16")])
+def test_a_recipe_has_bf16_where_a_processor_multiplies_it(units, precision, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(f"torch.cpu.{name}", lambda name=name: name == units, raising=False)
+    assert recipe(load_task("classify-image"), "cnn", "a/folder")["precision"] == precision
+
+
+@every(("able", "precision"), [(False, "32"), (True, "bf16")])
+def test_a_recipe_has_bf16_where_a_gpu_multiplies_it(able, precision, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: able)
+    assert recipe(load_task("classify-image"), "cnn", "a/folder")["precision"] == precision
+
+
 def test_an_unknown_schedule_is_left_to_the_options():
     kind = load_task("translate")
     plain = defaults(kind, "rnnsearch", "a/folder", {})
