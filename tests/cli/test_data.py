@@ -5,6 +5,7 @@ import soundfile
 from PIL import Image
 
 from saccade.cli import data, main
+from saccade.cli.train import options, wanted
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import Example
 from tiny import registered
@@ -185,3 +186,22 @@ def test_file_and_what_is_asked_of_it_keep_tab_between_them(shown, tmp_path, mon
     assert shown("answer", "--output", tmp_path / "out")[0] == 0
     assert (tmp_path / "out/inputs.txt").read_text() == "my image.jpg\twhat is this\none.jpg\twho\n"
     assert (tmp_path / "out/answers.txt").read_text() == "a cat\na dog\n"
+
+
+def test_a_file_beside_you_is_read_before_data_of_its_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dates").write_text("".join(f"a{n}\tb{n}\n" for n in range(40)))
+    outputs = []
+    for name in ("dates", "./dates"):
+        assert main(["data", "translate", "--data", name, "--count", "2"]) == 0
+        outputs.append(capsys.readouterr())
+    assert outputs[0].out == outputs[1].out and outputs[0].out.startswith("a")
+    assert outputs[0].err.count("taking ./dates") == 1 and "taking" not in outputs[1].err
+
+
+def test_training_takes_the_file_beside_you(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dates").write_text("".join(f"a{n}\tb{n}\n" for n in range(40)))
+    kind = load_task("translate")
+    asked = wanted(kind, ["--data", "dates"])
+    assert asked.data == options(kind, asked).data == "./dates"

@@ -7,7 +7,7 @@ import pytest
 from saccade.cli import main
 from saccade.runs import train
 from saccade.tasks import TASKS, load_task
-from saccade.train.recipes import defaults, suit, usual_model
+from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.run import Run, RunError
 from saccade.train.schedules import FALLING, SCHEDULES
 from saccade.train.task import Suited, options_class, recipe
@@ -48,6 +48,37 @@ def test_minutes_alone_lift_the_limit_of_steps():
     lifted = defaults(Line, "linear", "points", {"max_minutes": 5})
     assert lifted["max_steps"] is None and lifted["max_minutes"] > 0
     assert defaults(Line, "linear", "points", {"max_minutes": 5, "max_steps": 9})["max_steps"] == 30
+
+
+@every("task", TASKS)
+def test_a_path_beside_you_comes_before_built_in_data(task, tmp_path, monkeypatch, capsys):
+    kind = load_task(task)
+    folder = tmp_path / task
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for name in kind.builtin:
+        assert (data_of(kind, name), capsys.readouterr().err) == (name, "")
+        (folder / name).mkdir()
+        assert data_of(kind, name) == f"./{name}"
+        assert capsys.readouterr().err.startswith(f"--data {name}: taking ./{name}, ")
+    assert (data_of(kind, "./x"), data_of(kind, None)) == ("./x", next(iter(kind.builtin)))
+    assert capsys.readouterr().err == ""
+
+
+@every(("units", "precision"), [("", "32"), ("_is_avx512_bf16_supported", "bf16"), ("_is_amx_tile_supported", "bf16")])
+def test_a_recipe_has_bf16_where_a_processor_multiplies_it(units, precision, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(f"torch.cpu.{name}", lambda name=name: name == units, raising=False)
+    assert recipe(load_task("classify-image"), "cnn", "a/folder")["precision"] == precision
+
+
+@every(("able", "precision"), [(False, "32"), (True, "bf16")])
+def test_a_recipe_has_bf16_where_a_gpu_multiplies_it(able, precision, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: able)
+    assert recipe(load_task("classify-image"), "cnn", "a/folder")["precision"] == precision
 
 
 def test_an_unknown_schedule_is_left_to_the_options():

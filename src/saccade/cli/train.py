@@ -14,7 +14,7 @@ from saccade.train.baselines import kept
 from saccade.train.fit import train
 from saccade.train.notes import say
 from saccade.train.options import Options
-from saccade.train.recipes import defaults, suit, usual_model
+from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING
 from saccade.train.task import Suited, Task, options_class
 
@@ -87,14 +87,15 @@ def wanted(kind: type[Task], arguments: list[str]) -> Wanted:
     model = choose("--model", usual_model(kind, peek(arguments, "--run")) if named is None else named, kind.models)
     if (data := peek(arguments, "--data")) == "":
         raise UsageError("--data: expected a built-in data set, a folder or a file, got an empty name")
-    data = next(iter(kind.builtin)) if data is None else data
+    data = data_of(kind, data)
     flat = options_class(kind, model, checked=False)
     description = f"Train {kind.name}. Models: {', '.join(kind.models)}. Built-in data: {', '.join(kind.builtin)}."
     if data not in kind.builtin:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."
     default = flat(**defaults(kind, model, data, {}))
     parsed = parse(flat, arguments, _program(kind), description, default, lambda: _elsewhere(kind, flat))
-    return Wanted(model, data, {name: getattr(parsed, name) for name in given(flat, arguments)})
+    typed = {name: getattr(parsed, name) for name in given(flat, arguments)}
+    return Wanted(model, data, {**typed, "data": data} if "data" in typed else typed)
 
 
 def options(kind: type[Task], asked: Wanted, suited: Suited | None = None) -> Options:

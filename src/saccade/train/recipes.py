@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
+from saccade.train.notes import say
 from saccade.train.options import Options, check_types, identity
 from saccade.train.run import Run, RunError, folder_of
 from saccade.train.schedules import FALLING, SCHEDULES
 from saccade.train.task import Suited, Task, options_class, recipe
 
-__all__ = ["defaults", "suit", "usual_model"]
+__all__ = ["data_of", "defaults", "suit", "usual_model"]
 
 _HORIZON = ("schedule_steps", "final_rate")  # of a recipe: a schedule that does not fall has no use for them
 
@@ -60,6 +61,18 @@ def suit(kind: type[Task], model: str, data: str, given: Mapping[str, Any], obje
     if run is not None or data in kind.builtin:
         return Suited(recipe(kind, model, data), data=objects)
     return kind.suited(model, {**given, "data": data}, objects)
+
+
+def data_of(kind: type[Task], data: str | None) -> str:
+    """Return the data of a run: a path beside you comes before built-in data.
+
+    A note says so. Without a name it is the first built-in data set. `./NAME` is the path and nothing else, so that what is kept of the run means the same elsewhere.
+    """
+    name = next(iter(kind.builtin)) if data is None else data
+    if data not in kind.builtin or not Path(name).exists():
+        return name
+    say(f"--data {name}: taking ./{name}, which is here; the built-in data are taken where nothing has the name")
+    return f"./{name}"
 
 
 def usual_model(kind: type[Task], run: str | None) -> str:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from torch import Tensor, nn
 
+from saccade.train.environment import multiplies_bfloat16
 from saccade.train.options import Options, flat
 
 __all__ = [
@@ -306,7 +307,8 @@ def options_class(kind: type[Task], model: str, *, checked: bool = True) -> type
 
 
 def recipe(kind: type[Task], model: str, data: str) -> dict[str, Any]:
-    """Return the defaults that suit some data, where they differ from the dataclass's own."""
+    """Return the defaults that suit some data and this machine, where they differ from the dataclass's own."""
     name = data if data in kind.recipes else "files"
     own: dict[str, Any] = find(kind.models[model]).recipes[name]
-    return {**kind.recipes[name], **own}
+    found = {**kind.recipes[name], **own}
+    return {**found, "precision": "32"} if found.get("precision") == "bf16" and not multiplies_bfloat16() else found

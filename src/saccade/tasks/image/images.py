@@ -172,7 +172,7 @@ def _eight_bits(image: "Image", name: str) -> "Image":
     return Image.merge("LA", (grey, Image.fromarray(np.where(values == level, 0, 255).astype(np.uint8))))
 
 
-def _scale_level(image: "Image") -> None:
+def _scale_level(image: Any) -> None:
     """Bring the transparent level of a PNG to the 8 bits of its pixels; of 16-bit RGB they are the upper ones."""
     level, raw = image.info.get("transparency"), image.tile[0][3] if image.format == "PNG" and image.tile else None
     if level is not None and raw in _STEPS:

@@ -84,9 +84,7 @@ def images_of(visual: Visual, rows: Sequence[int]) -> Visual:
     return Visual(values, boxes, lengths)
 
 
-def moved(
-    model: Any, visual: Visual, score: Score, *asked: Padded
-) -> tuple[Tensor | None, tuple[int, int] | None]:
+def moved(model: Any, visual: Visual, score: Score, *asked: Padded) -> tuple[Tensor | None, tuple[int, int] | None]:
     """Return how much each cell of images moves a number of each, `(batch, cells)`, and rows and columns of the cells.
 
     None where a model sees nothing; the shape is None of regions, which have no cells to judge either.

@@ -83,9 +83,7 @@ class Pointing(NamedTuple):
     """Of each read, how much of its weight does."""
 
     @classmethod
-    def of(
-        cls, group: str, weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]
-    ) -> "Pointing":
+    def of(cls, group: str, weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> "Pointing":
         """Judge the weights `(reads, rows, columns)` of one text by boxes in an image of a height and width.
 
         A read without any weight is none, such as those at words that are padding.

@@ -80,9 +80,7 @@ def _maps(
     """The map of each image in turn."""
     for first in range(0, len(places), _BATCH):
         batch = places[first : first + _BATCH]
-        read = [
-            read_image(io.BytesIO(read_place(place)), place.told, channels=3, size=(size, size)) for place in batch
-        ]
+        read = [read_image(io.BytesIO(read_place(place)), place.told, channels=3, size=(size, size)) for place in batch]
         yield from encoder.maps(torch.stack(read))[0]
         if told:
             told(first + len(batch), len(places))
