@@ -31,6 +31,51 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = [
+    Mutant("masks/positions.py", "        return keys <= own\n", "        return keys < own\n"),
+    Mutant(
+        "scores.py",
+        "        return softcap * torch.tanh(scores / softcap)",
+        "        return torch.tanh(scores / softcap)",
+    ),
+    Mutant(
+        "scores.py",
+        "        return (query @ self.weight.to(query.dtype)) @ key.mT",
+        "        return (query @ self.weight.mT.to(query.dtype)) @ key.mT",
+    ),
+    Mutant(
+        "reads.py",
+        "        inside = (self.uniform >= 0) & (self.uniform < 1)",
+        "        inside = (self.uniform >= 0) & (self.uniform <= 1)",
+    ),
+    Mutant(
+        "backends/blockwise/parts.py",
+        "        start = sent(self.queries * self.rows + self.start, call.device)[:, None, None]",
+        "        start = sent(self.queries * self.rows, call.device)[:, None, None]",
+    ),
+    Mutant("backends/triton/kernels/softmax.py", "    shift -= tl.sum(lanes, 1)", "    shift += tl.sum(lanes, 1)"),
+    Mutant(
+        "nn/gating.py",
+        "    return Choice(index[..., :k], values[..., :k].softmax(-1), probability, logits)",
+        "    return Choice(index[..., :k], values.softmax(-1)[..., :k], probability, logits)",
+    ),
+    Mutant("kernels/gates.py", "hidden_proj[..., 2 * size :]))", "hidden_proj[..., size : 2 * size]))"),
+    Mutant("memory.py", "            if ours.dtype != theirs.dtype:\n", "            if ours.dtype != ours.dtype:\n"),
+    Mutant(
+        "look/jacobian.py",
+        "    return divide(norms, norms.sum(-1, keepdim=True))",
+        "    return divide(norms, norms.sum(-2, keepdim=True))",
+    ),
+    Mutant(
+        "look/pictures.py",
+        "        vmax=full_scale(float(matrix.max()), 1 / columns),",
+        "        vmax=full_scale(float(matrix.min()), 1 / columns),",
+    ),
+    Mutant("models/bag.py", "self.words(source.values), 0.0).sum(1)", "self.words(source.values), 0.0).mean(1)"),
+    Mutant(
+        "models/luong.py",
+        "last = torch.arange(len(sequence), device=sequence.device), lengths - 1",
+        "last = torch.arange(len(sequence), device=sequence.device), lengths - 2",
+    ),
     Mutant("train/optimization.py", "rise = (step + 1) / warmup", "rise = step / warmup"),
     Mutant(
         "train/schedules.py",
