@@ -59,7 +59,7 @@ MUTANTS = [
         "    return Choice(index[..., :k], values.softmax(-1)[..., :k], probability, logits)",
     ),
     Mutant("kernels/gates.py", "hidden_proj[..., 2 * size :]))", "hidden_proj[..., size : 2 * size]))"),
-    Mutant("memory.py", "            if ours.dtype != theirs.dtype:\n", "            if ours.dtype != ours.dtype:\n"),
+    Mutant("prepared.py", "    if theirs.dtype != ours.dtype:\n", "    if ours.dtype != ours.dtype:\n"),
     Mutant(
         "look/jacobian.py",
         "    return divide(norms, norms.sum(-1, keepdim=True))",
