@@ -66,7 +66,8 @@ def suit(kind: type[Task], model: str, data: str, given: Mapping[str, Any], obje
 def data_of(kind: type[Task], data: str | None) -> str:
     """Return the data of a run: a path beside you comes before built-in data.
 
-    A note says so. Without a name it is the first built-in data set. `./NAME` is the path and nothing else, so that what is kept of the run means the same elsewhere.
+    A note says so. Without a name it is the first built-in data set. `./NAME` is the path and nothing else, so that
+    what is kept of the run means the same elsewhere.
     """
     name = next(iter(kind.builtin)) if data is None else data
     if data not in kind.builtin or not Path(name).exists():
