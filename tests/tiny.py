@@ -1,6 +1,7 @@
 """A tiny run of the command line and a tiny task, for tests that need something trained in a second or two."""
 
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ from saccade.train.task import Baseline, Example, Suited, Unreadable, options_cl
 
 SMALL = ["--hidden-dim", "32", "--embedding-dim", "16", "--batch-tokens", "600", "--checkpoint-steps", "10"]
 SOURCE = Path(__file__).parents[1] / "src"
+LEASH = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
+"""Linux ends a command behind these words when its parent ends, even if that was killed."""
 
 
 def train(run, *more):
@@ -37,8 +40,8 @@ def train(run, *more):
 
 
 def command(*arguments):
-    """The program as a process of its own."""
-    return [sys.executable, "-m", "saccade", *map(str, arguments)]
+    """The program as a process of its own, which ends with this one."""
+    return [*LEASH, sys.executable, "-m", "saccade", *map(str, arguments)]
 
 
 def environment():

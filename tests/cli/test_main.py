@@ -257,3 +257,10 @@ def test_a_namesake_in_the_environment_is_warned_of(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("two distributions install the import saccade: ")
     names.remove("saccade")
     assert main(["--help"]) == 0 and not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["a\x1b[31m", "a\u202eb", "\udcff"])
+def test_an_error_escapes_characters_that_no_line_has(word, capsys):
+    for arguments in ([word], ["eval", word]):
+        assert main(arguments) == 2
+        assert ascii(word)[1:-1] in one_line(capsys)

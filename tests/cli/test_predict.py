@@ -2,6 +2,8 @@ import gzip
 import io
 import json
 import shutil
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
@@ -242,3 +244,14 @@ def test_a_typed_bad_line_is_reported_at_once(verb, tmp_path, capsys, monkeypatc
         assert main([verb, str(tmp_path / "line")]) == 2
     assert said[1].count("\n") == 1 and "point" in said[1] and said[2] == ""
     assert "1 of 2 inputs could not be read, as said above" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("terminal", "written"), [(True, "\\x1b[31m\\u202e"), (False, "\x1b[31m\u202e")])
+def test_an_answer_is_escaped_on_a_terminal_alone(capsys, monkeypatch, terminal, written):
+    options = SimpleNamespace(names=False, alignments=False, typed=False, input=None, text="text")
+    trained = SimpleNamespace(task=None, answers=lambda lines, *_, **__: ("\x1b[31m\u202e" for _ in lines))
+    monkeypatch.setattr("saccade.cli.predict.asked", lambda *_: (options, None, trained))
+    monkeypatch.setattr("saccade.cli.predict.inputs", lambda *_: nullcontext(iter(["text"])))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    assert main(["predict", "run"]) == 0
+    assert capsys.readouterr().out == written + "\n"

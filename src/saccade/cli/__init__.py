@@ -15,7 +15,7 @@ from pathlib import Path
 from saccade.cli.arguments import UsageError, one_line, suggest
 from saccade.errors import DISTRIBUTION, SaccadeError
 from saccade.train.files import told
-from saccade.train.notes import say, unheard
+from saccade.train.notes import escaped, say, unheard
 
 __all__ = ["VERBS", "main"]
 
@@ -74,9 +74,9 @@ def _open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 for the whole process
-    for stream in (sys.stdout, sys.stderr):
+    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # a path is written as it was typed
+            stream.reconfigure(encoding="utf-8", errors=errors)  # standard output has a path as it was typed
 
 
 def _warn_of_namesake() -> None:
@@ -118,5 +118,5 @@ def _unread() -> bool:
 
 def _fail(message: str, code: int = 2) -> int:
     with unheard():
-        print(one_line(f"error: {message}" if code == 2 else message), file=sys.stderr)
+        print(escaped(one_line(f"error: {message}" if code == 2 else message)), file=sys.stderr)
     return code

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from saccade.cli.arguments import UsageError
 from saccade.cli.inputs import Asked, inputs
 from saccade.cli.requests import Device, Ensemble, Inputs, asked
+from saccade.train.notes import escaped
 from saccade.train.task import Form
 
 __all__ = ["run"]
@@ -29,6 +30,7 @@ def run(arguments: list[str]) -> int:
         raise UsageError("--names: expected without --alignments, whose objects hold their inputs; leave it out")
     ahead = 1 if given.typed else _OF_A_FILE if given.input is not None else _READ_AHEAD
     form: Form = "json" if given.alignments else "lines"
+    terminal = sys.stdout.isatty()
     with inputs(trained.task, given.text, given.input) as found:
         lines = Asked(found)
         for answer in trained.answers(lines, request, form, ahead, typed=given.typed):
@@ -36,5 +38,5 @@ def run(arguments: list[str]) -> int:
             told = json.dumps(answer.to_json(), ensure_ascii=False) if given.alignments else str(answer)
             if given.names:
                 told = "\n".join(f"{name}\t{line}" for line in answer.lines())
-            print(told, flush=sys.stdout.isatty())
+            print(escaped(told) if terminal else told, flush=terminal)
     return 0

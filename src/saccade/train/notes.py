@@ -1,15 +1,28 @@
 """Notes to whoever sits at the terminal."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["Once", "StandardError", "no_line_twice", "say", "unheard"]
+__all__ = ["CONTROL", "Once", "StandardError", "escaped", "no_line_twice", "say", "unheard"]
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that a terminal obeys or cannot write; newline and tab are none of them."""
 
 _SAID: ContextVar[set[str] | None] = ContextVar("lines that were said, where none is said twice", default=None)
+
+
+def escaped(text: str) -> str:
+    r"""Return a text with control characters, bidi controls and lone surrogates as escapes.
+
+    >>> escaped("\x1b[31mred\ta")
+    '\\x1b[31mred\ta'
+    """
+    return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def say(line: str) -> None:
@@ -20,7 +33,7 @@ def say(line: str) -> None:
         said.add(line)
     if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK", "0") == "0":
         with unheard():
-            sys.stderr.write(line + "\n")
+            sys.stderr.write(escaped(line) + "\n")
 
 
 @contextmanager

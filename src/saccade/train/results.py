@@ -1,7 +1,6 @@
 """How far a run is, how well its model does, and the results.json that says so."""
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from torch import nn
 from saccade.train.balance import balances, with_loads
 from saccade.train.baselines import described
 from saccade.train.environment import hardware, matmul_precision, versions
+from saccade.train.notes import CONTROL
 from saccade.train.options import Options
 from saccade.train.randomness import derive, seeded
 from saccade.train.run import Run
@@ -20,7 +20,6 @@ from saccade.train.task import Evaluation, Task
 
 __all__ = ["TrainState", "complete", "measure", "sample", "split_results", "summarize", "undisturbed"]
 
-_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")  # a terminal obeys them, and a model of bytes may write any
 _ROOM = 170  # characters of a sample's texts: with what stands between them its line has at most 200
 
 
@@ -111,7 +110,7 @@ def sample(task: Task, model: nn.Module, seed: int, step: int) -> str:
     example = task.example("validation", derive(seed, "sample", step) % size)
     [answer] = task.answer(model, [example.input], None, "json")
     parts = [example.text, answer.lines()[0], example.answer, answer.remark]
-    lines = (_CONTROL.sub("·", " ".join(part.split())) for part in parts)
+    lines = (CONTROL.sub("·", " ".join(part.split())) for part in parts)
     text, given, expected, remark = _shortened([*lines], _ROOM)
     return f"{text} → {given} ({'; '.join(filter(None, [f'expected: {expected}', remark]))})"
 

@@ -1,0 +1,39 @@
+"""The wheel, apart from the checkout."""
+
+import os
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from commands import ROOT
+from tiny import LEASH
+
+PROGRAM = """
+import doctest
+import sys
+from pathlib import Path
+import saccade
+from saccade.cli import main
+assert Path(saccade.__file__).is_relative_to(sys.argv[1]), saccade.__file__
+assert not doctest.testfile(sys.argv[2], module_relative=False, encoding="utf-8").failed
+sys.exit(main(["list"]))
+"""
+
+
+@pytest.mark.slow  # a wheel, and a process of its own
+def test_the_wheel_runs_the_readme_and_lists_tasks(tmp_path):
+    builders = pytest.importorskip("hatchling.builders.wheel", reason="hatchling is not installed")
+    [wheel] = builders.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    unpacked, empty, example = tmp_path / "unpacked", tmp_path / "empty", tmp_path / "example.txt"
+    zipfile.ZipFile(wheel).extractall(unpacked)
+    empty.mkdir()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = readme.split("```python\n")[1].split("```")[0]
+    example.write_text(block, encoding="utf-8")
+    command = [*LEASH, sys.executable, "-c", PROGRAM, str(unpacked), str(example)]
+    settings = {**os.environ, "PYTHONPATH": str(unpacked)}
+    done = subprocess.run(command, cwd=empty, env=settings, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("translate") and not list(empty.iterdir())
