@@ -17,7 +17,7 @@ from calls import drawn
 from interpreter import REASON
 from kernels.memories import drawn as drawn_memory
 from kernels.memories import memory_of, steps_of
-from saccade import AuxRequest, attend, masks, normalizers, reads, remember, scores
+from saccade import AuxRequest, attend, masks, normalizers, reads, remember, scores, simplex
 from saccade.backends.blockwise import products
 from saccade.backends.chunked.additive import FusedAdditive
 from saccade.backends.triton import additive as triton_additive
@@ -71,6 +71,7 @@ def members() -> dict[str, Member]:
         ),
         "unit._Unit": (unit.unit, (x,)),
         "grouped._Product": (lambda a, b: grouped.grouped_product(a, b, ends), (rows, drawn(2, 12, 4))),
+        "simplex._EntmaxWeights": (lambda s, a: simplex.entmax(s, a, None), (x, torch.tensor(1.4))),
         "weights._Weights": (lambda s, a: weights.entmax(s, a), (x, torch.tensor(1.4))),
         "heads._Step": (steps_of(memories["shift"])[0], drawn_memory(memories["shift"], 2, 5, 0)),
         "heads._Step links": (steps_of(memories["links"])[0], drawn_memory(memories["links"], 2, 5, 0)),
