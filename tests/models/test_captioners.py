@@ -101,7 +101,7 @@ def test_padding_of_regions_and_of_captions_changes_nothing(name):
 
 
 def test_an_alignment_is_a_row_of_shares_for_each_word(model):
-    with look.record(model, detach=True) as records:
+    with look.record(model, detach=True, required=False) as records:
         model.decode(TARGET, model.encode(Visual(IMAGES)))
     found = model.alignment(records)
     if isinstance(model, ShowAndTell | MRNN):
@@ -209,7 +209,7 @@ def test_it_is_what_the_equations_say(name, write):
     for row in range(3):
         expected = torch.stack([found for found, _ in write(model, cells[row], TARGET[row])])
         torch.testing.assert_close(logits[row], expected)
-        with look.record(model, detach=True) as records:
+        with look.record(model, detach=True, required=False) as records:
             model.decode(TARGET[row : row + 1], model.encode(Visual(IMAGES[row : row + 1])))
         weights = [found for _, found in write(model, cells[row], TARGET[row])]
         if weights[0] is not None:
@@ -291,7 +291,7 @@ def test_sparse_weights_are_of_few_cells_and_learned(normalizer):
 
 def looked(model):
     """The weights of all words."""
-    with look.record(model, detach=True) as records:
+    with look.record(model, detach=True, required=False) as records:
         model.decode(TARGET, model.encode(Visual(IMAGES)))
     return model.alignment(records)
 
