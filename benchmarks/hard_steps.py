@@ -24,7 +24,7 @@ from torch.nn import functional as F
 from translate_table import spread, write_into
 
 from saccade.backends.cpu import draws
-from saccade.models import reinforce
+from saccade.models import words
 from saccade.reports.options import Trained
 from saccade.reports.soft_hard.noise import estimators
 from saccade.reports.training import Variant, settings
@@ -45,7 +45,7 @@ def uncompiled() -> Iterator[None]:
     """Draws and costs by the ways that serve any call."""
     with (
         mock.patch.object(draws, "serves_draws", return_value=False),
-        mock.patch.object(reinforce, "linear_cross_entropies", whole),
+        mock.patch.object(words, "linear_cross_entropies", whole),
     ):
         yield
 
