@@ -167,7 +167,7 @@ def _depth(tree: Definition) -> int:
     """Levels of a tree of pairs; 0 of anything else."""
     depth = getattr(tree, "_depth", None)
     if depth is None:  # a copy has none
-        depth = 1 + max(map(_depth, _parts(tree)), default=-1)
+        depth = 1 + max([-1, *[_depth(part) for part in _parts(tree)]])
     return depth
 
 
