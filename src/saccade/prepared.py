@@ -78,6 +78,7 @@ class Renewed:
 def version(key: Tensor, cache: Tensor | None) -> int | None:
     """How often a key was written to, None where no cache depends on it or torch does not count.
 
+    >>> import torch
     >>> key = torch.zeros(2)
     >>> before = version(key, key)
     >>> version(key.add_(1), key) == before + 1, version(key, None)
