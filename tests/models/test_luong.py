@@ -83,7 +83,7 @@ def weighed(model, state, read, position):
 def test_it_is_its_equations(attention, score, reverse, input_feeding):
     """One sentence, one word and one source position at a time."""
     model = make(attention=attention, score=score, reverse=reverse, input_feeding=input_feeding)
-    with look.record(model) as records:
+    with look.record(model, required=False) as records:
         found = model(BATCH, TARGET)
     for row, length in enumerate(LENGTHS):
         read, states = encoded(model, model.source_embedding(SOURCE[row, :length]))
@@ -111,7 +111,7 @@ def test_where_it_predicts_to_look_is_learned():
 
 def test_a_window_that_has_moved_past_the_source_sees_nothing():
     model, long = make(attention="local-m", window=1), torch.randint(4, 11, (3, 9))
-    with look.record(model) as records:
+    with look.record(model, required=False) as records:
         assert bool(model(BATCH, long).isfinite().all())
     weights = model.alignment(records)
     assert not weights[1, 5:].any() and bool((weights[1, :4].sum(-1) > 0.99).all())
@@ -121,7 +121,7 @@ def test_a_window_that_has_moved_past_the_source_sees_nothing():
 def test_the_location_score_reads_no_further_than_its_weights(local):
     model = make(score="location", positions=4, **local)
     long = torch.randint(4, 12, (1, 40), generator=torch.Generator().manual_seed(0))
-    with look.record(model) as records:
+    with look.record(model, required=False) as records:
         logits = model(Padded(long, torch.tensor([40])), TARGET[:1])
     weights = model.alignment(records)
     assert weights.shape == (1, 4, 4) and bool((weights.sum(-1) > 0).all())
@@ -163,7 +163,7 @@ def test_hooks_of_its_maps_are_called():
 
 def test_without_attention_nothing_is_recorded():
     model = make(attention="none")
-    with look.record(model) as records:
+    with look.record(model, required=False) as records:
         model(BATCH, TARGET)
     assert model.alignment(records) is None and model.attention is None
 
