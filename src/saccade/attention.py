@@ -31,7 +31,7 @@ from saccade.numerics import autocasting
 from saccade.reach import narrowed
 from saccade.validate import checked_call
 
-_SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
+SCALED_DOT, SOFTMAX, SOFT = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
 
 
 @overload
@@ -76,12 +76,12 @@ def attend(
     key: Float[Tensor, "*#batch k_len k_dim"],
     value: Float[Tensor, "*#batch k_len v_dim"] | ValueFunction,
     *,
-    score: scores.Score | scores.ScoreFunction = _SCORE,
+    score: scores.Score | scores.ScoreFunction = SCALED_DOT,
     mask: Mask | Tensor | None = None,
     bias: Factor | Tensor | None = None,
     gate: Factor | Tensor | None = None,
-    normalizer: normalizers.Normalizer | normalizers.NormalizerFunction = _NORMALIZER,
-    read: reads.Read = _READ,
+    normalizer: normalizers.Normalizer | normalizers.NormalizerFunction = SOFTMAX,
+    read: reads.Read = SOFT,
     dropout_p: float = 0.0,
     aux: AuxRequest | None = None,
     backend: str = "auto",
@@ -149,10 +149,10 @@ def attend(
     """
     if foreign:
         refuse(attend, foreign)
-    usual = normalizer is _NORMALIZER and read is _READ and backend == "auto"
+    usual = normalizer is SOFTMAX and read is SOFT and backend == "auto"
     if usual and isinstance(value, Tensor) and bias is None and gate is None and aux is None and dropout_p == 0:
         output = None
-        if score is _SCORE:
+        if score is SCALED_DOT:
             output = shortcuts.plain(query, key, value, mask)
         elif mask is None:
             output = shortcuts.additive(query, key, value, score)
@@ -206,12 +206,12 @@ def explain(
     key: Tensor,
     value: Tensor | ValueFunction,
     *,
-    score: scores.Score | scores.ScoreFunction = _SCORE,
+    score: scores.Score | scores.ScoreFunction = SCALED_DOT,
     mask: Mask | Tensor | None = None,
     bias: Factor | Tensor | None = None,
     gate: Factor | Tensor | None = None,
-    normalizer: normalizers.Normalizer | normalizers.NormalizerFunction = _NORMALIZER,
-    read: reads.Read = _READ,
+    normalizer: normalizers.Normalizer | normalizers.NormalizerFunction = SOFTMAX,
+    read: reads.Read = SOFT,
     dropout_p: float = 0.0,
     aux: AuxRequest | None = None,
     backend: str = "auto",

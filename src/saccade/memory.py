@@ -21,7 +21,7 @@ from saccade.prepared import Renewed, check_appended, check_device, check_offset
 from saccade.structure import aligned
 from saccade.validate import kinds
 
-_SCORE, _NORMALIZER, _READ = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
+SCALED_DOT, SOFTMAX, SOFT = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Memory:
         Raises:
             As `attend`.
         """
-        normalizer, read = _NORMALIZER if normalizer is None else normalizer, _READ if read is None else read
+        normalizer, read = SOFTMAX if normalizer is None else normalizer, SOFT if read is None else read
         memory = self._current()
         plain = (
             self.capacity is None and mask is None and bias is None and gate is None and aux is None and dropout_p == 0
@@ -330,7 +330,7 @@ def remember(
     key: Tensor,
     value: Tensor | ValueFunction,
     *,
-    score: scores.Score | scores.ScoreFunction = _SCORE,
+    score: scores.Score | scores.ScoreFunction = SCALED_DOT,
     mask: Mask | Tensor | None = None,
     capacity: int | None = None,
     positions: Tensor | None = None,
@@ -363,7 +363,7 @@ def remember(
     (torch.Size([2, 1, 3]), 4, 5)
     """
     whole("capacity", capacity, least=0, none=True)
-    kinds(score, _NORMALIZER, _READ, AuxRequest())
+    kinds(score, SOFTMAX, SOFT, AuxRequest())
     values = lazy(value, key)
     if positions is not None:
         if values is not None:
