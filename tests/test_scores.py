@@ -163,7 +163,7 @@ def test_more_keys_than_locations_are_refused():
     ("make", "error", "message"),
     [
         (lambda: scores.ScaledDot(scale="1"), ArgumentTypeError, "scale: expected a number or a tensor.*got str"),
-        (lambda: scores.ScaledDot(softcap=-1.0), ArgumentError, "softcap: expected a number above 0 or .*got -1.0"),
+        (lambda: scores.ScaledDot(softcap=-1.0), ArgumentError, "softcap: expected a number from 1e-12 to .*got -1.0"),
         (lambda: scores.Cosine(beta=True), ArgumentTypeError, "beta: .*got bool"),
         (lambda: scores.Gaussian(math.nan), ArgumentError, "bandwidth: .*got nan"),
         (lambda: scores.Kernel("cosine", 1.0), ArgumentError, "name: expected one of 'boxcar', .*got 'cosine'"),
