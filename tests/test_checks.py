@@ -8,8 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade import checks, scores
+from calls import drawn
+from saccade import attend, biases, checks, normalizers, scores
 from saccade.errors import ArgumentError, ArgumentTypeError, SaccadeError, ShapeError
+from saccade.numerics import LARGEST, SMALLEST
 from saccade.structure import Extent
 
 EXTENT = Extent((2, 3), 5, 7, 4, 4, torch.float32, torch.device("cpu"), True)
@@ -55,6 +57,7 @@ def test_padding_that_lacks_dimensions_is_told_where_they_go():
 NUMBERS = {
     "least": ({"least": 1}, [1, 1.5, math.inf], [0.9, -math.inf, math.nan]),
     "above": ({"above": 0}, [1e-300, 3], [0, -1, math.nan]),
+    "most": ({"least": 0, "most": 2}, [0, 2.0], [-1, 2.1, math.inf, math.nan]),
     "any": ({}, [-1, 0.0, math.inf], [math.nan]),
     "a tensor will do": ({"least": 1, "tensor": True}, [2, torch.zeros(3)], [0]),
     "none will do": ({"least": 1, "none": True}, [2, None], [0]),
@@ -92,7 +95,7 @@ def test_values_are_looked_at_only_where_they_may_be():
 def test_one_number_a_query(shape):
     checks.per_query("beta", torch.ones(shape), EXTENT)
     checks.positive("beta", torch.ones(shape), EXTENT)
-    assert "positive" in refused(checks.positive, "beta", torch.zeros(shape), EXTENT, error=ArgumentError)
+    assert "from 1e-12 to 1e+12" in refused(checks.positive, "beta", torch.zeros(shape), EXTENT, error=ArgumentError)
 
 
 @pytest.mark.parametrize("shape", [(5,), (7, 1), (5, 2), (4, 5, 1), (9, 2, 3, 5, 1)])
@@ -168,3 +171,66 @@ def test_ints_beyond_64_bits_are_refused():
 @pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64])
 def test_integers_that_torch_cannot_compare_are_refused(dtype):
     assert ".long()" in refused(checks.whole_dtype, "ids", torch.zeros(2, dtype=dtype), error=ArgumentTypeError)
+
+
+POSITIVE = {
+    "temperature": lambda value: {"normalizer": normalizers.Softmax(value)},
+    "alpha": lambda value: {"normalizer": normalizers.Entmax(value)},
+    "softcap": lambda value: {"score": scores.ScaledDot(softcap=value)},
+    "bandwidth": lambda value: {"score": scores.Gaussian(value)},
+    "bandwidth of a kernel": lambda value: {
+        "score": scores.Kernel("triangular", value),
+        "normalizer": normalizers.Sum(),
+    },
+    "width": lambda value: {"bias": biases.GaussianWindow(torch.tensor([0.0, 2.0, 4.25, 9.0]), value)},
+    "width of a gate": lambda value: {"gate": biases.GaussianWindow(torch.tensor([0.0, 2.0, 4.25, 9.0]), value)},
+}
+OUTSIDE = [1e-45, 1e-38, 1e-20, 1e30, math.inf, math.nan, 0.0, -1.0]
+
+
+def tensors_of_a_call():
+    query, key, value = drawn(1, 4, 3), drawn(1, 6, 3, seed=1), drawn(1, 6, 2, seed=2)
+    key[0, 0] = query[0, 0]  # at distance 0 of each other
+    return query, key, value
+
+
+@pytest.mark.parametrize("make", [float, torch.tensor], ids=["number", "tensor"])
+@pytest.mark.parametrize("name", POSITIVE)
+def test_what_is_outside_the_range_is_rejected(name, make):
+    for value in OUTSIDE:
+        with pytest.raises(ArgumentError, match=rf"{name.split()[0]}.*: expected .* from 1(e-12)? to 1e\+12.*got"):
+            attend(*tensors_of_a_call(), **POSITIVE[name](make(value)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_types_round_no_limit_away(dtype):
+    for value in (0.0, math.inf):
+        with pytest.raises(ArgumentError, match="temperature: expected values from"):
+            attend(*tensors_of_a_call(), normalizer=normalizers.Softmax(torch.tensor(value, dtype=dtype)))
+
+
+@pytest.mark.parametrize("make", [float, torch.tensor], ids=["number", "tensor"])
+@pytest.mark.parametrize("end", [SMALLEST, LARGEST])
+@pytest.mark.parametrize("name", POSITIVE)
+def test_both_ends_of_the_range_are_right(name, end, make):
+    end = max(end, 1.0) if name == "alpha" else end
+    single = attend(*tensors_of_a_call(), **POSITIVE[name](make(end)))
+    tensors = [tensor.double() for tensor in tensors_of_a_call()]
+    double = attend(*tensors, backend="reference", **POSITIVE[name](end))
+    assert double.isfinite().all()
+    torch.testing.assert_close(single.double(), double, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in POSITIVE if name != "alpha"])
+def test_a_transform_clamps_a_tensor_and_has_no_nan(name):
+    tensors = tensors_of_a_call()
+
+    def call(parameter):
+        return attend(*tensors, **POSITIVE[name](parameter))
+
+    parameters = torch.tensor([1e-45, 0.0, 1.0])
+    found = torch.vmap(call)(parameters)
+    assert found.isfinite().all()
+    torch.testing.assert_close(found[0], call(SMALLEST), rtol=1e-4, atol=1e-5)
+    gradients = torch.vmap(torch.func.grad(lambda parameter: call(parameter).sum()))(parameters)
+    assert gradients.isfinite().all()

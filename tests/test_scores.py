@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import drawn
-from saccade import scores
+from near import assert_near
+from saccade import attend, remember, scores
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.scores import EXPONENT_LIMIT, exponentials
 from saccade.structure import Extent
@@ -163,7 +164,7 @@ def test_more_keys_than_locations_are_refused():
     ("make", "error", "message"),
     [
         (lambda: scores.ScaledDot(scale="1"), ArgumentTypeError, "scale: expected a number or a tensor.*got str"),
-        (lambda: scores.ScaledDot(softcap=-1.0), ArgumentError, "softcap: expected a number above 0 or .*got -1.0"),
+        (lambda: scores.ScaledDot(softcap=-1.0), ArgumentError, "softcap: expected a number from 1e-12 to .*got -1.0"),
         (lambda: scores.Cosine(beta=True), ArgumentTypeError, "beta: .*got bool"),
         (lambda: scores.Gaussian(math.nan), ArgumentError, "bandwidth: .*got nan"),
         (lambda: scores.Kernel("cosine", 1.0), ArgumentError, "name: expected one of 'boxcar', .*got 'cosine'"),
@@ -173,3 +174,57 @@ def test_more_keys_than_locations_are_refused():
 def test_what_means_nothing_is_refused_when_it_is_made(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def far_apart(count=4096, queries=6):
+    """Points 1 apart in any order and queries between them, values, and what output gradients are."""
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(0))
+    key = torch.stack((order.float() - count / 3, torch.full((count,), 7e3)), -1)
+    query = key[:queries] + drawn(queries, 2, seed=1)
+    return query[None], key[None], drawn(1, count, 2, seed=2), drawn(1, queries, 2, seed=3)
+
+
+def regression(query, key, value, grad):
+    """Kernel regression by differences, and its gradients."""
+    query, key = query.requires_grad_(), key.requires_grad_()
+    scores = (query[..., :, None, :] - key[..., None, :, :]).square().sum(-1) / -2
+    output = torch.softmax(scores, -1) @ value
+    return output, *torch.autograd.grad(output, (query, key), grad)
+
+
+@pytest.mark.parametrize("tensor", [False, True], ids=["number", "tensor"])
+@pytest.mark.parametrize("backend", ["reference", "chunked", "cpu", "auto"])
+def test_keys_thousands_of_bandwidths_apart_are_right(backend, tensor):
+    query, key, value, grad = far_apart()
+    query, key = query.requires_grad_(), key.requires_grad_()
+    score = scores.Gaussian(torch.ones(()) if tensor else 1.0)
+    output = attend(query, key, value, score=score, backend=backend)
+    found = output, *torch.autograd.grad(output, (query, key), grad)
+    assert_near(found, regression, query, key, value, grad)
+
+
+def test_a_memory_of_keys_thousands_of_bandwidths_apart_is_right():
+    query, key, value, grad = far_apart()
+    found = remember(key, value, score=scores.Gaussian(1.0)).read(query)
+    assert_near(found, lambda *inputs: regression(*inputs)[0], query, key, value, grad)
+
+
+def test_few_points_some_bandwidths_apart_stay_in_their_type(monkeypatch):
+    """Float64 takes twice as long, and these points do not need it."""
+    query, key = drawn(8, 64), drawn(16, 64, seed=1)
+    monkeypatch.setattr(torch.Tensor, "double", None)
+    found = scores.Gaussian(1.0)(query, key)
+    torch.testing.assert_close(found, (query[:, None] - key).square().sum(-1) / -2, rtol=1e-5, atol=1e-4)
+
+
+def test_the_gradient_of_a_kernel_does_not_cancel():
+    query, key, _, _ = (tensor[0] for tensor in far_apart())
+
+    def gradient(query, score):
+        query = query.detach().requires_grad_()
+        return torch.autograd.grad(score(query).sum(), query)[0]
+
+    found = gradient(query, lambda query: scores.Kernel("epanechnikov", 2.0)(query, key))
+    squared = lambda query: (query[:, None] - key.double()).square().sum(-1) / 4
+    exact = gradient(query.double(), lambda query: 0.75 * (1 - squared(query)).clamp(min=0))
+    torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-5)

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import Align, broadcasts, check_align, ensure, fits, number, on_device, per_position
+from saccade.checks import Align, broadcasts, check_align, fits, on_device, per_position, positive_number, within
 from saccade.errors import ArgumentTypeError, ShapeError
 from saccade.functions import OfPositions, PositionFunction, Tables
 from saccade.masks import shift
-from saccade.numerics import broadcast_shapes, like
+from saccade.numerics import bounded, broadcast_shapes
 from saccade.rotary import numbers
 from saccade.rotary import rotate as rotate
 from saccade.structure import Axes, Definition, Extent, Grid, Pair, registered
@@ -272,10 +272,11 @@ class GaussianWindow(Bias):
 
     Args:
         center: `(..., Lq)`, positions in keys; it learns.
-        width: standard deviation > 0 in keys, a float or a tensor `(..., Lq)`.
+        width: standard deviation in keys, from 1e-12 to 1e12, a float or a tensor `(..., Lq)`, whose values are
+            checked as those of a temperature.
 
     Raises:
-        ArgumentError: a width that is not positive.
+        ArgumentError: a width outside its range.
 
     >>> import torch
     >>> GaussianWindow(torch.tensor([1.0]), width=2.0).width
@@ -287,7 +288,7 @@ class GaussianWindow(Bias):
     width: float | Tensor
 
     def __post_init__(self) -> None:
-        number("width", self.width, above=0, tensor=True)
+        positive_number("width", self.width, tensor=True)
 
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
         center = self.center.to(dtype)[..., None]
@@ -295,7 +296,7 @@ class GaussianWindow(Bias):
         # NaN and -inf of such a centre without a gradient: forbidden, a distance that is not finite times 0 is NaN.
         known = center.isfinite()
         unknown = -center.detach().square().masked_fill(known, 0.0)
-        distance = (grid.keys() - center.masked_fill(~known, 0.0)) / like(width, center)
+        distance = (grid.keys() - center.masked_fill(~known, 0.0)) / bounded(width, center)
         return torch.addcmul(unknown, distance, distance, value=-0.5)
 
     def check(self, extent: Extent, name: str) -> None:
@@ -305,11 +306,7 @@ class GaussianWindow(Bias):
             floating(self.width, "width of biases.GaussianWindow")
             if self.width.ndim:
                 per_position("width of biases.GaussianWindow", self.width, extent.q_len, "Lq", extent)
-            ensure(
-                self.width.detach() > 0,
-                "width of biases.GaussianWindow: expected positive values, got some that are not",
-                values=extent.values,
-            )
+            within("width of biases.GaussianWindow", self.width, extent)
 
 
 @registered

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.numerics import tracing, valueless
+from saccade.numerics import LARGEST, SMALLEST, tracing, valueless, wide
 from saccade.structure import Extent
 
 Align = str | int | Tensor | None
@@ -84,21 +84,28 @@ def number(
     value: Any,
     *,
     least: float | None = None,
+    most: float | None = None,
     above: float | None = None,
+    finite: bool = False,
     tensor: bool = False,
     none: bool = False,
 ) -> None:
-    """Raises unless a real number (or a tensor, or None, where they will do) that is at least `least` or above `above`.
+    """Raises unless a real number (or a tensor, or None, where they will do) from `least` to `most`, or above `above`.
 
     Tensors are looked at when the call is checked.
     """
     if (none and value is None) or (tensor and isinstance(value, Tensor)):
         return
+    infinite = finite and isinstance(value, int | float) and abs(value) == float("inf")
     bound = "" if least is None else f" of at least {least:g}"
-    wanted = f"a number{bound if above is None else f' above {above:g}'}{' or a tensor' * tensor}{' or None' * none}"
+    bound = bound if above is None else f" above {above:g}"
+    bound = bound if most is None else f" from {least:g} to {most:g}"
+    wanted = f"a {'finite ' * infinite}number{bound}{' or a tensor' * tensor}{' or None' * none}"
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
-    if value != value or (least is not None and value < least) or (above is not None and not value > above):
+    outside = (least is not None and value < least) or (most is not None and value > most)
+    outside = outside or (above is not None and not value > above) or infinite
+    if value != value or outside:
         raise ArgumentError(f"{name}: expected {wanted}, got {value}")
     if isinstance(value, int) and not tracing() and abs(value) > _LARGEST:
         raise ArgumentError(f"{name}: expected {wanted}, got an int beyond 64 bits; write it as a float")
@@ -117,11 +124,25 @@ def whole(name: str, value: Any, *, least: int, most: int = _LARGEST, tensor: bo
         raise ArgumentError(f"{name}: expected {wanted} and at most {most}, got more")
 
 
+def positive_number(name: str, value: Any, *, tensor: bool = False, none: bool = False) -> None:
+    """Raises unless a number from `SMALLEST` to `LARGEST` (or a tensor, or None, where they will do)."""
+    number(name, value, least=SMALLEST, most=LARGEST, tensor=tensor, none=none)
+
+
 def positive(name: str, value: float | Tensor, extent: Extent) -> None:
-    """Raises unless `value` fits the queries and, where values may be looked at, is above 0."""
+    """Raises unless `value` fits the queries and, where values may be looked at, is in the range of a positive
+    parameter.
+    """
     per_query(name, value, extent)
     if isinstance(value, Tensor):
-        ensure(value.detach() > 0, f"{name}: expected positive values, got some that are not", values=extent.values)
+        within(name, value, extent)
+
+
+def within(name: str, value: Tensor, extent: Extent, least: float = SMALLEST) -> None:
+    """Raises unless values, where they may be looked at, are from `least` to `LARGEST`."""
+    numbers = wide(value.detach())  # a half type would compare with limits that it rounds to 0 and to infinity
+    inside = (numbers >= least) & (numbers <= LARGEST)
+    ensure(inside, f"{name}: expected values from {least:g} to {LARGEST:g}, got some outside", values=extent.values)
 
 
 def fits(name: str, tensor: Tensor, extent: Extent) -> None:

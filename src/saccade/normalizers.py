@@ -13,14 +13,11 @@ import torch
 from torch import Tensor
 
 from saccade import simplex
-from saccade.checks import ensure, number, per_query, positive
-from saccade.errors import ArgumentError, ArgumentTypeError
+from saccade.checks import number, per_query, positive, positive_number, within
+from saccade.errors import ArgumentTypeError
 from saccade.kernels import weights as kernels
-from saccade.numerics import divide, like, wide
+from saccade.numerics import LARGEST, bounded, divide, like, wide
 from saccade.structure import Axes, Definition, Extent, registered
-
-_HOTTEST = 1e30  # a temperature whose inverse every kernel can tell from 0
-_COLDEST = 1e-37  # one whose inverse is no infinity of float32, nor that of scores of some size
 
 NormalizerFunction = Callable[..., Tensor]
 """`(scores, mask)` or `(scores, mask, positions)` to weights."""
@@ -59,7 +56,8 @@ class Softmax(Normalizer):
     """w_j = exp(s_j / T) / (exp(sink) + Σ exp(s / T)) over allowed keys (Vaswani et al. 2017, equation 1).
 
     Args:
-        temperature: T > 0, a float or a tensor that broadcasts against `(..., Lq, 1)`.
+        temperature: T from 1e-12 to 1e12, a float or a tensor that broadcasts against `(..., Lq, 1)`. A tensor that
+            learns and leaves this range raises in an eager call; where values cannot be looked at it is clamped.
         sink: the logit of one more key without a value, which takes its share and is dropped (Xiao et al. 2024); a
             float, a tensor as for temperature, or None for none.
 
@@ -73,19 +71,13 @@ class Softmax(Normalizer):
     sink: float | Tensor | None = None
 
     def __post_init__(self) -> None:
-        number("temperature", self.temperature, above=0, tensor=True)
-        if not isinstance(self.temperature, Tensor) and self.temperature > _HOTTEST:
-            way_out = "weights are alike long before"
-            raise ArgumentError(f"temperature: expected at most {_HOTTEST:g}, got {self.temperature:g}; {way_out}")
-        if not isinstance(self.temperature, Tensor) and self.temperature < _COLDEST:
-            way_out = "reads.Argmax reads the key of the highest score"
-            raise ArgumentError(f"temperature: expected at least {_COLDEST:g}, got {self.temperature:g}; {way_out}")
+        positive_number("temperature", self.temperature, tensor=True)
         number("sink", self.sink, tensor=True, none=True)
 
     def scaled(self, scores: Tensor) -> Tensor:
         """scores / T."""
         plain = not isinstance(self.temperature, Tensor) and self.temperature == 1.0
-        return scores if plain else scores / like(self.temperature, scores)
+        return scores if plain else scores / bounded(self.temperature, scores)
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         scores = self.scaled(scores)
@@ -142,10 +134,11 @@ class Entmax(Normalizer):
     equation 10 of Peters, Niculae, Martins 2019 defines.
 
     Args:
-        alpha: α ≥ 1, a float or a tensor that broadcasts against `(..., Lq, 1)` and learns (Correia et al. 2019).
+        alpha: α from 1 to 1e12, a float or a tensor that broadcasts against `(..., Lq, 1)` and learns (Correia et al.
+            2019).
 
     Raises:
-        ArgumentError: alpha below 1.
+        ArgumentError: alpha outside its range.
 
     >>> import torch
     >>> Entmax(alpha=2.0)(torch.tensor([[0.0, 0.5, -3.0]]), None).tolist()
@@ -156,9 +149,7 @@ class Entmax(Normalizer):
     alpha: float | Tensor = 1.5
 
     def __post_init__(self) -> None:
-        number("alpha", self.alpha, least=1, tensor=True)
-        if not isinstance(self.alpha, Tensor) and self.alpha == float("inf"):
-            raise ArgumentError("alpha: expected a finite number (1 is softmax, 2 is sparsemax), got inf")
+        number("alpha", self.alpha, least=1, most=LARGEST, tensor=True)
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         if kernels.serves_rows(scores, mask, self.alpha):
@@ -172,8 +163,7 @@ class Entmax(Normalizer):
     def check(self, extent: Extent) -> None:
         per_query("alpha", self.alpha, extent)
         if isinstance(self.alpha, Tensor):
-            inside = (self.alpha.detach() >= 1) & self.alpha.detach().isfinite()
-            ensure(inside, "alpha: expected finite values of at least 1, got some outside", values=extent.values)
+            within("alpha", self.alpha, extent, least=1)
 
     @property
     def sums_to_one(self) -> bool:
@@ -226,7 +216,7 @@ class Sum(Normalizer):
     eps: float = 0.0
 
     def __post_init__(self) -> None:
-        number("eps", self.eps, least=0)
+        number("eps", self.eps, least=0, finite=True)
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         scores = filled(scores, mask, 0.0)

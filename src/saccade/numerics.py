@@ -29,6 +29,21 @@ def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
     return (numerator / denominator.masked_fill(zero, 1.0)).masked_fill(zero, 0.0)
 
 
+SMALLEST, LARGEST = 1e-12, 1e12
+"""The range of positive parameters: temperatures, widths, bandwidths, softcaps, bases of rotations, and α's upper end.
+
+Squares of them, and those of a million times their inverse, are normal numbers of float32: no formula leaves the range.
+"""
+
+
+def bounded(value: "Tensor | float", reference: Tensor) -> "Tensor | float":
+    """A positive parameter in the dtype of what it meets; a tensor is clamped to `SMALLEST` … `LARGEST`.
+
+    An eager call rejects a tensor outside that range, but a compiler or a transform can look at no values.
+    """
+    return like(value.clamp(SMALLEST, LARGEST), reference) if isinstance(value, Tensor) else value
+
+
 LOST = 2.0**24
 """In times of the smallest normal number: sums of weights below it have lost digits, or their gradients would."""
 
@@ -103,8 +118,17 @@ def squared_distance(query: Tensor, key: Tensor) -> Tensor:
     distance = torch.cdist(*apart, compute_mode="donot_use_mm_for_euclid_dist").square()
     if not differentiated(query, key):
         return distance
-    expanded = query.square().sum(-1)[..., None] + key.square().sum(-1)[..., None, :] - 2 * query @ key.mT
-    return carried(distance, expanded)
+    return carried(distance, expanded_square(query.double(), key.double()).to(distance.dtype))
+
+
+def expanded_square(query: Tensor, key: Tensor, factor: "Tensor | float" = 1.0) -> Tensor:
+    """factor · (‖q_i‖² + ‖k_j‖² − 2 q_i · k_j) as `(..., Lq, Lk)`, by one product; the factor is of each query.
+
+    What cancels loses digits: (‖q‖² + ‖k‖²) · factor · eps is the error.
+    """
+    squares, key_squares = query.square().sum(-1, keepdim=True), key.square().sum(-1, keepdim=True)
+    queries = torch.cat((-2 * query, squares, torch.ones_like(squares)), -1) * factor
+    return queries @ torch.cat((key, torch.ones_like(key_squares), key_squares), -1).mT
 
 
 def carried(value: Tensor, moving: Tensor) -> Tensor:

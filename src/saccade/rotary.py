@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.checks import broadcasts, number, whole
+from saccade.checks import broadcasts, positive_number, whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 __all__ = ["rotate"]
@@ -54,7 +54,7 @@ def rotate(
 
     Raises:
         ShapeError: D is odd, or positions, frequencies or tables do not fit.
-        ArgumentError: an unknown layout, a base that is not positive, features that are odd or more than there are,
+        ArgumentError: an unknown layout, a base outside 1e-12 to 1e12, features that are odd or more than there are,
             more than one of base, frequencies and tables.
 
     >>> import torch
@@ -68,7 +68,7 @@ def rotate(
     given = [name for name, it in (("base", base), ("frequencies", frequencies), ("tables", tables)) if it is not None]
     if len(given) > 1:
         raise ArgumentError(f"{given[1]}: expected either {given[0]}= or {given[1]}=, got both; leave one out")
-    number("base", base, above=0, none=True)
+    positive_number("base", base, none=True)
     numbers("x", x, "(..., L, D)", floating=True)
     pairs = turned_features(x, features) // 2
     compute = torch.float64 if x.dtype == torch.float64 else torch.float32

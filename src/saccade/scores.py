@@ -12,9 +12,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import number, parameter, per_query, positive
+from saccade.checks import number, parameter, per_query, positive, positive_number
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.numerics import like, root, squared_distance, unit, wide
+from saccade.numerics import bounded, expanded_square, like, recorded, root, squared_distance, unit, wide
 from saccade.structure import Axes, Definition, Extent, registered
 
 ScoreFunction = Callable[..., Tensor]
@@ -88,11 +88,11 @@ class ScaledDot(Score):
     Args:
         scale: the factor, a float or a tensor that broadcasts against `(..., Lq, 1)`, such as one a head `(H, 1, 1)`
             that learns; None means 1/√D (Vaswani et al. 2017, equation 1).
-        softcap: c > 0 bounds the scores to (−c, c) (Gemma 2, section 2), a float or a tensor likewise; None leaves them
-            alone.
+        softcap: c from 1e-12 to 1e12 bounds the scores to (−c, c) (Gemma 2, section 2), a float or a tensor as for
+            scale; None leaves them alone. Values of a tensor are checked as those of a temperature.
 
     Raises:
-        ArgumentError: softcap is not positive.
+        ArgumentError: softcap is outside its range.
 
     >>> import torch
     >>> ScaledDot()(torch.ones(1, 4), torch.ones(2, 4)).tolist()
@@ -106,8 +106,8 @@ class ScaledDot(Score):
     softcap: float | Tensor | None = None
 
     def __post_init__(self) -> None:
-        number("scale", self.scale, tensor=True, none=True)
-        number("softcap", self.softcap, above=0, tensor=True, none=True)
+        number("scale", self.scale, finite=True, tensor=True, none=True)
+        positive_number("softcap", self.softcap, tensor=True, none=True)
 
     def _scaled(self, query: Tensor) -> Tensor:
         return query * (max(query.shape[-1], 1) ** -0.5 if self.scale is None else like(self.scale, query))
@@ -116,7 +116,7 @@ class ScaledDot(Score):
         scores = self._scaled(query) @ key.mT
         if self.softcap is None:
             return scores
-        softcap = like(self.softcap, scores)
+        softcap = bounded(self.softcap, scores)
         return softcap * torch.tanh(scores / softcap)
 
     def check(self, extent: Extent) -> None:
@@ -152,7 +152,7 @@ class Cosine(Score):
     beta: float | Tensor = 1.0
 
     def __post_init__(self) -> None:
-        number("beta", self.beta, tensor=True)
+        number("beta", self.beta, finite=True, tensor=True)
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return (unit(query) * like(self.beta, query)) @ unit(key).mT
@@ -297,6 +297,10 @@ class Location(Score):
             )
 
 
+NEAR = 256.0
+"""Squares, in squares of a bandwidth, that float32 expands to 10⁻⁵; normal points of 64 features are below."""
+
+
 @registered
 @dataclass(frozen=True)
 class Gaussian(Score):
@@ -304,10 +308,11 @@ class Gaussian(Score):
     1964, Watson 1964).
 
     Expanded into dot products about the keys' mean, so that points far from the origin lose nothing to cancellation.
-    What keys far from each other lose grows with the square of their spread over h: float32 is for some hundred h.
+    The product is in float64, unless an eager call on a CPU sees that all points are some bandwidths from the mean.
 
     Args:
-        bandwidth: h > 0, a float or a tensor that broadcasts against `(..., Lq, 1)`, in the units of query and key.
+        bandwidth: h from 1e-12 to 1e12 in the units of query and key, a float or a tensor that broadcasts against
+            `(..., Lq, 1)`, whose values are checked as those of a temperature.
 
     >>> import torch
     >>> Gaussian(1.0)(torch.zeros(1, 1), torch.tensor([[2.0]])).item()
@@ -319,14 +324,26 @@ class Gaussian(Score):
     bandwidth: float | Tensor
 
     def __post_init__(self) -> None:
-        number("bandwidth", self.bandwidth, above=0, tensor=True)
+        positive_number("bandwidth", self.bandwidth, tensor=True)
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        if key.shape[-2]:
-            center = key.detach().mean(-2, keepdim=True)
-            query, key = query - center, key - center
-        distance = query.square().sum(-1)[..., None] + key.square().sum(-1)[..., None, :] - 2 * query @ key.mT
-        return distance / (-2 * square(like(self.bandwidth, query)))
+        if not key.shape[-2]:
+            return query @ key.mT
+        center = key.detach().mean(-2, keepdim=True, dtype=torch.float64)
+        near = query - center.to(query.dtype), key - center.to(key.dtype)
+        if query.dtype == torch.float64 or self._fits(*near):
+            return expanded_square(*near, -0.5 / square(bounded(self.bandwidth, query)))
+        far = query.double() - center, key.double() - center
+        scores = expanded_square(*far, -0.5 / square(bounded(self.bandwidth, far[0])))
+        return scores.clamp(min=torch.finfo(query.dtype).min).to(query.dtype)
+
+    def _fits(self, query: Tensor, key: Tensor) -> bool:
+        """Whether all points are so near to the center that their own type has enough digits."""
+        if query.device.type != "cpu" or recorded() or not query.numel():
+            return False
+        query, key, limit = query.detach(), key.detach(), NEAR * square(bounded(self.bandwidth, query.detach()))
+        near = query.square().sum(-1, keepdim=True) <= limit
+        return bool(near.all() and (key.square().sum(-1).amax() <= limit).all())
 
     def check(self, extent: Extent) -> None:
         same_dim(self, extent)
@@ -349,10 +366,11 @@ class Kernel(Score):
 
     Args:
         name: "boxcar", "epanechnikov" or "triangular".
-        bandwidth: h > 0, a float or a tensor that broadcasts against `(..., Lq, 1)`, in the units of query and key.
+        bandwidth: h from 1e-12 to 1e12 in the units of query and key, a float or a tensor that broadcasts against
+            `(..., Lq, 1)`, whose values are checked as those of a temperature.
 
     Raises:
-        ArgumentError: an unknown name, a bandwidth that is not positive.
+        ArgumentError: an unknown name, a bandwidth outside its range.
 
     >>> import torch
     >>> Kernel("triangular", 2.0)(torch.zeros(1, 1), torch.tensor([[1.0], [9.0]])).tolist()
@@ -366,10 +384,10 @@ class Kernel(Score):
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or self.name not in KERNELS:
             raise ArgumentError(f"name: expected one of {', '.join(map(repr, KERNELS))}, got {self.name!r}")
-        number("bandwidth", self.bandwidth, above=0, tensor=True)
+        positive_number("bandwidth", self.bandwidth, tensor=True)
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        return KERNELS[self.name](squared_distance(query, key) / square(like(self.bandwidth, query)))
+        return KERNELS[self.name](squared_distance(query, key) / square(bounded(self.bandwidth, query)))
 
     def check(self, extent: Extent) -> None:
         same_dim(self, extent)
@@ -377,5 +395,5 @@ class Kernel(Score):
 
 
 def square(value: float | Tensor) -> float | Tensor:
-    """value²; a plain function so that numbers and tensors read alike."""
+    """value², of numbers and tensors alike."""
     return value * value

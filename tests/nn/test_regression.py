@@ -156,8 +156,9 @@ def test_it_works_where_estimators_do():
     ("options", "said"),
     [
         ({"kernel": "cosine"}, "kernel: expected one of gaussian, "),
-        ({"bandwidth": 0.0}, "bandwidth: expected a number above 0, or 2"),
-        ({"bandwidth": [1.0, 2.0, 3.0]}, "bandwidth: expected a number above 0, or 2"),
+        ({"bandwidth": 1e-320}, r"bandwidth: expected a number from 1e-12 to 1e\+12, or 2"),
+        ({"bandwidth": 0.0}, r"bandwidth: expected a number from 1e-12 to 1e\+12, or 2"),
+        ({"bandwidth": [1.0, 2.0, 3.0]}, r"bandwidth: expected a number from 1e-12 to 1e\+12, or 2"),
         ({"bandwidth": float("nan")}, "bandwidth: expected"),
         ({"bandwidth": "best"}, "'leave-one-out' or 'gradient', got 'best'"),
         ({"bandwidth": "gradient", "metric": "round"}, "metric: expected one of scalar, diagonal, full"),
@@ -245,10 +246,10 @@ def test_weights_of_few_points_take_little_memory(kernel, monkeypatch):
     wanted = KERNELS[kernel](np.sqrt((((asked[:, None] - X[None]) / 0.7) ** 2).sum(-1)))
     total = wanted.sum(1, keepdims=True)
     np.testing.assert_allclose(weights, wanted / np.where(total > 0, total, 1), atol=1e-12)
-    monkeypatch.setattr(regression, "_WEIGHTS_AT_ONCE", 1000)
+    monkeypatch.setattr(regression, "_WEIGHTS_AT_ONCE", 2000)
     with Largest() as seen:
         np.testing.assert_allclose(known.weights(asked), weights, atol=1e-15)
-    assert seen.numbers <= 1000
+    assert seen.numbers <= 2000
     assert known.weights(asked[:1]).shape == (1, 400)
 
 

@@ -5,7 +5,6 @@
 The gate is attention with a hard read: tokens are queries, experts are keys, and the k largest weights are read.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -151,9 +150,7 @@ class MixtureOfExperts(nn.Module):
         if drop not in get_args(Drop):
             raise ArgumentError(f"drop: expected one of {', '.join(get_args(Drop))}, got {drop!r}")
         for name, factor in (("capacity_factor", capacity_factor), ("eval_capacity_factor", eval_capacity_factor)):
-            number(name, factor, above=0, none=True)
-            if factor == math.inf:
-                raise ArgumentError(f"{name}: expected a finite number or None, which limits nothing, got inf")
+            number(name, factor, above=0, finite=True, none=True)
         if noise and routing == "experts":
             raise ArgumentError("noise: expected False or None with routing 'experts', which draws none, got True")
         noise = routing == "tokens" if noise is None else noise
@@ -320,7 +317,7 @@ def _check_choice(num_experts: int, k: int, groups: int | None, routing: str) ->
 
 def _loss_weight(name: str, value: float | None, teaches: bool) -> float:
     """The weight of a loss, which has to be one that teaches something."""
-    number(name, value, least=0, none=True)
+    number(name, value, least=0, finite=True, none=True)
     if value and not teaches:
         way_out = (
             "whose experts take equally many" if name == "importance_weight" else "as without noise it teaches nothing"

@@ -11,7 +11,7 @@ from saccade import normalizers, reads, scores
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor, rotate
-from saccade.checks import number, whole
+from saccade.checks import positive_number, whole
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.foreign import refuse, refusing
 from saccade.masks import Mask
@@ -117,7 +117,7 @@ class MultiheadAttention(nn.Module):
             raise ArgumentTypeError(f"backend: expected a name, such as 'auto', got {type(backend).__name__}")
         whole("max_length", max_length, least=1, none=True)
         self._size(embed_dim, num_heads, num_kv_heads, head_dim, value_head_dim, output_dim, kdim, vdim)
-        number("rotary_base", rotary_base, above=0, none=True)
+        positive_number("rotary_base", rotary_base, none=True)
         if rotary_base is not None and self.head_dim % 2:
             got = f"got head_dim = {self.head_dim}; take other heads"
             raise ArgumentError(f"rotary_base: expected an even number of features a head, {got}")

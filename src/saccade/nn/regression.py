@@ -22,6 +22,7 @@ from torch import Tensor
 from saccade import scores
 from saccade.errors import ArgumentError
 from saccade.nn.bandwidth import leave_one_out, left_out, means, weights
+from saccade.numerics import LARGEST, SMALLEST
 
 __all__ = ["KernelRegression"]
 
@@ -90,7 +91,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             y: `(n,)` or `(n, outputs)`, finite.
 
         Raises:
-            ArgumentError: an unknown kernel, method or metric; a bandwidth that is not above 0, or not one for each
+            ArgumentError: an unknown kernel, method or metric; a bandwidth outside 1e-12 to 1e12, or not one for each
                 feature; a bandwidth to be found from one point; a kernel without a gradient everywhere by "gradient".
             ValueError: numbers that are none, not finite, or of other shapes, in scikit-learn's words.
         """
@@ -206,8 +207,8 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """A, by the bandwidth that is given or the method that finds it."""
         if not isinstance(self.bandwidth, str):
             widths = np.asarray(self.bandwidth, dtype=np.float64)
-            if widths.shape not in ((), (features,)) or not bool((np.isfinite(widths) & (widths > 0)).all()):
-                expected = f"a number above 0, or {features}, one for each feature"
+            if widths.shape not in ((), (features,)) or not bool(((widths >= SMALLEST) & (widths <= LARGEST)).all()):
+                expected = f"a number from {SMALLEST:g} to {LARGEST:g}, or {features}, one for each feature"
                 raise ArgumentError(f"bandwidth: expected {expected}, got {self.bandwidth!r}")
             return torch.from_numpy(np.diag(1 / np.broadcast_to(widths, (features,))))
         if self.bandwidth not in ("leave-one-out", "gradient"):
