@@ -3,8 +3,10 @@
 import contextlib
 import os
 import pty
+import shutil
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +15,7 @@ from saccade.cli import main
 from saccade.tasks import load_task
 from saccade.tasks.image.features.__main__ import main as extract
 from saccade.train import notes
+from saccade.train.files import read_json, write_json
 from saccade.train.notes import CONTROL
 
 HOSTILE = "\x1b[31m\x9b\u202e"
@@ -122,3 +125,28 @@ def test_lone_surrogates_are_written_wherever_output_goes(on_terminal, monkeypat
         monkeypatch.setattr("saccade.cli.list.run", lambda words: notes.output("a\udcffb\ud800"))
         assert not main(["list"])
         assert capfdbinary.readouterr().out == b"a\xffb\\ud800\n"
+
+
+@pytest.fixture
+def halved(run, tmp_path):
+    """A run, one of whose labels is half a character."""
+    folder = Path(shutil.copytree(run, tmp_path / "halved"))
+    for name, changed in (("config.json", {"files": {}}), ("tokenizer.json", {"labels": ["\ud800", "\udcff"]})):
+        write_json(folder / name, {**read_json(folder / name), **changed})
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["predict", "word1", "--nbest", "2"],
+        ["predict", "word1", "--alignments"],
+        ["look", "word1", "--json"],
+        ["eval"],
+    ],
+)
+def test_half_characters_of_a_run_are_answered_or_refused(words, halved, capfd):
+    verb, *rest = words
+    code = main([verb, str(halved), *rest])
+    out, err = capfd.readouterr()
+    assert (code == 0 and out) or (code == 2 and err.count("\nerror: ") <= 1), err

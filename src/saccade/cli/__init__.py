@@ -60,6 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         return _fail(told(error))
     except UnicodeEncodeError as error:
+        if error.encoding == "utf-8":
+            return _fail(f"{error.object}: expected a text, got half a character ({error.reason}); remove it")
         return _fail(f"{error.object}: no name in this system's encoding, {error.encoding}; LC_ALL=C.UTF-8 allows it")
     except (MemoryError, RuntimeError) as error:
         if not _out_of_memory(error):

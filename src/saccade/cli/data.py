@@ -84,7 +84,8 @@ def _written(folder: Path, found: Sequence[Example], *, files: bool) -> list[Pat
             contents[place] = content
     answers = [_line(example.answer) for example in found]
     lists = {folder / "inputs.txt": lines, folder / "answers.txt": answers}
-    contents |= {path: "".join(f"{line}\n" for line in rows).encode() for path, rows in lists.items()}
+    for path, rows in lists.items():
+        contents[path] = "".join(f"{row}\n" for row in rows).encode("utf-8", "surrogateescape")  # paths as they are
     for path, content in contents.items():
         if path.exists() and not (path.is_file() and path.read_bytes() == content):
             raise SaccadeError(f"{path}: it is there already and is something else; give another --output")
