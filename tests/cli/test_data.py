@@ -1,5 +1,8 @@
 """`saccade data`: examples as lines, or as the files that `saccade predict` reads."""
 
+import os
+from pathlib import Path
+
 import pytest
 import soundfile
 from PIL import Image
@@ -205,3 +208,11 @@ def test_training_takes_the_file_beside_you(tmp_path, monkeypatch):
     kind = load_task("translate")
     asked = wanted(kind, ["--data", "dates"])
     assert asked.data == options(kind, asked).data == "./dates"
+
+
+def test_paths_in_a_folder_that_is_no_utf_8_keep_their_bytes(tmp_path, capfdbinary):
+    folder = os.fsdecode(os.fsencode(tmp_path / "data") + b"\xff")
+    assert main(["data", "classify-image", "--count", "2", "--output", folder]) == 0
+    paths = (Path(folder) / "inputs.txt").read_bytes().splitlines()
+    assert [os.fsencode(folder) + b"/000%d.png" % number for number in (1, 2)] == paths
+    assert capfdbinary.readouterr().out.startswith(os.fsencode(folder) + b"/inputs.txt\n")

@@ -231,3 +231,11 @@ def test_folders_that_links_lead_to_are_part_of_a_folder(folder, tmp_path):
     (folder / "inner").rename(tmp_path / "elsewhere")
     (folder / "inner").symlink_to(tmp_path / "elsewhere")
     assert given(VIEWER, str(folder)) == [str(folder / name) for name in ("a.JPG", "b.png", "inner/c.png")]
+
+
+def test_a_list_of_paths_keeps_bytes_that_are_no_utf_8(tmp_path, standard_input, capsys):
+    (tmp_path / "list").write_bytes(b"a\xff.png\ncaf\xc3\xa9.png\n")
+    assert given(VIEWER, file=tmp_path / "list") == ["a\udcff.png", "café.png"]
+    standard_input(b"a\xff.png\n")
+    assert given(VIEWER) == ["a\udcff.png"]
+    assert capsys.readouterr().err == ""

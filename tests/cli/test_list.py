@@ -1,3 +1,5 @@
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -24,12 +26,9 @@ def test_every_task_model_and_data_set_has_a_sentence(capsys):
 
 @pytest.fixture(scope="module")
 def described():
-    with pytest.MonkeyPatch.context() as patch:
-        told = []
-        patch.setattr("builtins.print", lambda text: told.append(text))
+    with contextlib.redirect_stdout(io.StringIO()) as told:
         assert main(["list", "--json"]) == 0
-    [text] = told
-    return json.loads(text)
+    return json.loads(told.getvalue())
 
 
 def test_as_json_it_is_one_object_with_all_that_can_be_chosen(described):

@@ -154,6 +154,11 @@ def test_a_name_that_the_system_cannot_write_is_one_line(monkeypatch, capsys):
     assert "15-мая: no name in this system's encoding, ascii" in one_line(capsys)
 
 
+def test_half_a_character_in_a_name_is_one_line(run, capsys):
+    assert main(["predict", str(run), "--input", "a\ud800"]) == 2
+    assert "a\\ud800: expected a text, got half a character" in one_line(capsys)
+
+
 @pytest.mark.parametrize("closed", ["stdin", "stdout", "stderr"])
 def test_a_closed_stream_is_an_empty_one(run, closed, monkeypatch):
     monkeypatch.setattr(sys, closed, None)

@@ -45,3 +45,8 @@ def test_notes_that_the_disk_has_no_room_for_are_no_reason_to_stop(monkeypatch):
 def test_control_characters_of_a_note_are_escaped(capsys):
     say("a\tb\x1b[31m\x7f\x9b\u202e\u2066\ud800\udcff é")
     assert capsys.readouterr().err == "a\tb\\x1b[31m\\x7f\\x9b\\u202e\\u2066\\ud800\\udcff é\n"
+
+
+def test_a_note_is_one_line(capsys):
+    say("a name\nof two lines")
+    assert capsys.readouterr().err == "a name\\nof two lines\n"

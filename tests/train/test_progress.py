@@ -21,9 +21,9 @@ def test_on_a_terminal_there_is_one_line_of_progress(capsys, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     with Bar(10, 2) as bar:
         bar.update(5, "loss 1.0000  exact match 0.5000  900 tokens/s")
-        bar.note("step 5: [fine]")
+        bar.note("step 5: [fine] \x1b]0;title\x9b")
     out, err = capsys.readouterr()
-    assert out == "" and "step 5 of 10" in err and "900 tokens/s" in err and "step 5: [fine]" in err
+    assert out == "" and "step 5 of 10" in err and "900 tokens/s" in err and "step 5: [fine] \\x1b]0;title\\x9b" in err
 
 
 def test_where_steps_are_no_limit_there_is_no_total(capsys, monkeypatch):

@@ -15,6 +15,7 @@ import torch
 
 from saccade.bench.row import Absent, Place, Row, Run
 from saccade.errors import SaccadeError
+from saccade.train.notes import say
 
 __all__ = ["alone", "grown", "growth", "peak_of"]
 
@@ -103,7 +104,7 @@ def main(name: str, side: str, device: str, backend: str, threads: str) -> int:
     try:
         sys.stdout.write(f"{grown(row, side, place)}\n")
     except SaccadeError as error:
-        sys.stderr.write(f"{error}\n")
+        say(str(error))
         return 2
     return 0
 

@@ -4,18 +4,16 @@ Results go to standard output, progress and notes to standard error; an error is
 """
 
 import contextlib
-import io
 import os
 import select
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 
 from saccade.cli.arguments import UsageError, one_line, suggest
 from saccade.errors import DISTRIBUTION, SaccadeError
 from saccade.train.files import told
-from saccade.train.notes import escaped, say, unheard
+from saccade.train.notes import escaped, open_streams, output, say, unheard
 
 __all__ = ["VERBS", "main"]
 
@@ -46,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         translate...
         0
     """
-    _open_streams()
+    open_streams()
     _warn_of_namesake()
     try:
         code = _run([*(sys.argv[1:] if arguments is None else arguments)])  # `list` is a verb here
@@ -62,21 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         return _fail(told(error))
     except UnicodeEncodeError as error:
+        if error.encoding == "utf-8":
+            return _fail(f"{error.object}: expected a text, got half a character ({error.reason}); remove it")
         return _fail(f"{error.object}: no name in this system's encoding, {error.encoding}; LC_ALL=C.UTF-8 allows it")
     except (MemoryError, RuntimeError) as error:
         if not _out_of_memory(error):
             raise
         return _fail("not enough memory; smaller dimensions, batches or beams need less")
-
-
-def _open_streams() -> None:
-    """Texts are of all languages, whatever the terminal's locale says; a stream that is closed is an empty one."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 for the whole process
-    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors=errors)  # standard output has a path as it was typed
 
 
 def _warn_of_namesake() -> None:
@@ -93,9 +83,9 @@ def _warn_of_namesake() -> None:
 def _run(arguments: list[str]) -> int:
     verb = arguments[0] if arguments else "--help"
     if verb in ("-h", "--help"):
-        print("usage: saccade VERB ...\n\nAll of attention in one library: train, ask and look inside.\n")
-        print("\n".join(f"  {name:8} {sentence}" for name, sentence in VERBS.items()))
-        print("\nsaccade VERB --help says more.")
+        output("usage: saccade VERB ...\n\nAll of attention in one library: train, ask and look inside.\n")
+        output("\n".join(f"  {name:8} {sentence}" for name, sentence in VERBS.items()))
+        output("\nsaccade VERB --help says more.")
         return 0
     if verb not in VERBS:
         raise UsageError(f"saccade: no verb {verb}; {suggest(verb, VERBS)}")
@@ -118,5 +108,5 @@ def _unread() -> bool:
 
 def _fail(message: str, code: int = 2) -> int:
     with unheard():
-        print(escaped(one_line(f"error: {message}" if code == 2 else message)), file=sys.stderr)
+        sys.stderr.write(escaped(one_line(f"error: {message}" if code == 2 else message)) + "\n")
     return code

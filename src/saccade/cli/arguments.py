@@ -8,10 +8,11 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from saccade.errors import SaccadeError
+from saccade.train.notes import escaped
 
 __all__ = ["UsageError", "choose", "given", "one_line", "parse", "peek", "suggest"]
 
@@ -21,6 +22,7 @@ _CHOICE = re.compile(r"^invalid choice '(.*)' for argument '(--[^']+)'\. Expecte
 _MISSING = re.compile(r"^Missing value for argument '(--[^']+)'.*$")
 _WIDEST = 20_000  # columns: longer than any complaint
 _NARROWEST = 40  # columns: help is no longer readable in fewer, and below ten tyro never comes to an end
+_HELP = {"--help", "-h"}
 _RULES = set(" ─-│|╭╮╰╯+")  # what tyro frames its words with
 
 
@@ -66,7 +68,7 @@ def parse(
 
     settings: dict[str, Any] = {"prog": program, "description": description, "return_unknown_args": True}
     if default is not None:
-        settings["default"] = default
+        settings["default"] = default if _HELP.isdisjoint(arguments) else _escaped(default)
     complaint = io.StringIO()
     options: T
     try:
@@ -159,9 +161,15 @@ def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Callable[[], Map
         raise UsageError(f"unexpected argument {loose[0]}; quote texts that contain spaces{several}, and see --help")
 
 
+def _escaped(default: T) -> T:
+    """Defaults for a page of help, which a terminal may show: some are words of the command line."""
+    dataclass: Any = default
+    return replace(dataclass, **{name: escaped(text) for name, text in vars(default).items() if isinstance(text, str)})
+
+
 def _width(arguments: Sequence[str]) -> int:
     """How many columns there are: for help those of the terminal; a complaint is read, and no path in it may break."""
-    if {"--help", "-h"}.isdisjoint(arguments):
+    if _HELP.isdisjoint(arguments):
         return _WIDEST
     return max(_NARROWEST, shutil.get_terminal_size().columns)
 

@@ -23,7 +23,7 @@ from saccade.bench.table import header, limits, line, summary, widths
 from saccade.cli.arguments import UsageError, choose, parse
 from saccade.train.environment import choose_device
 from saccade.train.files import encode, write
-from saccade.train.notes import say, unheard
+from saccade.train.notes import output, say, unheard
 from saccade.train.options import not_positive
 
 __all__ = ["run"]
@@ -81,11 +81,11 @@ def run(arguments: list[str]) -> int:
     say(f"rows: {len(wanted)}; the machine's limits first")
     known = probes(device)
     machine = look_at(device, known)
-    print(limits(machine), flush=True)
+    output(limits(machine), flush=True)
     results, interrupted = list[Result](), True
     try:
         interrupted = _measured(results, wanted, place, known, given)
-        print(summary(results))
+        output(summary(results))
     finally:  # what was measured before an error, such as a lack of memory, took as long
         _write(results, machine, given, shlex.join(["saccade", "bench", *arguments]), interrupted)
     if interrupted:
@@ -98,7 +98,7 @@ def _measured(
 ) -> bool:
     """Whether the user ended it before the last of the results, which are printed one by one."""
     wide = widths(wanted)
-    print(header(wide), flush=True)
+    output(header(wide), flush=True)
     quick = {"least": _QUICK_LEAST, "most": _QUICK_MOST, "whole": _QUICK_WHOLE}
     limits_of_time: dict[str, Any] = quick if given.quick else {"least": _LEAST}
     try:
@@ -106,7 +106,7 @@ def _measured(
         for result in measured(wanted, place, seconds=_seconds(given), probes=known, **limits_of_time):
             _progress(wanted, None)
             results.append(result)
-            print(line(result, wide), flush=True)
+            output(line(result, wide), flush=True)
             _progress(wanted, len(results))
     except KeyboardInterrupt:
         _progress(wanted, None)
@@ -193,13 +193,13 @@ def _write(results: Sequence[Result], machine: Machine, given: Arguments, comman
     if given.json is not None:
         with _later(failed):
             _write_new(Path(given.json), encode(record(results, machine, settings)))
-            print(f"JSON: {given.json}")
+            output(f"JSON: {given.json}")
     if given.page is not None:
         at = Path(given.page)
         seen = None if picture is None else os.path.relpath(picture, at.parent)
         with _later(failed):
             _write_new(at, page(results, machine, command, seen).encode())
-            print(f"page: {at}")
+            output(f"page: {at}")
     if failed:
         raise failed[0]
 
@@ -237,5 +237,5 @@ def _draw(results: Sequence[Result], machine: Machine, name: str | None) -> Path
         _check_still_new(path)
     stem = _pictures(name)[0].with_suffix("")
     png, svg = draw(results, stem, title="How many times as fast as the peer", note=limits(machine))
-    print(f"plot: {png} {svg}")
+    output(f"plot: {png} {svg}")
     return png

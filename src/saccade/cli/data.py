@@ -10,6 +10,7 @@ from saccade.runs import examples
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.dataset import SPLITS
 from saccade.train.files import check_folder, write
+from saccade.train.notes import output
 from saccade.train.options import flat, select
 from saccade.train.recipes import data_of
 from saccade.train.task import Example
@@ -49,8 +50,8 @@ class Arguments:
 def run(arguments: list[str]) -> int:
     """Print the examples, or write them and print where."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print("usage: saccade data TASK [OPTIONS]\n\nsaccade data TASK --help says which options there are.\n\nTASK:")
-        print("\n".join(f"  {name}" for name in TASKS))
+        output("usage: saccade data TASK [OPTIONS]\n\nsaccade data TASK --help says which options there are.\n")
+        output("TASK:\n" + "\n".join(f"  {name}" for name in TASKS))
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
     merged = flat(kind.Options, Arguments)
@@ -60,9 +61,9 @@ def run(arguments: list[str]) -> int:
     found = list(examples(kind, own.split, own.count, data=data_of(kind, own.data), **chosen))
     if own.output is None:
         for example in found:
-            print(f"{_line(example.text)}\t{_line(example.answer)}")
+            output(f"{_line(example.text)}\t{_line(example.answer)}")
     else:
-        print("\n".join(map(str, _written(Path(own.output), found, files=kind.inputs == "files"))))
+        output("\n".join(map(str, _written(Path(own.output), found, files=kind.inputs == "files"))))
     return 0
 
 
@@ -83,7 +84,8 @@ def _written(folder: Path, found: Sequence[Example], *, files: bool) -> list[Pat
             contents[place] = content
     answers = [_line(example.answer) for example in found]
     lists = {folder / "inputs.txt": lines, folder / "answers.txt": answers}
-    contents |= {path: "".join(f"{line}\n" for line in rows).encode() for path, rows in lists.items()}
+    for path, rows in lists.items():
+        contents[path] = "".join(f"{row}\n" for row in rows).encode("utf-8", "surrogateescape")  # paths as they are
     for path, content in contents.items():
         if path.exists() and not (path.is_file() and path.read_bytes() == content):
             raise SaccadeError(f"{path}: it is there already and is something else; give another --output")

@@ -50,7 +50,7 @@ def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Itera
     elif file is None and not sys.stdin.isatty() and _binary(sys.stdin.buffer):
         yield iter(["-"])
     else:
-        with texts(None, file) as lines:
+        with texts(None, file, paths=True) as lines:
             yield _paths(lines, "standard input" if file is None else file)
 
 
@@ -113,12 +113,13 @@ def _binary(source: Any) -> bool:
 
 
 @contextmanager
-def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
+def texts(argument: str | None, file: str | None, *, paths: bool = False) -> Iterator[Iterator[str]]:
     """Give the lines of an argument, of a file (packed by gzip or not), or of standard input, as they come.
 
     Args:
         argument: the text itself; None if it was not given.
         file: the file's name; None if it was not given.
+        paths: whether each line is the path of a file, which may have bytes that are not UTF-8.
 
     Raises:
         OSError: if the file cannot be read.
@@ -129,9 +130,9 @@ def texts(argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
         with Path(file).open("rb") as source:
             with naming(Path(file)):
                 packed = source.peek(2)[:2] == b"\x1f\x8b"
-            yield _lines(gzip.GzipFile(fileobj=source) if packed else source, file)
+            yield _lines(gzip.GzipFile(fileobj=source) if packed else source, file, paths=paths)
     else:
-        yield _lines(sys.stdin.buffer, "standard input")
+        yield _lines(sys.stdin.buffer, "standard input", paths=paths)
 
 
 def readable(argument: str) -> str:
@@ -143,8 +144,8 @@ def readable(argument: str) -> str:
     return os.fsencode(argument).decode("utf-8", errors="replace")
 
 
-def _lines(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:
-    r"""The lines of a stream: they end at \n alone; bytes that are no UTF-8 count as strange letters.
+def _lines(source: BinaryIO | gzip.GzipFile, name: str, *, paths: bool) -> Iterator[str]:
+    r"""The lines of a stream: they end at \n alone; in texts bytes that are not UTF-8 count as strange letters.
 
     That is said once. Of a line no more is read into memory than any model could take; what follows is passed over, and
     that is said.
@@ -153,7 +154,8 @@ def _lines(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[str]:
     try:
         with naming(Path(name)):
             for number, line in enumerate(_bounded(source, name), 1):
-                text = _text(line.removesuffix(b"\n"), f"{name}, line {number}", strange)
+                content = line.removesuffix(b"\n")
+                text = os.fsdecode(content) if paths else _text(content, f"{name}, line {number}", strange)
                 yield text.removeprefix("\ufeff") if number == 1 else text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"--input: expected a whole gzip file, got a damaged one: {name} ({error})") from error

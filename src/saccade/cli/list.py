@@ -7,6 +7,7 @@ from typing import Any, get_args, get_origin
 
 from saccade.cli.arguments import parse
 from saccade.tasks import TASKS, load_task
+from saccade.train.notes import output
 from saccade.train.recipes import defaults
 from saccade.train.task import Task, find, options_class
 
@@ -25,17 +26,17 @@ def run(arguments: list[str]) -> int:
     """Print each task, its models and its data with a sentence each."""
     given = parse(Arguments, arguments, "saccade list", Arguments.__doc__ or "")
     if given.json:
-        print(json.dumps({"tasks": [described(load_task(name)) for name in TASKS]}, ensure_ascii=False, indent=2))
+        output(json.dumps({"tasks": [described(load_task(name)) for name in TASKS]}, ensure_ascii=False, indent=2))
         return 0
     for name in TASKS:
         kind = load_task(name)
-        print(f"{name}: {_summary(kind)}")
-        print("  models")
+        output(f"{name}: {_summary(kind)}")
+        output("  models")
         for model in kind.models:
-            print(f"    {model:16} {_sentence(kind, model)}")
-        print("  data")
+            output(f"    {model:16} {_sentence(kind, model)}")
+        output("  data")
         for data, sentence in kind.builtin.items():
-            print(f"    {data:16} {sentence}")
+            output(f"    {data:16} {sentence}")
     return 0
 
 

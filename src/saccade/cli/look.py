@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from saccade.cli.inputs import Asked, inputs
 from saccade.cli.requests import Device, Inputs, asked
 from saccade.train.files import check_folder
+from saccade.train.notes import output
 
 __all__ = ["run"]
 
@@ -32,5 +33,5 @@ def run(arguments: list[str]) -> int:
     with inputs(trained.task, given.text, given.input) as found:
         lines = Asked(found)
         for path in trained.pictures(lines, request, given.output, json=given.json, typed=given.typed):
-            print(f"{lines.latest()}\t{path}" if given.names else path)
+            output(f"{lines.latest()}\t{path}" if given.names else str(path))
     return 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from saccade.train.notes import output
 from saccade.train.task import Baseline, Metric, value
 
 __all__ = ["print_baselines", "print_metrics"]
@@ -22,9 +23,9 @@ def print_metrics(split: str, metrics: Mapping[str, Metric], groups: Mapping[str
     """
     for name, metric in metrics.items():
         digits, behind = _digits(metric), f"  ({metric['signature']})" if isinstance(metric, dict) else ""
-        print(f"{name.replace('_', ' ')} on {split}: {value(metric):.{digits}f}{behind}")
+        output(f"{name.replace('_', ' ')} on {split}: {value(metric):.{digits}f}{behind}")
         for group, part in sorted(groups.get(name, {}).items(), key=_order):
-            print(f"  {part:.{digits}f}  {group}")
+            output(f"  {part:.{digits}f}  {group}")
 
 
 def print_baselines(split: str, baselines: Mapping[str, Baseline]) -> None:
@@ -36,7 +37,7 @@ def print_baselines(split: str, baselines: Mapping[str, Baseline]) -> None:
     for name, baseline in baselines.items():
         metric, found = next(iter(baseline.metrics.items()))
         number = f"{metric.replace('_', ' ')} {value(found):.{_digits(found)}f}"
-        print(f"baseline on {split}: {number}, {name} ({baseline.about}; {baseline.seconds:.1f} s)")
+        output(f"baseline on {split}: {number}, {name} ({baseline.about}; {baseline.seconds:.1f} s)")
 
 
 def _digits(metric: Metric) -> int:

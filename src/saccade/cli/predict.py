@@ -1,13 +1,12 @@
 """`saccade predict RUN [INPUT]`: answer input, line by line."""
 
 import json
-import sys
 from dataclasses import dataclass
 
 from saccade.cli.arguments import UsageError
 from saccade.cli.inputs import Asked, inputs
 from saccade.cli.requests import Device, Ensemble, Inputs, asked
-from saccade.train.notes import escaped
+from saccade.train.notes import output
 from saccade.train.task import Form
 
 __all__ = ["run"]
@@ -30,13 +29,14 @@ def run(arguments: list[str]) -> int:
         raise UsageError("--names: expected without --alignments, whose objects hold their inputs; leave it out")
     ahead = 1 if given.typed else _OF_A_FILE if given.input is not None else _READ_AHEAD
     form: Form = "json" if given.alignments else "lines"
-    terminal = sys.stdout.isatty()
     with inputs(trained.task, given.text, given.input) as found:
         lines = Asked(found)
         for answer in trained.answers(lines, request, form, ahead, typed=given.typed):
             name = lines.answered()
-            told = json.dumps(answer.to_json(), ensure_ascii=False) if given.alignments else str(answer)
-            if given.names:
-                told = "\n".join(f"{name}\t{line}" for line in answer.lines())
-            print(escaped(told) if terminal else told, flush=terminal)
+            if given.alignments:
+                output(json.dumps(answer.to_json(), ensure_ascii=False).encode("utf-8", "backslashreplace").decode())
+            elif given.names:
+                output("\n".join(f"{name}\t{line}" for line in answer.lines()))
+            else:
+                output(str(answer))
     return 0

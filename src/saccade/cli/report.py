@@ -5,7 +5,7 @@ from typing import Any
 from saccade.cli.arguments import choose, parse
 from saccade.cli.threads import advise_threads
 from saccade.reports import REPORTS, load_report
-from saccade.train.notes import say
+from saccade.train.notes import output, say
 
 __all__ = ["run"]
 
@@ -15,8 +15,8 @@ _INTERRUPTED = 130
 def run(arguments: list[str]) -> int:
     """Make the report that the arguments name, or list them all, and print what it found."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print("usage: saccade report NAME [OPTIONS]\n\nsaccade report NAME --help says which options there are.\n")
-        print("NAME:\n" + "\n".join(f"  {name:10} {load_report(name).sentence}" for name in REPORTS))
+        output("usage: saccade report NAME [OPTIONS]\n\nsaccade report NAME --help says which options there are.\n")
+        output("NAME:\n" + "\n".join(f"  {name:10} {load_report(name).sentence}" for name in REPORTS))
         return 0
     name = choose("NAME", arguments[0], REPORTS)
     report = load_report(name)
@@ -28,6 +28,6 @@ def run(arguments: list[str]) -> int:
         return _INTERRUPTED
     if not made.fresh:
         say(f"{made.folder} is complete already")
-    print(made.text)
-    print(f"report: {made.folder}")
+    output(made.text)
+    output(f"report: {made.folder}")
     return 0

@@ -12,7 +12,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.train.baselines import kept
 from saccade.train.fit import train
-from saccade.train.notes import say
+from saccade.train.notes import output, say
 from saccade.train.options import Options
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING
@@ -26,8 +26,8 @@ _INTERRUPTED = 130
 def run(arguments: list[str]) -> int:
     """Train as the arguments say, and print what the model came to."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print("usage: saccade train TASK [OPTIONS]\n\nsaccade train TASK --help says which options there are.\n\nTASK:")
-        print("\n".join(f"  {name}" for name in TASKS))
+        output("usage: saccade train TASK [OPTIONS]\n\nsaccade train TASK --help says which options there are.\n")
+        output("TASK:\n" + "\n".join(f"  {name}" for name in TASKS))
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
     asked = wanted(kind, arguments[1:])
@@ -46,7 +46,7 @@ def run(arguments: list[str]) -> int:
     for split, name in (("test", "metrics"), ("validation", "validation")):
         print_metrics(split, outcome.results[name], {})
         print_baselines(split, kept(outcome.results, split) or {})
-    print(f"run: {outcome.run.folder}")
+    output(f"run: {outcome.run.folder}")
     return 0
 
 

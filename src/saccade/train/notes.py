@@ -1,18 +1,21 @@
-"""Notes to whoever sits at the terminal."""
+"""Lines for the user: results on standard output, notes on standard error."""
 
+import io
 import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
-__all__ = ["CONTROL", "Once", "StandardError", "escaped", "no_line_twice", "say", "unheard"]
+__all__ = ["CONTROL", "Once", "StandardError", "escaped", "no_line_twice", "open_streams", "output", "say", "unheard"]
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that a terminal obeys or cannot write; newline and tab are none of them."""
 
+_NO_BYTES = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte of a file name
 _SAID: ContextVar[set[str] | None] = ContextVar("lines that were said, where none is said twice", default=None)
 
 
@@ -22,7 +25,41 @@ def escaped(text: str) -> str:
     >>> escaped("\x1b[31mred\ta")
     '\\x1b[31mred\ta'
     """
-    return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
+    return CONTROL.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return ascii(match[0])[1:-1]
+
+
+def output(text: str, *, flush: bool = False) -> None:
+    r"""Write a result and a newline to standard output, escaped if that is a terminal.
+
+    A pipe or a file gets every byte unchanged: ``\udc80`` to ``\udcff`` are bytes of file names, and written as these.
+    Other lone surrogates have no bytes, and are escaped there too.
+
+    Args:
+        text: a line, or several.
+        flush: write it at once; a terminal always gets it at once.
+
+    Example:
+        >>> output("caf\xe9\ud800")
+        café\ud800
+    """
+    terminal = sys.stdout.isatty()
+    sys.stdout.write((escaped(text) if terminal else _NO_BYTES.sub(_escape, text)) + "\n")
+    if flush or terminal:
+        sys.stdout.flush()
+
+
+def open_streams() -> None:
+    """Set standard streams up for a program: UTF-8 in every locale, and an empty stream in place of a closed one."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 for the whole process
+    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors)  # standard output has a path as it was typed
 
 
 def say(line: str) -> None:
@@ -33,7 +70,7 @@ def say(line: str) -> None:
         said.add(line)
     if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK", "0") == "0":
         with unheard():
-            sys.stderr.write(escaped(line) + "\n")
+            sys.stderr.write(escaped(line).replace("\n", "\\n") + "\n")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, cast
 
-from saccade.train.notes import StandardError, say
+from saccade.train.notes import StandardError, escaped, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -111,7 +111,7 @@ class Bar:
         if self._progress.disable:
             say(line)
         else:
-            self._progress.console.print(line, markup=False)
+            self._progress.console.print(escaped(line), markup=False)
 
     def _tick(self) -> None:
         if not self._progress.disable:

@@ -7,11 +7,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
-from saccade.errors import SaccadeError
+from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.image.features.encoders import open_encoder
 from saccade.tasks.image.features.extract import extract, found
 from saccade.train.files import left_over, told
+from saccade.train.notes import open_streams, output, say
 
 __all__ = ["main"]
 
@@ -31,14 +33,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         >>> main(["nowhere", "--encoder", "resnet50", "--weights", "a.safetensors", "--output", "store"])
         2
     """
+    open_streams()
     try:
         given = _parser().parse_args(arguments)
         found(given.images, given.output, given.size)  # before weights are read, which may take a while
         encoder = open_encoder(given.encoder, given.weights, given.layer)
         for path in _left(given.output):
-            sys.stderr.write(f"{path} is of an extraction that was killed, unless one runs now: remove it\n")
+            say(f"{path} is of an extraction that was killed, unless one runs now: remove it")
         count = extract(given.images, encoder, given.output, size=given.size, told=_progress)
-        sys.stdout.write(f"{given.output}: features of {count} images\n")
+        output(f"{given.output}: features of {count} images")
     except SaccadeError as error:
         return _fail(str(error), 2)
     except OSError as error:
@@ -48,9 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ArgumentError(f"{message}; see --help")
+
+
 def _parser() -> argparse.ArgumentParser:
     usage, description = "python -m saccade.tasks.image.features", "Extract features of images once."
-    parser = argparse.ArgumentParser(prog=usage, description=description)
+    parser = _Parser(prog=usage, description=description)
     parser.add_argument("images", type=Path, help="a folder with images, or an archive of them (.tar, .zip)")
     parser.add_argument("--encoder", required=True, help="torchvision:NAME or timm:NAME, such as torchvision:resnet50")
     parser.add_argument("--weights", required=True, type=Path, help="a file: .safetensors, or tensors alone in a .pth")
@@ -66,11 +74,11 @@ def _left(output: Path) -> list[Path]:
 
 
 def _progress(done: int, count: int) -> None:
-    sys.stderr.write(f"{done} of {count} images\n")
+    say(f"{done} of {count} images")
 
 
 def _fail(message: str, code: int) -> int:
-    sys.stderr.write(f"{message}\n")
+    say(message)
     return code
 
 
