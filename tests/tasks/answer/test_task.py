@@ -74,6 +74,14 @@ def test_answers_that_are_unknown_count_as_wrong_and_are_said(run, capsys):
     assert set(results["groups"]["accuracy"]) <= {"is", "which", "what", "other"}
 
 
+def test_training_questions_are_counted_once_for_all_splits(run, monkeypatch):
+    task = runs.load(run, device="cpu").task
+    asked, posed = list[str](), type(task.data).posed
+    monkeypatch.setattr(type(task.data), "posed", lambda own, split, at: asked.append(split) or posed(own, split, at))
+    assert {name for split in ("test", "validation") for name in task.baselines(split)} == {"majority", "question"}
+    assert asked.count("train") == task.data.size("train")
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -1,12 +1,14 @@
 """Measures against several references: figures of pycocoevalcap 1.2, and the definitions written down a second time."""
 
 import math
+from itertools import zip_longest
 
 import numpy as np
 import pytest
+from sacrebleu.metrics.bleu import BLEU
 
 from saccade.errors import ArgumentError
-from saccade.tasks.text.overlap import bleu, cider, rouge_l, words
+from saccade.tasks.text.overlap import bleu, bleus, cider, rouge_l, words
 from tiers import every
 
 OUTPUTS = [
@@ -43,6 +45,16 @@ def test_all_are_those_of_pycocoevalcap():
     assert rouge_l(OUTPUTS, REFERENCES) == pytest.approx(ROUGE_L, rel=1e-12)
     found = [bleu(OUTPUTS, REFERENCES, order)["score"] / 100 for order in (1, 2, 3, 4)]
     assert found == pytest.approx(BLEU, rel=1e-8)  # which adds 1e-9 and 1e-15 to what it divides
+
+
+@pytest.mark.parametrize("outputs", [OUTPUTS, ["a dog", "x", "", "a child in a", "a", "red"]])
+def test_bleu_of_all_orders_is_that_of_each_alone(outputs):
+    lowered = [[" ".join(words(text)) for text in texts] for texts in REFERENCES]
+    found = bleus(outputs, REFERENCES, (4, 1, 2, 3))
+    for order in (4, 1, 2, 3):
+        metric = BLEU(tokenize="none", smooth_method="none", max_ngram_order=order, force=True)
+        assert found[order]["score"] == metric.corpus_score(outputs, [*zip_longest(*lowered)]).score
+        assert found[order] == bleu(outputs, REFERENCES, order)
 
 
 def grams(text, n):

@@ -146,11 +146,16 @@ class AnswerQuestions(VisualTask):
 
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure the most frequent answer, and the most frequent one to each question."""
-        train, size = self.data.size("train"), self.data.size(split) or 0
-        learned = (self.data.posed("train", index) for index in range(_ENDLESS if train is None else train))
-        wanted = [self.data.posed(split, index) for index in range(size)]
-        pairs, asked = ((one.question, one.answers) for one in learned), [one.question for one in wanted]
-        return usual(pairs, asked, lambda found: measured(found, wanted)[0])
+        wanted = [self.data.posed(split, index) for index in range(self.data.size(split) or 0)]
+        asked = [one.question for one in wanted]
+        return usual(self._counted, asked, lambda found: measured(found, wanted)[0])
+
+    @cached_property
+    def _counted(self) -> list[tuple[str, Sequence[str]]]:
+        """Training questions with their answers, which the baselines of each split count."""
+        size = self.data.size("train")
+        posed = (self.data.posed("train", index) for index in range(_ENDLESS if size is None else size))
+        return [(one.question, one.answers) for one in posed]
 
     def read(self, line: str, number: int) -> Query:
         """Return the question of a line: the path of an image, a tab and the question."""

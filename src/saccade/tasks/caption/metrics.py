@@ -9,7 +9,7 @@ from saccade.tasks.generate.baselines import most_frequent
 from saccade.tasks.groups import by_group
 from saccade.tasks.image.scenes.judging import exact_match
 from saccade.tasks.image.scenes.scene import Scene
-from saccade.tasks.text.overlap import References, bleu, cider, rouge_l
+from saccade.tasks.text.overlap import References, bleu, bleus, cider, rouge_l
 from saccade.train.task import Baseline, Metric, value
 
 __all__ = ["baseline", "headline", "measured"]
@@ -46,7 +46,9 @@ def measured(
         >>> list(metrics), round(metrics["bleu4"]["score"]), parts
         (['bleu4', 'bleu1', 'bleu2', 'bleu3', 'cider', 'rouge_l'], 100, {})
     """
-    scores: dict[str, Metric] = {f"bleu{order}": bleu(outputs, references, order) for order in (4, 1, 2, 3)}
+    scores: dict[str, Metric] = {
+        f"bleu{order}": score for order, score in bleus(outputs, references, (4, 1, 2, 3)).items()
+    }
     scores |= {"cider": cider(outputs, references), "rouge_l": rouge_l(outputs, references)}
     if scenes is None:
         if not any(groups):

@@ -141,9 +141,11 @@ class Caption(VisualTask):
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure the most frequent caption of the training split."""
         data, learned = self.data, training_texts(self.data, _LEARNED, _ENDLESS)
-        references = [data.references(split, index) for index in range(data.size(split) or 0)]
-        indices = range(len(references) if self.settings.data in BUILTIN else 0)
-        scenes = [data.example(split, index).scene for index in indices]
+        references, scenes = [], []
+        for index in range(data.size(split) or 0):
+            references.append(data.references(split, index))
+            if self.settings.data in BUILTIN:  # the scene that was just made for its sentences
+                scenes.append(data.example(split, index).scene)
         return {"majority": baseline([data.text("train", index) for index in learned], references, scenes or None)}
 
     def read(self, line: str, number: int) -> Shown:

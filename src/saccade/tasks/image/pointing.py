@@ -56,12 +56,21 @@ def pointed(weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, 
     """
     if weights.ndim != 2 or not weights.numel():
         raise ShapeError(f"weights: expected shape (rows, columns), got {tuple(weights.shape)}")
-    rows, columns = weights.shape
+    return _pointed(weights, _inside(weights.shape, boxes, size))
+
+
+def _inside(shape: Sequence[int], boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> Tensor:
+    """Whether the middle of each cell of a map `(rows, columns)` lies in a box."""
+    rows, columns = shape
     y = (torch.arange(rows, dtype=torch.float64) + 0.5) * size[0] / rows
     x = (torch.arange(columns, dtype=torch.float64) + 0.5) * size[1] / columns
     inside = torch.zeros(rows, columns, dtype=torch.bool)
     for left, top, right, bottom in boxes:
         inside |= ((y >= top) & (y < bottom))[:, None] & ((x >= left) & (x < right))
+    return inside
+
+
+def _pointed(weights: Tensor, inside: Tensor) -> Pointed:
     values = weights.detach().to("cpu", torch.float64)
     total = float(values.sum())
     if total <= 0:
@@ -88,7 +97,8 @@ class Pointing(NamedTuple):
 
         A read without any weight is none, such as those at words that are padding.
         """
-        found = [pointed(each, boxes, size) for each in weights if bool(each.any())] or [Pointed(False, 0.0)]
+        inside = _inside(weights.shape[1:], boxes, size)
+        found = [_pointed(each, inside) for each in weights if bool(each.any())] or [Pointed(False, 0.0)]
         return cls(group, [one.hit for one in found], [one.share for one in found])
 
 

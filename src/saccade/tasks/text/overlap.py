@@ -26,7 +26,7 @@ from typing import Any
 
 from saccade.errors import ArgumentError
 
-__all__ = ["References", "bleu", "cider", "rouge_l", "words"]
+__all__ = ["References", "bleu", "bleus", "cider", "rouge_l", "words"]
 
 _ORDERS = 4  # words of the longest n-gram
 _SIGMA = 6.0  # of the Gaussian that lengths are compared by
@@ -72,14 +72,33 @@ def bleu(outputs: Sequence[str], references: References, order: int = _ORDERS) -
         >>> bleu(["a dog"], [["a dog"]], order=2)["signature"]
         'nrefs:1|case:mixed|eff:no|tok:none|smooth:none|version:...|words:lowercase,no-punctuation|order:2'
     """
+    return bleus(outputs, references, [order])[order]
+
+
+def bleus(outputs: Sequence[str], references: References, orders: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return `bleu` of several orders from one count of n-grams.
+
+    Raises:
+        ArgumentError: as `bleu`.
+
+    Example:
+        >>> found = bleus(["a dog runs"], [["A dog sleeps.", "the dog runs"]], [1, 2])
+        >>> {order: round(each["score"], 3) for order, each in found.items()}
+        {1: 100.0, 2: 100.0}
+    """
     from sacrebleu.metrics.bleu import BLEU
 
     _check(outputs, references)
     cut = [[" ".join(words(text)) for text in texts] for texts in references]
-    metric = BLEU(tokenize="none", smooth_method="none", max_ngram_order=order, force=True)
-    score = metric.corpus_score([" ".join(words(text)) for text in outputs], [*zip_longest(*cut)]).score
-    signature = f"{metric.get_signature()}|words:lowercase,no-punctuation|order:{order}"
-    return {"score": score, "signature": signature}
+    metric = BLEU(tokenize="none", smooth_method="none", max_ngram_order=max(orders), force=True)
+    found = metric.corpus_score([" ".join(words(text)) for text in outputs], [*zip_longest(*cut)])
+    signature = f"{metric.get_signature()}|words:lowercase,no-punctuation|order:"
+
+    def score(order: int) -> float:
+        counts, lengths = (found.counts[:order], found.totals[:order]), (found.sys_len, found.ref_len)
+        return float(metric.compute_bleu(*counts, *lengths, smooth_method="none", max_ngram_order=order).score)
+
+    return {order: {"score": score(order), "signature": f"{signature}{order}"} for order in orders}
 
 
 def cider(outputs: Sequence[str], references: References) -> float:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any, ClassVar, Protocol, Self
 
 from saccade.errors import ArgumentError
@@ -62,7 +63,7 @@ class _Units(ABC):
     @classmethod
     def learn(cls, texts: Iterable[str], size: int | None = None) -> Self:
         """Know the units of some texts: the most frequent, so that there are at most `size` ids."""
-        counts = Counter(unit for text in texts for unit in cls.split(text))
+        counts = Counter(chain.from_iterable(map(cls.split, texts)))
         ranked = sorted(counts, key=lambda unit: (-counts[unit], unit))
         return cls(sorted(ranked if size is None else ranked[: size - SPECIAL]))
 
@@ -81,8 +82,7 @@ class _Units(ABC):
 
     def encode(self, text: str) -> list[int]:
         """Return token ids, without a begin or an end; a unit that is not known is 3."""
-        known = self._ids
-        return [known.get(unit, UNKNOWN) for unit in self.split(text)]
+        return list(map(self._ids.get, self.split(text), repeat(UNKNOWN)))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text."""

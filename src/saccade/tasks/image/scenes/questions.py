@@ -166,10 +166,13 @@ def ask_more(generator: torch.Generator, scene: Scene, count: int) -> list[Quest
     """
     draws = iter(torch.rand(3 * count, generator=generator, dtype=torch.float64).tolist())
     things, numbers = scene.things, _numbers(scene.things)
-    known = {kind: answers for kind in _ASKABLE if (answers := _askable(kind, things, numbers))}
+    kinds = [kind for kind, every in _ASKABLE.items() if next(every(things, numbers), None)]
+    known: dict[str, dict[str, list[_Asked]]] = {}
     found = []
     for _ in range(count):
-        kind = _one(tuple(known), draws)
+        kind = _one(kinds, draws)
+        if kind not in known:
+            known[kind] = _askable(kind, things, numbers)
         answer = _one(tuple(known[kind]), draws)
         text, words, asked = _one(known[kind][answer], draws)
         found.append(Question(text.format(*words), answer, kind, asked))
