@@ -50,6 +50,7 @@ def test_forward_mode(combination):
     smooth.law_forward(Case(*combination))
 
 
+@pytest.mark.usefixtures("larger_blocks")
 @pytest.mark.parametrize(
     ("score", "backend"),
     list(zip(["scaled_dot", "additive", "callable", "additive"], BACKENDS, strict=True)),
@@ -58,6 +59,7 @@ def test_dropout(score, backend):
     smooth.law_dropout(Case(score, backend=backend))
 
 
+@pytest.mark.usefixtures("larger_blocks")
 @pytest.mark.parametrize(
     ("score", "normalizer"), [("scaled_dot", "softmax"), ("additive", "entmax"), ("callable", "sigmoid")]
 )

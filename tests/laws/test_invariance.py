@@ -73,6 +73,7 @@ def test_causal_derivatives_of_other_scores(score, backend):
     checks.law_causal(Case(score, backend=backend), "end")
 
 
+@pytest.mark.usefixtures("larger_blocks")
 @pytest.mark.parametrize(("score", "backend", "dtype"), ACCURATE, ids=str)
 def test_accuracy(score, backend, dtype):
     normalizer = "sum" if "nonnegative" in SCORES[score].traits else "softmax"
