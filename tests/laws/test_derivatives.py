@@ -4,7 +4,8 @@ import pytest
 
 from laws import smooth
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, each, interacting, thinned
+from laws.combinations import each, interacting, thinned
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES
 
 SMOOTH = [name for name in SCORES if "fixed" not in SCORES[name].traits]
 GRADIENTS = interacting(SCORES, NORMALIZERS, MASKS, BIASES, GATES, ["soft", "top_k"], BACKENDS, seed=7)

@@ -5,7 +5,8 @@ import torch
 
 from laws import checks
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, NORMALIZERS, READS, SCORES, TABLES, Sizes, each
+from laws.combinations import each
+from laws.table import BACKENDS, BIASES, GATES, NORMALIZERS, READS, SCORES, TABLES, Sizes
 
 BATCH = each(SCORES, NORMALIZERS, ["none", "tensor", "lengths"], BIASES, GATES, READS, BACKENDS, seed=4)
 ORDERLESS = {

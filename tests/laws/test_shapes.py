@@ -9,7 +9,8 @@ from torch.utils._pytree import tree_leaves
 
 from laws import checks
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, Sizes, each, pairwise
+from laws.combinations import each, pairwise
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, Sizes
 
 COMBINATIONS = pairwise(SCORES, NORMALIZERS, MASKS, BIASES, GATES, READS, BACKENDS, seed=10)
 FAKED = each(SCORES, NORMALIZERS, MASKS, BIASES, GATES, READS, ["auto", "reference", "chunked"], seed=11)
