@@ -4,6 +4,7 @@ Train knows no task.
 """
 
 import ast
+import functools
 import graphlib
 from pathlib import Path
 
@@ -73,18 +74,25 @@ def layer(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@functools.cache
+def nodes(path):
+    """The imports and calls of a file, wherever they stand."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
+
+
 def imported(path):
     """The modules of the package that a file imports, inside functions too."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    names = set()
+    for node in nodes(path):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
-            found |= (
+            names |= (
                 {f"{node.module}.{alias.name}" for alias in node.names} if node.module == "saccade" else {node.module}
             )
-    return {name for name in found if name.split(".")[0] == "saccade"}
+    return {name for name in names if name.split(".")[0] == "saccade"}
 
 
 PUBLIC = {"attend", "explain", "remember", "merge", "AuxRequest", "AuxOutput", "__version__", "saccade"}
@@ -112,7 +120,7 @@ def modules():
 def depends_on(path, known):
     """The files that a file imports, wherever it does: at its top, inside functions, for types alone."""
     named = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -179,12 +187,15 @@ def test_models_attend_through_modules_alone():
 def test_no_pickle():
     """Nothing is unpickled from a path: torch.load only with weights_only=True, no pickle module."""
     for path in FILES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        for node in nodes(path):
             assert not (
                 isinstance(node, ast.Import) and any(alias.name in ("pickle", "dill", "joblib") for alias in node.names)
             ), path
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.load":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and ast.unparse(node.func) == "torch.load"
+            ):
                 assert any(key.arg == "weights_only" and ast.unparse(key.value) == "True" for key in node.keywords), (
                     path
                 )

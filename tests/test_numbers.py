@@ -128,10 +128,10 @@ def unbacked(page, text):
 
 def told_in(page, text):
     """Results by the paragraph or row that they stand in, with the files and the names that back them."""
-    lines = text.splitlines()
+    lines, results = text.splitlines(), list(results_of(page, text))
     for first, last, paths in sections(page, text):
-        told = [result for result in results_of(page, text) if first <= result.line < last]
-        for _, group in groupby(told, lambda result: result.line if result.in_row else result.block):
+        in_section = [result for result in results if first <= result.line < last]
+        for _, group in groupby(in_section, lambda result: result.line if result.in_row else result.block):
             yield [(result, *backing_of(result, lines[result.line - 1], paths)) for result in group]
 
 

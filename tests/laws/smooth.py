@@ -10,9 +10,9 @@ from torch.autograd import forward_ad
 from torch.testing import assert_close
 
 from laws.case import Case, Inputs, differentiable, learning
-from laws.checks import gradients, packed, pulled, same
+from laws.checks import gradients, packed, pulled, requested, same
 from laws.table import SMALL
-from saccade import AuxOutput, AuxRequest, reads, scores
+from saccade import AuxRequest, reads, scores
 
 
 def law_derivatives(case: Case) -> None:
@@ -43,14 +43,11 @@ def differentiates(case: Case, request: AuxRequest | None) -> None:
 def law_gradients(case: Case) -> None:
     """Gradients of every tensor, of output and statistics, with and without the weights, are the textbook's."""
     inputs = differentiable(case.inputs())
+    truth, statistics = case.truth(inputs)
     for weights in (False, True):
         request = case.everything(weights=weights)
-        output, aux = case.run(inputs, request)
-        ours = gradients(pulled(output, aux), learning(inputs))
-        truth, found = case.truth(inputs)
-        asked = AuxOutput(**{name: getattr(found, name) for name in request.names()})
-        theirs = gradients(pulled(truth, asked), learning(inputs))
-        same(ours, theirs, 1e-7, 1e-8)
+        grads = gradients(pulled(*case.run(inputs, request)), learning(inputs))
+        same(grads, gradients(pulled(truth, requested(statistics, request)), learning(inputs)), 1e-7, 1e-8)
 
 
 def law_requires(case: Case) -> None:
@@ -152,14 +149,15 @@ def law_functional(case: Case) -> None:
         return case.run(dict(zip(names, tensors, strict=True)))
 
     stacked = [torch.stack([inputs[name] for inputs in batch]) for name in names]
+    first = output(*batch[0].values())
     for only in (*names, None):
         dims = tuple(0 if only in (name, None) else None for name in names)
-        given = [whole if dim == 0 else whole[0] for whole, dim in zip(stacked, dims, strict=True)]
-        want = torch.stack(
-            [output(*(t[s] if dim == 0 else t for t, dim in zip(given, dims, strict=True))) for s in range(2)]
-        )
+        tensors = [whole if dim == 0 else whole[0] for whole, dim in zip(stacked, dims, strict=True)]
+        second = output(*(whole[1] if dim == 0 else whole[0] for whole, dim in zip(stacked, dims, strict=True)))
         assert_close(
-            torch.func.vmap(output, dims)(*given), want, msg=lambda text, only=only: f"vmap over {only}: {text}"
+            torch.func.vmap(output, dims)(*tensors),
+            torch.stack([first, second]),
+            msg=lambda text, only=only: f"vmap over {only}: {text}",
         )
     argnums = tuple(names.index(name) for name in moving)
     want = [

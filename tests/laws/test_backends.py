@@ -5,7 +5,8 @@ import torch
 
 from laws import checks
 from laws.case import Case
-from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES, each, interacting
+from laws.combinations import each, interacting
+from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES
 from saccade import AuxRequest, errors, explain
 
 MEMBERS = [(kind, name) for kind, table in TABLES.items() for name in table]

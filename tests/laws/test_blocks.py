@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from calls import call_of, drawn
 from laws import checks, smooth
 from laws.case import Case
-from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, interacting
+from laws.combinations import interacting
+from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES
 from saccade import AuxRequest, attend, masks, normalizers, scores
 from saccade.backends import cpu
 from saccade.backends.blockwise import plan

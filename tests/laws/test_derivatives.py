@@ -4,7 +4,8 @@ import pytest
 
 from laws import smooth
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, each, interacting, thinned
+from laws.combinations import each, interacting, thinned
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES
 
 SMOOTH = [name for name in SCORES if "fixed" not in SCORES[name].traits]
 GRADIENTS = interacting(SCORES, NORMALIZERS, MASKS, BIASES, GATES, ["soft", "top_k"], BACKENDS, seed=7)
@@ -50,6 +51,7 @@ def test_forward_mode(combination):
     smooth.law_forward(Case(*combination))
 
 
+@pytest.mark.usefixtures("larger_blocks")
 @pytest.mark.parametrize(
     ("score", "backend"),
     list(zip(["scaled_dot", "additive", "callable", "additive"], BACKENDS, strict=True)),
@@ -58,6 +60,7 @@ def test_dropout(score, backend):
     smooth.law_dropout(Case(score, backend=backend))
 
 
+@pytest.mark.usefixtures("larger_blocks")
 @pytest.mark.parametrize(
     ("score", "normalizer"), [("scaled_dot", "softmax"), ("additive", "entmax"), ("callable", "sigmoid")]
 )

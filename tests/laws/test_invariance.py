@@ -5,7 +5,8 @@ import torch
 
 from laws import checks
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, NORMALIZERS, READS, SCORES, TABLES, Sizes, each
+from laws.combinations import each
+from laws.table import BACKENDS, BIASES, GATES, NORMALIZERS, READS, SCORES, TABLES, Sizes
 
 BATCH = each(SCORES, NORMALIZERS, ["none", "tensor", "lengths"], BIASES, GATES, READS, BACKENDS, seed=4)
 ORDERLESS = {
@@ -73,6 +74,7 @@ def test_causal_derivatives_of_other_scores(score, backend):
     checks.law_causal(Case(score, backend=backend), "end")
 
 
+@pytest.mark.usefixtures("larger_blocks")
 @pytest.mark.parametrize(("score", "backend", "dtype"), ACCURATE, ids=str)
 def test_accuracy(score, backend, dtype):
     normalizer = "sum" if "nonnegative" in SCORES[score].traits else "softmax"

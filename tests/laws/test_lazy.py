@@ -7,7 +7,8 @@ import torch
 
 from laws import checks
 from laws.case import Case, differentiable, learning
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, each
+from laws.combinations import each
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES
 from saccade import attend
 
 READS_OF_FEW = ("sample", "argmax", "top_k")

@@ -4,7 +4,8 @@ import pytest
 
 from laws import checks
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, NORMALIZERS, READS, SCORES, each
+from laws.combinations import each
+from laws.table import BACKENDS, BIASES, GATES, NORMALIZERS, READS, SCORES
 
 ROWS = each(SCORES, NORMALIZERS, ["none"], ["none"], GATES, READS, BACKENDS, seed=1)
 KEYS = each(SCORES, NORMALIZERS, ["none"], BIASES, GATES, READS, BACKENDS, seed=2)

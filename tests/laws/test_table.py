@@ -5,7 +5,8 @@ import inspect
 import pytest
 
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES, each, interacting, sensible
+from laws.combinations import each, interacting, sensible
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES
 from saccade import biases, masks, normalizers, reads, scores
 from saccade.backends.choose import BACKENDS as SERVING
 from saccade.structure import Definition

@@ -12,7 +12,8 @@ from calls import call_of, drawn
 from interpreter import interpreted, tiles
 from laws import checks, smooth
 from laws.case import Case
-from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, SMALL, Sizes, each, thinned
+from laws.combinations import each, thinned
+from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, SMALL, Sizes
 from saccade import AuxRequest, attend, errors, masks, normalizers, scores
 from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.blocks import backward, forward

@@ -4,7 +4,8 @@ import pytest
 
 from laws import checks
 from laws.case import Case
-from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, interacting
+from laws.combinations import interacting
+from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES
 
 COMBINATIONS = interacting(SCORES, NORMALIZERS, MASKS, BIASES, GATES, READS, BACKENDS)
 

@@ -105,7 +105,7 @@ def test_it_is_differentiable_twice(v):
     def call(query, key, value, v):
         return attend(query, key, value, score=scores.Additive(v), backend="cpu")
 
-    assert torch.autograd.gradcheck(call, inputs) and torch.autograd.gradgradcheck(call, inputs)
+    assert torch.autograd.gradcheck(call, inputs) and torch.autograd.gradgradcheck(call, inputs, fast_mode=True)
 
 
 def test_strided_inputs_are_differentiable_twice():
@@ -114,7 +114,7 @@ def test_strided_inputs_are_differentiable_twice():
     def call(query, key, value, v):
         return attend(query.mT, key.mT, value.mT, score=scores.Additive(v[::2]), backend="cpu")
 
-    assert torch.autograd.gradcheck(call, inputs) and torch.autograd.gradgradcheck(call, inputs)
+    assert torch.autograd.gradcheck(call, inputs) and torch.autograd.gradgradcheck(call, inputs, fast_mode=True)
 
 
 @pytest.mark.parametrize("learning", range(4))

@@ -9,7 +9,8 @@ from torch.utils.checkpoint import checkpoint
 
 from laws import checks, smooth
 from laws.case import Case
-from laws.table import PAIR_BIASES, PAIR_MASKS, interacting
+from laws.combinations import interacting
+from laws.table import PAIR_BIASES, PAIR_MASKS
 from near import assert_near
 from saccade import AuxRequest, attend, biases, masks, normalizers, scores
 from saccade.backends import flex
