@@ -33,6 +33,7 @@ DEFINITIONS = {
     "foreign",
     "rotary",
     "functions",
+    "working_directory",
 }
 ATTENTION = {
     "attention",
