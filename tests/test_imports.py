@@ -34,6 +34,7 @@ DEFINITIONS = {
     "foreign",
     "rotary",
     "functions",
+    "working_directory",
 }
 ATTENTION = {
     "attention",

@@ -216,3 +216,25 @@ def test_of_two_parts_with_one_name_one_is_to_be_said(tmp_path):
             texts(layout)
         corpus = texts(layout, names=SplitNames({"train": "Train"}))
         assert sum(sizes(corpus)) == 20 and "not read: TRAIN" in corpus.note
+
+
+def test_an_arrow_file_that_is_rewritten_stays_as_it_was_opened(tmp_path):
+    folder = saved(tmp_path / "saved", {"text": [f"text {number}" for number in range(9)]}, parts=1)
+    rows = read_arrow(folder, SplitNames())["train"]
+    [file] = folder.glob("*.arrow")
+    with file.open("r+b") as stream:  # on its inode, and no shorter: a map that was cut would end the process
+        stream.write(file.stat().st_size * b"\0")
+    assert [row["text"] for row in rows] == [f"text {number}" for number in range(9)]
+
+
+def test_an_arrow_file_that_changes_while_it_is_read_is_named(tmp_path, monkeypatch):
+    folder = saved(tmp_path / "saved", {"text": ["a", "b"]}, parts=1)
+    [file] = folder.glob("*.arrow")
+
+    def copied(source, copy, size):
+        with file.open("ab") as stream:
+            stream.write(b"more")
+
+    monkeypatch.setattr("shutil.copyfileobj", copied)
+    with pytest.raises(ArgumentError, match=f"{file}: expected what it held at first, got a changed file"):
+        read_arrow(folder, SplitNames())

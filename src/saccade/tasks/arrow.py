@@ -4,7 +4,10 @@ They are read by pyarrow, which nothing else here needs: `pip install 'saccade-a
 """
 
 import json
+import mmap
 import re
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,11 +16,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from saccade.errors import ArgumentError, SaccadeError, pip_install
+from saccade.tasks.pinned import check_unchanged, state_of
 from saccade.tasks.splits import SplitNames
+from saccade.train.files import naming
 
 __all__ = ["Table", "is_arrow", "read_arrow"]
 
 _ENDS = (".parquet", ".arrow")
+_COPIED = 1 << 24  # bytes at once
 _SAVED, _SPLITS = "state.json", "dataset_dict.json"  # what `save_to_disk` writes beside the tables
 _PART = re.compile(r"(.*?)[-_.]?\d+([-_.]of[-_.]\d+)?([-_.][0-9a-f]{8,})?")  # train-00000-of-00002-0123456789abcdef
 
@@ -27,12 +33,18 @@ class Table:
     """The rows of a table, each a mapping from columns to values, which are made as they are asked for.
 
     Args:
-        files: the rows of each file, in batches of pyarrow; those of an Arrow file stay on the disk.
+        files: the rows of each file, in batches of pyarrow; those of an Arrow file stay on the disk, in a copy.
         features: what is known of a column beside its type: `names` of a column of classes.
     """
 
     files: Sequence[tuple[Path, Sequence[Any]]]
     features: Mapping[str, Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows there are, and at most how many columns."""
+        batches = [batch for _, batches in self.files for batch in batches]
+        return sum(batch.num_rows for batch in batches), max((batch.num_columns for batch in batches), default=0)
 
     @property
     def place(self) -> Callable[[int], str]:
@@ -182,19 +194,36 @@ def _described(table: Any) -> dict[str, Any]:
 
 def _read(file: Path) -> Any:
     arrow, parquet = _pyarrow()
+    if not file.exists():
+        raise ArgumentError(f"{file}: expected a table, found none")
+    packed = file.suffix.lower() == ".parquet"
+    content = file if packed else _copy(file)
     try:
-        if file.suffix.lower() == ".parquet":
-            return parquet.read_table(file)
-        with arrow.memory_map(str(file)) as source:
+        if packed:
+            return parquet.read_table(content)
+        with arrow.BufferReader(arrow.py_buffer(content)) as source:
             try:
                 return arrow.ipc.open_stream(source).read_all()
             except arrow.ArrowInvalid:  # the other form of such files
                 return arrow.ipc.open_file(source).read_all()
-    except FileNotFoundError as error:
-        raise ArgumentError(f"{file}: expected a table, found none") from error
     except (arrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:100]
         raise ArgumentError(f"{file}: expected a whole {file.suffix[1:]} file, got a damaged one ({reason})") from error
+
+
+def _copy(file: Path) -> mmap.mmap | bytes:
+    """A file on the disk, mapped: a copy without a name, as nobody can rewrite that one under a run.
+
+    Raises:
+        ArgumentError: if somebody writes to the file meanwhile.
+        OSError: if it cannot be read, or there is no space for the copy.
+    """
+    with naming(Path(tempfile.gettempdir())), file.open("rb") as source, tempfile.TemporaryFile() as copy:
+        state = state_of(source)
+        shutil.copyfileobj(source, copy, _COPIED)
+        copy.flush()
+        check_unchanged(source, state, file)
+        return mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ) if state[0] else b""
 
 
 def _features(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """Numbers from everywhere: files, arrays, scikit-learn, objects; and what is wrong with them in one line."""
 
 import gzip
+import io
+import zipfile
 
 import numpy as np
 import pytest
 import torch
+from numpy.lib import format as npy
 
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.objects import OBJECTS
@@ -379,6 +382,26 @@ def test_bad_arrays_are_refused_and_never_unpickled(tmp_path):
         with pytest.raises(ArgumentError, match=name) as error:
             open_numbers(str(tmp_path / name))
         assert "\n" not in str(error.value), name
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz"])
+def test_an_array_too_large_for_memory_is_refused_by_its_header(name, tmp_path):
+    header = io.BytesIO()
+    npy.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (33_000_000, 1)})
+    if name == "a.npy":
+        (tmp_path / name).write_bytes(header.getvalue())
+    else:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("rows.npy", header.getvalue())
+    with pytest.raises(ArgumentError, match=rf"{name}: expected rows of at most 4 GiB in memory, got 33,000,000 rows"):
+        open_numbers(str(tmp_path / name))
+
+
+def test_a_table_too_large_for_memory_is_refused_before_its_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr("saccade.tasks.regress.data.sheet._MOST", 40 * 420 - 1)
+    for path in (written(tmp_path, "a.csv", TEXT), arrow(tmp_path)):
+        with pytest.raises(ArgumentError, match="got 4[01] rows of 3, about 0 GiB; train on fewer"):
+            open_numbers(path)
 
 
 def test_another_kind_of_file_says_how_to_convert_it(tmp_path):

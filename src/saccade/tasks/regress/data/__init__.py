@@ -10,7 +10,7 @@ from saccade.tasks.regress.data.builtin import Maximum, Sine
 from saccade.tasks.regress.data.dataset import Numbers, Table
 from saccade.tasks.regress.data.files import is_numbers, read_sheets, read_sklearn
 from saccade.tasks.regress.data.objects import read_objects
-from saccade.tasks.regress.data.sheet import Row, Sheet, Wanted, chosen, differing, rows_by_split
+from saccade.tasks.regress.data.sheet import Row, Sheet, Wanted, check_size, chosen, differing, rows_by_split
 from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "open_numbers"]
@@ -52,7 +52,10 @@ def open_numbers(
     if data.startswith(_SKLEARN):
         return _of_sheets({"": read_sklearn(data.removeprefix(_SKLEARN))}, wanted, names)
     if is_arrow(path):
-        return read_objects(read_arrow(path, names), wanted, names)
+        tables = read_arrow(path, names)
+        for table in tables.values():
+            check_size(*table.shape, str(path))
+        return read_objects(tables, wanted, names)
     if is_numbers(path, names):
         return _of_sheets(read_sheets(path, names), wanted, names)
     raise no_such_data(data, BUILTIN, holds=_holds(names))

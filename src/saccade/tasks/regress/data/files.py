@@ -1,18 +1,19 @@
 """Tables on the disk: CSV and its like, NumPy's arrays, and the small data sets that scikit-learn brings along."""
 
-import io
+import math
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from saccade.errors import ArgumentError
 from saccade.tasks.conversions import converted
 from saccade.tasks.dataset import SPLITS
-from saccade.tasks.regress.data.sheet import Sheet
+from saccade.tasks.regress.data.sheet import Sheet, check_size
 from saccade.tasks.splits import SplitNames, only
 from saccade.tasks.text.delimited import delimited, number_of, suffix_of
 from saccade.tasks.text.files import read_filled
@@ -24,6 +25,7 @@ __all__ = ["SKLEARN", "is_numbers", "read_sheets", "read_sklearn"]
 SKLEARN = ("diabetes", "linnerud", "iris", "wine", "breast_cancer", "digits")
 """Data sets that come with scikit-learn; the others it downloads, which nothing here does."""
 
+_ZIP = b"PK"  # what a file of several arrays begins with
 _ENDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".npy", ".npz")
 
 
@@ -108,6 +110,7 @@ def _table(lines: Lines) -> Sheet:
         got = f"got {table.lines[table.first]!r:.60}; add a line of names"
         raise ArgumentError(f"{table.place(table.first)}: expected names of the columns, {got}")
     named = tuple(name or f"column {place}" for place, name in enumerate(names, 1))
+    check_size(len(table), len(named), str(lines.path))
     rows = ((int(table.numbers[row]) + 1, cells) for row, cells in table.filled(table.first + 1))
     return Sheet(str(lines.path), named, rows)
 
@@ -148,11 +151,30 @@ def _loaded(path: Path) -> Any:
     """The array of a file, or its arrays by name; nothing in it is unpickled."""
     try:
         with path.open("rb") as file:
-            found = np.load(io.BytesIO(file.read()), allow_pickle=False)
-            return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
+            if file.peek(len(_ZIP))[: len(_ZIP)] != _ZIP:
+                return _array(file, path)
+            with zipfile.ZipFile(file) as archive:
+                return {name.removesuffix(".npy"): _member(archive, name, path) for name in archive.namelist()}
+    except ArgumentError:
+        raise
     except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
         reason = " ".join(str(error).split())[:100]
         raise ArgumentError(f"{path}: expected whole arrays of numbers, got others ({reason})") from error
+
+
+def _member(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any]:
+    with archive.open(name) as stream:
+        return _array(stream, path)
+
+
+def _array(stream: IO[bytes], path: Path) -> NDArray[Any]:
+    """An array, whose header says how large it is before there is memory for it."""
+    header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
+    shape, _, kind = header(stream)
+    check_size(math.prod(shape[:1]), len(kind.names or ()) or math.prod(shape[1:]), str(path))
+    stream.seek(0)
+    array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
+    return array
 
 
 def _of_pair(x: NDArray[Any], y: NDArray[Any], where: str) -> Sheet:
@@ -170,8 +192,8 @@ def _of_pair(x: NDArray[Any], y: NDArray[Any], where: str) -> Sheet:
 def _of_array(array: NDArray[Any], where: str, named: tuple[str, ...] | None = None) -> Sheet:
     """Rows of an array; columns without names are called by their numbers, from 1 on."""
     if array.dtype.names is not None:
-        return Sheet(where, tuple(array.dtype.names), enumerate(array.tolist(), 1), "row")
+        return Sheet(where, tuple(array.dtype.names), enumerate((row.tolist() for row in array), 1), "row")
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ArgumentError(f"{where}: expected an array of numbers (rows, columns), got {array.dtype} {array.shape}")
     names = named or tuple(str(place) for place in range(1, array.shape[1] + 1))
-    return Sheet(where, names, enumerate(array.tolist(), 1), "row")
+    return Sheet(where, names, enumerate((row.tolist() for row in array), 1), "row")

@@ -21,6 +21,7 @@ __all__ = [
     "Row",
     "Sheet",
     "Wanted",
+    "check_size",
     "chosen",
     "differing",
     "flat",
@@ -33,6 +34,7 @@ Row: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
 """The numbers that are asked, and those that answer."""
 
 _LARGEST = 1e150  # squares of differences, and sums of many of them, are finite
+_ROW, _NUMBER, _MOST = 300, 40, 4 << 30  # bytes of a row in memory, of a number in it, and of all rows
 _COMMA = re.compile(r"[+-]?\d*,\d+")  # of a decimal number
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 
@@ -79,6 +81,27 @@ class Sheet:
     names: tuple[str, ...]
     rows: Iterable[tuple[int, Sequence[Any]]]
     counted: str = "line"
+
+
+def check_size(rows: int, columns: int, where: str) -> None:
+    """Reject a table whose rows would fill the memory, before any of them is read.
+
+    Args:
+        rows: how many there are.
+        columns: how many numbers a row has.
+        where: the table is, for the message.
+
+    Raises:
+        ArgumentError: if they take more than 4 GiB.
+
+    Example:
+        >>> check_size(33_000_000, 1, "a.npy")
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: a.npy: expected rows of at most 4 GiB in memory, got 33,000,000 rows ...
+    """
+    if (size := rows * (_ROW + columns * _NUMBER)) > _MOST:
+        got = f"got {rows:,} rows of {columns:,}, about {size >> 30} GiB"
+        raise ArgumentError(f"{where}: expected rows of at most {_MOST >> 30} GiB in memory, {got}; train on fewer")
 
 
 def chosen(names: Sequence[str], wanted: Wanted, where: str) -> Columns:

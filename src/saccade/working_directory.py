@@ -1,0 +1,29 @@
+"""A check of the working directory, before torch: without one, a library of torch's ends the process."""
+
+import sys
+from pathlib import Path
+
+__all__ = ["check"]
+
+_PROGRAMS = ("saccade", "-m")  # argv[0] of the console script, and of `python -m` while it imports the package
+
+
+def check() -> None:
+    """Reject a working directory that was removed.
+
+    Raises:
+        FileNotFoundError: if it was.
+        SystemExit: with 2 after one line on standard error, in place of that error at the command line.
+    """
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        message = "working directory: expected a folder that exists, got a removed one; cd to another"
+        if Path(sys.argv[0]).name not in _PROGRAMS:
+            raise FileNotFoundError(message) from error
+        if sys.stderr is not None:
+            sys.stderr.write(f"error: {message}\n")
+        sys.exit(2)
+
+
+check()
