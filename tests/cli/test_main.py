@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from saccade.cli import VERBS, main
-from tiny import command, environment, program
+from tiny import command, environment, program, python
 
 
 def one_line(capsys):
@@ -234,7 +234,7 @@ def test_nothing_slow_is_imported_where_it_is_not_used(run, tmp_path):
         (["eval", str(run)], ["lightning", "matplotlib", "sklearn"]),
         (["look", str(run), "18 juin 2025", "--output", str(tmp_path)], ["lightning", "babel"]),
     ]
-    command = [sys.executable, "-c", IMPORTS, json.dumps(cases)]
+    command = python("-c", IMPORTS, json.dumps(cases))
     done = subprocess.run(command, check=False, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

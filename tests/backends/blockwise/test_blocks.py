@@ -1,11 +1,11 @@
 import os
 import subprocess
-import sys
 
 import pytest
 import torch
 
 from saccade import attend, masks
+from tiny import python
 
 MEMORY = """
 import resource, torch
@@ -28,7 +28,7 @@ assert grown < 140, f"{{grown:.0f}} MiB"  # the weights alone would take 144 MiB
 def test_memory_is_linear_forward_and_backward(options):
     # every large tensor its own mapping: what is alive is measured, not what the allocator's heap keeps for later
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "1000000"}
-    command = [sys.executable, "-W", "ignore", "-c", MEMORY.format(options=options)]
+    command = python("-W", "ignore", "-c", MEMORY.format(options=options))
     subprocess.run(command, check=True, env=environment)
 
 
