@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import saccade
+from tiny import python
 
 MEMBERS = {
     "saccade": {
@@ -87,7 +88,7 @@ def test_the_import_is_light():
         "sacrebleu",
     }
     code = f"import sys, saccade; loaded = {slow} & set(sys.modules); assert not loaded, loaded"
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+    subprocess.run(python("-W", "ignore", "-c", code), check=True)
 
 
 def test_the_bar_of_progress_imports_without_a_draw(monkeypatch):
@@ -110,7 +111,7 @@ def test_every_import_leaves_all_generators_as_they_were():
         "        importlib.import_module(module.name)\n"
         "        assert state() == before, module.name\n"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+    subprocess.run(python("-W", "ignore", "-c", code), check=True)
 
 
 @pytest.mark.slow
@@ -123,7 +124,7 @@ def test_without_scikit_learn_all_else_is_there():
         "print('so far', flush=True)\n"
         "from saccade.nn import KernelRegression\n"
     )
-    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
+    ended = subprocess.run(python("-W", "ignore", "-c", code), capture_output=True, text=True)
     assert ended.stdout == "so far\n"
     said = "KernelRegression needs scikit-learn, which is not installed: pip install 'saccade-attention[train]'"
     assert ended.stderr.splitlines()[-1] == f"ModuleNotFoundError: {said}"

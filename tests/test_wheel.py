@@ -2,13 +2,12 @@
 
 import os
 import subprocess
-import sys
 import zipfile
 
 import pytest
 
 from commands import ROOT
-from tiny import LEASH
+from tiny import python
 
 PROGRAM = """
 import doctest
@@ -32,7 +31,7 @@ def test_the_wheel_runs_the_readme_and_lists_tasks(tmp_path):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     block = readme.split("```python\n")[1].split("```")[0]
     example.write_text(block, encoding="utf-8")
-    command = [*LEASH, sys.executable, "-c", PROGRAM, str(unpacked), str(example)]
+    command = python("-c", PROGRAM, unpacked, example)
     settings = {**os.environ, "PYTHONPATH": str(unpacked)}
     done = subprocess.run(command, cwd=empty, env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

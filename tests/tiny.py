@@ -30,7 +30,7 @@ from saccade.train.task import Baseline, Example, Suited, Unreadable, options_cl
 
 SMALL = ["--hidden-dim", "32", "--embedding-dim", "16", "--batch-tokens", "600", "--checkpoint-steps", "10"]
 SOURCE = Path(__file__).parents[1] / "src"
-LEASH = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
+LEASH = [path, "--pdeathsig", "TERM"] if (path := shutil.which("setpriv")) else []
 """Linux ends a command behind these words when its parent ends, even if that was killed."""
 
 
@@ -39,9 +39,14 @@ def train(run, *more):
     return main(["train", "translate", "--run", str(run), *SMALL, *map(str, more)])
 
 
+def python(*arguments):
+    """Python as a process of its own, which ends with this one."""
+    return [*LEASH, sys.executable, *map(str, arguments)]
+
+
 def command(*arguments):
     """The program as a process of its own, which ends with this one."""
-    return [*LEASH, sys.executable, "-m", "saccade", *map(str, arguments)]
+    return python("-m", "saccade", *arguments)
 
 
 def environment():

@@ -1,6 +1,5 @@
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from bench.fake import PLACE, row
 from saccade.bench import peak
 from saccade.bench.row import Absent, Place
 from saccade.bench.rows import rows, select
+from tiny import python
 
 MEBIBYTE = 2**20
 GROWTH = f"""
@@ -34,7 +34,7 @@ def smallest(place):
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the system does not reset its mark")
 def test_growth_is_what_one_call_takes_and_no_more():
     """In a process that has done nothing before, as the benchmark asks: what was free already does not grow."""
-    done = subprocess.run([sys.executable, "-c", GROWTH], env=environment(), capture_output=True, text=True, check=True)
+    done = subprocess.run(python("-c", GROWTH), env=environment(), capture_output=True, text=True, check=True)
     large, small, theirs = map(int, done.stdout.split())
     assert large >= 60 * MEBIBYTE and small < 40 * MEBIBYTE and theirs < 40 * MEBIBYTE
 

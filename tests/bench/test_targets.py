@@ -2,7 +2,7 @@ import pytest
 
 from bench.fake import row
 from saccade.bench.row import Result, Work
-from saccade.bench.targets import as_fast, at_most, close_behind, speed_of, times, within
+from saccade.bench.targets import as_fast, at_most, beyond, close_behind, speed_of, times, within
 from tiers import every
 
 
@@ -19,6 +19,8 @@ def reached(target, ours=1.0, peer=1.0, **changes):
         (as_fast(0.6, 1e6, 1e8), 1.0, 59.9, False),
         (at_most(1.5), 1.5, 1.0, True),
         (at_most(1.5), 1.51, 1.0, False),
+        (beyond(1.5), 3.5, 2.0, True),
+        (beyond(1.5), 3.6, 2.0, False),
         (close_behind(), 34e-6, 10e-6, True),
         (close_behind(), 36e-6, 10e-6, False),
         (close_behind(), 1.04, 1.0, True),

@@ -2,7 +2,6 @@ import contextlib
 import io
 import json
 import subprocess
-import sys
 from dataclasses import fields
 
 import pytest
@@ -11,7 +10,7 @@ from saccade.cli import main
 from saccade.cli.train import options, wanted
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import options_class
-from tiny import environment
+from tiny import environment, python
 
 
 def test_every_task_model_and_data_set_has_a_sentence(capsys):
@@ -83,6 +82,6 @@ def test_words_of_a_choice_are_spelt_out(described):
 
 @pytest.mark.slow  # a process of its own
 def test_without_docstrings_sentences_are_empty():
-    command = [sys.executable, "-OO", "-m", "saccade", "list"]
+    command = python("-OO", "-m", "saccade", "list")
     found = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
     assert (found.returncode, found.stderr) == (0, "") and "\ntranslate" in f"\n{found.stdout}"

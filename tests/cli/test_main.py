@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from saccade.cli import VERBS, main
-from tiny import command, environment, program
+from tiny import command, environment, program, python
 
 
 def one_line(capsys):
@@ -239,9 +239,31 @@ def test_nothing_slow_is_imported_where_it_is_not_used(run, tmp_path):
         (["eval", str(run)], ["lightning", "matplotlib", "sklearn"]),
         (["look", str(run), "18 juin 2025", "--output", str(tmp_path)], ["lightning", "babel"]),
     ]
-    command = [sys.executable, "-c", IMPORTS, json.dumps(cases)]
+    command = python("-c", IMPORTS, json.dumps(cases))
     done = subprocess.run(command, check=False, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+FIRST_STEP = """
+import sys
+import lightning.pytorch
+before = set(sys.modules)
+from saccade.cli import main
+from saccade.train import engine
+engine._fit = lambda *arguments: sys.exit(" ".join({name.partition(".")[0] for name in set(sys.modules) - before}))
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow  # a process of its own
+@pytest.mark.parametrize("task", ["translate", "regress"])
+def test_a_training_adds_nothing_slow_to_lightning_s_imports(task, tmp_path):
+    words = ["train", task, "--run", tmp_path / "a", "--max-steps", 4, "--device", "cpu"]
+    done = subprocess.run(python("-c", FIRST_STEP, *words), env=environment(), capture_output=True, text=True)
+    added = set(done.stderr.splitlines()[-1].split())
+    assert "saccade" in added, done.stderr
+    expected = {"saccade", "torch", "tyro", "typeguard", "docstring_parser", "jaxtyping", "babel", "encodings"}
+    assert added <= expected | sys.stdlib_module_names
 
 
 @pytest.mark.slow  # a process of its own

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tiny import python
+
 pytest.importorskip("numba")
 
 from saccade.kernels import cache, compiled, loading, threads
@@ -75,7 +77,7 @@ for tensor in (*results, *lstm.lstm_backward(*grads, gates, cell)):
 def test_compiled_anew_gives_the_bits_of_loaded(tmp_path):
     """In one engine for all a function that several pieces contain was that of the piece which came first."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-c", PROGRAM]
+    command = python("-c", PROGRAM)
     first, second = (subprocess.run(command, env=environment, capture_output=True, check=True) for _ in range(2))
     assert first.stdout and first.stdout == second.stdout and list(tmp_path.rglob("lstm.*.kernel"))
 

@@ -7,6 +7,7 @@ import torch
 
 from saccade import AuxRequest, attend, normalizers, reads, scores
 from saccade.kernels import rows, threads
+from tiny import python
 
 
 @pytest.fixture
@@ -188,7 +189,7 @@ FORKED_BLOCKS = FORKED.replace("attend, scores", "AuxRequest, attend, normalizer
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [FORKED, FORKED_BLOCKS], ids=["step", "blocks"])
 def test_it_works_in_forked_children_after_use(program):
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(python("-W", "ignore", "-c", program), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
 
 
@@ -205,7 +206,7 @@ def test_kernels_are_compiled_where_nothing_can_be_kept(tmp_path):
     made = "gated(torch.zeros(1, 6), torch.zeros(1, 6), torch.ones(1, 2))"
     code = f"import torch; from saccade.kernels.gates import gated; print({made})"
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        python("-c", code),
         capture_output=True,
         text=True,
         timeout=600,

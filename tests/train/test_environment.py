@@ -120,7 +120,7 @@ with matmul_precision("medium"):
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory")
 def test_memory_does_not_grow_with_the_shapes_that_were_multiplied():
     settings = {name: value for name, value in tiny.environment().items() if name not in CACHES}
-    done = subprocess.run([sys.executable, "-c", SHAPES], capture_output=True, text=True, check=True, env=settings)
+    done = subprocess.run(tiny.python("-c", SHAPES), capture_output=True, text=True, check=True, env=settings)
     early, late = map(int, done.stdout.split())
     assert late <= 1.2 * early
 

@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 
 import pytest
 import torch
@@ -16,7 +15,7 @@ from saccade.train.fit import train
 from saccade.train.optimization import learning_rate, make_optimizer
 from saccade.train.randomness import derive
 from saccade.train.run import RunError
-from tiny import Line, environment, line_options, weights
+from tiny import Line, command, environment, line_options, python, weights
 
 
 def options(run, **changed):
@@ -144,6 +143,16 @@ def test_a_process_that_is_killed_ends_the_run_in_one_line(tmp_path, monkeypatch
     assert "Traceback" not in capfd.readouterr().err
 
 
+@pytest.mark.slow
+def test_no_process_outlives_one_that_leads_and_is_killed(tmp_path):
+    small = ["--hidden-dim", "8", "--embedding-dim", "4", "--batch-tokens", "100", "--data", "dates"]
+    words = ["train", "translate", *small, "--processes", "2", "--run", tmp_path / "a", "--max-steps", 10**6]
+    with subprocess.Popen(command(*words), stderr=subprocess.PIPE, text=True, env=environment()) as leader:
+        assert any("training in" in line for line in leader.stderr)
+        leader.kill()
+        leader.stderr.read()  # to its end, which comes when the last process that could write there is gone
+
+
 def test_other_processes_than_were_started_are_refused(tmp_path, monkeypatch):
     for name, number in {"RANK": 0, "WORLD_SIZE": 4, "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 4}.items():
         monkeypatch.setenv(name, str(number))
@@ -157,19 +166,9 @@ def test_other_processes_than_were_started_are_refused(tmp_path, monkeypatch):
 def test_torchrun_starts_them_as_well(tmp_path):
     small = ["--hidden-dim", "8", "--embedding-dim", "4", "--batch-tokens", "100", "--max-steps", "3"]
     more = ["--processes", "2", "--threads", "1", "--run", str(tmp_path / "a"), "--device", "cpu", *small]
-    torchrun = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        "2",
-        "-m",
-        "--",
-        "saccade",
-    ]
-    command = [*torchrun, "train", "translate", "--data", "dates", *more]
-    finished = subprocess.run(command, check=False, capture_output=True, text=True, env=environment())
+    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--", "saccade"]
+    words = python("-m", *torchrun, "train", "translate", "--data", "dates", *more)
+    finished = subprocess.run(words, check=False, capture_output=True, text=True, env=environment())
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.count("run: ") == 1 and finished.stderr.count("training in") == 1
     assert (tmp_path / "a/model.safetensors").exists()

@@ -19,6 +19,7 @@ _TITLES = {
     "memory": "External memories",
     "regression": "Kernel regression",
     "experts": "Mixtures of experts",
+    "start": "Start of commands",
 }
 _LEFT = (0, 1, len(COLUMNS) - 1)  # columns of words
 

@@ -2,7 +2,7 @@
 
 from saccade.bench.row import Result, Target
 
-__all__ = ["as_fast", "at_most", "close_behind", "speed_of", "times", "within"]
+__all__ = ["as_fast", "at_most", "beyond", "close_behind", "speed_of", "times", "within"]
 
 _SHARE, _SECONDS = 0.05, 25e-6  # how far behind torch's kernels a call may be, whichever is more
 
@@ -38,6 +38,15 @@ def at_most(factor: float) -> Target:
     '≤ 1.5x the time'
     """
     return Target(f"≤ {factor:g}x the time", lambda result: _ratio(result) * factor >= 1, 1 / factor)
+
+
+def beyond(seconds: float) -> Target:
+    """At most so many seconds more than the peer, which does a part of the work.
+
+    >>> beyond(1.2).text
+    '≤ 1.2 s more'
+    """
+    return Target(f"≤ {seconds:g} s more", lambda result: result.behind is not None and result.behind <= seconds)
 
 
 def close_behind() -> Target:

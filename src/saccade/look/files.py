@@ -53,9 +53,7 @@ def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
     candidates = ({path.with_name(stem + suffix): content for suffix, content in contents.items()} for stem in stems)
     # A link that leads nowhere takes its name as a file does.
     free = next(
-        files
-        for files in candidates
-        if all(not os.path.lexists(at) or _holds(at, what) for at, what in files.items())
+        files for files in candidates if all(not os.path.lexists(at) or _holds(at, what) for at, what in files.items())
     )
     return [_write(at, what) for at, what in free.items()]
 

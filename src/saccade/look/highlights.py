@@ -151,9 +151,7 @@ def _shown(token: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _figure(
-    rows: list[list[float]], tokens: list[str], names: Sequence[str], title: str, scale: _Scale
-) -> "Figure":
+def _figure(rows: list[list[float]], tokens: list[str], names: Sequence[str], title: str, scale: _Scale) -> "Figure":
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch

@@ -98,9 +98,7 @@ def path_pictures(
     )
 
 
-def _check(
-    image: Tensor, location: Tensor, sides: Sequence[int], probabilities: Tensor, labels: Sequence[str]
-) -> None:
+def _check(image: Tensor, location: Tensor, sides: Sequence[int], probabilities: Tensor, labels: Sequence[str]) -> None:
     if image.ndim != 3 or image.shape[0] not in (1, 3) or image.dtype != torch.uint8:
         got = f"{tuple(image.shape)}, {image.dtype}"
         raise ShapeError(f"image: expected shape (1 or 3, height, width), uint8, got {got}")

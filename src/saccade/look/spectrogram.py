@@ -73,9 +73,7 @@ def draw(
     )
 
 
-def _figure(
-    matrix: Tensor, frames: Tensor, names: Sequence[str], times: tuple[float, float], heading: str
-) -> "Figure":
+def _figure(matrix: Tensor, frames: Tensor, names: Sequence[str], times: tuple[float, float], heading: str) -> "Figure":
     """The spectrum above, a row a token below, over one axis of time."""
     from matplotlib.figure import Figure
 

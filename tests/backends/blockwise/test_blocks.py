@@ -1,11 +1,11 @@
 import os
 import subprocess
-import sys
 
 import pytest
 import torch
 
 from saccade import attend, masks
+from tiny import python
 
 MEMORY = """
 import resource, torch
@@ -30,7 +30,7 @@ for options in ways:
 def test_memory_is_linear_forward_and_backward():
     # every large tensor its own mapping: what is alive is measured, not what the allocator's heap keeps for later
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "1000000"}
-    subprocess.run([sys.executable, "-W", "ignore", "-c", MEMORY], check=True, env=environment)
+    subprocess.run(python("-W", "ignore", "-c", MEMORY), check=True, env=environment)
 
 
 @pytest.mark.parametrize("mask", ["around", "dense", "where", "causal"])

@@ -2,7 +2,6 @@ import dataclasses
 import math
 import os
 import subprocess
-import sys
 
 import pytest
 import torch
@@ -14,6 +13,7 @@ from near import assert_near
 from saccade import AuxRequest, attend, biases, masks, normalizers, reads, scores
 from saccade.backends import cpu
 from saccade.backends.cpu.engine import ENGINE
+from tiny import python
 
 
 @pytest.fixture(params=["kept", "computed again"])
@@ -353,7 +353,7 @@ for way in ("score", "normalizer"):
 def test_memory_is_linear_forward_and_backward():
     # every large tensor its own mapping: what is alive is measured, not what the allocator's heap keeps for later
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "1000000"}
-    subprocess.run([sys.executable, "-W", "ignore", "-c", MEMORY], check=True, env=environment)
+    subprocess.run(python("-W", "ignore", "-c", MEMORY), check=True, env=environment)
 
 
 EVERYTHING = AuxRequest(weights=True, lse=True, entropy=True, top=2, received=True)

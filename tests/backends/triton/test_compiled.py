@@ -4,13 +4,13 @@ and where there is one, run.
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
 from interpreter import REASON
+from tiny import python
 
 COMPILES = """
 import inspect
@@ -105,7 +105,7 @@ def run_compiled(script, cache):
         "TRITON_CACHE_DIR": str(cache),
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[3] / "src"), os.environ.get("PYTHONPATH", "")]),
     }
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    subprocess.run(python("-c", script), check=True, env=environment)
 
 
 @pytest.mark.slow

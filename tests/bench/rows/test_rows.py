@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from bench.fake import PLACE
-from saccade.bench.row import Place
-from saccade.bench.rows import experts, rows, select
+from saccade.bench.row import Absent, Place
+from saccade.bench.rows import experts, rows, select, start
 from saccade.bench.rows import masks as masked
 from saccade.bench.run import measure
 from saccade.errors import ArgumentError
@@ -79,6 +79,8 @@ TARGETS = {
     },
     **{f"mixture, no noise forward+backward {n} experts 4 experts": ["≤ 1.3x the time"] for n in (16, 64, 256)},
     "mixture, noise and losses forward+backward 256 experts 4 experts": ["≤ 1.3x the time"],
+    "start of predict translate import torch": ["≤ 1.2 s more"],
+    "start of a training of 4 steps translate import lightning": ["≤ 4 s more"],
 }
 
 
@@ -302,3 +304,17 @@ def test_masks_allow_their_pairs_and_both_sides_agree(monkeypatch):
         grid = Grid(8192, 8192, 0, 64, torch.device("cpu"))
         rows_of_it = sum(int(case.mask.dense(grid._replace(start=start)).sum()) for start in range(0, 8192, 64))
         assert 0.98 < rows_of_it / case.pairs <= 1  # a window ends at the first key
+
+
+@pytest.mark.slow  # five processes
+def test_a_command_starts_beside_an_import(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (row,) = select(ROWS, "start of predict")
+    found = measure(row, PLACE, seconds=0.0, least=1)
+    assert found.absent is None and found.behind == found.ours - found.peer
+    assert not list(tmp_path.iterdir())  # the model that it asks is gone with it
+
+
+def test_a_command_that_fails_is_absent_with_its_last_line():
+    with pytest.raises(Absent, match="^no way$"):
+        start._running(["-S", "-c", "raise SystemExit('on the\\nno way')"])()

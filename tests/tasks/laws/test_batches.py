@@ -16,7 +16,7 @@ from saccade.tasks import load_task
 from saccade.train.randomness import seeded
 from tasks.laws.checks import parts, same
 from tasks.laws.table import FIRST, TABLE, each_task, settings, shrink
-from tiny import environment
+from tiny import environment, python
 
 STEPS = (3, 0, 17, 1, 16, 40)
 SEEING = ("classify-image", "glimpse", "caption", "answer")
@@ -78,7 +78,7 @@ def test_a_restored_task_has_the_same_batches(run):
 
 @pytest.mark.slow  # a process of its own
 def test_another_process_makes_the_same_batches():
-    command = [sys.executable, str(Path(__file__)), *(f"{task} {model}" for task, model in FIRST)]
+    command = python(Path(__file__), *(f"{task} {model}" for task, model in FIRST))
     place = {"PYTHONPATH": f"{environment()['PYTHONPATH']}:{Path(__file__).parents[2]}", "PYTHONHASHSEED": "5"}
     made_there = subprocess.run(command, env={**environment(), **place}, capture_output=True, text=True, check=True)
     assert made_there.stdout.split() == [digest(made(*case)) for case in FIRST]

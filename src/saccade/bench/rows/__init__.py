@@ -4,7 +4,20 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from saccade.bench.row import Place, Row
-from saccade.bench.rows import additive, dot, experts, half, lazy, masks, memory, regression, sparse, statistics, steps
+from saccade.bench.rows import (
+    additive,
+    dot,
+    experts,
+    half,
+    lazy,
+    masks,
+    memory,
+    regression,
+    sparse,
+    start,
+    statistics,
+    steps,
+)
 from saccade.errors import ArgumentError
 
 __all__ = ["rows", "select"]
@@ -12,7 +25,7 @@ __all__ = ["rows", "select"]
 
 def rows(place: Place) -> list[Row]:
     """Return all rows, in the order in which they are measured."""
-    subjects = additive, sparse, dot, masks, steps, half, statistics, lazy, memory, regression, experts
+    subjects = additive, sparse, dot, masks, steps, half, statistics, lazy, memory, regression, experts, start
     return [row for subject in subjects for row in subject.rows(place)]
 
 

@@ -13,9 +13,7 @@ __all__ = ["BUILTIN", "open_images"]
 BUILTIN = {"shapes": "two coloured shapes in far corners, to be compared; endless, drawn as they are asked for"}
 
 
-def open_images(
-    data: str, size: int | None = None, objects: Any = None, names: SplitNames | None = None
-) -> Dataset:
+def open_images(data: str, size: int | None = None, objects: Any = None, names: SplitNames | None = None) -> Dataset:
     """Return the data set that --data names: the built-in one, CIFAR's or MNIST's layout, or folders of a class each.
 
     Args:

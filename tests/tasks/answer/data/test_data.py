@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from saccade.tasks.answer.data.vqa import normalized
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image import decoded
 from saccade.tasks.splits import SplitNames
+from tiny import python
 
 SHARED = Path(__file__).resolve().parents[5] / "shared/data"
 COLOURS = {"red": (250, 10, 10), "green": (10, 250, 10), "blue": (10, 10, 250)}
@@ -403,7 +403,7 @@ def test_images_take_no_more_memory_than_is_kept(tmp_path):
         (tmp_path / f"{number}.png").write_bytes(plain((number % 256, number // 256, 50), (96, 96)))
     lines = (f"{number}.png\tis it {number % 7}?\t{'yes' if number % 2 else 'no'}\n" for number in range(4_000))
     (tmp_path / "asked.tsv").write_text("".join(lines))
-    command = [sys.executable, "-c", MEASURED, str(tmp_path / "asked.tsv")]
+    command = python("-c", MEASURED, tmp_path / "asked.tsv")
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     count, pixels, grown = map(int, done.stdout.split())
     assert (count, pixels) == (4_000, 3 * 96 * 96)

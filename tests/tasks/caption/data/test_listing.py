@@ -3,7 +3,6 @@
 import json
 import struct
 import subprocess
-import sys
 import zlib
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from saccade.tasks.caption.data import open_corpus
 from saccade.tasks.caption.data.pictures import Item, Pictures
 from saccade.tasks.dataset import SPLITS
 from saccade.tasks.splits import SplitNames
+from tiny import python
 
 FLICKR8K = Path(__file__).resolve().parents[5] / "shared/data/flickr8k_1k"
 COUNT = 12
@@ -452,7 +452,7 @@ def test_images_take_no_more_memory_than_is_kept(tmp_path):
     """All of them would take 110 MB; those that are kept take 16."""
     photos(tmp_path, 4_000)
     (tmp_path / "captions.tsv").write_text("".join(f"{number}.png\tphoto {number}\n" for number in range(4_000)))
-    command = [sys.executable, "-c", MEASURED, str(tmp_path)]
+    command = python("-c", MEASURED, tmp_path)
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     count, grown = map(int, done.stdout.split())
     assert count == 3200

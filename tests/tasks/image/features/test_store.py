@@ -2,7 +2,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -13,6 +12,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.image.features import store as stores
 from saccade.tasks.image.features.store import FeatureStore, write_store
 from saccade.tasks.image.places import fits
+from tiny import python
 
 NAMES = ["Images/a.jpg", "Images/b.jpg", "more/b.jpg"]
 
@@ -239,7 +239,7 @@ def test_an_interrupted_store_leaves_nothing(tmp_path):
 @pytest.mark.slow  # a process of its own
 def test_a_killed_process_leaves_no_store(tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW, str(tmp_path / "store")],
+        python("-c", SLOW, tmp_path / "store"),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )

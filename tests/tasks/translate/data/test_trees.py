@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 from collections import Counter
 from functools import cache
 from itertools import product
@@ -13,7 +12,7 @@ import pytest
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data.trees import _DEEPEST, GRAMMAR, LENGTHS, WORDS, Trees, draw
 from tiers import rest_slow
-from tiny import environment
+from tiny import environment, python
 
 TREES = Trees()
 
@@ -81,7 +80,7 @@ def test_an_example_is_the_same_in_any_process():
         "print(Trees().example('train', 7), Trees().example('train', 2**63), Trees().fingerprint)"
     )
     settings = {"env": {**environment(), "PYTHONHASHSEED": "123"}, "capture_output": True, "text": True}
-    done = subprocess.run([sys.executable, "-c", code], check=True, **settings)
+    done = subprocess.run(python("-c", code), check=True, **settings)
     again = Trees()
     assert done.stdout.strip() == f"{TREES.example('train', 7)} {again.example('train', 2**63)} {again.fingerprint}"
 
