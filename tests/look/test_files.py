@@ -39,3 +39,13 @@ def test_nothing_half_written_stays(tmp_path, monkeypatch, error):
     with pytest.raises(type(error), match="No space"):
         write_beside(tmp_path / "a", {".png": b"1"})
     assert not list(tmp_path.iterdir())
+
+
+def test_an_error_stands_where_the_file_is_gone_too(tmp_path, monkeypatch):
+    def fails(file, content):
+        (tmp_path / "a.png").unlink()
+        raise KeyboardInterrupt("while the folder is tidied")
+
+    monkeypatch.setattr("saccade.look.files._fill", fails)
+    with pytest.raises(KeyboardInterrupt, match="tidied"):
+        write_beside(tmp_path / "a", {".png": b"1"})

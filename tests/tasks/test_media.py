@@ -1,9 +1,17 @@
 import io
+import os
 
 import pytest
 
 from saccade.errors import ArgumentError
+from saccade.tasks.arrow import read_arrow
+from saccade.tasks.audio.signals import Signals
+from saccade.tasks.image.places import Images
 from saccade.tasks.media import read_bytes
+from saccade.tasks.memorize.data.babi import open_babi
+from saccade.tasks.splits import SplitNames
+from saccade.tasks.text.lines import read_lines
+from saccade.tasks.text.vectors import read_vectors
 
 
 def read(source, most=1 << 20):
@@ -34,3 +42,28 @@ def test_of_a_stream_without_end_one_byte_too_many_is_read():
 def test_what_cannot_be_read_is_named(tmp_path, name, message):
     with pytest.raises(ArgumentError, match=f"^a.png: {message}$"):
         read(tmp_path / name)
+
+
+READERS = {
+    "a.png": read,
+    "a.txt": read_lines,
+    "a.vec": lambda path: read_vectors(path, ["a"]),
+    "a.arrow": lambda path: read_arrow(path.parent, SplitNames()),
+    "a.parquet": lambda path: read_arrow(path.parent, SplitNames()),
+    "a.mfc": lambda path: Signals(None, 13).read(str(path)),
+    "qa1_a_train.txt": lambda path: open_babi(path.parent, SplitNames()),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_reader_opens_a_pipe(name, tmp_path, monkeypatch):
+    """A pipe without a writer is waited for; so are sockets and some devices."""
+    os.mkfifo(tmp_path / name)
+    monkeypatch.setattr("pathlib.Path.open", lambda path, *mode, **more: pytest.fail(f"opened {path}"))
+    with pytest.raises((ArgumentError, OSError), match="got a pipe"):
+        READERS[name](tmp_path / name)
+
+
+def test_a_pipe_is_no_archive_of_images(tmp_path):
+    os.mkfifo(tmp_path / "a.tar")
+    assert Images(tmp_path).find("b.png") is None

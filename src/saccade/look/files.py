@@ -69,7 +69,7 @@ def _write(path: Path, content: bytes) -> Path:
         try:
             _fill(file, content)
         except BaseException as error:  # an interrupt too: half a picture is none
-            path.unlink()
+            path.unlink(missing_ok=True)
             if isinstance(error, OSError):
                 error.filename = error.filename or str(path)
             raise

@@ -18,7 +18,7 @@ from typing import Any
 from saccade.errors import ArgumentError, SaccadeError, pip_install
 from saccade.tasks.pinned import check_unchanged, state_of
 from saccade.tasks.splits import SplitNames
-from saccade.train.files import naming
+from saccade.train.files import naming, other_than_file
 
 __all__ = ["Table", "is_arrow", "read_arrow"]
 
@@ -196,6 +196,8 @@ def _read(file: Path) -> Any:
     arrow, parquet = _pyarrow()
     if not file.exists():
         raise ArgumentError(f"{file}: expected a table, found none")
+    if got := other_than_file(file):
+        raise ArgumentError(f"{file}: expected a table, got {got}")
     packed = file.suffix.lower() == ".parquet"
     content = file if packed else _copy(file)
     try:

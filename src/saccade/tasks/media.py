@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from saccade.errors import ArgumentError
+from saccade.train.files import other_than_file
 
 __all__ = ["read_bytes"]
 
@@ -19,7 +20,7 @@ def read_bytes(source: Path | BinaryIO, name: str, kind: str, most: int, smaller
         smaller: what makes a smaller file of it, as an order: "scale it down".
 
     Raises:
-        ArgumentError: if it is a folder, or missing, or cannot be read, or has more bytes.
+        ArgumentError: if it is no file, such as a folder or a pipe, or missing, or cannot be read, or has more bytes.
 
     Example:
         >>> import io
@@ -27,13 +28,15 @@ def read_bytes(source: Path | BinaryIO, name: str, kind: str, most: int, smaller
         b'GIF'
     """
     try:
-        if isinstance(source, Path):
+        if not isinstance(source, Path):
+            data = source.read(most + 1)
+        elif got := other_than_file(source):
+            raise ArgumentError(f"{name}: expected {kind}, got {got}")
+        else:
             with source.open("rb") as file:
                 data = file.read(most + 1)
-        else:
-            data = source.read(most + 1)
-    except IsADirectoryError as error:
-        raise ArgumentError(f"{name}: expected {kind}, got a folder") from error
+    except ArgumentError:
+        raise
     except FileNotFoundError as error:
         raise ArgumentError(f"{name}: expected {kind}, found none") from error
     except (OSError, ValueError) as error:  # the second of a name that no file can have

@@ -20,6 +20,7 @@ __all__ = [
     "left_over",
     "link",
     "naming",
+    "other_than_file",
     "read",
     "read_json",
     "told",
@@ -160,15 +161,27 @@ def encode(content: Any) -> bytes:
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
+def other_than_file(path: Path) -> str:
+    """Return what there is in the place of a file, "" for a file; the reader of a pipe might wait for ever.
+
+    Raises:
+        OSError: if there is nothing.
+
+    Example:
+        >>> other_than_file(Path("/"))
+        'a folder'
+    """
+    mode = path.stat().st_mode
+    return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
+
+
 def read(path: Path) -> bytes:
     """Return all bytes of a file.
 
     Raises:
         OSError: naming it, also where it is none: a pipe would keep who reads it waiting for ever.
     """
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):
-        got = _KINDS.get(stat.S_IFMT(mode), "a device")
+    if got := other_than_file(path):
         raise OSError(errno.EINVAL, f"expected a file, got {got}", str(path))
     with naming(path):
         return path.read_bytes()

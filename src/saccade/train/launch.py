@@ -68,7 +68,7 @@ def launch(ranks: Ranks, device: torch.device, work: Callable[..., object], *arg
                 blame = _blame(others, _GRACE) if of_connection(error) else None
                 _end(others)  # while they can still be reached: they shall not complain of what happened here
                 if blame:
-                    raise blame from None
+                    raise blame from error
                 raise
             for other in others:
                 other.process.join(_GRACE)

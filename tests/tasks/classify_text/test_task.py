@@ -9,7 +9,7 @@ import torch
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.classify_text import ClassifyText, vocabulary
+from saccade.tasks.classify_text import ClassifyText, tfidf, vocabulary
 from saccade.tasks.classify_text.options import REQUESTS
 from saccade.train.results import measure
 from tasks.classify_text.conftest import labelled
@@ -144,6 +144,17 @@ def test_vectors_that_are_not_there_are_named(tmp_path, data):
     with pytest.raises(OSError, match="no/such"):
         runs.train("classify-text", data=data, run=tmp_path / "run", vectors="no/such")
     assert not (tmp_path / "run").exists()
+
+
+def test_tf_idf_reads_the_front_of_a_text(tmp_path, rows, monkeypatch):
+    task = prepared(
+        labelled(tmp_path / "a.tsv", [(f"{text} " + "w" * 500, label) for text, label in rows]), max_length=2
+    )
+    read, fit, predict = [], tfidf.fit, tfidf.Model.predict
+    monkeypatch.setattr(tfidf, "fit", lambda texts, *more: fit(read.extend(texts) or texts, *more))
+    monkeypatch.setattr(tfidf.Model, "predict", lambda self, texts: predict(self, read.extend(texts) or texts))
+    task.baselines("test")
+    assert {len(text) for text in read} == {129} and len(read) > 50
 
 
 @pytest.fixture(scope="module")

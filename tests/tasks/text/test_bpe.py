@@ -1,11 +1,13 @@
 import json
 import unicodedata
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from saccade.errors import ArgumentError
+from saccade.tasks.text import bpe
 from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.tokenizer import SPECIAL, from_json
 
@@ -81,3 +83,12 @@ def test_other_special_ids_are_refused():
     }
     with pytest.raises(ArgumentError, match="expected the ids from 0 on to be padding, begin, end, unknown"):
         from_json(content)
+
+
+def test_a_lack_of_memory_is_no_fault_of_the_tokenizer(monkeypatch):
+    def from_str(text):
+        raise MemoryError
+
+    monkeypatch.setattr(bpe, "_library", lambda: SimpleNamespace(Tokenizer=SimpleNamespace(from_str=from_str)))
+    with pytest.raises(MemoryError):
+        from_json(PAIRS.to_json())

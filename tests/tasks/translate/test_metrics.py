@@ -6,6 +6,7 @@ from saccade.tasks.translate.metrics import (
     exact_match,
     headline,
     in_place,
+    length,
     length_groups,
     length_unit,
     measured,
@@ -85,3 +86,9 @@ def test_texts_that_are_tokenized_are_measured_without_word(caplog):
     texts = [f"a sentence number {number} ." for number in range(200)]
     assert bleu(texts, texts)["score"] == pytest.approx(100)
     assert not caplog.records
+
+
+def test_texts_are_compared_up_to_65536_characters():
+    text = "the cat sat on the mat " * 2850
+    assert len(text) > 65536 and bleu([text], [text + "a dog " * 1000])["score"] == pytest.approx(100)
+    assert length("w " * 40000, "words") == 32768 and length("w" * 70000, "characters") == 65536

@@ -86,3 +86,12 @@ def test_a_file_that_is_damaged_is_named(tmp_path, content):
         (tmp_path / "tokenizer.json").write_text(content)
     with pytest.raises(ArgumentError, match=r"tokenizer\.json: expected .* of this run|tokenizer\.json"):
         Vocabulary.restore(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "characters", "words"])
+def test_a_tokenizer_learns_from_the_front_of_a_text(kind, monkeypatch):
+    monkeypatch.setattr(Few, "example", lambda self, split, index: Pair("ab " * 5000 + "z", "a dog", ""))
+    with pytest.raises(ArgumentError, match="each training pair has a side of more than 50 tokens"):
+        learn(Few(), options(tokenizer=kind))
+    source, _ = vocabulary._tokenizers([Pair("ab " * 5000 + "z", "a dog", "")], options(tokenizer=kind))
+    assert "z" not in getattr(source, "units", ()) and source.encode("ab")

@@ -13,11 +13,13 @@ from saccade.errors import ArgumentError
 from saccade.tasks.audio.features import LogMel, normalized
 from saccade.tasks.audio.recordings import SUFFIXES, read_audio, wav
 from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, encode, features
+from saccade.tasks.media import read_bytes
 from saccade.train.options import flag
 
 __all__ = ["Signals"]
 
 _FEATURE_HOP_MS = 10  # of features that were computed elsewhere
+_MOST = 1 << 30  # bytes of a file of features
 
 
 @dataclass(frozen=True)
@@ -108,13 +110,5 @@ def _features(source: Any, name: str) -> Tensor:
     if isinstance(source, Path):
         if source.suffix != SUFFIX:
             raise ArgumentError(f"{name}: expected Sphinx features ({SUFFIX}), as this run was trained on, got another")
-        source = io.BytesIO(_bytes(source))
+        source = io.BytesIO(read_bytes(source, str(source), "a feature file", _MOST, "cut it into parts"))
     return features(cepstra(source.read(), name))
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except (OSError, ValueError) as error:  # the second of a name that no file can have
-        reason = getattr(error, "strerror", None) or error
-        raise ArgumentError(f"{path}: expected a feature file, got {reason}") from error

@@ -23,7 +23,7 @@ from saccade.tasks.classify_text.data.corpus import Example as Labelled
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
 from saccade.tasks.classify_text.recipes import suited
-from saccade.tasks.classify_text.vocabulary import WIDEST, Vocabulary, learn
+from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
 from saccade.tasks.dataset import Lazy, opened, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.labels import Ensemble
@@ -34,7 +34,7 @@ from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
-from saccade.tasks.text.cleaning import composed
+from saccade.tasks.text.cleaning import composed, front
 from saccade.tasks.text.markup import without_markup
 from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors
@@ -91,8 +91,8 @@ class ClassifyText:
         """Return the recipe for texts that are one's own, by their number and the median of their words."""
         texts = _opened(options_class(cls, model, checked=False)(**given), objects)
         corpus, usual = texts.get(), recipe(cls, model, given["data"])
-        most = WIDEST * _LONG
-        lengths = [len(Words([]).pieces(one.text[:most])) for one in training_sample(corpus, _ENDLESS, _LOOKED_AT)]
+        seen = [front(one.text, _LONG) for one in training_sample(corpus, _ENDLESS, _LOOKED_AT)]
+        lengths = [len(Words([]).pieces(text)) for text in seen]
         options, reason = suited(corpus.size("train") or _ENDLESS, median(lengths), model)
         return Suited({**usual, **options}, reason, texts)
 
@@ -165,7 +165,7 @@ class ClassifyText:
         return Evaluation(*result, len(texts), sum(text.size for text in texts), seconds)
 
     def baselines(self, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent label, and logistic regression on TF-IDF of whole texts, whatever --max-length."""
+        """Measure the most frequent label, and logistic regression on TF-IDF of 64 · --max-length characters a text."""
         (texts, _), known, train = self._measured(split), self.vocabulary.labels, self._plain
         wanted = [text.label for text in texts]
         plain = timed(lambda: train.model.predict(self._texts[split]), wanted, known, train.about)
@@ -221,7 +221,7 @@ class ClassifyText:
                 most = f"{self.settings.max_length} words (--max-length); what follows these is not read"
                 say(f"{split}: {long} of {len(examples)} texts have more than {most}")
             self._splits[split] = self._encoded(examples, split), [example.group for example in examples]
-            self._texts[split] = [example.text for example in examples]
+            self._texts[split] = self._fronts(examples)
         return self._splits[split]
 
     @cached_property
@@ -230,9 +230,12 @@ class ClassifyText:
         began = time.perf_counter()
         learned, known = training_sample(self.data, _ENDLESS, tfidf.MOST), self.vocabulary.labels
         labels = label_numbers(known, [example.label for example in learned], "train")
-        model = tfidf.fit([example.text for example in learned], labels, len(known))
+        model = tfidf.fit(self._fronts(learned), labels, len(known))
         about = f"logistic regression on the words of {len(learned):,} texts"
         return _Plain(model, labels, about, time.perf_counter() - began)
+
+    def _fronts(self, examples: Sequence[Labelled]) -> list[str]:
+        return [front(example.text, int(self.settings.max_length)) for example in examples]
 
     @cached_property
     def _texts(self) -> dict[str, list[str]]:

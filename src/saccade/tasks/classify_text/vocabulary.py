@@ -9,17 +9,16 @@ from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data.corpus import Corpus
 from saccade.tasks.dataset import training_sample
 from saccade.tasks.saved import TOKENIZER, labels_from, reading, whole_number
+from saccade.tasks.text.cleaning import WIDEST, front
 from saccade.tasks.text.vectors import Vectors, read_vectors
 from saccade.tasks.text.words import Words
 from saccade.train.files import read, write, write_json
 
-__all__ = ["WIDEST", "Vocabulary", "learn"]
+__all__ = ["Vocabulary", "learn"]
 
 _ENDLESS = 5_000  # texts that are learned from where there is no end of them
 _FILES = 200_000  # texts of files, spread over them: more would add words that are nowhere else
 _VECTORS = "vectors.safetensors"
-WIDEST = 64
-"""Characters a word: in a longer text the words that count are all in front."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,7 @@ def learn(corpus: Corpus, options: Any) -> tuple[Vocabulary, tuple[str, ...]]:
         ArgumentError: if no word is known, or the vectors' file is none or does not suit.
         OSError: if it cannot be read.
     """
-    most = WIDEST * options.max_length + 1  # no more is read of a text; one more says that it goes on
-    texts = [example.text[:most] for example in training_sample(corpus, _ENDLESS, _FILES)]
+    texts = [front(example.text, options.max_length) for example in training_sample(corpus, _ENDLESS, _FILES)]
     words, labels = Words.learn(texts, options.vocabulary_size, options.min_count), tuple(corpus.labels)
     if not words.words:
         raise ArgumentError(f"--min-count: no word is {options.min_count} times in the training split; lower it")

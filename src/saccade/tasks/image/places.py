@@ -188,9 +188,10 @@ def _files(folder: Path) -> Iterator[Path]:
 def _inside(path: Path, folder: Path) -> Iterator[tuple[str, Place]]:
     """The image that a file is, or those in an archive, each with its path below the folder or in the archive."""
     name = path.name.lower()
+    if not path.is_file():  # a pipe, say, or a link to what is gone
+        return
     if name.endswith(SUFFIXES):
-        if path.is_file():
-            yield path.relative_to(folder).as_posix(), Place(path, "", path.stat().st_size)
+        yield path.relative_to(folder).as_posix(), Place(path, "", path.stat().st_size)
     elif name.endswith((".tar", ".zip")):
         for count, place in enumerate(_in_tar(path) if name.endswith(".tar") else _in_zip(path)):
             if count >= _MOST_FILES:

@@ -71,7 +71,9 @@ class BytePairs:
         library, told = _library(), json.dumps(content.get("tokenizer"))
         try:
             tokenizer = library.Tokenizer.from_str(told)
-        except Exception as error:  # the library raises nothing narrower
+        except Exception as error:
+            if type(error) is not Exception:  # which is the library's own class for what it cannot read
+                raise
             raise ArgumentError(f"tokenizer.json: expected a tokenizer of byte pairs, got {error}") from error
         if [tokenizer.id_to_token(number) for number in range(SPECIAL)] != _NAMES:
             raise ArgumentError(f"tokenizer.json: expected the ids from 0 on to be{','.join(_NAMES)}")

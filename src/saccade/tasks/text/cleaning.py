@@ -4,9 +4,12 @@ import unicodedata
 
 from saccade.errors import ArgumentError
 
-__all__ = ["cleaned", "composed"]
+__all__ = ["LONGEST", "WIDEST", "cleaned", "composed", "front"]
 
-_MOST = 1 << 16  # characters
+WIDEST = 64
+"""Characters a token: in a longer text the tokens that are read are all in front."""
+LONGEST = 1 << 16
+"""Characters of a text that is asked, answered or compared."""
 
 
 def composed(text: str) -> str:
@@ -22,6 +25,15 @@ def composed(text: str) -> str:
         True
     """
     return unicodedata.normalize("NFC", text)
+
+
+def front(text: str, most: int) -> str:
+    """Return the part of a text that is read for so many tokens, and a character more if the text goes on.
+
+    >>> len(front("a" * 1000, 2))
+    129
+    """
+    return text[: WIDEST * most + 1]
 
 
 def cleaned(text: str, where: str) -> str:
@@ -42,6 +54,6 @@ def cleaned(text: str, where: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise ArgumentError(f"{where}: expected a text, got half a character ({error.reason})") from error
-    if len(text) > _MOST:
-        raise ArgumentError(f"{where}: expected a text of at most {_MOST} characters, got {len(text)}")
+    if len(text) > LONGEST:
+        raise ArgumentError(f"{where}: expected a text of at most {LONGEST} characters, got {len(text)}")
     return composed(" ".join(text.split()))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from saccade.errors import ArgumentError
 from saccade.tasks.conversions import converted, recoded
 from saccade.tasks.pinned import Pinned, check_unchanged, state_of
-from saccade.train.files import naming
+from saccade.train.files import naming, other_than_file
 
 __all__ = ["NO_TEXT", "Lines", "gather", "read_lines"]
 
@@ -93,6 +93,8 @@ def read_lines(path: Path, *, latin1: bool = False) -> Lines:
         ArgumentError: naming the file and line of what is no text so, or the file that is no whole gzip.
         OSError: if it cannot be read, or there is no space to unpack it.
     """
+    if got := other_than_file(path):
+        raise ArgumentError(f"{path}: expected a file of lines, got {got}")
     with naming(path), path.open("rb") as file:
         packed = file.read(len(_GZIP)) == _GZIP
         if not packed and state_of(file)[0]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError
-from saccade.train.files import naming
+from saccade.train.files import naming, other_than_file
 
 __all__ = ["Vectors", "read_vectors"]
 
@@ -129,6 +129,8 @@ def _shown(line: bytes) -> str:
 @contextmanager
 def _opened(path: Path) -> Iterator[Iterator[bytes]]:
     """The lines of a file, none of them longer than a vector can be."""
+    if got := other_than_file(path):
+        raise ArgumentError(f"{path}: expected word vectors, got {got}")
     with naming(path), path.open("rb") as file:
         packed = file.peek(2)[:2] == _GZIP
         try:

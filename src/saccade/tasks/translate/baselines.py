@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from saccade.tasks.translate.data.corpus import Pair
-from saccade.tasks.translate.metrics import length_unit
+from saccade.tasks.translate.metrics import length, length_unit
 from saccade.train.task import Baseline, Metric
 
 __all__ = ["baselines", "by_length"]
@@ -55,15 +55,11 @@ def by_length(train: Sequence[Pair], sources: Sequence[str], unit: str) -> list[
     """
     targets: dict[int, str] = {}
     for pair in train:
-        targets.setdefault(_length(pair.source, unit), pair.target)
+        targets.setdefault(length(pair.source, unit), pair.target)
     known = sorted(targets)
 
-    def nearest(length: int) -> int:
-        place = bisect_left(known, length)
-        return min(known[max(0, place - 1) : place + 1], key=lambda other: abs(other - length))
+    def nearest(wanted: int) -> int:
+        place = bisect_left(known, wanted)
+        return min(known[max(0, place - 1) : place + 1], key=lambda other: abs(other - wanted))
 
-    return [targets[nearest(_length(source, unit))] for source in sources]
-
-
-def _length(text: str, unit: str) -> int:
-    return len(text.split()) if unit == "words" else len(text.strip())
+    return [targets[nearest(length(source, unit))] for source in sources]

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from saccade.models.padded import Padded
 from saccade.tasks.batches import rectangle
+from saccade.tasks.text.cleaning import WIDEST
 from saccade.tasks.text.special import BEGIN, END
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.tasks.translate.data.corpus import Pair
@@ -32,10 +33,15 @@ class Encoded(NamedTuple):
         return self.size, len(self.source)
 
 
-def encode(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer) -> list[Encoded]:
-    """Return the token ids of pairs."""
-    sources = source.encode_batch([pair.source for pair in pairs])
-    return list(map(Encoded, sources, target.encode_batch([pair.target for pair in pairs])))
+def encode(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, longest: int) -> list[Encoded]:
+    """Return the token ids of the pairs of which both sides have at most `longest` tokens.
+
+    A side of more than 64 characters a token counts as longer, and is not cut into tokens.
+    """
+    read = [pair for pair in pairs if max(len(pair.source), len(pair.target)) <= WIDEST * longest]
+    sources = source.encode_batch([pair.source for pair in read])
+    encoded = map(Encoded, sources, target.encode_batch([pair.target for pair in read]))
+    return [pair for pair in encoded if pair.size <= longest + 1]
 
 
 class Batch(NamedTuple):

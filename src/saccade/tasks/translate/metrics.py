@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from saccade.tasks.groups import by_group
+from saccade.tasks.text.cleaning import LONGEST
 from saccade.tasks.translate.data import BUILTIN
 from saccade.train.task import Metric, value
 
@@ -13,6 +14,7 @@ __all__ = [
     "exact_match",
     "headline",
     "in_place",
+    "length",
     "length_groups",
     "length_unit",
     "measured",
@@ -164,9 +166,19 @@ def length_groups(sources: Sequence[str], unit: str = "words", width: int = _WID
         >>> length_groups(["ein Wort", "w " * 10, "w " * 11])
         ['1-10', '1-10', '11-20']
     """
-    lengths = (len(text.split() if unit == "words" else text.strip()) for text in sources)
+    lengths = (length(text, unit) for text in sources)
     first = (max(0, length - 1) // width * width for length in lengths)
     return [f"{number + 1}-{number + width}" for number in first]
+
+
+def length(text: str, unit: str) -> int:
+    """Return how many words or characters a text has; what follows 65,536 characters is not counted.
+
+    >>> length(" ein Wort ", "words"), length(" ein Wort ", "characters")
+    (2, 8)
+    """
+    text = text.strip()[:LONGEST]
+    return len(text.split()) if unit == "words" else len(text)
 
 
 def length_unit(language: str | None) -> str:
@@ -179,7 +191,8 @@ def length_unit(language: str | None) -> str:
 
 
 def _scored(metric: Any, outputs: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-    score = metric.corpus_score(list(outputs), [list(references)]).score
+    outputs, references = ([text[:LONGEST] for text in texts] for texts in (outputs, references))
+    score = metric.corpus_score(outputs, [references]).score
     return {"score": score, "signature": str(metric.get_signature())}
 
 

@@ -5,6 +5,7 @@ from statistics import median
 from typing import Any
 
 from saccade.tasks.dataset import training_sample
+from saccade.tasks.text.cleaning import front
 from saccade.tasks.translate.data.corpus import Corpus
 from saccade.tasks.translate.options import RECIPES
 
@@ -46,13 +47,14 @@ _BY_SIZE: dict[str, dict[str, Any]] = {
 _BELOW = {"hundreds": 1000, "thousands": 4000, "ten-thousands": 15_000}  # halfway, by factors, between what was tried
 _CALLED = {"files": "tens of thousands", "ten-thousands": "some ten thousand"}
 _LOOKED_AT = 1000  # pairs, spread over the corpus, whose lengths are read
+_LONG = 1000  # words: no median is longer, and no more is counted
 _WORDS = 12  # in the median pair of Multi30k, on which the recipes were found
 
 
 def read(corpus: Corpus) -> tuple[int, float]:
     """Return how many training pairs there are, and the words of the longer side of the median one."""
     pairs = training_sample(corpus, _LOOKED_AT, _LOOKED_AT)
-    words = median(max(len(pair.source.split()), len(pair.target.split())) for pair in pairs)
+    words = median(max(len(front(text, _LONG).split()) for text in (pair.source, pair.target)) for pair in pairs)
     return corpus.size("train") or len(pairs), words
 
 

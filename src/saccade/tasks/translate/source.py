@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from saccade.tasks.text.cleaning import composed
+from saccade.tasks.text.cleaning import WIDEST, composed
 from saccade.tasks.text.tokenizer import Tokenizer
 
 __all__ = ["Source", "encode_sources"]
-
-_WIDEST = 64  # characters a token: in a longer text the tokens that count are all in front
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def encode_sources(texts: Sequence[str], tokenizer: Tokenizer, most: int, first:
         first: number of the first line.
     """
     texts = list(map(composed, texts))
-    parts = [text.strip()[: _WIDEST * most] for text in texts]
+    parts = [text.strip()[: WIDEST * most] for text in texts]
     found = enumerate(zip(texts, parts, tokenizer.encode_batch(parts), strict=True), first)
     return [
         Source(text, ids[:most], len(ids) <= most and len(part) == len(text.strip()), number, part)

@@ -21,6 +21,7 @@ from saccade.tasks.looking import LookRequest
 from saccade.tasks.request import completed
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
+from saccade.tasks.text.cleaning import LONGEST
 from saccade.tasks.text.special import PADDING
 from saccade.tasks.translate import metrics
 from saccade.tasks.translate.baselines import baselines
@@ -155,7 +156,8 @@ class Translate:
         references, groups = [pair.target for pair in pairs], self.groups(pairs)
         settings, tokens = self.settings, sum(1 + len(best[0].ids) if best else 1 for best in outputs)
         found = metrics.measured(best_texts(outputs), references, groups, settings.data, settings.target)
-        wanted = sum(1 + len(ids) for ids in self.vocabulary.target.encode_batch(references))
+        compared = self.vocabulary.target.encode_batch([text[:LONGEST] for text in references])
+        wanted = sum(1 + len(ids) for ids in compared)
         return Evaluation(*found, len(pairs), tokens, seconds, tokens / max(1, wanted))
 
     def baselines(self, split: str) -> dict[str, Baseline]:
@@ -240,7 +242,7 @@ class Translate:
         """The training pairs at some indices but for those that are too long."""
         texts = [self.data.example("train", index) for index in indices]
         longest, words = self.settings.max_length, self.vocabulary
-        pairs = [pair for pair in encode(texts, words.source, words.target) if pair.size <= longest + 1]
+        pairs = encode(texts, words.source, words.target, longest)
         if not pairs:
             seen = f"all of {len(indices)} training pairs have a side of more than {longest} tokens"
             raise ArgumentError(f"--max-length: {seen}; a larger one, or a larger --vocabulary-size, takes them in")

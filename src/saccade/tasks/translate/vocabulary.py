@@ -9,6 +9,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.dataset import training_sample
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.text.bpe import BytePairs
+from saccade.tasks.text.cleaning import front
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, Tokenizer, from_json
 from saccade.tasks.translate.batches import encode
 from saccade.tasks.translate.data.corpus import Corpus, Pair
@@ -77,13 +78,12 @@ def learn(corpus: Corpus, options: Any) -> tuple[Vocabulary, str]:
     pairs = training_sample(corpus, _ENDLESS, _FILES)
     source, target = _tokenizers(pairs, options)
     lengths = [
-        (len(encoded.source), len(encoded.target))
+        len(encoded.target)
         for first in range(0, len(pairs), _PART)
-        for encoded in encode(pairs[first : first + _PART], source, target)
+        for encoded in encode(pairs[first : first + _PART], source, target, options.max_length)
     ]
-    fitting = [target for source, target in lengths if max(source, target) <= options.max_length]
-    note = _too_long(len(fitting), len(lengths), options.max_length)
-    return Vocabulary(source, target, max(1, *fitting)), note
+    note = _too_long(len(lengths), len(pairs), options.max_length)
+    return Vocabulary(source, target, max(1, *lengths)), note
 
 
 def _too_long(fitting: int, seen: int, longest: int) -> str:
@@ -99,7 +99,10 @@ def _too_long(fitting: int, seen: int, longest: int) -> str:
 
 
 def _tokenizers(pairs: Sequence[Pair], options: Any) -> tuple[Tokenizer, Tokenizer]:
-    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    sources, targets = (
+        [front(text, options.max_length) for text in side]
+        for side in ([pair.source for pair in pairs], [pair.target for pair in pairs])
+    )
     if options.tokenizer == "bpe":  # names, numbers and cognates are then the same tokens on both sides
         joint = BytePairs.learn([*sources, *targets], options.vocabulary_size)
         return joint, joint

@@ -14,6 +14,7 @@ from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.objects import Rows, rows_of
 from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.cleaning import composed
+from saccade.train.files import read
 
 __all__ = ["QUESTION", "Stories", "cut", "is_babi", "open_babi"]
 
@@ -157,7 +158,7 @@ def _contents(path: Path) -> Iterator[tuple[str, str]]:
     if place.is_dir():
         for file in sorted(place.iterdir()):
             if _belongs(file.name, task):
-                yield file.name, _text(file.read_bytes(), file)
+                yield file.name, _text(read(file), file)
         return
     try:
         with tarfile.open(place) as archive:
