@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch._dynamo.testing import CompileCounter
 
 from saccade import AuxRequest, attend, biases, masks, normalizers, reads, remember, scores, shortcuts
 from saccade.attention import full_path
@@ -199,6 +198,8 @@ def test_an_additive_call_that_is_wrong_is_told_so(name):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_a_compiled_additive_call_is_one_graph():
+    from torch._dynamo.testing import CompileCounter
+
     torch._dynamo.reset()
     counter = CompileCounter()
 

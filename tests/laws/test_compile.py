@@ -4,7 +4,6 @@ from itertools import product
 
 import pytest
 import torch
-from torch._dynamo.testing import CompileCounterWithBackend
 
 from laws import checks
 from laws.case import Case
@@ -27,6 +26,8 @@ LENGTHS = ((5, 7), (11, 13), (64, 30))
 @pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_one_graph_for_every_length(name):
+    from torch._dynamo.testing import CompileCounterWithBackend
+
     torch._dynamo.reset()
     first, counter = COMPILED[name], CompileCounterWithBackend("aot_eager")
     request = first.everything() if "statistics" in name else None

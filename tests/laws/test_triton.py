@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch._dynamo.testing import CompileCounterWithBackend
 
 from calls import call_of, drawn
 from interpreter import interpreted, tiles
@@ -127,6 +126,8 @@ def test_functional_transforms(large_tiles):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_one_graph_for_every_length(large_tiles):
+    from torch._dynamo.testing import CompileCounterWithBackend
+
     torch._dynamo.reset()
     counter = CompileCounterWithBackend("aot_eager")
     first = Case("additive", "entmax", mask="lengths", backend="triton")

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.utils.estimator_checks import check_estimator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -142,10 +140,14 @@ def test_points_far_from_the_origin_lose_nothing():
 
 
 def test_scikit_learn_holds_it_for_an_estimator():
+    from sklearn.utils.estimator_checks import check_estimator
+
     check_estimator(nn.KernelRegression(), on_skip=None)
 
 
 def test_it_works_where_estimators_do():
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+
     X, y = data(60)
     search = GridSearchCV(nn.KernelRegression(), {"bandwidth": [0.1, 0.3, 30.0]}, cv=3).fit(X, y)
     assert search.best_params_["bandwidth"] != 30.0

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from saccade.errors import SaccadeError
-from saccade.train.callback import RunCallback
 from saccade.train.checkpoint import list_checkpoints, load, step_of
 from saccade.train.optimization import make_optimizer
 from saccade.train.options import origin
@@ -50,6 +49,8 @@ class Driver:
     """Takes steps as Lightning would: a loss, then the callback."""
 
     def __init__(self, folder, *, ranks=None, state=None, **changed):
+        from saccade.train.callback import RunCallback  # here: it imports Lightning
+
         self.options = line_options(folder / "run", **changed)
         task = Line(self.options)
         config = {"task": "line", "model": "linear", "data": "points times 1.0", "options": {}, "saccade": "1"}

@@ -7,12 +7,19 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from saccade.train import engine
 from saccade.train.fit import train
 from saccade.train.randomness import derive
 from saccade.train.ranks import Ranks
 from saccade.train.results import TrainState
 from tiny import Line, line_options
+
+
+@pytest.fixture
+def engine():
+    """The module, whose import takes Lightning's seconds."""
+    from saccade.train import engine
+
+    return engine
 
 
 class Numbered:
@@ -23,7 +30,7 @@ class Numbered:
 
 
 @pytest.mark.parametrize(("world", "step"), [(1, 0), (1, 7), (2, 0), (3, 5)])
-def test_the_processes_share_the_batches_and_lose_none(world, step):
+def test_the_processes_share_the_batches_and_lose_none(engine, world, step):
     taken = [
         list(itertools.islice(engine._Steps(Numbered(), step, Ranks(rank=rank, world=world)), 4))
         for rank in range(world)
@@ -63,7 +70,7 @@ def test_training_leaves_numbers_warnings_and_modes_alone(tmp_path):
         ({"precision": "bf16"}, {"precision": "bf16-mixed"}),
     ],
 )
-def test_the_trainer_is_set_by_the_options_and_does_nothing_of_its_own(changed, expected, monkeypatch):
+def test_the_trainer_is_set_by_the_options_and_does_nothing_of_its_own(engine, changed, expected, monkeypatch):
     told = {}
     monkeypatch.setattr(engine.pl, "Trainer", lambda **settings: told.update(settings))
     options = line_options("run", **changed)
@@ -73,7 +80,7 @@ def test_the_trainer_is_set_by_the_options_and_does_nothing_of_its_own(changed, 
     assert not any(told[name] for name in ("logger", "enable_checkpointing", "enable_progress_bar"))
 
 
-def test_the_steps_that_are_left_are_taken_and_no_more(monkeypatch):
+def test_the_steps_that_are_left_are_taken_and_no_more(engine, monkeypatch):
     told = {}
     monkeypatch.setattr(engine.pl, "Trainer", lambda **settings: told.update(settings))
     callback = SimpleNamespace(options=line_options("run"), state=TrainState(step=12), ranks=Ranks())
@@ -81,6 +88,6 @@ def test_the_steps_that_are_left_are_taken_and_no_more(monkeypatch):
     assert told["max_steps"] == 18 and told["accelerator"] == "gpu" and told["devices"] == [1]
 
 
-def test_processes_agree_on_the_settings_of_lightning():
+def test_processes_agree_on_the_settings_of_lightning(engine):
     found = engine._several(Ranks(rank=3, world=4, local=1, here=2))
     assert (found["devices"], found["num_nodes"], found["use_distributed_sampler"]) == (2, 2, False)

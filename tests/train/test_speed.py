@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from saccade.train.engine import step_seconds
 from saccade.train.options import Options
 from saccade.train.speed import example_seconds
 from saccade.train.task import Evaluation
@@ -62,6 +61,8 @@ def test_what_a_batch_takes_whatever_is_in_it_is_shared_by_many(now):
 
 
 def test_timing_steps_leaves_model_and_the_generators_alone():
+    from saccade.train.engine import step_seconds
+
     options = line_options("")
     task = Line(options)
     model = task.build()

@@ -1,12 +1,16 @@
+from importlib.util import find_spec
+
 import pytest
 
 from saccade.train.tensorboard import TensorBoard
 
-events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+pytestmark = pytest.mark.skipif(find_spec("tensorboard") is None, reason="TensorBoard is not installed")
 
 
 def scalars(folder, name):
-    log = events.EventAccumulator(str(folder)).Reload()
+    from tensorboard.backend.event_processing import event_accumulator
+
+    log = event_accumulator.EventAccumulator(str(folder)).Reload()
     return {event.step: round(event.value, 4) for event in log.Scalars(name)}
 
 

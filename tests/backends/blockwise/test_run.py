@@ -1,6 +1,5 @@
 import pytest
 import torch
-from torch._dynamo.testing import CompileCounterWithBackend
 
 from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, scores
 from saccade.backends.blockwise.engine import ENGINES, engine_named
@@ -53,6 +52,8 @@ def small_blocks():
 @QUIET
 @pytest.mark.parametrize(("name", "backend"), [("alphas", "cpu"), ("statistics", "chunked"), ("statistics", "cpu")])
 def test_another_length_is_not_another_graph(name, backend):
+    from torch._dynamo.testing import CompileCounterWithBackend
+
     torch._dynamo.reset()
     counter = CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(lambda *x: evaluated(backend, name, *x), fullgraph=True, dynamic=True, backend=counter)

@@ -4,7 +4,6 @@ import shutil
 
 import pytest
 import torch
-from torch._dynamo.testing import CompileCounterWithBackend
 from torch.utils.checkpoint import checkpoint
 
 from laws import checks, smooth
@@ -180,6 +179,8 @@ def variety(batch, q_len, k_len):
 
 @torch.no_grad()
 def test_other_lengths_batches_and_numbers_compile_once(monkeypatch):
+    from torch._dynamo.testing import CompileCounterWithBackend
+
     counter = CompileCounterWithBackend("eager")
     fused = torch.compile(function.plain, dynamic=True, fullgraph=True, backend=counter)
     monkeypatch.setattr(function, "kernel", lambda: fused)
@@ -195,6 +196,8 @@ def test_other_lengths_batches_and_numbers_compile_once(monkeypatch):
 @pytest.mark.slow
 @torch.no_grad()
 def test_who_compiles_us_compiles_flex_attention_with_us(monkeypatch):
+    from torch._dynamo.testing import CompileCounterWithBackend
+
     torch._dynamo.reset()  # what was compiled before, by other tests, counts as compiled again
     counter = CompileCounterWithBackend("eager")
     monkeypatch.setattr(flex, "unsupported", flex.unserved)
