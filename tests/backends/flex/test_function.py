@@ -177,6 +177,7 @@ def variety(batch, q_len, k_len):
     }
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_other_lengths_batches_and_numbers_compile_once(monkeypatch):
     counter = CompileCounterWithBackend("eager")

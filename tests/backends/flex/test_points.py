@@ -13,6 +13,7 @@ from saccade.reads import Soft
 from saccade.scores import ScaledDot
 from saccade.structure import Grid
 from saccade.validate import checked_call
+from tiers import every
 
 ALIGNS = ["start", "end", -2, 3, torch.tensor([[1], [-4]]), torch.tensor([0, 2, 5])]
 ORDER = ("score", "mask", "bias", "gate", "normalizer", "read")
@@ -47,7 +48,7 @@ def assert_same_mask(mask, fold):
 
 
 @pytest.mark.parametrize("broadcast", [False, True])
-@pytest.mark.parametrize("name", [name for name in PAIR_MASKS if name != "none"])
+@every("name", [name for name in PAIR_MASKS if name != "none"])
 def test_every_mask_at_one_pair_is_the_mask(name, broadcast):
     call, fold = called(Case(mask=name, broadcast=broadcast))
     assert_same_mask(call.mask, fold)
