@@ -268,7 +268,7 @@ def test_the_headline_beside_joeynmt_is_that_of_its_table():
         assert f"is {seconds:.0f} times as fast in seconds" in " ".join(page.split())
 
 
-@pytest.mark.parametrize("name", PAGES)
+@every("name", PAGES)
 def test_a_published_page_says_what_stands_behind_its_numbers_and_has_one_of_three_verdicts(name):
     page = (ROOT / "results" / name / "index.md").read_text(encoding="utf-8")
     told = re.search(r"± (is|of|half of)\b", page) is not None

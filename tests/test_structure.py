@@ -7,6 +7,7 @@ from laws.table import PRIMES, TABLES
 from saccade import attend, biases, masks, normalizers, scores
 from saccade.errors import ArgumentError
 from saccade.structure import Definition, Grid, aligned, decode, encodable, encode, foreign
+from tiers import every
 
 
 def grid(q, k, start=0, rows=None):
@@ -44,7 +45,7 @@ def test_aligned_puts_batch_dimensions_at_one_place(shape, axes, rank, expected)
     assert aligned(torch.zeros(shape), axes, rank).shape == expected
 
 
-@pytest.mark.parametrize(
+@every(
     "definition",
     [
         tree(),
@@ -57,7 +58,6 @@ def test_aligned_puts_batch_dimensions_at_one_place(shape, axes, rank, expected)
         masks.Prefix(3),
         masks.Intervals(torch.tensor([[0, 1]]), 4),
     ],
-    ids=lambda definition: type(definition).__name__,
 )
 def test_what_is_encoded_comes_back(definition):
     numbers: list[float] = []
@@ -86,13 +86,13 @@ def test_the_users_own_definitions_are_not_encodable():
     assert not encodable(Own())
 
 
-@pytest.mark.parametrize(("role", "name"), [(role, name) for role, table in TABLES.items() for name in table])
+@every(("role", "name"), [(role, name) for role, table in TABLES.items() for name in table])
 def test_members_are_equal_if_they_hold_the_same_tensors(role, name):
     member, generator = TABLES[role][name], torch.Generator().manual_seed(0)
     tensors = {name: spec.tensor(generator, PRIMES) for name, spec in member.specs.items()}
     first = member.build(**tensors)
-    if not isinstance(first, Definition):
-        pytest.skip("a tensor or a callable")
+    if not isinstance(first, Definition):  # a tensor or a callable
+        return
     second = first.with_leaves(leaf.tensor for leaf in first.leaves())
     assert second is not first and first == second and hash(first) == hash(second) and len({first, second}) == 1
     other = first.map(lambda tensor, axes: tensor.clone())

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from saccade.kernels import additive
 from saccade.scores import exponentials
+from tiers import every
 
 TYPES = [torch.float32, torch.float64]
 
@@ -134,8 +135,8 @@ def test_views_of_packed_keys_see_nothing_beside_them(first, width, beside, dtyp
     assert all(map(torch.equal, found, expected))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("width", [1, 15, 17, 40])
+@every("dtype", TYPES)
+@every("width", [1, 15, 17, 40])
 def test_packed_keys_of_a_sliding_window(width, dtype):
     query, key, v = draw(3, 6, 5, dtype=dtype), draw(48, 5, seed=1, dtype=dtype), draw(5, seed=2, dtype=dtype)
     windows = key.as_strided((3, width, 5), (20, 5, 1))
@@ -327,8 +328,8 @@ def test_strides_are_honoured(dtype):
     assert all(map(torch.equal, with_gradients(ours, twisted, constant), whole))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("features", [1, 4, 6, 9])
+@every("dtype", TYPES)
+@every("features", [1, 4, 6, 9])
 def test_packed_keys(features, dtype):
     key = draw(2, 7, features, dtype=dtype)
     found = additive.packed(key)

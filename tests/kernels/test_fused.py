@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from near import assert_near
 from saccade import simplex
 from saccade.kernels import fused
+from tiers import every
 
 KINDS = {
     "softmax": fused.Weights(0.7, 1.0, 0.5),
@@ -168,8 +169,8 @@ def test_draws_are_by_cumulative_weight_with_gradients(kind):
     assert (of_value - sums).abs().max() < 1e-5
 
 
-@pytest.mark.parametrize("place", ["query", "key", "value", "grad"])
-@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+@every("place", ["query", "key", "value", "grad"])
+@every("number", [torch.nan, torch.inf])
 def test_what_is_not_finite_is_told(place, number):
     """Wherever it may have come from."""
     starts, ends = bounds("window", 1, 60, 60)

@@ -13,6 +13,7 @@ from saccade import reads
 from saccade.kernels import weights
 from saccade.kernels.compiled import largest_of
 from saccade.normalizers import Entmax, Softmax, Sparsemax
+from tiers import every
 
 TYPES = [torch.float32, torch.float64]
 ALPHAS = [1.0, 1 + 1e-6, 1.2, 1.5, 1.9, 2.0, 3.0, 10.0]
@@ -248,10 +249,8 @@ def test_the_largest_numbers_there_are(alpha, dtype):
         torch.testing.assert_close(found, torch.tensor([[0.5, 0, 0.5], [0, 1, 0]], dtype=dtype))
 
 
-@pytest.mark.parametrize(
-    ("alpha", "dtype"), [(1.0, torch.float32), (1.5, torch.float64), (2.0, torch.float32)], ids=str
-)
-@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (2, 0, 4)], ids=str)
+@every(("alpha", "dtype"), [(1.0, torch.float32), (1.5, torch.float64), (2.0, torch.float32)])
+@every("shape", [(0, 5), (3, 0), (2, 0, 4)])
 def test_nothing_at_all(shape, alpha, dtype):
     scores = torch.zeros(shape, dtype=dtype, requires_grad=True)
     found = weigh(scores, alpha, torch.ones(1, 1, dtype=torch.bool))
@@ -383,9 +382,9 @@ def test_flat_rows_of_any_width_are_shared_alike():
         torch.testing.assert_close(found, torch.full((2, width), 1 / width))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("temperature", [0.7, 1.0])
-@pytest.mark.parametrize("number", [-1e12, 1e30, torch.finfo(torch.float32).min], ids=str)
+@every("dtype", TYPES)
+@every("temperature", [0.7, 1.0])
+@every("number", [-1e12, 1e30, torch.finfo(torch.float32).min])
 def test_equal_numbers_weigh_the_same_whatever_they_are(number, temperature, dtype):
     scores = torch.full((2, 40), number, dtype=dtype)
     scores[1, 3] = torch.finfo(dtype).min

@@ -259,7 +259,7 @@ def test_a_wrong_type_is_a_type_error_too(wrong):
         call(**wrong)()
 
 
-@pytest.mark.parametrize(
+@every(
     ("bad", "way_out"),
     [
         ({"mask": ONES}, "bias="),
