@@ -14,7 +14,7 @@ from near import assert_near
 from saccade import AuxRequest, attend, biases, masks, normalizers, reads, scores
 from saccade.backends import cpu
 from saccade.backends.cpu.engine import ENGINE
-from tiers import every
+from tiers import every, rest_slow
 
 
 @pytest.fixture(params=["kept", "computed again"])
@@ -199,7 +199,7 @@ def test_every_normalizer_read_and_statistic(names, way):
 
 
 @pytest.mark.parametrize("names", [names for names in COMBINATIONS if names[2] == "mask"], ids="-".join)
-@pytest.mark.parametrize("score", ["additive", "dot"])
+@pytest.mark.parametrize("score", rest_slow(["additive", "dot"]))
 def test_weights_that_are_returned_are_those_that_are_read(names, way, score):
     def plain(*given):
         return evaluated("reference", names, *given, weights=True, score=score)
