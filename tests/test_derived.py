@@ -5,6 +5,7 @@ import torch
 
 from saccade import AuxRequest, attend, normalizers, remember, scores
 from saccade.errors import ArgumentError, UnsupportedBackend
+from tiers import every
 
 QUERY, KEY, VALUE = torch.randn(3, 2, 5, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
@@ -21,8 +22,8 @@ def sharper(kind, *arguments):
     return Sharper(*arguments)
 
 
-@pytest.mark.parametrize("backend", ["auto", "reference", "chunked", "cpu"])
-@pytest.mark.parametrize("kind", [(normalizers.Softmax,), (normalizers.Sparsemax,), (normalizers.Entmax, 1.5)])
+@every("backend", ["auto", "reference", "chunked", "cpu"])
+@every("kind", [(normalizers.Softmax,), (normalizers.Sparsemax,), (normalizers.Entmax, 1.5)])
 def test_a_normalizer_of_a_derived_class_is_its_own(kind, backend):
     made, *arguments = kind
     leaf = QUERY.clone().requires_grad_()
@@ -33,8 +34,8 @@ def test_a_normalizer_of_a_derived_class_is_its_own(kind, backend):
     torch.testing.assert_close(*gradients)
 
 
-@pytest.mark.parametrize("backend", ["auto", "reference", "chunked", "cpu"])
-@pytest.mark.parametrize("kind", [(scores.Dot,), (scores.Cosine,), (scores.Additive, torch.ones(4).double())])
+@every("backend", ["auto", "reference", "chunked", "cpu"])
+@every("kind", [(scores.Dot,), (scores.Cosine,), (scores.Additive, torch.ones(4).double())])
 def test_a_score_of_a_derived_class_is_its_own(kind, backend):
     own = sharper(*kind)
     wanted = attend(QUERY, KEY, VALUE, score=lambda query, key: own(query, key), backend="reference")

@@ -12,6 +12,7 @@ from saccade.tasks import TASKS, load_task
 from saccade.tasks.classify_text import ClassifyText
 from saccade.tasks.regress import Regress
 from saccade.tasks.translate import Translate
+from tiers import every
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TEXTS = [ROOT / name for name in TEXT_OF]
@@ -54,13 +55,13 @@ def test_a_wrong_command_is_noticed():
         accept_other("make demonstration")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+@every("page", PAGES)
 def test_python_is_written_as_examples_that_run(page):
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     assert all(block.startswith(">>> ") and block.endswith("\n\n") for block in blocks)
 
 
-@pytest.mark.parametrize("page", TEXTS, ids=lambda path: path.name)
+@every("page", TEXTS)
 def test_a_section_stands_once(page):
     headings = re.findall(r"^## .+$", page.read_text(encoding="utf-8"), flags=re.M)
     assert len(headings) == len(set(headings))
@@ -71,7 +72,7 @@ def test_every_page_is_in_the_navigation():
     assert listed == {path.relative_to(ROOT / "docs").as_posix() for path in PAGES}
 
 
-@pytest.mark.parametrize("page", TEXTS, ids=lambda path: path.stem)
+@every("page", TEXTS)
 def test_links_between_pages_lead_somewhere(page):
     targets = re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8"))
     assert all((page.parent / target).exists() for target in targets if "://" not in target)
@@ -97,7 +98,7 @@ def compared(page, model):
     return found
 
 
-@pytest.mark.parametrize(("task", "model"), MODELS_OF, ids=map(" ".join, MODELS_OF))
+@every("task, model", MODELS_OF)
 def test_a_model_is_compared_with_its_paper(task, model):
     name = "models" if task == "translate" else task
     rows = compared((ROOT / f"docs/{name}.md").read_text(encoding="utf-8"), model)

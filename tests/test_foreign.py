@@ -6,6 +6,7 @@ import torch
 from saccade import attend, explain, nn
 from saccade.errors import ArgumentTypeError
 from saccade.foreign import OURS
+from tiers import every
 
 X = torch.randn(2, 5, 16)
 CALLS = {
@@ -35,7 +36,7 @@ TORCHS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@every("name", CALLS)
 def test_torchs_arguments_are_answered_with_our_word(name):
     for argument, ours in TORCHS.items():
         with pytest.raises(ArgumentTypeError, match=f"^{argument}: expected an argument of .*{ours}") as error:
@@ -43,7 +44,7 @@ def test_torchs_arguments_are_answered_with_our_word(name):
         assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@every("name", CALLS)
 def test_other_names_are_errors_as_ever(name):
     with pytest.raises(TypeError, match="colour: expected an argument of .*unknown name; it takes "):
         CALLS[name](colour=1)

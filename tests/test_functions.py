@@ -10,6 +10,7 @@ from saccade.backends.blockwise.engine import engine_named
 from saccade.backends.blockwise.parts import Block, Tiles
 from saccade.functions import Tables, closing, functions
 from saccade.structure import Grid
+from tiers import every
 
 X = torch.zeros(2, 3, 5, 4)
 KINDS = {
@@ -87,8 +88,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("owner", "backend"), list(zip(KINDS, itertools.cycle(["reference", "chunked", "auto"]))))
-@pytest.mark.parametrize("name", WRONG)
+@every(("owner", "backend"), list(zip(KINDS, itertools.cycle(["reference", "chunked", "auto"]))))
+@every("name", WRONG)
 def test_what_a_function_answers_is_checked(name, owner, backend):
     argument, kind, values = KINDS[owner]
     make, error, message = WRONG[name]
@@ -136,8 +137,8 @@ def test_tiles_are_never_taken_for_the_batch():
         assert torch.equal(narrowed[:, tile].expand(3, 2, 4), expected)
 
 
-@pytest.mark.parametrize("dim", [0, 1])
-@pytest.mark.parametrize("lead", [(), (3,), (2, 1), (1, 3), (2, 3)])
+@every("dim", [0, 1])
+@every("lead", [(), (3,), (2, 1), (1, 3), (2, 3)])
 def test_parts_of_the_batch_get_their_own_answers(lead, dim):
     allowed = torch.rand(*lead, 8, 9, generator=torch.Generator().manual_seed(3)) > 0.5
     mask, full = masks.Where(lambda i, j: allowed[..., i, j]), allowed.expand(2, 3, 8, 9)

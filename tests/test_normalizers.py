@@ -287,6 +287,7 @@ def test_transforms_see_the_formula(normalizer, runs):
     assert (slope[1] == 0).all() and slope.isfinite().all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_compilers_see_the_formula(runs):
     scores, normalizer = drawn(3, 5), normalizers.Entmax()

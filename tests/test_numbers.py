@@ -12,6 +12,7 @@ import pytest
 from jobs import JOBS
 from printed import results_of
 from stored import cells, is_stored
+from tiers import every
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
@@ -194,7 +195,7 @@ def test_a_sample_is_backed():
     assert not [str(result) for result in unbacked("sample.md", SAMPLE)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("right", "wrong", "line"),
     [
         ("99.85%", "99.86%", 2),
@@ -221,7 +222,7 @@ def test_settings_are_no_results():
     assert not [str(result) for result in results_of("sample.md", SETTINGS)]
 
 
-@pytest.mark.parametrize(
+@every(
     "sentence",
     [
         "It is right on 12.3% of the test.",

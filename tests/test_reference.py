@@ -5,11 +5,10 @@ import re
 from importlib import import_module
 from pkgutil import iter_modules
 
-import pytest
-
 import saccade.look
 import saccade.models
 from commands import PAGES, ROOT
+from tiers import every
 
 DIRECTIVES = [
     name
@@ -43,7 +42,7 @@ def public(module):
     ]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@every("name", MODULES)
 def test_public_objects_are_on_a_page(name):
     module = import_module(name)
     missing = [member for member in public(module) if f"{name}.{member}" not in DIRECTIVES and name not in DIRECTIVES]

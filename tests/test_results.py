@@ -20,6 +20,7 @@ from saccade.reports.regression import findings as regression
 from saccade.reports.scores import findings as scores
 from saccade.reports.scoring import Trial
 from saccade.reports.soft_hard import findings as soft_hard
+from tiers import every
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
@@ -65,7 +66,7 @@ def cells(line):
     return [cell.strip().strip("`") for cell in line.strip("|").split("|")]
 
 
-@pytest.mark.parametrize(("header", "row"), ROWS, ids=[cells(row)[1] for _, row in ROWS])
+@every("header, row", ROWS)
 def test_a_row_is_its_file(header, row):
     told = dict(zip(cells(header), cells(row), strict=True))
     results = json.loads((ROOT / "results" / told["file"]).read_text(encoding="utf-8"))
@@ -267,7 +268,7 @@ def test_the_headline_beside_joeynmt_is_that_of_its_table():
         assert f"is {seconds:.0f} times as fast in seconds" in " ".join(page.split())
 
 
-@pytest.mark.parametrize("name", PAGES)
+@every("name", PAGES)
 def test_a_published_page_says_what_stands_behind_its_numbers_and_has_one_of_three_verdicts(name):
     page = (ROOT / "results" / name / "index.md").read_text(encoding="utf-8")
     told = re.search(r"± (is|of|half of)\b", page) is not None

@@ -11,6 +11,7 @@ from laws.table import SCORES
 from saccade import AuxRequest, attend, biases, masks, reads, remember, scores
 from saccade.errors import ArgumentError, ShapeError
 from saccade.ring import kept
+from tiers import every
 
 SERVED = [name for name, score in SCORES.items() if "positional" not in score.traits and "positions" not in name]
 AUX = AuxRequest(lse=True, entropy=True)
@@ -298,7 +299,7 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize("message", ERRORS)
+@every("message", ERRORS)
 def test_errors_say_what_was_expected(message):
     with pytest.raises((ArgumentError, ShapeError)) as raised:
         ERRORS[message](*ring())

@@ -14,6 +14,7 @@ from saccade.attention import full_path
 from saccade.backends.cpu.steps import Steps
 from saccade.call import BackendState
 from saccade.errors import SaccadeError
+from tiers import every
 
 X = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(0))
 FLAGS = torch.rand(2, 1, 5, 5, generator=torch.Generator().manual_seed(1)) < 0.5
@@ -41,7 +42,7 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@every("name", PLAIN)
 def test_what_is_plain_is_the_definition(name):
     x, mask = PLAIN[name]
     found, expected = shortcuts.plain(x, x, x, mask), attend(x, x, x, mask=mask, backend="reference")
@@ -77,7 +78,7 @@ NOT_PLAIN = {
 }
 
 
-@pytest.mark.parametrize("name", NOT_PLAIN)
+@every("name", NOT_PLAIN)
 def test_what_is_not_plain_is_left_to_the_rest(name):
     inputs, mask = NOT_PLAIN[name]
     assert shortcuts.plain(*inputs, mask) is None
@@ -178,7 +179,7 @@ UNUSUAL = {
 }
 
 
-@pytest.mark.parametrize("name", UNUSUAL)
+@every("name", UNUSUAL)
 def test_an_unusual_additive_call_goes_the_full_path(name):
     *tensors, v = UNUSUAL[name]
     assert shortcuts.additive(*tensors, scores.Additive(v)) is None
@@ -279,7 +280,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@every("name", WRONG)
 def test_both_paths_give_the_same_errors(name):
     tensors, options = WRONG[name]
     found = []

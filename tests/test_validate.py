@@ -9,6 +9,7 @@ from calls import call_of, drawn
 from saccade import AuxRequest, masks, normalizers, reads, scores
 from saccade.errors import ArgumentError, ArgumentTypeError, SaccadeError, ShapeError
 from saccade.validate import batch_of, kinds, probability, tensors
+from tiers import every
 
 X = drawn(2, 5, 4)
 SIZES = st.lists(st.integers(1, 3), max_size=3)
@@ -38,7 +39,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("name", "given"), [(name, given) for name, many in BAD.items() for given in many])
+@every(("name", "given"), [(name, given) for name, many in BAD.items() for given in many])
 def test_the_argument_that_is_wrong_is_named(name, given):
     with pytest.raises(SaccadeError, match=f"^{name}: expected .*got"):
         tensors(*given)
@@ -58,7 +59,7 @@ def test_what_are_no_probabilities(p):
 GOOD_KINDS = {"score": scores.Dot(), "normalizer": normalizers.Softmax(), "read": reads.Soft(), "aux": AuxRequest()}
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "wrong"),
     [
         ("score", scores.Dot),

@@ -4,6 +4,7 @@ import torch
 from saccade import masks, remember, scores
 from saccade.call import BackendState
 from saccade.windows import Windows, taken
+from tiers import every
 
 FIRSTS = {
     "alike": 3,
@@ -18,8 +19,8 @@ def places(first, width):
     return first[..., None] + torch.arange(width)
 
 
-@pytest.mark.parametrize("first", FIRSTS.values(), ids=FIRSTS)
-@pytest.mark.parametrize("batch", [(2, 3), (1, 3), (2, 1), (1, 1)], ids=str)
+@every("first", FIRSTS.values())
+@every("batch", [(2, 3), (1, 3), (2, 1), (1, 1)])
 def test_what_is_taken_is_what_stands_there(first, batch):
     tensor = torch.randn(*batch, 9, 2)
     found = taken(tensor, 2, first, 4)

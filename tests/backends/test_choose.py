@@ -4,6 +4,7 @@ import torch
 from saccade import AuxRequest, attend, biases, errors, explain, masks, normalizers, reads, scores
 from saccade.backends import choose, sdpa
 from saccade.kernels import threads
+from tiers import every
 
 X = torch.randn(2, 3, 5, 8)
 LONG = torch.empty(1, 8, 4096, 64)
@@ -13,7 +14,7 @@ def plan(x=X, **options):
     return explain(x, x, x, **options)
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "backend"),
     [
         ({}, "sdpa"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from saccade.kernels import additive
 from saccade.scores import exponentials
+from tiers import every, rest_slow
 
 TYPES = [torch.float32, torch.float64]
 
@@ -87,7 +88,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 def test_it_is_the_formula_with_its_gradients(shapes, dtype):
     assert_accurate(*(draw(*shape, seed=seed, dtype=dtype) for seed, shape in enumerate(shapes)))
@@ -111,14 +112,14 @@ def test_any_sizes_and_masks(dtype, batch, queries, keys, features, density, who
     assert_accurate(*(part.to(dtype) for part in (query, key, draw(features, seed=seed + 2))), allowed)
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @pytest.mark.parametrize(("keys", "scale"), [(1, 1.0), (15, 0.05), (16, 60.0), (17, 1.0), (511, 0.05), (513, 60.0)])
 def test_keys_that_fill_no_whole_vector(keys, scale, dtype):
     query, key, v = draw(2, 6, 5, scale=scale), draw(2, keys, 5, scale=scale, seed=1), draw(5, seed=2)
     assert_accurate(*(part.to(dtype) for part in (query, key, v)))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @pytest.mark.parametrize(
     ("first", "width", "beside"),
     [(0, 1, 0.0), (3, 15, math.nan), (16, 16, math.inf), (5, 17, 1e4), (2, 511, math.nan), (17, 513, math.inf)],
@@ -134,8 +135,8 @@ def test_views_of_packed_keys_see_nothing_beside_them(first, width, beside, dtyp
     assert all(map(torch.equal, found, expected))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("width", [1, 15, 17, 40])
+@every("dtype", TYPES)
+@every("width", [1, 15, 17, 40])
 def test_packed_keys_of_a_sliding_window(width, dtype):
     query, key, v = draw(3, 6, 5, dtype=dtype), draw(48, 5, seed=1, dtype=dtype), draw(5, seed=2, dtype=dtype)
     windows = key.as_strided((3, width, 5), (20, 5, 1))
@@ -173,14 +174,14 @@ MASKS = {
 }
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @pytest.mark.parametrize("name", MASKS)
 def test_masks(name, dtype):
     inputs = [draw(2, 3, 5, 6), draw(2, 3, KEYS, 6, seed=1), draw(3, 6, seed=2)]
     assert_accurate(*(part.to(dtype) for part in inputs), MASKS[name])
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @pytest.mark.parametrize("scale", [1e-6, 0.05, 0.3, 5.0, 40.0, 300.0, 1e4])
 def test_every_range_keeps_its_digits(scale, dtype):
     query, key, v = draw(2, 5, 7, scale=scale), draw(2, 520, 7, scale=scale, seed=1), draw(7, seed=2)
@@ -192,7 +193,7 @@ def test_every_range_keeps_its_digits(scale, dtype):
     assert_accurate(*inputs)
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @pytest.mark.parametrize("far", [0.3, 21.0, 42.9, 43.1, 349.0, 351.0, 1e4])
 def test_numbers_that_cancel_keep_their_digits(far, dtype):
     query, key, v = draw(1, 5, 9), draw(1, 6, 9, seed=1), draw(9, seed=2)
@@ -211,7 +212,7 @@ def test_single_precision_is_within_the_contract(scale, total):
     assert (ours(query, key, v) - truth).abs().max() < 2e-5
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_not_finite_shows_where_it_is_alone(value, dtype):
     query, key, v = draw(2, 5, 6), draw(2, 520, 6, seed=1), draw(6, seed=2)
@@ -230,7 +231,7 @@ def test_what_is_not_a_number_and_cancels_is_none():
     assert ours(query, key, torch.ones(2)).isnan().tolist() == [[True, False]]
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 def test_a_gradient_of_zero_reads_no_forbidden_tile(dtype):
     query, key, v = draw(2, 5, 6, dtype=dtype), draw(2, 1030, 6, seed=1, dtype=dtype), draw(6, seed=2, dtype=dtype)
     key[:, 600] = math.nan
@@ -289,7 +290,7 @@ def test_many_gradients_at_once():
         torch.testing.assert_close(part, torch.stack([grads[place] for grads in each]))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @pytest.mark.parametrize("scale", [0.1, 1.0, 60.0])
 def test_the_same_bits_for_any_number_of_threads(dtype, scale):
     inputs = draw(3, 37, 9, scale=scale), draw(3, 1030, 9, scale=scale, seed=1), draw(9, seed=2)
@@ -305,7 +306,7 @@ def test_the_same_bits_for_any_number_of_threads(dtype, scale):
         assert all(map(torch.equal, other, found[0]))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 def test_a_query_alone_has_the_same_bits(dtype):
     query, key, v = draw(3, 6, 9, dtype=dtype), draw(3, 520, 9, seed=1, dtype=dtype), draw(9, seed=2, dtype=dtype)
     whole = ours(query, key, v)
@@ -314,7 +315,7 @@ def test_a_query_alone_has_the_same_bits(dtype):
             assert torch.equal(ours(query[n : n + 1, i : i + 1], key[n : n + 1], v), whole[n : n + 1, i : i + 1])
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 def test_strides_are_honoured(dtype):
     inputs = draw(2, 5, 6), draw(2, 7, 6, seed=1), draw(6, seed=2)
     query, key, v = (part.to(dtype) for part in inputs)
@@ -327,8 +328,8 @@ def test_strides_are_honoured(dtype):
     assert all(map(torch.equal, with_gradients(ours, twisted, constant), whole))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("features", [1, 4, 6, 9])
+@every("dtype", TYPES)
+@every("features", [1, 4, 6, 9])
 def test_packed_keys(features, dtype):
     key = draw(2, 7, features, dtype=dtype)
     found = additive.packed(key)

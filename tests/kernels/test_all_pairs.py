@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from near import assert_near
 from saccade.kernels import all_pairs
 from saccade.kernels.rows import TYPES
+from tiers import rest_slow
 
 
 def draw(*shape, scale=1.0, seed=0, dtype=torch.float64):
@@ -52,7 +53,7 @@ def inputs(batch, queries, keys, features, *, shared=True, scale=1.0, seed=0):
     )
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @pytest.mark.parametrize("scale", [0.05, 1.0, 8.0, 60.0, 500.0])
 @pytest.mark.parametrize("shared", [True, False])
 def test_it_is_the_formula_with_its_gradients(dtype, scale, shared):
@@ -114,7 +115,7 @@ def test_what_is_not_finite_shows_where_it_is_alone(value):
     torch.testing.assert_close(found, expected, equal_nan=True)
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 def test_the_same_bits_for_any_number_of_threads(dtype):
     parts, before, found = [part.to(dtype) for part in inputs(3, 37, 530, 9)], torch.get_num_threads(), []
     upstream = draw(3, 37, 530, seed=5, dtype=dtype)

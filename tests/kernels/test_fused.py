@@ -1,3 +1,5 @@
+from itertools import product
+
 import pytest
 import torch
 from hypothesis import given
@@ -6,6 +8,7 @@ from hypothesis import strategies as st
 from near import assert_near
 from saccade import simplex
 from saccade.kernels import fused
+from tiers import every, rest_slow
 
 KINDS = {
     "softmax": fused.Weights(0.7, 1.0, 0.5),
@@ -95,8 +98,13 @@ def assert_as_defined(name, kind, entries, queries, keys, size, out, *, shared=F
     assert_near(by_kernels(*parts, starts, ends, KINDS[kind]), plain, *parts, times=6.0, unit=4.0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["window", "causal", "all", "ragged", "anything", "nothing", "halves"])
+BOUNDS = ["window", "causal", "all", "ragged", "anything", "nothing", "halves"]
+CASES = sorted(product(BOUNDS, KINDS), key=lambda case: "window" not in case and "softmax" not in case)
+EACH = len(BOUNDS) + len(KINDS) - 1
+"""So many of the first cases have every kind of bounds and of weights."""
+
+
+@pytest.mark.parametrize(("name", "kind"), rest_slow(CASES, EACH))
 def test_attention_is_the_definition_with_its_gradients(name, kind):
     assert_as_defined(name, kind, 2, 50, 45, 16, 32)
 
@@ -168,8 +176,8 @@ def test_draws_are_by_cumulative_weight_with_gradients(kind):
     assert (of_value - sums).abs().max() < 1e-5
 
 
-@pytest.mark.parametrize("place", ["query", "key", "value", "grad"])
-@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+@every("place", ["query", "key", "value", "grad"])
+@every("number", [torch.nan, torch.inf])
 def test_what_is_not_finite_is_told(place, number):
     """Wherever it may have come from."""
     starts, ends = bounds("window", 1, 60, 60)
@@ -200,9 +208,10 @@ ADDITIVE = [
     for row, name in enumerate(["window", "causal", "ragged", "anything", "nothing", "halves"])
     for column, kind in enumerate(KINDS)
 ]
+ADDITIVE.sort(key=lambda case: "window" not in case and "softmax" not in case)
 
 
-@pytest.mark.parametrize(("name", "scale", "kind"), ADDITIVE, ids=str)
+@pytest.mark.parametrize(("name", "scale", "kind"), rest_slow(ADDITIVE, EACH - 1), ids=str)
 def test_additive_attention_is_the_definition(name, scale, kind):
     """By the polynomial, the identity and the tangent itself, of any number of features."""
     starts, ends = bounds(name, 2, 50, 45)

@@ -7,6 +7,7 @@ from near import assert_near
 from saccade import auxiliary
 from saccade.kernels import statistics
 from saccade.kernels.rows import TYPES, Rows, mask_rows, of_type
+from tiers import every
 
 
 def laid_out(rows: Rows, shape):
@@ -59,8 +60,8 @@ def test_rows_of_nothing(shape):
     assert mask_rows(torch.ones(1, 1, dtype=torch.bool), shape).offsets.shape == shape[:-1]
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("shape", [(20_001, 1), (3, 9_000), (2, 3, 5, 127), (1, 8_193), (0, 4), (4, 0)])
+@every("dtype", TYPES)
+@every("shape", [(20_001, 1), (3, 9_000), (2, 3, 5, 127), (1, 8_193), (0, 4), (4, 0)])
 def test_every_row_is_done_whatever_the_width(shape, dtype):
     weights = torch.rand(shape, dtype=dtype)
     assert_near(statistics.entropy(weights), auxiliary.entropy, weights)

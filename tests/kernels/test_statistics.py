@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from near import assert_near
 from saccade import auxiliary, reads
 from saccade.kernels import statistics
+from tiers import rest_slow
 
 TYPES = [torch.float32, torch.float64]
-typed = pytest.mark.parametrize("dtype", TYPES, ids=str)
+typed = pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 
 
 def draw(*shape, seed=0, dtype=torch.float64, sparse=False):

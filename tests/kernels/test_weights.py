@@ -13,6 +13,7 @@ from saccade import reads
 from saccade.kernels import weights
 from saccade.kernels.compiled import largest_of
 from saccade.normalizers import Entmax, Softmax, Sparsemax
+from tiers import every, rest_slow
 
 TYPES = [torch.float32, torch.float64]
 ALPHAS = [1.0, 1 + 1e-6, 1.2, 1.5, 1.9, 2.0, 3.0, 10.0]
@@ -233,7 +234,7 @@ def test_what_is_not_finite_stays_in_its_row(value, alpha, dtype):
     assert torch.equal(weigh(scores, alpha, allowed), weigh(torch.where(allowed, scores, 0.0), alpha, allowed))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 def test_lse_of_what_is_not_a_number_is_none(dtype):
     found, lse, *_ = weights.softmax(torch.tensor([[math.nan, 0.0], [1.0, 2.0]], dtype=dtype))
     assert found[0].isnan().all() and lse.isnan().tolist() == [True, False]
@@ -248,10 +249,8 @@ def test_the_largest_numbers_there_are(alpha, dtype):
         torch.testing.assert_close(found, torch.tensor([[0.5, 0, 0.5], [0, 1, 0]], dtype=dtype))
 
 
-@pytest.mark.parametrize(
-    ("alpha", "dtype"), [(1.0, torch.float32), (1.5, torch.float64), (2.0, torch.float32)], ids=str
-)
-@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (2, 0, 4)], ids=str)
+@every(("alpha", "dtype"), [(1.0, torch.float32), (1.5, torch.float64), (2.0, torch.float32)])
+@every("shape", [(0, 5), (3, 0), (2, 0, 4)])
 def test_nothing_at_all(shape, alpha, dtype):
     scores = torch.zeros(shape, dtype=dtype, requires_grad=True)
     found = weigh(scores, alpha, torch.ones(1, 1, dtype=torch.bool))
@@ -260,7 +259,7 @@ def test_nothing_at_all(shape, alpha, dtype):
     assert lse.shape == shape[:-1] and (lse == -math.inf).all()
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @pytest.mark.parametrize("temperature", [0.05, 0.7, 1.0, 30.0])
 def test_temperature(temperature, dtype):
     scores, allowed = draw(3, 40, scale=3, dtype=dtype).requires_grad_(), flags(3, 40)
@@ -326,7 +325,7 @@ def test_an_alpha_of_each_row_learns(shape):
     torch.testing.assert_close(ours, theirs)
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 def test_alphas_of_one_call_may_differ(dtype):
     alphas, scores = torch.tensor(ALPHAS, dtype=dtype)[:, None], draw(len(ALPHAS), 50, dtype=dtype)
     found = weights.entmax(scores, alphas)
@@ -383,9 +382,9 @@ def test_flat_rows_of_any_width_are_shared_alike():
         torch.testing.assert_close(found, torch.full((2, width), 1 / width))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-@pytest.mark.parametrize("temperature", [0.7, 1.0])
-@pytest.mark.parametrize("number", [-1e12, 1e30, torch.finfo(torch.float32).min], ids=str)
+@every("dtype", TYPES)
+@every("temperature", [0.7, 1.0])
+@every("number", [-1e12, 1e30, torch.finfo(torch.float32).min])
 def test_equal_numbers_weigh_the_same_whatever_they_are(number, temperature, dtype):
     scores = torch.full((2, 40), number, dtype=dtype)
     scores[1, 3] = torch.finfo(dtype).min
@@ -399,7 +398,7 @@ def test_equal_numbers_weigh_the_same_whatever_they_are(number, temperature, dty
 # the largest, found beside a softmax
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @pytest.mark.parametrize("temperature", [1.0, 0.01, 100.0])
 @given(
     st.integers(1, 300), st.integers(1, 32), st.sampled_from([None, 0.05, 0.6]), st.sampled_from([0.0, 1.0, 1e3, 1e6])
@@ -415,7 +414,7 @@ def test_the_largest_beside_a_softmax_are_those_of_its_weights(dtype, temperatur
     assert torch.equal(largest[0], expected[0]) and torch.equal(largest[1], expected[1])
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 def test_the_largest_beside_a_softmax_of_what_is_no_number(dtype):
     scores = torch.tensor([[1.0, math.nan, 2.0], [0.0, math.inf, 1.0], [-math.inf] * 3], dtype=dtype)
     *_, (values, indices) = weights.softmax(scores, top=2)
@@ -428,7 +427,7 @@ def test_the_largest_beside_a_softmax_are_not_recorded():
     assert weights.softmax(draw(2, 5).requires_grad_(), top=2)[3] is None and weights.softmax(draw(2, 5))[3] is None
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
 @given(st.lists(st.floats(width=32, allow_nan=False), max_size=300))
 def test_the_largest_number_of_a_row(dtype, row):
     numbers = np.array(row, dtype=str(dtype).removeprefix("torch."))

@@ -1,6 +1,8 @@
 """One call drawn from the tables: its tensors by name, what `attend` takes, and what the textbook says."""
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +12,7 @@ from torch import Tensor
 from laws import oracle
 from laws.table import GATES, PRIMES, TABLES, Sizes
 from saccade import AuxOutput, AuxRequest, attend
+from saccade.backends.blockwise.engine import ENGINES, engine_named
 
 Inputs = dict[str, Tensor]
 
@@ -159,3 +162,16 @@ def differentiable(inputs: Inputs, *but: str) -> Inputs:
 
 def learning(inputs: Inputs) -> list[Tensor]:
     return [tensor for tensor in inputs.values() if tensor.requires_grad]
+
+
+@contextmanager
+def pairs_a_block(pairs: int) -> Iterator[None]:
+    """Blocks of at most so many pairs of a query and a key, in every engine."""
+    before = {engine: engine.pairs for engine in map(engine_named, ENGINES)}
+    try:
+        for engine in before:
+            object.__setattr__(engine, "pairs", pairs)
+        yield
+    finally:
+        for engine, number in before.items():
+            object.__setattr__(engine, "pairs", number)

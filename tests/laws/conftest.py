@@ -2,30 +2,21 @@
 
 import pytest
 
+from laws.case import pairs_a_block
 from saccade.backends import reference
-from saccade.backends.blockwise.engine import ENGINES, engine_named
 from saccade.backends.chunked import additive
 
 
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks():
-    before = {engine: engine.pairs for engine in map(engine_named, ENGINES)}
-    with pytest.MonkeyPatch.context() as patch:
-        for engine in before:
-            object.__setattr__(engine, "pairs", 50)
+    with pairs_a_block(50), pytest.MonkeyPatch.context() as patch:
         patch.setattr(reference.looked_up, "__defaults__", (50,))
         patch.setattr(additive, "TILE", 64)
         yield
-    for engine, pairs in before.items():
-        object.__setattr__(engine, "pairs", pairs)
 
 
 @pytest.fixture
 def larger_blocks(small_blocks):
     """A handful of blocks for calls of thousands of pairs, which the small blocks would cut into hundreds."""
-    before = {engine: engine.pairs for engine in map(engine_named, ENGINES)}
-    for engine in before:
-        object.__setattr__(engine, "pairs", 4000)
-    yield
-    for engine, pairs in before.items():
-        object.__setattr__(engine, "pairs", pairs)
+    with pairs_a_block(4200):
+        yield

@@ -41,13 +41,14 @@ def differentiates(case: Case, request: AuxRequest | None) -> None:
 
 
 def law_gradients(case: Case) -> None:
-    """Gradients of every tensor, of output and statistics, with and without the weights, are the textbook's."""
+    """Output, statistics and gradients of every tensor, with and without the weights, are the textbook's."""
     inputs = differentiable(case.inputs())
     truth, statistics = case.truth(inputs)
     for weights in (False, True):
         request = case.everything(weights=weights)
-        grads = gradients(pulled(*case.run(inputs, request)), learning(inputs))
-        same(grads, gradients(pulled(truth, requested(statistics, request)), learning(inputs)), 1e-7, 1e-8)
+        expected, results = (truth, requested(statistics, request)), case.run(inputs, request)
+        same(results, expected)
+        same(gradients(pulled(*results), learning(inputs)), gradients(pulled(*expected), learning(inputs)), 1e-7, 1e-8)
 
 
 def law_requires(case: Case) -> None:

@@ -8,6 +8,7 @@ from laws.case import Case
 from laws.combinations import each, interacting
 from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES
 from saccade import AuxRequest, errors, explain
+from tiers import every
 
 MEMBERS = [(kind, name) for kind, table in TABLES.items() for name in table]
 DOT = {kind: [name for name, member in table.items() if "dot" in member.traits] for kind, table in TABLES.items()}
@@ -19,7 +20,7 @@ def served(case: Case) -> bool:
     return all("dot" in case.member(kind).traits for kind in ("score", "normalizer", "read")) and case.gate == "none"
 
 
-@pytest.mark.parametrize(("kind", "name"), MEMBERS)
+@every(("kind", "name"), MEMBERS)
 def test_torchs_kernels_serve_a_member_or_say_why_not(kind, name):
     case = Case(**{kind: name}, backend="sdpa")
     inputs = case.inputs()

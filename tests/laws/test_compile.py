@@ -1,7 +1,5 @@
 """Law 5: one graph for every length, forward and backward, export, and autocast as torch's own attention has it."""
 
-from itertools import product
-
 import pytest
 import torch
 
@@ -9,6 +7,7 @@ from laws import checks
 from laws.case import Case
 from laws.table import NORMALIZERS, SCORES, Sizes
 from saccade import AuxOutput, attend, biases, errors, masks, normalizers, reads, scores
+from tiers import rest_slow
 
 COMPILED = {
     "additive, statistics": Case("additive", "entmax", mask="lengths", gate="window", read="sample", backend="auto"),
@@ -90,18 +89,24 @@ def test_a_compiled_gradient_is_the_gradient(name):
 LEFT_OUT = {"alibi": ["vmap of grad"], "entmax": ["vmap of grad", "hessian"]}
 """Slopes are of heads, which one sample lacks; entmax takes long to trace several times."""
 
+OTHERS = list(TRANSFORMS)[1:]
+PAIRS = [
+    (name, transform)
+    for number, name in enumerate(TRANSFORMED)
+    for transform in ("grad", OTHERS[number % len(OTHERS)], OTHERS[(number + 3) % len(OTHERS)])
+    if transform not in LEFT_OUT.get(name, ())
+]
+"""Every definition with `grad` and two more, every transform with several definitions."""
+
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-@pytest.mark.parametrize(
-    ("name", "transform"),
-    [pair for pair in product(TRANSFORMED, TRANSFORMS) if pair[1] not in LEFT_OUT.get(pair[0], ())],
-)
+@pytest.mark.parametrize(("name", "transform"), PAIRS)
 def test_compiled_transforms_are_the_transforms(name, transform):
     assert_compiles(transform, TRANSFORMED[name], fullgraph=True)
 
 
-@pytest.mark.parametrize("backend", ["chunked", "cpu"])
+@pytest.mark.parametrize("backend", rest_slow(["chunked", "cpu"]))
 def test_named_blocks_refuse_compiled_transforms(backend):
     torch._dynamo.reset()
     compiled = torch.compile(transformed("grad", {"backend": backend}), backend="eager")

@@ -5,6 +5,7 @@ import torch
 
 from laws.table import Sizes
 from saccade import AuxRequest, attend, biases, errors, explain, masks, merge, nn, normalizers, reads, remember, scores
+from tiers import every
 
 n = Sizes()
 Q, K, V = (torch.randn(2, 3, length, dim, dtype=torch.float64) for length, dim in ((n.q, n.d), (n.k, n.d), (n.k, n.e)))
@@ -238,7 +239,7 @@ ATTEND = {
 CASES = [(name.strip(), case if callable(case) else call(**case)) for name, cases in ATTEND.items() for case in cases]
 
 
-@pytest.mark.parametrize(("name", "bad"), CASES, ids=[f"{name}-{i}" for i, (name, _) in enumerate(CASES)])
+@every("name, bad", CASES)
 def test_one_clear_error(name, bad):
     with pytest.raises(errors.SaccadeError) as caught:
         bad()
@@ -258,7 +259,7 @@ def test_a_wrong_type_is_a_type_error_too(wrong):
         call(**wrong)()
 
 
-@pytest.mark.parametrize(
+@every(
     ("bad", "way_out"),
     [
         ({"mask": ONES}, "bias="),

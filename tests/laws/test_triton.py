@@ -10,7 +10,7 @@ import torch
 from calls import call_of, drawn
 from interpreter import interpreted, tiles
 from laws import checks, smooth
-from laws.case import Case
+from laws.case import Case, pairs_a_block
 from laws.combinations import each, thinned
 from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, SMALL, Sizes
 from saccade import AuxRequest, attend, errors, masks, normalizers, scores
@@ -31,19 +31,15 @@ OWN_NORMALIZERS = [name for name in NORMALIZERS if name != "callable"]
 
 @pytest.fixture(autouse=True, scope="module")
 def several_tiles(small_blocks):
-    before = ENGINE.pairs
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, pairs_a_block(1 << 20):
         tiles(patch, 32, 4, 4)
-        object.__setattr__(ENGINE, "pairs", 1 << 20)
         yield
-    object.__setattr__(ENGINE, "pairs", before)
 
 
 @pytest.fixture
 def several_blocks():
-    object.__setattr__(ENGINE, "pairs", 40)
-    yield
-    object.__setattr__(ENGINE, "pairs", 1 << 20)
+    with pairs_a_block(40):
+        yield
 
 
 @pytest.fixture
@@ -77,7 +73,7 @@ def test_empty_rows_and_hidden_keys(score, normalizer):
 
 @pytest.mark.parametrize("normalizer", ["softmax", pytest.param("sparsemax", marks=pytest.mark.slow)])
 def test_batch_order_and_repetition(normalizer):
-    case = Case("additive", normalizer, mask="tensor", backend="triton", sizes=SIZES._replace(batch=(2, 1)))
+    case = Case("additive", normalizer, mask="tensor", backend="triton", sizes=Sizes((2, 1), 3, 5, 3, 6, 2))
     checks.law_batch(case)
     checks.law_repeats(case)
     checks.law_permuted_keys(case)

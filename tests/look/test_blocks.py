@@ -48,21 +48,22 @@ def told(path):
     return {element.tag.rsplit("}")[-1]: element.text for element in root if element.text}
 
 
-@pytest.mark.parametrize("size", [64, 32, 256])
 @pytest.mark.parametrize("name", MASKS)
-def test_states_are_those_of_the_mask(name, size):
-    found = found_of(MASKS[name], (2048, 2048), size)
+def test_states_are_those_of_the_mask(name):
     dense = MASKS[name].dense(Grid(2048, 2048, 0, 2048, torch.device("cpu")))
-    pairs = blocked(dense.broadcast_to(*dense.shape[:-2], 2048, 2048).reshape(-1, 2048, 2048), size)
-    assert found.states.shape == pairs.shape[:-1] and len(found.entries) == len(pairs)
-    assert (found.states[pairs.any(-1)] >= PARTIAL).all()
-    assert pairs[found.states == FULL].all()
-    exact = name != "unsorted"
-    assert not exact or torch.equal(found.states == FULL, pairs.all(-1))
-    assert not exact or torch.equal(found.states >= PARTIAL, pairs.any(-1))
-    assert found.pairs.allowed == int(dense.expand(*dense.shape[:-2], 2048, 2048).sum())
-    if size == 64:  # blocks that have a colour are those whose scores are computed
-        assert found.pairs.computed == 64 * 64 * int((found.states > 0).sum())
+    dense = dense.broadcast_to(*dense.shape[:-2], 2048, 2048).reshape(-1, 2048, 2048)
+    for size in (64, 32, 256):
+        blocks, pairs = found_of(MASKS[name], (2048, 2048), size), blocked(dense, size)
+        allowed, full = pairs.any(-1), pairs.all(-1)
+        assert blocks.states.shape == allowed.shape and len(blocks.entries) == len(dense)
+        assert (blocks.states[allowed] >= PARTIAL).all()
+        assert full[blocks.states == FULL].all()
+        exact = name != "unsorted"
+        assert not exact or torch.equal(blocks.states == FULL, full)
+        assert not exact or torch.equal(blocks.states >= PARTIAL, allowed)
+        assert blocks.pairs.allowed == int(dense.sum())
+        if size == 64:  # blocks that have a colour are those whose scores are computed
+            assert blocks.pairs.computed == 64 * 64 * int((blocks.states > 0).sum())
 
 
 def test_pairs_are_those_that_explain_tells():

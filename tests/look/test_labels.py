@@ -1,13 +1,13 @@
 """Labels keep marks on their letters, and lose no token."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.look.labels import labels, right_to_left, sentence
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "expected"),
     [
         ("18 juin", ["1", "8", "␣", "j", "u", "i", "n"]),

@@ -3,9 +3,10 @@ import torch
 
 from masks.drawn import dense
 from saccade import attend, errors, masks
+from tiers import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("mask", "rows"),
     [
         (masks.Causal("start"), ["1000", "1100", "1110"]),
@@ -22,7 +23,6 @@ from saccade import attend, errors, masks
         (masks.Causal("start") | masks.Prefix(2), ["1100", "1100", "1110"]),
         (masks.Causal("start") & ~masks.Prefix(1), ["0000", "0100", "0110"]),
     ],
-    ids=lambda thing: type(thing).__name__,
 )
 def test_drawn(mask, rows):
     assert dense(mask, q=3).int().tolist() == [[int(c) for c in row] for row in rows]

@@ -4,6 +4,7 @@ import torch
 from saccade import AuxRequest, attend, masks, nn, normalizers, reads, scores
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.nn.attention import SCORES
+from tiers import every
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -142,7 +143,7 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize("name", MODULES)
+@every("name", MODULES)
 def test_another_dtype_is_one_clear_error(name):
     named = "(query|key|value|elements)"
     with pytest.raises(ArgumentError, match=f"^{named}: expected dtype torch.float32.*got dtype.*float64"):
@@ -152,8 +153,8 @@ def test_another_dtype_is_one_clear_error(name):
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
-@pytest.mark.parametrize("name", MODULES)
+@every("layout", [torch.strided, torch.jagged])
+@every("name", MODULES)
 def test_a_nested_tensor_is_one_clear_error(name, layout):
     nested = torch.nested.nested_tensor([torch.randn(3, 6), torch.randn(5, 6)], layout=layout)
     said = "(query|key|elements): expected a dense tensor, got a nested one; pad it"

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from saccade import AuxRequest, masks, nn
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.nn import gating
+from tiers import every
 
 MIXTURES = {
     "top 2": lambda **more: nn.MixtureOfExperts(4, 5, 2, hidden_dim=3, **more),
@@ -384,7 +385,7 @@ CHOOSING = nn.MixtureOfExperts(4, 6, 2, routing="experts")
 X = torch.zeros(2, 3, 4)
 
 
-@pytest.mark.parametrize(
+@every(
     ("make", "kind", "match"),
     [
         (lambda: nn.MixtureOfExperts(4, 6, 7), ArgumentError, "^k: expected at most num_experts = 6, got 7"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from saccade import nn
 from saccade.errors import ArgumentError, ShapeError
 from saccade.nn import addressing
+from tiers import every
 
 MEMORIES = {
     "shift": lambda **more: nn.ExternalMemory(5, 3, num_reads=2, num_writes=2, max_shift=1, **more),
@@ -257,7 +258,7 @@ def test_powers_do_not_vanish():
 SMALL, LINKED = nn.ExternalMemory(5, 3), nn.ExternalMemory(5, 3, addressing="links")
 
 
-@pytest.mark.parametrize(
+@every(
     ("make", "kind", "match"),
     [
         (lambda: nn.ExternalMemory(0, 3), ArgumentError, "controller_dim"),

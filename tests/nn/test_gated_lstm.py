@@ -12,6 +12,7 @@ from saccade import AuxRequest, nn
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look.recording import record
 from saccade.nn.gated_lstm import LSTMState
+from tiers import every
 
 GATES = AuxRequest(weights=True)
 
@@ -152,7 +153,7 @@ def test_gradients_of_outputs_and_gates():
     assert torch.autograd.gradgradcheck(outcome, (inputs, *lstm.parameters()), fast_mode=True)
 
 
-@pytest.mark.parametrize(
+@every(
     ("call", "error", "match"),
     [
         (lambda lstm: nn.GatedLSTM(0, 5), ArgumentError, "input_dim"),

@@ -4,12 +4,13 @@ import torch
 from saccade import AuxRequest, biases, masks, nn, normalizers, scores
 from saccade.errors import ArgumentError
 from saccade.nn.attention import SCORES
+from tiers import every
 
 F64 = torch.float64
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("dims", [{}, {"kdim": 10, "vdim": 14}, {"kdim": 10}, {"vdim": 14}], ids=str)
+@every("bias", [True, False])
+@every("dims", [{}, {"kdim": 10, "vdim": 14}, {"kdim": 10}, {"vdim": 14}])
 def test_torchs_state_gives_torchs_output(dims, bias):
     theirs = torch.nn.MultiheadAttention(24, 4, bias=bias, batch_first=True, dtype=F64, **dims)
     ours = nn.MultiheadAttention(24, 4, bias=bias, dtype=F64, **dims)
@@ -40,8 +41,8 @@ def test_torchs_gradients():
         torch.testing.assert_close(ours.get_parameter(name).grad, parameter.grad)
 
 
-@pytest.mark.parametrize("groups", [1, 2, 4])
-@pytest.mark.parametrize("score", SCORES)
+@every("groups", [1, 2, 4])
+@every("score", SCORES)
 def test_every_score_with_grouped_queries(score, groups):
     """Queries that share keys give what copies of these keys give."""
     module = nn.MultiheadAttention(24, 4, num_kv_heads=4 // groups, score=score, max_length=9, dtype=F64)

@@ -1,12 +1,12 @@
-import pytest
 import torch
 
 from saccade import AuxRequest, masks, nn
 from saccade.nn.attention import SCORES
+from tiers import every
 
 
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("hidden", [None, 8])
+@every("score", SCORES)
+@every("hidden", [None, 8])
 def test_one_output_a_query(score, hidden):
     pool = nn.AttentionPool(6, 3, num_queries=2, hidden_dim=hidden, score=score, max_length=9)
     key, value = torch.randn(4, 7, 6), torch.randn(4, 7, 3)

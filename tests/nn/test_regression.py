@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_leaves
 from saccade import nn
 from saccade.errors import ArgumentError
 from saccade.nn import regression
+from tiers import every
 
 KERNELS = {
     "gaussian": lambda u: np.exp(-(u**2) / 2),
@@ -36,8 +37,8 @@ def plain(kernel, asked, X, y, h, left_out=False):
     return np.where(total > 0, means, y.mean())
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("h", [0.7, [0.5, 2.0]])
+@every("kernel", KERNELS)
+@every("h", [0.7, [0.5, 2.0]])
 def test_predictions_are_the_formulas(kernel, h):
     X, y = data()
     asked, _ = data(15, seed=1)
@@ -154,7 +155,7 @@ def test_it_works_where_estimators_do():
     assert cross_val_score(nn.KernelRegression(), X, y, cv=3).mean() > 0.3
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "said"),
     [
         ({"kernel": "cosine"}, "kernel: expected one of gaussian, "),

@@ -7,6 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from saccade import nn
 from saccade.errors import ArgumentError, ShapeError
+from tiers import every
 
 
 def plain(image, place, size, scale):
@@ -25,8 +26,8 @@ def on_pixels(height, width, *pixels):
     return torch.tensor(pixels, dtype=torch.float64) / torch.tensor([width, height]) * 2 - 1
 
 
-@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
-@pytest.mark.parametrize(
+@every("mode", ["nearest", "bilinear"])
+@every(
     ("size", "scales", "height", "width"), [(1, 1, 1, 1), (5, 1, 28, 28), (2, 2, 9, 30), (4, 3, 28, 28), (12, 2, 9, 30)]
 )
 def test_patches_are_cut_out_and_averaged(mode, size, scales, height, width):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from saccade import attend, masks, normalizers, scores
+from tiers import every
 
 entmax = pytest.importorskip("entmax", reason="entmax is not installed (pip install saccade-attention[dev])")
 
@@ -31,10 +32,8 @@ def weights(x, normalizer, mask=None):
     return attend(x, eye, eye, score=scores.Dot(), normalizer=normalizer, mask=mask)
 
 
-@pytest.mark.parametrize(
-    ("shape", "scale"), [((1, 1), 1.0), ((7, 2), 0.1), ((3, 5, 17), 5.0), ((2, 300), 100.0)], ids=str
-)
-@pytest.mark.parametrize("name", SAME)
+@every(("shape", "scale"), [((1, 1), 1.0), ((7, 2), 0.1), ((3, 5, 17), 5.0), ((2, 300), 100.0)])
+@every("name", SAME)
 def test_weights_and_gradients(name, shape, scale):
     theirs, normalizer = SAME[name]
     x = (scale * torch.randn(shape, dtype=F64)).requires_grad_()
@@ -54,7 +53,7 @@ def test_the_gradient_of_alpha():
     torch.testing.assert_close(new, old, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", [name for name in SAME if "of few" not in name])
+@every("name", [name for name in SAME if "of few" not in name])
 def test_a_mask_is_scores_of_minus_infinity(name):
     theirs, normalizer = SAME[name]
     x, lengths = torch.randn(4, 3, 6, dtype=F64), torch.tensor([6, 5, 2, 1])

@@ -4,6 +4,7 @@ import torch
 from saccade.backends.chunked import additive
 from saccade.backends.chunked.additive import FusedAdditive
 from saccade.scores import EXPONENT_LIMIT, Additive, exponentials
+from tiers import every
 
 
 def fused(query, key, v):
@@ -47,8 +48,8 @@ def test_the_identity_is_the_definition(query, key, v, tile, monkeypatch):
     torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("scale", [1e-6, 1e-3, 0.05, 0.2, 1.0, 5.0, 20.0, 100.0, 1e4])
+@every("dtype", [torch.float32, torch.float64])
+@every("scale", [1e-6, 1e-3, 0.05, 0.2, 1.0, 5.0, 20.0, 100.0, 1e4])
 def test_every_range_keeps_its_digits(scale, dtype):
     query, key, v = (
         draw(5, 8, scale=scale, dtype=dtype),

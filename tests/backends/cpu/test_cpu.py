@@ -9,6 +9,7 @@ from backends.cpu.cases import draw
 from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, remember, scores
 from saccade.backends import choose, cpu
 from saccade.kernels import threads
+from tiers import every
 
 ADDITIVE = {"score": scores.Additive(torch.ones(6))}
 CALLABLE = {"score": lambda query, key: query @ key.mT}
@@ -27,8 +28,8 @@ SERVED = {
 }
 
 
-@pytest.mark.parametrize("name", SERVED)
-@pytest.mark.parametrize("dtype", cpu.DTYPES, ids=str)
+@every("name", SERVED)
+@every("dtype", cpu.DTYPES)
 def test_every_call_on_a_cpu_is_served(name, dtype):
     x, options = draw(2, 5, 6).to(dtype), SERVED[name]
     if isinstance(options.get("score"), scores.Additive):
@@ -122,7 +123,7 @@ WISE = {
 }
 
 
-@pytest.mark.parametrize("name", WISE)
+@every("name", WISE)
 def test_auto_takes_it_where_it_pays(name):
     small, (options, reason) = draw(2, 5, 6), WISE[name]
     found = explain(small, small, small, **options)

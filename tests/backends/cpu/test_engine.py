@@ -13,6 +13,7 @@ from near import assert_near
 from saccade import AuxRequest, attend, biases, masks, normalizers, reads, scores
 from saccade.backends import cpu
 from saccade.backends.cpu.engine import ENGINE
+from tiers import every, rest_slow
 from tiny import python
 
 
@@ -198,7 +199,7 @@ def test_every_normalizer_read_and_statistic(names, way):
 
 
 @pytest.mark.parametrize("names", [names for names in COMBINATIONS if names[2] == "mask"], ids="-".join)
-@pytest.mark.parametrize("score", ["additive", "dot"])
+@pytest.mark.parametrize("score", rest_slow(["additive", "dot"]))
 def test_weights_that_are_returned_are_those_that_are_read(names, way, score):
     def plain(*given):
         return evaluated("reference", names, *given, weights=True, score=score)
@@ -359,11 +360,10 @@ def test_memory_is_linear_forward_and_backward():
 EVERYTHING = AuxRequest(weights=True, lse=True, entropy=True, top=2, received=True)
 
 
-@pytest.mark.parametrize("score", [scores.ScaledDot(), scores.Cosine(), scores.Additive(draw(6, seed=9))], ids=str)
-@pytest.mark.parametrize(
+@every("score", [scores.ScaledDot(), scores.Cosine(), scores.Additive(draw(6, seed=9))])
+@every(
     "options",
     [{"aux": EVERYTHING}, {"aux": dataclasses.replace(EVERYTHING, weights=False)}, {"normalizer": normalizers.Sum()}],
-    ids=["weights", "statistics", "sums"],
 )
 def test_what_was_returned_is_not_written_over(score, options):
     def results(seed, learns):

@@ -1,10 +1,10 @@
 import math
 
-import pytest
 import torch
 
 from backends.cpu.cases import draw, flags
 from saccade.backends.cpu.folding import folded
+from tiers import every
 
 CASES = [  # batch; query, key, value, v, mask
     ((), (5, 3), (7, 3), (7, 2), (3,), None),
@@ -18,7 +18,7 @@ CASES = [  # batch; query, key, value, v, mask
 ]
 
 
-@pytest.mark.parametrize(("batch", "query", "key", "value", "v", "mask"), CASES, ids=str)
+@every(("batch", "query", "key", "value", "v", "mask"), CASES)
 def test_every_entry_is_in_its_place(batch, query, key, value, v, mask):
     parts = [draw(*shape, seed=seed) for seed, shape in enumerate((query, key, value, v, key))]
     allowed = None if mask is None else flags(*mask)

@@ -10,6 +10,7 @@ from saccade.backends.flex.folding import Fold
 from saccade.backends.flex.points import permitted
 from saccade.masks import as_mask
 from saccade.structure import Grid
+from tiers import every
 
 
 def folded(q_len, k_len, batch=(2, 3)):
@@ -66,8 +67,8 @@ def assert_listed(mask, exactly):
     assert not exactly or (torch.equal(looked_at, needed) and torch.equal(full, filled))
 
 
-@pytest.mark.parametrize("inverted", [False, True], ids=["as it is", "inverted"])
-@pytest.mark.parametrize("name", [name for name in MASKS if name not in ("none", *REFUSED)])
+@every("inverted", [False, True])
+@every("name", [name for name in MASKS if name not in ("none", *REFUSED)])
 def test_the_lists_are_those_that_torch_makes(name, inverted):
     case = Case(mask=name, sizes=Sizes((2, 3), 11, 13))
     mask = as_mask(MASKS[name].build(**case.of("mask", case.inputs())))

@@ -6,6 +6,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from saccade import AuxRequest, attend, biases, errors, explain, masks, normalizers, reads, scores
 from saccade.backends import flex
+from tiers import every
 
 X = torch.randn(2, 3, 5, 16)
 
@@ -135,7 +136,7 @@ def test_a_named_flex_says_no_more_of_the_others_than_is_so(cuda):
     assert plan.backend == "flex" and "by name" in plan.why["sdpa"]
 
 
-@pytest.mark.parametrize(
+@every(
     "mask",
     [
         masks.Causal("start"),
@@ -151,9 +152,8 @@ def test_a_named_flex_says_no_more_of_the_others_than_is_so(cuda):
         ~masks.Causal("end"),
         masks.Lengths(torch.tensor(5)),
     ],
-    ids=str,
 )
-@pytest.mark.parametrize("lengths", [(900, 1300), (900, 700)])
+@every("lengths", [(900, 1300), (900, 700)])
 def test_the_share_of_pairs_is_about_right_and_never_too_small(mask, lengths):
     grid = flex.Grid(lengths[0], lengths[1], 0, lengths[0], torch.device("cpu"))
     share = mask.dense(grid).expand(lengths).double().mean().item()

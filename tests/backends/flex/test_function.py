@@ -1,6 +1,6 @@
-import dataclasses
 import math
 import shutil
+import zlib
 
 import pytest
 import torch
@@ -33,17 +33,16 @@ def learning(case):
 
 @pytest.mark.parametrize("combination", SERVED, ids="-".join)
 def test_output_lse_and_gradients_are_the_textbooks(combination, kernels):
-    for broadcast in (False, True):
-        case = Case(*combination, broadcast=broadcast)
-        inputs = learning(case)
-        output, aux = case.run(inputs, LSE)
-        truth, expected = case.truth(inputs)
-        checks.same((output, aux.lse), (truth, expected.lse))
-        leaves = checks.learning(inputs)
-        found = checks.gradients(checks.pulled(output, aux), leaves)
-        wanted = checks.pulled(truth, dataclasses.replace(expected, **{n: None for n in vars(expected) if n != "lse"}))
-        checks.same(found, checks.gradients(wanted, leaves), 1e-7)
-        checks.same(case.run(inputs), truth)
+    case = Case(*combination, broadcast=zlib.crc32("-".join(combination).encode()) % 2 == 1)
+    inputs = learning(case)
+    output, aux = case.run(inputs, LSE)
+    truth, statistics = case.truth(inputs)
+    expected = truth, checks.requested(statistics, LSE)
+    checks.same((output, aux), expected)
+    leaves = checks.learning(inputs)
+    grads = checks.gradients(checks.pulled(output, aux), leaves)
+    checks.same(grads, checks.gradients(checks.pulled(*expected), leaves), 1e-7)
+    checks.same(case.run(inputs), truth)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +176,7 @@ def variety(batch, q_len, k_len):
     }
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_other_lengths_batches_and_numbers_compile_once(monkeypatch):
     from torch._dynamo.testing import CompileCounterWithBackend

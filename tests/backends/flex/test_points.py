@@ -13,6 +13,7 @@ from saccade.reads import Soft
 from saccade.scores import ScaledDot
 from saccade.structure import Grid
 from saccade.validate import checked_call
+from tiers import every
 
 ALIGNS = ["start", "end", -2, 3, torch.tensor([[1], [-4]]), torch.tensor([0, 2, 5])]
 ORDER = ("score", "mask", "bias", "gate", "normalizer", "read")
@@ -47,14 +48,14 @@ def assert_same_mask(mask, fold):
 
 
 @pytest.mark.parametrize("broadcast", [False, True])
-@pytest.mark.parametrize("name", [name for name in PAIR_MASKS if name != "none"])
+@every("name", [name for name in PAIR_MASKS if name != "none"])
 def test_every_mask_at_one_pair_is_the_mask(name, broadcast):
     call, fold = called(Case(mask=name, broadcast=broadcast))
     assert_same_mask(call.mask, fold)
 
 
-@pytest.mark.parametrize("split", [0, 1, 2])
-@pytest.mark.parametrize("align", ALIGNS, ids=str)
+@every("split", [0, 1, 2])
+@every("align", ALIGNS)
 def test_masks_compose_with_any_alignment(align, split):
     fold, ids = some_fold(split), torch.tensor([0, 0, 1, 1, 1, 2, 2])
     causal, window = masks.Causal(align), masks.Window(2, 1, align)
@@ -80,8 +81,8 @@ def test_a_tensor_of_one_entry_is_no_input_handed_back():
     assert found and found.data_ptr() != allowed.data_ptr()
 
 
-@pytest.mark.parametrize("broadcast", [False, True])
-@pytest.mark.parametrize("name", [name for name in PAIR_BIASES if name != "none"])
+@every("broadcast", [False, True])
+@every("name", [name for name in PAIR_BIASES if name != "none"])
 def test_every_bias_at_one_pair_is_the_bias(name, broadcast):
     call, fold = called(Case(bias=name, broadcast=broadcast))
     found = everywhere(points.added(call.bias, fold), fold)

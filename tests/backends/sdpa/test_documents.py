@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import cycle, product
 
 import pytest
 import torch
@@ -68,8 +68,7 @@ def test_each_document_has_its_own_queries_numbers(name, shape, lengths):
     compare(inputs, mask=mask, **options)
 
 
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("name", BATCHES)
+@pytest.mark.parametrize(("name", "causal"), list(zip(BATCHES, cycle([False, True]))))
 def test_documents_are_computed_one_after_the_other(name, causal):
     *batches, of_ids = BATCHES[name]
     ids = ids_of(LENGTHS, of_ids)

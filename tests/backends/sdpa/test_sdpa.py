@@ -8,6 +8,7 @@ from calls import call_of
 from near import assert_near
 from saccade import attend, explain, masks, normalizers, scores
 from saccade.backends import sdpa
+from tiers import every
 
 X = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(0))
 FLAGS = torch.rand(2, 1, 5, 5, generator=torch.Generator().manual_seed(1)) < 0.5
@@ -24,8 +25,8 @@ LEARNS = {
 }
 
 
-@pytest.mark.parametrize("scale", [None, 0.7])
-@pytest.mark.parametrize("name", LEARNS)
+@every("scale", [None, 0.7])
+@every("name", LEARNS)
 def test_what_learns_is_differentiable_twice(name, scale):
     shape, mask, learns = LEARNS[name]
     options = {} if scale is None else {"score": scores.ScaledDot(scale)}

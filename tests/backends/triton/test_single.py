@@ -7,6 +7,7 @@ from calls import call_of
 from interpreter import interpreted, tiles
 from saccade import AuxRequest, attend, masks, normalizers, reads, remember, scores
 from saccade.backends.triton import single
+from tiers import every
 
 pytestmark = interpreted
 
@@ -55,7 +56,7 @@ def test_output_lse_and_gradients_are_the_definitions(shape, mask):
     torch.testing.assert_close(found[0], found[1])
 
 
-@pytest.mark.parametrize(
+@every(
     "options",
     [
         {"score": scores.ScaledDot()},
@@ -71,7 +72,6 @@ def test_output_lse_and_gradients_are_the_definitions(shape, mask):
         {"aux": AuxRequest(weights=True)},
         {"aux": AuxRequest(top=2)},
     ],
-    ids=lambda options: next(iter(options)),
 )
 def test_it_is_taken_for_nothing_else(options):
     query, key, value = drawn(2, 5, 6), drawn(2, 7, 6), drawn(2, 7, 3)
