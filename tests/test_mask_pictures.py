@@ -13,6 +13,7 @@ from saccade.backends import choose, cpu
 from saccade.backends.blockwise import plan
 from saccade.backends.sdpa import documents
 from scripts import script
+from tiers import every
 
 matplotlib = pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")
@@ -42,7 +43,7 @@ def test_every_picture_is_on_the_page_and_described():
     assert all(len(told) > 50 for told in shown)
 
 
-@pytest.mark.parametrize(
+@every(
     ("told", "value"),
     [
         ("a block of 64 queries and 64 keys", plan.SIZE == 64),

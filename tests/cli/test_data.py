@@ -8,6 +8,7 @@ from saccade.cli import data, main
 from saccade.cli.train import options, wanted
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import Example
+from tiers import rest_slow
 from tiny import registered
 
 BUILTIN = [
@@ -89,7 +90,7 @@ def opened(path):
         return image.size
 
 
-@pytest.mark.parametrize("task", ["transcribe", "classify-image"])
+@pytest.mark.parametrize("task", rest_slow(["classify-image", "transcribe"]))
 def test_files_are_written_beside_a_list_of_them(task, shown, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, lines, _ = shown(task, "--count", 3, "--output", "data")
