@@ -8,6 +8,7 @@ from saccade.cli import data, main
 from saccade.cli.train import options, wanted
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import Example
+from tasks.laws.table import shrink
 from tiers import rest_slow
 from tiny import registered
 
@@ -30,7 +31,8 @@ def shown(capsys):
 
 
 @pytest.mark.parametrize(("task", "data"), BUILTIN)
-def test_every_built_in_data_set_is_shown_alike(task, data, shown):
+def test_every_built_in_data_set_is_shown_alike(task, data, shown, monkeypatch):
+    shrink(monkeypatch.setattr)
     code, lines, _ = shown(task, "--data", data, "--count", 3)
     assert code == 0 and len(lines) == 3
     assert all(all(part.strip() for part in line.split("\t")) and line.count("\t") == 1 for line in lines)

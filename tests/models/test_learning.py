@@ -20,8 +20,8 @@ LUONG = {**SIZES, "layers": 1}
 SMALL = {"hidden_dim": 32, "heads": 2, "layers": 2, "feedforward_dim": 64, "dropout": 0.0}
 LEAVE_ONE_OUT = {"read": "reinforce", "baseline": "leave-one-out", "samples": 2}
 # The model, its learning rate, its steps, and the share of unseen words that it then has to reverse: nearly none are
-# reversed by chance. Of three seeds the worst was 0.61 after two thirds of the steps, and 0.28 for bytenet, through whose
-# stack what is first has to come all the way to be written last. A seed of reinforce was at 0.04 after 90 steps.
+# reversed by chance. Of three seeds the worst was 0.61 after two thirds of the steps, and 0.28 for bytenet, through
+# whose stack what is first has to come all the way to be written last. A seed of reinforce was at 0.04 after 90 steps.
 MODELS = {
     "rnnsearch": (RNNSearch, rnnsearch.Options(**SIZES), 0.01, 110, 0.5),
     "rnnsearch, reinforce": (RNNSearch, rnnsearch.Options(**SIZES, **LEAVE_ONE_OUT), 0.01, 150, 0.5),
