@@ -114,10 +114,10 @@ def test_questions_of_one_image_are_in_batches_far_apart():
 def test_endless_scenes_make_batches_as_large_as_asked_for(batch_size, knows, monkeypatch):
     monkeypatch.setattr("saccade.tasks.batches._LOOKED_AT", 40)
     sampler = learned(Scenes(), batch_size, knows).sampler(1)
-    found = [sampler.batch(step) for step in range(17)]
-    assert {len(batch) for batch in found} == {batch_size}
+    batches = [sampler.batch(step) for step in range(17)]
+    assert {len(batch) for batch in batches} == {batch_size}
     if batch_size % 5 == 0 and knows("no"):  # each scene has five
-        assert {len({one.name for one in batch}) for batch in found} == {batch_size // 5}
+        assert {len({text.name for text in batch}) for batch in batches} == {batch_size // 5}
 
 
 def test_an_image_is_made_once_for_all_its_questions(monkeypatch):
