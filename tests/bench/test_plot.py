@@ -4,6 +4,7 @@ from bench.fake import row
 from saccade.bench.plot import draw
 from saccade.bench.row import Result
 from saccade.errors import ArgumentError
+from tiers import rest_slow
 
 SIZES = [
     Result(row(size=size, shape=str(size), peer=peer), 1.0, 2.0, 2.0 + size / 9)
@@ -13,7 +14,7 @@ SIZES = [
 SINGLE = Result(row(family="alone"), 1.0, 0.5, 0.5)
 
 
-@pytest.mark.parametrize("results", [SIZES, [SINGLE], [*SIZES, SINGLE, Result(row(), absent="ours: no")]])
+@pytest.mark.parametrize("results", rest_slow([[*SIZES, SINGLE, Result(row(), absent="ours: no")], SIZES, [SINGLE]]))
 def test_the_plot_is_written_twice_and_told_in_words(results, tmp_path):
     png, svg = draw(results, tmp_path / "ratios", title="Ratios", note="a machine")
     assert png.read_bytes().startswith(b"\x89PNG")

@@ -3,14 +3,14 @@
 import json
 from pathlib import Path
 
-import pytest
+from tiers import every
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = json.loads((ROOT / "benchmarks/results/training-memory.json").read_text(encoding="utf-8"))
 PAGE = (ROOT / "docs/training.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[f"{row['model']}-{row['shapes']}" for row in ROWS])
+@every("row", ROWS)
 def test_a_row_of_the_page_is_one_of_the_file(row):
     memory = [f"{row['memory_mb'][step]:,}" if step in row["memory_mb"] else "" for step in ("10", "40", "60", "400")]
     cells = [f"`{row['model']}`", f"{row['pairs']:,}", f"{row['shapes']:,}", *memory, f"{row['seconds_a_step']:.2f}"]

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from saccade import runs
+from tiers import rest_slow
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = [(f"satz {number} hier", f"here sentence {number}") for number in range(60)]
@@ -44,7 +45,7 @@ def test_pieces_are_words_before_they_are_counted(script):
 
 
 @pytest.mark.parametrize(
-    ("model", "ways"), [("rnnsearch", ["attention", "gradient"]), ("encoder-decoder", ["gradient"])]
+    ("model", "ways"), rest_slow([("rnnsearch", ["attention", "gradient"]), ("encoder-decoder", ["gradient"])])
 )
 def test_a_run_is_looked_at_by_all_ways_that_it_has(script, model, ways, tmp_path):
     folder = tmp_path / "corpus"

@@ -5,6 +5,7 @@ from typing import Literal
 import pytest
 
 from saccade.cli.arguments import UsageError, choose, one_line, parse, peek, suggest
+from tiers import every
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ def test_options_take_dashes_underscores_and_equals():
     assert parse(Options, [], "x", "", Options(7)) == Options(7)
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         (["--beamsize", "3"], "unknown option --beamsize; did you mean --beam-size?"),

@@ -11,6 +11,8 @@ from saccade.cli import data, main
 from saccade.cli.train import options, wanted
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import Example
+from tasks.laws.table import shrink
+from tiers import rest_slow
 from tiny import registered
 
 BUILTIN = [
@@ -32,7 +34,8 @@ def shown(capsys):
 
 
 @pytest.mark.parametrize(("task", "data"), BUILTIN)
-def test_every_built_in_data_set_is_shown_alike(task, data, shown):
+def test_every_built_in_data_set_is_shown_alike(task, data, shown, monkeypatch):
+    shrink(monkeypatch.setattr)
     code, lines, _ = shown(task, "--data", data, "--count", 3)
     assert code == 0 and len(lines) == 3
     assert all(all(part.strip() for part in line.split("\t")) and line.count("\t") == 1 for line in lines)
@@ -92,7 +95,7 @@ def opened(path):
         return image.size
 
 
-@pytest.mark.parametrize("task", ["transcribe", "classify-image"])
+@pytest.mark.parametrize("task", rest_slow(["classify-image", "transcribe"]))
 def test_files_are_written_beside_a_list_of_them(task, shown, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, lines, _ = shown(task, "--count", 3, "--output", "data")

@@ -5,9 +5,10 @@ import pytest
 
 from saccade.cli import main
 from saccade.tasks.translate.data.dates import Dates
+from tiers import rest_slow
 
 
-@pytest.mark.parametrize("split", ["test", "validation"])
+@pytest.mark.parametrize("split", rest_slow(["test", "validation"]))
 def test_metrics_overall_and_by_language_and_a_file(run, split, capsys):
     assert main(["eval", str(run), "--split", split]) == 0
     out, err = capsys.readouterr()

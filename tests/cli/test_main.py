@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from saccade.cli import VERBS, main
+from tiers import every
 from tiny import command, environment, program, python
 
 
@@ -37,7 +38,7 @@ def test_every_verb_helps(verb, capsys):
     assert capsys.readouterr().out.strip()
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "words"),
     [
         ("trian translate", "no verb trian; did you mean train?"),

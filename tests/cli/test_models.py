@@ -1,10 +1,8 @@
-"""Every model of a task through the shared verbs: trained, resumed, measured, asked and drawn."""
+"""Every model of a task through the shared verbs: trained, measured, asked and drawn."""
 
 import json
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
 from saccade.cli import main
 from saccade.tasks.translate import Translate
@@ -31,25 +29,21 @@ def test_all_models_are_here():
 
 @pytest.mark.parametrize("model", rest_slow(SMALL))
 def test_the_verbs_do_with_it_what_they_do(model, tmp_path, capsys):
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    assert train(whole, model, "--max-steps", 8, "--checkpoint-steps", 4) == 0
-    for steps in (4, 8):  # what a run is ends nowhere: its budget may grow
-        assert train(parts, model, "--max-steps", steps, "--checkpoint-steps", 4) == 0
-    one, other = (load_file(run / "model.safetensors") for run in (whole, parts))
-    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    run = tmp_path / "run"
+    assert train(run, model, "--max-steps", 4) == 0
     capsys.readouterr()
-    assert main(["eval", str(whole), "--split", "validation"]) == 0
+    assert main(["eval", str(run), "--split", "validation"]) == 0
     assert "exact match on validation: " in capsys.readouterr().out
-    assert main(["predict", str(whole), "18 juin 2025", "--beam-size", "3", "--nbest", "2"]) == 0
+    assert main(["predict", str(run), "18 juin 2025", "--beam-size", "3", "--nbest", "2"]) == 0
     assert len(capsys.readouterr().out.splitlines()) >= 2
     attends = model not in ("encoder-decoder", "bytenet")
-    assert main(["predict", str(whole), "18 juin 2025", "--alignments"]) == 0
+    assert main(["predict", str(run), "18 juin 2025", "--alignments"]) == 0
     [best, *_] = json.loads(capsys.readouterr().out)["translations"]
     assert (best["weights"] is not None) == attends
     if attends:
         assert len(best["weights"]) == len(best["tokens"])
         assert all(sum(row) == pytest.approx(1, abs=1e-4) for row in best["weights"])
-    assert main(["look", str(whole), "18 juin 2025", "--output", str(tmp_path / "pictures")]) == 0
+    assert main(["look", str(run), "18 juin 2025", "--output", str(tmp_path / "pictures")]) == 0
     assert len(list(tmp_path.glob("pictures/*.png"))) == 1
     [drawn] = tmp_path.glob("pictures/*.svg")
     assert ("gradient" in drawn.read_text()) == (not attends)

@@ -2,6 +2,7 @@ import pytest
 
 from saccade.cli import main
 from saccade.reports import REPORTS, Made, load_report
+from tiers import every
 
 BY_ITSELF = ("complexity", "regression", "alignment", "bottleneck", "isolation", "fast-weights")  # which take no data
 
@@ -13,7 +14,7 @@ def test_alone_it_lists_the_reports(capsys):
         assert all(f"  {name} " in listed for name in REPORTS)
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "words"),
     [
         (["lenght"], "did you mean length?"),

@@ -155,7 +155,7 @@ def kill(folder, arguments, delay):
 @pytest.mark.slow
 def test_a_killed_run_comes_to_the_same_weights(tmp_path):
     (tmp_path / "pairs.tsv").write_text("".join(f"satz {n}\tline {n}\n" for n in range(200)))
-    more = ["--seed", "3", "--max-steps", "80", "--dropout", "0.2", "--validation-steps", "15"]
+    more = ["--seed", "3", "--max-steps", "40", "--dropout", "0.2", "--validation-steps", "15"]
     more += ["--data", str(tmp_path / "pairs.tsv")]  # the other process has the built-in data whole
     whole, killed = (
         ["train", "translate", "--run", str(tmp_path / name), *SMALL, *more] for name in ("whole", "killed")

@@ -18,7 +18,7 @@ from tiny import program
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hearing") / "run"
-    assert train(folder, "--max-steps", 40) == 0
+    assert train(folder, "--max-steps", 20) == 0
     return folder
 
 

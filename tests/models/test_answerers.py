@@ -26,6 +26,7 @@ from saccade.models.question_only import QuestionOnly
 from saccade.models.show_and_answer import ShowAndAnswer
 from saccade.models.show_ask_attend_and_answer import ShowAskAttendAndAnswer
 from saccade.models.standardized import Standardized
+from tiers import every
 
 SEES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 5}
 KINDS = {
@@ -82,7 +83,7 @@ def test_every_model_learns_a_few_answers(name):
     question = Padded(torch.tensor([[4, 5], [6, 7], [4, 5], [6, 7]]), torch.full((4,), 2))
     numbers = {"question-only": [0, 1, 0, 1], "image-only": [0, 0, 1, 1]}.get(name, [0, 1, 2, 0])
     wanted, optimizer = F.one_hot(torch.tensor(numbers), 5).float(), torch.optim.Adam(model.parameters(), 0.02)
-    for _ in range(150):
+    for _ in range(90):
         optimizer.zero_grad()
         cost = model.cost(visual, question, wanted)
         cost.backward()
@@ -129,7 +130,7 @@ def test_an_answer_is_the_same_alone_and_in_a_batch(name):
         torch.testing.assert_close(found[0], together[row], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [name for name in KINDS if name != "question-only"])
+@every("kind", [name for name in KINDS if name != "question-only"])
 def test_padding_of_regions_changes_nothing(kind):
     model = made(kind, encoder=FeatureEncoder(7, 5)).double().eval()
     values, boxes = torch.rand(3, 4, 7, dtype=torch.float64), torch.rand(3, 4, 4, dtype=torch.float64)
@@ -202,8 +203,8 @@ def test_words_share_out_the_first_hop():
     assert made("show-ask-attend-and-answer").eval().look(images(), QUESTION).words is None
 
 
-@pytest.mark.parametrize("normalizer", ["sparsemax", "entmax"])
-@pytest.mark.parametrize("kind", ATTENDING)
+@every("normalizer", ["sparsemax", "entmax"])
+@every("kind", ATTENDING)
 def test_sparse_weights_are_shares_of_few_cells(kind, normalizer):
     soft, sparse = made(kind), made(kind, normalizer=normalizer)
     for model in (soft, sparse):
@@ -220,7 +221,7 @@ def test_sparse_weights_are_shares_of_few_cells(kind, normalizer):
     assert all(p.grad is None or bool(p.grad.isfinite().all()) for p in sparse.parameters())
 
 
-@pytest.mark.parametrize(("kind", "read"), list(itertools.product(HARD, READS)))
+@every(("kind", "read"), list(itertools.product(HARD, READS)))
 def test_hard_reads_read_one_cell_and_learn(kind, read):
     model = made(kind, **READS[read])
     model.cost(images(), QUESTION, WANTED).backward()
@@ -289,7 +290,7 @@ def test_a_bag_counts_each_word_once_and_no_padding():
     assert bag(Padded(vectors, torch.tensor([40])))[0, 0].item() == sum(range(32)) + 8 * 31  # the last weight goes on
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "more", "said"),
     [
         (show_ask_attend_and_answer.Options, {"glimpses": 0}, "--glimpses: expected"),

@@ -7,6 +7,7 @@ from models.translators import BATCH, LENGTHS, SOURCE, TARGET
 from saccade.errors import ArgumentError
 from saccade.models.bytenet import ByteNet, Options
 from saccade.models.padded import Padded
+from tiers import every
 
 OPTIONS = Options(hidden_dim=5, sets=2, max_dilation=2)
 LONG = torch.tensor([[1, *range(4, 11), *range(4, 11)], [1, 7, 2, *[0] * 12], [1, 9, 8, 2, *[0] * 11]])
@@ -129,7 +130,7 @@ def test_it_has_no_alignment():
     assert model.alignment([]) is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "named"),
     [
         ({"hidden_dim": 1}, "--hidden-dim"),

@@ -17,6 +17,7 @@ from saccade.models.m_rnn import MRNN
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.models.show_attend_and_tell import ShowAttendAndTell
 from saccade.nn import Attention
+from tiers import every
 
 SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 7, "hidden_dim": 10, "embedding_dim": 5}
 HARD = {"read": "reinforce", "baseline": "moving-average", "soft_share": 0.5}
@@ -84,7 +85,7 @@ def test_everything_learns(name):
     laws.parameters_that_learn(model, model(Visual(IMAGES), TARGET, WANTED, 0.1))
 
 
-@pytest.mark.parametrize("name", FIRST)
+@every("name", FIRST)
 def test_another_model_answers_alike_with_its_state(name):
     laws.the_same_state(made(name), made(name))
 
@@ -200,7 +201,7 @@ EQUATIONS = {
 }
 
 
-@pytest.mark.parametrize(("name", "write"), EQUATIONS.items())
+@every(("name", "write"), EQUATIONS.items())
 def test_it_is_what_the_equations_say(name, write):
     model = made(name)
     model(Visual(IMAGES), TARGET)  # what is standardized has seen a batch
@@ -216,8 +217,8 @@ def test_it_is_what_the_equations_say(name, write):
             torch.testing.assert_close(model.alignment(records)[0], torch.stack(weights))
 
 
-@pytest.mark.parametrize("regions", [False, True], ids=["images", "regions"])
-@pytest.mark.parametrize("name", FIRST)
+@every("regions", [False, True])
+@every("name", FIRST)
 def test_several_captions_of_an_image_repeat_it(name, regions):
     about, model = torch.tensor([1, 0, 1]), made(name, FeatureEncoder(5, 7) if regions else None).eval()
     model.training = True  # of itself alone: its parts have neither dropout nor statistics of a batch
@@ -239,7 +240,7 @@ def test_several_captions_of_an_image_repeat_it(name, regions):
         torch.testing.assert_close(together, apart)
 
 
-@pytest.mark.parametrize("name", FIRST)
+@every("name", FIRST)
 def test_half_precision_is_learned_in(name):
     model = made(name).float().train()
     with torch.autocast("cpu", torch.bfloat16):
@@ -342,7 +343,7 @@ def test_half_of_the_examples_read_the_mean():
     assert made("soft").reinforce is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "named"),
     [
         ({"doubly_stochastic": 1.0, "read": "reinforce"}, "--doubly-stochastic"),
@@ -371,7 +372,7 @@ def test_it_learns_what_three_images_are_called(name):
     model = made(name).float().train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     images = Visual(IMAGES.float())
-    for _ in range(150):
+    for _ in range(80):
         optimizer.zero_grad()
         model(images, TARGET, WANTED).backward()
         optimizer.step()

@@ -14,6 +14,7 @@ from saccade.models.bag import Bag
 from saccade.models.classifier import Options, Pool, Pooled, Words
 from saccade.models.fixed import Fixed
 from saccade.models.padded import Padded
+from tiers import every
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 LABELS = torch.tensor([2, 0, 1])
@@ -205,7 +206,7 @@ def test_vectors_are_as_wide_as_is_said():
     assert Words(9, Options()).embedding.weight.shape == (9, 100)
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "said", "words"),
     [
         (Options, {"embedding_dim": 0}, "--embedding-dim: expected a number from 1"),

@@ -6,6 +6,7 @@ from saccade.look import record
 from saccade.models import cnn, cnn_attention
 from saccade.models.cnn import CNN
 from saccade.models.cnn_attention import CNNAttention, SelfAttention
+from tiers import every
 
 KINDS = [CNN, CNNAttention]
 
@@ -19,8 +20,8 @@ def parameters(model):
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
+@every("kind", KINDS)
+@every(
     ("size", "stride", "stem"),
     [
         ((8, 8), 1, "patch"),
@@ -116,7 +117,7 @@ def test_what_is_attended_to_can_be_recorded():
     assert torch.allclose(aux.weights.sum(-1), torch.ones(2, 2, 48))
 
 
-@pytest.mark.parametrize("channels", [1, 2, 3, 4, 7, 32])
+@every("channels", [1, 2, 3, 4, 7, 32])
 def test_no_two_positions_have_the_same_code(channels):
     code = cnn_attention._code(7, 5, channels)
     assert code.shape == (35, channels)
@@ -153,7 +154,7 @@ def test_constants_that_mean_nothing_are_refused(constants, message):
         CNN(3, 5, **constants)
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "message"),
     [
         ({"widths": "32;64"}, "--widths: expected numbers from 1 to 4096 with commas"),

@@ -13,6 +13,7 @@ from saccade import reads
 from saccade.models.generative import Answers, GenerativeAnswerer, State
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder, Visual
 from saccade.models.padded import Padded
+from tiers import every
 
 WORDS = 9
 IDS = torch.tensor([[1, 4, 5, 2], [1, 7, 2, 0], [1, 8, 2, 0], [1, 6, 6, 2]])
@@ -91,7 +92,7 @@ def test_it_learns_a_few_answers_of_several_words():
     assert torch.equal(torch.where(IDS[:, 1:] > 0, found, 0), IDS[:, 1:])
 
 
-@pytest.mark.parametrize("read", READS)
+@every("read", READS)
 def test_hard_reads_learn_by_words_too(read):
     model = writer("ask-attend-and-answer", **READS[read])
     model.cost(images(), QUESTION, WANTED).backward()

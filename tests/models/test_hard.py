@@ -13,6 +13,7 @@ from saccade.models.luong import Luong
 from saccade.models.padded import Padded
 from saccade.models.reinforce import Samples, gradient_noise
 from saccade.models.rnnsearch import RNNSearch
+from tiers import every, rest_slow
 
 WANTED = TARGET.roll(-1, 1)
 PAPER = {"baseline": "moving-average", "charge": "whole", "soft_share": 0.5, "entropy_bonus": 0.1}
@@ -44,8 +45,7 @@ def model(request):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("input_feeding", [True, False])
-@pytest.mark.parametrize("baseline", ["learned", "leave-one-out"])
+@pytest.mark.parametrize(("baseline", "input_feeding"), [("learned", True), ("leave-one-out", False)])
 def test_a_translator_has_the_expected_costs_gradient(baseline, input_feeding, monkeypatch):
     """Two sentences of two positions, two tokens and two samples each: the mean over all 256 ways to draw is exact."""
     torch.manual_seed(0)
@@ -106,16 +106,18 @@ def _drawn_by(monkeypatch, path):
 
 
 @pytest.mark.parametrize(
-    ("charge", "entropy_bonus"), [("to-come", 0.1), pytest.param("whole", 0.0, marks=pytest.mark.slow)]
+    ("charge", "entropy_bonus", "rows"),
+    rest_slow([("to-come", 0.1, 1), ("whole", 0.0, 1), ("to-come", 0.1, 2)], fast=2),
 )
-def test_the_papers_gradient_is_the_expected_objectives(charge, entropy_bonus, monkeypatch):
-    """Two sentences of two positions and two tokens: over all coins and all ways to draw, with a baseline of 3 nats."""
+def test_the_papers_gradient_is_the_expected_objectives(charge, entropy_bonus, rows, monkeypatch):
+    """Sentences of two positions and two tokens: over all coins and all ways to draw, with a baseline of 3 nats."""
     torch.manual_seed(0)
     said = {**PAPER, "charge": charge, "entropy_bonus": entropy_bonus}
     options = rnnsearch.Options(hidden_dim=2, embedding_dim=2, read="reinforce", **said)
     model = RNNSearch(8, 7, options).double().train()
-    source, target = Padded(torch.tensor([[4, 5], [6, 7]]), torch.tensor([2, 2])), torch.tensor([[1, 4], [1, 5]])
-    wanted, learning = torch.tensor([[4, 5], [5, 6]]), list(model.parameters())
+    source = Padded(torch.tensor([[4, 5], [6, 7]])[:rows], torch.full((rows,), 2))
+    target, labels = torch.tensor([[1, 4], [1, 5]])[:rows], torch.tensor([[4, 5], [5, 6]])[:rows]
+    learning = list(model.parameters())
     kept, original = [], model.reinforce.cost
 
     def cost(losses, samples, wanted, mean):
@@ -126,14 +128,14 @@ def test_the_papers_gradient_is_the_expected_objectives(charge, entropy_bonus, m
     monkeypatch.setattr(model.reinforce, "cost", cost)
     monkeypatch.setattr("saccade.models.words.linear_cross_entropies", _differentiable_losses)
     estimated, objective, total = [torch.zeros_like(p) for p in learning], 0.0, 0.0
-    for coins in itertools.product((False, True), repeat=2):
+    for coins in itertools.product((False, True), repeat=rows):
         monkeypatch.setattr(model.reinforce, "_soft", lambda rows, coins=coins: torch.tensor(coins))
-        for path in itertools.product((0.0, 0.999999), repeat=4):
-            _drawn_by(monkeypatch, torch.tensor(path).view(2, 2, 1).tolist())
-            found = model(source, target, wanted)
+        for path in itertools.product((0.0, 0.999999), repeat=2 * rows):
+            _drawn_by(monkeypatch, torch.tensor(path).view(2, rows, 1).tolist())
+            cost = model(source, target, labels)
             losses, log_prob, entropy = kept
-            probability = log_prob.sum().exp() / 4
-            grads = torch.autograd.grad(found, learning, retain_graph=True)
+            probability = log_prob.sum().exp() / 2**rows
+            grads = torch.autograd.grad(cost, learning, retain_graph=True)
             estimated = [e + probability.detach() * g for e, g in zip(estimated, grads, strict=True)]
             worth = losses.mean() - (entropy_bonus * torch.cat(entropy, 1).mean() if entropy_bonus else 0)
             objective, total = objective + probability * worth, total + float(probability.detach())
@@ -248,7 +250,7 @@ def test_noise_is_of_the_draws_alone(model):
             gradient_noise(nothing, BATCH, TARGET, WANTED)
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "named"),
     [
         ({"samples": 2}, "--samples"),

@@ -8,6 +8,7 @@ from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.hierarchical import ENDS, Hierarchical, Options, sentences
 from saccade.models.padded import Padded
+from tiers import every
 
 WORDS = [".", "!", "?", "a", "b", "c", "d"]  # ids 4 to 10
 MARKS = torch.tensor([False] * 4 + [word in ENDS for word in WORDS])
@@ -33,7 +34,7 @@ def read(source, found):
     return texts
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "expected"),
     [
         ("a b . c d .", ["a b .", "c d ."]),

@@ -14,20 +14,21 @@ from saccade.models.rnnsearch import RNNSearch
 from saccade.models.transformer import Transformer
 from saccade.tasks.generate import search
 
-LETTERS, LONGEST = 8, 6  # ids 4 to 11; 299,593 words
+LETTERS, LONGEST = 8, 4  # ids 4 to 11; 4,672 words
 SIZES = {"hidden_dim": 64, "embedding_dim": 32}
 LUONG = {**SIZES, "layers": 1}
 SMALL = {"hidden_dim": 32, "heads": 2, "layers": 2, "feedforward_dim": 64, "dropout": 0.0}
 LEAVE_ONE_OUT = {"read": "reinforce", "baseline": "leave-one-out", "samples": 2}
-# The model, its learning rate, its steps, and the share of unseen words that it then has to reverse. Of four seeds the
-# worst was 0.98, and 0.67 for bytenet, through whose stack what is first has to come all the way to be written last.
+# The model, its learning rate, its steps, and the share of unseen words that it then has to reverse: nearly none are
+# reversed by chance. Of three seeds the worst was 0.61 after two thirds of the steps, and 0.28 for bytenet, through
+# whose stack what is first has to come all the way to be written last. A seed of reinforce was at 0.04 after 90 steps.
 MODELS = {
-    "rnnsearch": (RNNSearch, rnnsearch.Options(**SIZES), 0.01, 120, 0.9),
-    "rnnsearch, reinforce": (RNNSearch, rnnsearch.Options(**SIZES, **LEAVE_ONE_OUT), 0.01, 150, 0.9),
-    "encoder-decoder": (EncoderDecoder, recurrent.Options(**SIZES), 0.01, 300, 0.9),
-    "luong": (Luong, luong.Options(**LUONG), 0.01, 150, 0.9),
-    "transformer": (Transformer, transformer.Options(**SMALL), 0.003, 250, 0.9),
-    "bytenet": (ByteNet, bytenet.Options(hidden_dim=32, sets=1, max_dilation=4), 0.01, 300, 0.4),
+    "rnnsearch": (RNNSearch, rnnsearch.Options(**SIZES), 0.01, 110, 0.5),
+    "rnnsearch, reinforce": (RNNSearch, rnnsearch.Options(**SIZES, **LEAVE_ONE_OUT), 0.01, 150, 0.5),
+    "encoder-decoder": (EncoderDecoder, recurrent.Options(**SIZES), 0.01, 220, 0.5),
+    "luong": (Luong, luong.Options(**LUONG), 0.01, 140, 0.5),
+    "transformer": (Transformer, transformer.Options(**SMALL), 0.003, 200, 0.4),
+    "bytenet": (ByteNet, bytenet.Options(hidden_dim=32, sets=1, max_dilation=4), 0.01, 230, 0.1),
 }
 
 
@@ -50,19 +51,22 @@ def test_it_learns_to_reverse_words(name):
     torch.manual_seed(seed)
     model, numbers = kind(4 + LETTERS, 4 + LETTERS, options, joint=True), torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(model.parameters(), rate, betas=(0.9, 0.98))
+    seen = set()
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / 30) * (1 - 0.9 * step / steps)
-        source, lengths, target = words(128, numbers)
+        source, lengths, target = words(64, numbers)
+        seen.update(map(tuple, source.tolist()))
         optimizer.zero_grad()
         model(Padded(source, lengths), target[:, :-1], target[:, 1:]).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
     model.eval()
-    source, lengths, target = words(300, torch.Generator().manual_seed(seed + 1))
+    source, lengths, target = words(400, torch.Generator().manual_seed(seed + 1))
+    unseen = torch.tensor([tuple(word) not in seen for word in source.tolist()])
+    source, lengths, target = source[unseen], lengths[unseen], target[unseen]
+    limits = torch.full((len(source),), 2 * LONGEST)
     with torch.inference_mode():
-        found = search(
-            model, model.encode(Padded(source, lengths)), torch.full((300,), 2 * LONGEST), begin=1, end=2
-        ).lists()
+        outputs = search(model, model.encode(Padded(source, lengths)), limits, begin=1, end=2).lists()
     expected = [[token for token in row if token > 2] for row in target.tolist()]
-    right = sum(best == wanted for (best, *_), wanted in zip(found, expected, strict=True)) / 300
-    assert right > least, f"{name}, seed {seed}: {right}"
+    right = sum(best == word for (best, *_), word in zip(outputs, expected, strict=True)) / len(expected)
+    assert right > least, f"{name}, seed {seed}: {right} of {len(expected)}"

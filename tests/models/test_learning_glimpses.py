@@ -82,8 +82,7 @@ def bars():
 @pytest.mark.slow
 def test_strings_are_learned_symbol_by_symbol():
     """By one of two eyes: a policy that begins badly may not find the second bar in so few steps."""
-    shares = [strings_that_are_right(random.SystemRandom().randrange(2**31)) for _ in range(2)]
-    assert max(shares) > 0.4, f"{shares}: one string of six is chance"
+    assert any(strings_that_are_right(random.SystemRandom().randrange(2**31)) > 0.4 for _ in range(2))  # chance: 1/6
 
 
 def strings_that_are_right(seed):

@@ -3,6 +3,7 @@ import torch
 
 from saccade.models.listener import Listener, SpecAugment, halved
 from saccade.models.padded import Padded
+from tiers import every
 
 LENGTHS = torch.tensor([9, 4, 1])
 
@@ -82,8 +83,8 @@ def test_padding_that_is_no_number_is_in_no_gradient(pyramid):
         torch.testing.assert_close(one, other)
 
 
-@pytest.mark.parametrize("lengths", [[1], [2], [5, 8], [3, 1, 7]])
-@pytest.mark.parametrize("pyramid", [0, 1, 3])
+@every("lengths", [[1], [2], [5, 8], [3, 1, 7]])
+@every("pyramid", [0, 1, 3])
 def test_so_many_steps_are_heard_as_the_frames_need(pyramid, lengths):
     listener, lengths = Listener(3, 4, layers=3, pyramid=pyramid), torch.tensor(lengths)
     found = listener(Padded(torch.randn(len(lengths), int(lengths.max()), 3), lengths))

@@ -9,6 +9,7 @@ from saccade import look
 from saccade.errors import ArgumentError
 from saccade.models.luong import Luong, Options
 from saccade.models.padded import Padded
+from tiers import every
 
 OPTIONS = Options(hidden_dim=10, embedding_dim=6, layers=2)
 
@@ -69,7 +70,7 @@ def weighed(model, state, read, position):
     return weights
 
 
-@pytest.mark.parametrize(
+@every(
     ("attention", "score", "reverse", "input_feeding"),
     [
         ("global", "general", True, True),
@@ -168,7 +169,7 @@ def test_without_attention_nothing_is_recorded():
     assert model.alignment(records) is None and model.attention is None
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "named"),
     [
         ({"layers": 0}, "--layers"),

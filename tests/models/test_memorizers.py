@@ -13,6 +13,7 @@ from saccade.models import causal_transformer, dnc, lstm, ntm, past_attention
 from saccade.models.memorizer import Sizes, initialize_lstm
 from saccade.models.padded import Padded
 from saccade.train.randomness import seeded
+from tiers import every
 
 BITS, SYMBOLS = Sizes(5, 3), Sizes(11, 7, symbols=True)
 MODELS = {
@@ -236,7 +237,7 @@ def test_heads_and_gates_begin_as_they_are_told():
     assert float(weight.abs().max()) <= 0.1 and offset.tolist() == [0, 0, 2, 2, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "given", "message"),
     [
         (ntm.Options, {"cells": 0}, "--cells: expected a number from 1 to"),

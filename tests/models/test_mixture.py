@@ -13,6 +13,7 @@ from saccade.models.self_attention import SelfAttention
 from saccade.models.transformer import Transformer
 from saccade.nn import MixtureOfExperts
 from saccade.train.balance import balances
+from tiers import every
 
 VARIANTS = {
     "transformer": translator(Transformer, replace(SMALL, experts=4, experts_every=1)),
@@ -56,7 +57,7 @@ def test_without_experts_a_model_has_the_parameters_that_it_had():
     assert [name for name in names if "outer" in name or "inner" in name] == inner and not mixtures(model)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@every("name", VARIANTS)
 def test_its_gradient_reaches_every_gate(name):
     model = made(name, True, dropout=0.0)
     torch.manual_seed(0)
@@ -79,8 +80,8 @@ def test_step_by_step_is_teacher_forcing(name):
     torch.testing.assert_close(torch.stack(found, 1)[there], whole[there], rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("name", TRANSLATORS)
+@every("training", [False, True])
+@every("name", TRANSLATORS)
 def test_what_is_written_later_changes_nothing_of_a_text(name, training):
     """Not by the experts' capacity either: of a text, the last tokens are dropped."""
     model = made(name, training, dropout=0.0)
@@ -94,7 +95,7 @@ def test_what_is_written_later_changes_nothing_of_a_text(name, training):
     assert not torch.allclose(logits[0][-1, -1], logits[1][-1, -1])
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@every("name", VARIANTS)
 def test_padding_takes_no_expert(name):
     """What stands there changes no answer, and it is not counted."""
     variant, model = VARIANTS[name], made(name)
@@ -117,7 +118,7 @@ def test_an_example_alone_is_the_same(name):
         torch.testing.assert_close(model(Padded(*alone)), model(TEXTS)[1:2], rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "words"),
     [
         ({"experts": 4, "top_k": 5}, "--top-k: expected at most --experts = 4, got 5"),
@@ -134,7 +135,7 @@ def test_an_example_alone_is_the_same(name):
         ({"experts": 8, "top_k": 3, "expert_groups": 4}, "--top-k: expected at most 2, .* of 4 groups of 2"),
     ],
 )
-@pytest.mark.parametrize("kind", [mixture.Options, transformer.Options, self_attention.Options])
+@every("kind", [mixture.Options, transformer.Options, self_attention.Options])
 def test_options_that_mean_nothing_are_refused(kind, said, words):
     with pytest.raises(ArgumentError, match=f"^{words}"):
         kind(**said)

@@ -13,6 +13,7 @@ from saccade.models.ram_grid import RamGrid
 from saccade.models.random_glimpses import RandomGlimpses
 from saccade.models.whole import Options as WholeOptions
 from saccade.models.whole import Whole
+from tiers import every
 
 SMALL = {"patch": 2, "hidden_dim": 6, "glimpse_dim": 4, "glimpses": 3}
 MODELS = {
@@ -143,7 +144,7 @@ def test_a_network_that_sees_everything_goes_nowhere(network):
     torch.testing.assert_close(model.cost(IMAGES, LABELS), F.cross_entropy(model(IMAGES), LABELS))
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "said"),
     [
         ({"patch": 3, "scales": 2}, "--patch: expected an even number"),

@@ -7,6 +7,7 @@ from saccade.errors import ArgumentError
 from saccade.kernels import threads
 from saccade.kernels.gates import gated
 from saccade.models.recurrent import Decoder, Encoder, LockedDropout, Options, at_positions, reversed_positions
+from tiers import every
 
 LENGTHS = BATCH.lengths
 
@@ -36,7 +37,7 @@ def test_the_gated_unit_is_torchs():
     torch.testing.assert_close(gated(inputs, from_hidden, h), gru(inputs, from_hidden, h))
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value"),
     [("hidden_dim", 7), ("hidden_dim", 0), ("embedding_dim", 0), ("embedding_dim", 10**20), ("dropout", 1.0)],
 )

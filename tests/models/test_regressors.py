@@ -17,6 +17,7 @@ from saccade.models.padded import Padded
 from saccade.models.regressor import Known, Sizes, Spread
 from saccade.models.set_transformer import SetTransformer
 from saccade.nn import KernelRegression
+from tiers import every
 
 TABLES = (Mean, NadarayaWatson, LearnedKernel, SetTransformer, MLP)
 SETS = (Mean, SetTransformer, MLP)
@@ -44,7 +45,7 @@ def asked(x):
     return Padded(x, torch.full((len(x),), x.shape[1]))
 
 
-@pytest.mark.parametrize("kind", TABLES)
+@every("kind", TABLES)
 def test_it_answers_in_the_units_of_the_data(kind):
     model, x, y = made(kind)
     found = model(asked(x))
@@ -62,7 +63,7 @@ def test_it_answers_in_the_units_of_the_data(kind):
     torch.testing.assert_close(again.deviation, found.deviation * 10, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("kind", TABLES)
+@every("kind", TABLES)
 def test_its_state_is_all_of_it(kind):
     model, x, _ = made(kind)
     other = kind(Sizes(3, 2, 23))
@@ -175,15 +176,17 @@ def test_a_spread_learns_deviations_and_leaves_its_features_alone():
     assert features.grad is None
 
 
-@pytest.mark.parametrize(("kind", "loss"), [(Mean, "absolute"), (MLP, "squared"), (LearnedKernel, "squared")])
-def test_a_loss_teaches_answers_and_deviations(kind, loss):
+@pytest.mark.parametrize(
+    ("kind", "loss", "steps"), [(Mean, "absolute", 50), (MLP, "squared", 200), (LearnedKernel, "squared", 50)]
+)
+def test_a_loss_teaches_answers_and_deviations(kind, loss, steps):
     model, x, y = made(kind, 200)
     noise = torch.randn(len(y), 2, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
     wanted = y + y.std(0) * noise * torch.tensor([0.1, 0.5])
     model.begin(known(x, wanted))
     places, search = torch.arange(len(x)), torch.optim.Adam(model.parameters(), 1e-2)
     losses = []
-    for _ in range(200):
+    for _ in range(steps):
         search.zero_grad()
         found = model.loss(asked(x), wanted, places, loss)
         found.backward()
@@ -195,7 +198,7 @@ def test_a_loss_teaches_answers_and_deviations(kind, loss):
         assert apart[0] < 0.35 < apart[1] + 0.1
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "message"),
     [
         (lambda: nadaraya_watson.Options(kernel="boxcar"), "--kernel: expected one of gaussian"),

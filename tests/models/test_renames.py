@@ -16,6 +16,7 @@ from saccade.models.reinforce import Reinforce
 from saccade.models.renames import renamed
 from saccade.models.rnnsearch import RNNSearch
 from saccade.train.weights import load_into, tensors
+from tiers import every
 
 SIZES = {"hidden_dim": 6, "embedding_dim": 4}
 DECODER = {
@@ -71,7 +72,7 @@ def older(state, table):
     return OrderedDict((names.get(name, name), held) for name, held in state.items())
 
 
-@pytest.mark.parametrize("name", MODELS)
+@every("name", MODELS)
 def test_each_older_name_is_read_as_todays(name):
     make, table = MODELS[name]
     model = make()
@@ -84,7 +85,7 @@ def test_each_older_name_is_read_as_todays(name):
         assert old not in found and torch.equal(found[new], expected)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@every("name", MODELS)
 def test_an_older_state_is_saved_under_todays_names(name):
     make, table = MODELS[name]
     model, other = make(), make()
@@ -99,8 +100,8 @@ def test_an_older_state_is_saved_under_todays_names(name):
     assert state == given  # what was handed over is as it was
 
 
-@pytest.mark.parametrize("joint", [True, False])
-@pytest.mark.parametrize("kind", [EncoderDecoder, RNNSearch, Luong])
+@every("joint", [True, False])
+@every("kind", [EncoderDecoder, RNNSearch, Luong])
 def test_what_is_tied_is_loaded_from_older_files_too(kind, joint):
     """Files hold a tied tensor once, under its first name."""
     torch.manual_seed(0)

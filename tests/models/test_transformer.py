@@ -9,6 +9,7 @@ from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.models.positions import slopes, waves
 from saccade.models.transformer import Options, Transformer
+from tiers import every
 
 OPTIONS = Options(hidden_dim=12, heads=3, layers=2, feedforward_dim=20)
 
@@ -74,7 +75,7 @@ def test_it_shows_what_every_layer_attends_to():
         torch.testing.assert_close(aux.weights.sum(-1), torch.ones_like(aux.weights[..., 0]))
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "named"),
     [
         ({"hidden_dim": 0}, "--hidden-dim"),

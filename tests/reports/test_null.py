@@ -50,13 +50,13 @@ def test_every_report_is_tried():
     assert all(inspect.isfunction(getattr(draws, name)) for name in EFFECTS)
 
 
-@pytest.mark.parametrize("name", rest_slow(EFFECTS, fast=4))
+@pytest.mark.parametrize("name", rest_slow(EFFECTS, fast=2))
 def test_chance_alone_reproduces_no_claim(name):
     error = math.sqrt(LEVEL * (1 - LEVEL) / TRIALS)
     assert shares(name, 0.0)["reproduced"] <= LEVEL + 2 * error
 
 
-@pytest.mark.parametrize("name", rest_slow(EFFECTS, fast=4))
+@pytest.mark.parametrize("name", rest_slow(EFFECTS, fast=2))
 def test_a_true_effect_is_found(name):
     found, error = shares(name, EFFECTS[name]), math.sqrt(POWER * (1 - POWER) / TRIALS)
     assert found["reproduced"] >= POWER - 2 * error and found["contradicted"] <= LEVEL

@@ -9,7 +9,7 @@ from scipy import stats
 from saccade.reports.resampling import Cell, between, contrast
 from saccade.reports.statistics import LEVEL, POWER, SEEDS, Estimate, Exact, Part, Within, judged, quantile
 
-TRIALS = 2000
+TRIALS = 1000
 NORMAL = math.inf
 
 

@@ -19,6 +19,7 @@ from saccade.tasks.image.influence import cells_of, gradients, word_vectors
 from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.labels.request import Request
 from saccade.tasks.text.tokenizer import SpacedWords
+from tiers import every
 
 WRITTEN = WrittenAnswers(SpacedWords(["a", "lamp"]), 2)
 LABELS = ClassAnswers(("no", "yes", "2"))
@@ -39,7 +40,7 @@ def one(row):
     return Visual(visual.values[row : row + 1]), Padded(question.values[row : row + 1], question.lengths[row : row + 1])
 
 
-def every(model, row):
+def every_answer(model, row):
     """The probability of every answer of one or two words of two, and of special ones."""
     found = {}
     for words in itertools.chain(*(itertools.product(range(6), repeat=count) for count in (1, 2))):
@@ -71,7 +72,7 @@ def test_written_answers_are_the_likeliest_of_all(count):
     model = made(WRITTEN)
     with torch.inference_mode():
         for row in range(3):
-            all_of_them = sorted(every(model, row).values(), reverse=True)
+            all_of_them = sorted(every_answer(model, row).values(), reverse=True)
             wide = WrittenAnswers(WRITTEN.target, 2, 36)
             ranking = wide.ranking(model, *one(row), count=count)
             assert len(ranking.labels) == len(all_of_them) == 30
@@ -82,8 +83,8 @@ def test_written_answers_are_the_likeliest_of_all(count):
             assert best == ranking.labels[0]
 
 
-@pytest.mark.parametrize("output", [LABELS, WRITTEN])
-@pytest.mark.parametrize("kind", [QuestionOnly, ShowAskAttendAndAnswer, AttentionLSTM])
+@every("output", [LABELS, WRITTEN])
+@every("kind", [QuestionOnly, ShowAskAttendAndAnswer, AttentionLSTM])
 def test_a_batch_is_answered_as_each_alone(output, kind):
     model = made(output, kind)
     with torch.inference_mode():
@@ -129,7 +130,7 @@ def test_scores_are_of_the_answers_given(output):
     else:
         for row, text in enumerate(texts):
             words = tuple(WRITTEN.target.encode(text))
-            assert found[row].exp().item() == pytest.approx(every(model, row)[words], rel=1e-4)
+            assert found[row].exp().item() == pytest.approx(every_answer(model, row)[words], rel=1e-4)
     visual, question = ASKED
     moved = gradients(visual, partial(output.log_probs, model, texts), question, reading=word_vectors(model))
     assert moved.words is None and bool(moved.seen.abs().flatten(1).sum(1).gt(0).all())

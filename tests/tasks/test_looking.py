@@ -10,6 +10,7 @@ from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError
 from saccade.tasks.looking import LookRequest
+from tiny import few as few
 
 TEXTS = [(f"{'good' if n % 2 else 'bad'} film {n}", str(n % 2)) for n in range(40)]
 TINY = {"hidden_dim": 8, "max_steps": 1, "device": "cpu"}

@@ -171,7 +171,7 @@ def test_patience_survives_an_interruption(tmp_path, closeness, stop, means):
     assert equal(tmp_path / "whole", tmp_path / "parts")
 
 
-@pytest.mark.parametrize("settings", [{"average": 2}, EARLY, {**EARLY, "average": 2}])
+@pytest.mark.parametrize("settings", rest_slow([{**EARLY, "average": 2}, {"average": 2}, EARLY]))
 def test_a_model_that_is_gone_is_made_anew_without_a_step(tmp_path, closeness, settings, capsys):
     before = train(Line, options(tmp_path / "a", **settings))
     made = (tmp_path / "a/model.safetensors").rename(tmp_path / "moved").read_bytes()

@@ -54,14 +54,18 @@ def by_hand(settings):
 
 
 @pytest.mark.slow
-def test_two_processes_train_one_model_and_resume_to_the_same_bits(tmp_path, capfd):
+def test_two_processes_train_stop_and_resume_to_the_same_bits(tmp_path, monkeypatch, capfd):
     whole = train(Watched, options(tmp_path / "whole"))
     assert capfd.readouterr().err.count("training in") == 1
     first, second = (torch.load(f"{tmp_path / 'whole'}.{rank}.pt", weights_only=True) for rank in (0, 1))
     assert torch.equal(first, second)
     model = by_hand(options(tmp_path / "whole"))
     assert torch.allclose(weights(tmp_path / "whole")["0.weight"], model[0].weight, atol=1e-5)
-    train(Line, options(tmp_path / "parts", max_steps=13))
+    with monkeypatch.context() as patch:
+        patch.setenv("SACCADE_TEST_SIGNAL", str(int(signal.SIGINT)))  # to the second process
+        stopped = train(Watched, options(tmp_path / "parts"))
+    assert stopped.results is None and stopped.step == 13
+    assert list_checkpoints(tmp_path / "parts/checkpoints")[-1].name == "step-00000013"
     train(Line, options(tmp_path / "parts"))
     one, other = weights(tmp_path / "whole"), weights(tmp_path / "parts")
     assert all(torch.equal(one[name], other[name]) for name in one)
@@ -127,14 +131,6 @@ def test_an_error_in_another_process_is_said_by_the_first(tmp_path, monkeypatch,
 
 
 @pytest.mark.slow
-def test_signal_to_any_process_stops_all_with_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setenv("SACCADE_TEST_SIGNAL", str(int(signal.SIGINT)))
-    outcome = train(Watched, options(tmp_path / "a"))
-    assert outcome.results is None and outcome.step == 13
-    assert list_checkpoints(tmp_path / "a/checkpoints")[-1].name == "step-00000013"
-
-
-@pytest.mark.slow
 def test_a_process_that_is_killed_ends_the_run_in_one_line(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("SACCADE_TEST_SIGNAL", str(int(signal.SIGKILL)))
     with pytest.raises(SaccadeError, match="process 1 of 2 ended with code -9; the last checkpoint is kept"):
@@ -167,7 +163,8 @@ def test_torchrun_starts_them_as_well(tmp_path):
     small = ["--hidden-dim", "8", "--embedding-dim", "4", "--batch-tokens", "100", "--max-steps", "3"]
     more = ["--processes", "2", "--threads", "1", "--run", str(tmp_path / "a"), "--device", "cpu", *small]
     torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--", "saccade"]
-    words = python("-m", *torchrun, "train", "translate", "--data", "dates", *more)
+    (tmp_path / "pairs.tsv").write_text("".join(f"satz {n}\tline {n}\n" for n in range(60)))
+    words = python("-m", *torchrun, "train", "translate", "--data", str(tmp_path / "pairs.tsv"), *more)
     finished = subprocess.run(words, check=False, capture_output=True, text=True, env=environment())
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.count("run: ") == 1 and finished.stderr.count("training in") == 1

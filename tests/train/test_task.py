@@ -19,7 +19,7 @@ REQUIRED = [name for name in vars(protocol.Task) if not name.startswith("_")]
 CONSTANTS = [name for name in protocol.Task.__annotations__ if not name.startswith("_")]
 
 
-@pytest.mark.parametrize("kind", [*map(load_task, TASKS), Line], ids=[*TASKS, "line"])
+@every("kind", [*map(load_task, TASKS), Line])
 def test_every_task_has_all_that_is_asked_of_one(kind):
     assert len(REQUIRED) >= 14 and len(CONSTANTS) >= 8
     own = {*dir(kind), *(field.name for field in fields(kind))}

@@ -15,6 +15,7 @@ from saccade.bench.run import measure
 from saccade.errors import ArgumentError
 from saccade.normalizers import Entmax, Sparsemax
 from saccade.structure import Grid
+from tiers import every
 
 ROWS = rows(PLACE)
 TARGETS = {
@@ -161,7 +162,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("row", SMALL, ids=lambda row: row.name)
+@every("row", SMALL)
 def test_both_sides_compute_the_same(row):
     found = measure(row, PLACE, seconds=0.0, least=1)
     assert found.absent is None
@@ -221,7 +222,7 @@ def test_more_experts_do_the_same_work(monkeypatch):
 
 
 @needing("x_transformers")
-@pytest.mark.parametrize("row", select(ROWS, "dot * 2x4x128x32 x-transformers"), ids=lambda row: row.name)
+@every("row", select(ROWS, "dot * 2x4x128x32 x-transformers"))
 def test_x_transformers_computes_the_same(row):
     found = measure(row, PLACE, seconds=0.0, least=1)
     assert found.absent is None
@@ -250,7 +251,7 @@ def test_a_normalizer_of_scores_is_used_beside_peers(row, monkeypatch):
 
 
 @needing("entmax")
-@pytest.mark.parametrize("row", select(ROWS, "attention*entmax."), ids=lambda row: row.name)
+@every("row", select(ROWS, "attention*entmax."))
 def test_the_entmax_package_computes_the_same(row):
     found = measure(row, PLACE, seconds=0.0, least=1)
     assert found.absent is None

@@ -18,7 +18,6 @@ from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.options import RECIPES
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
-from tiers import rest_slow
 
 DOCS = Path(__file__).resolve().parents[3] / "docs/reports.md"
 PAIRS = [(f"satz {number} hier", f"here sentence {number}") for number in range(60)]
@@ -107,7 +106,8 @@ def test_report_of_before_there_was_choice_is_of_attention(run, tmp_path):
         Alignment.make(Options(**asked, by="jacobian"))
 
 
-@pytest.mark.parametrize("by", rest_slow([None, "jacobian"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("by", [None, "jacobian"])
 def test_quick_trains_a_translator_of_dates(by, few, tmp_path):
     made = Alignment.make(Options(quick=True, by=by, output=str(tmp_path / "report")))
     row = said(made.folder)

@@ -3,6 +3,7 @@ import pytest
 from reports.pages import told, written_twice
 from saccade.reports.bottleneck.copying import VECTOR
 from saccade.reports.bottleneck.page import write_page
+from tiers import rest_slow
 
 
 def test_page_tells_claim_verdict_and_how_it_was_measured(content, tmp_path):
@@ -22,7 +23,7 @@ def test_page_tells_claim_verdict_and_how_it_was_measured(content, tmp_path):
     assert told(tmp_path / "a/bottleneck-digits.svg")["desc"].startswith("7 rows of 10: the digits, 2 numbers")
 
 
-@pytest.mark.parametrize("kept", [2.0, -4.0])
+@pytest.mark.parametrize("kept", rest_slow([2.0, -4.0]))
 def test_bits_that_fall_with_the_length_are_no_vector_that_is_full(content, tmp_path, kept):
     for row in content["rows"]:
         if row["model"] == VECTOR:

@@ -9,7 +9,6 @@ from saccade.reports import training
 from saccade.reports.folder import ReportError
 from saccade.reports.length import report as length
 from saccade.reports.length.report import MODELS, Length, Options
-from tiers import rest_slow
 
 
 @pytest.fixture
@@ -36,7 +35,8 @@ def test_a_report_is_made_once_and_says_the_same_again(options, tmp_path):
     assert {path: path.read_bytes() for path in made.folder.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("rows", rest_slow([0, 1, 3]))
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [0, 3])
 def test_killed_between_rows_it_goes_on_where_it_was(options, tmp_path, monkeypatch, rows):
     whole = Length.make(Options(**{**vars(options), "output": str(tmp_path / "whole")}))
     measured, train, calls = length.measured, training.train, {"rows": 0, "runs": []}

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.features import deltas
 from saccade.tasks.audio.sphinx import COEFFICIENTS, cepstra, encode, features
+from tiers import every
 
 
 def mfc(frames):
     return np.array([frames.size], ">i4").tobytes() + frames.astype(">f4").tobytes()
 
 
-@pytest.mark.parametrize(
+@every(
     ("data", "got"),
     [
         (b"", "got 0 bytes"),
@@ -25,7 +26,6 @@ def mfc(frames):
         (b"\xff\xff\xff\xff", "got a count of -1 and 0 bytes"),
         (mfc(np.full((1, 13), np.nan)), "got NaN or infinity"),
     ],
-    ids=range(8),
 )
 def test_features_that_cannot_be_are_named(data, got):
     with pytest.raises(ArgumentError, match=rf"^a\.mfc: expected .*, {got}; copy the file anew$"):

@@ -13,6 +13,7 @@ from saccade.tasks.classify_text import ClassifyText, tfidf, vocabulary
 from saccade.tasks.classify_text.options import REQUESTS
 from saccade.train.results import measure
 from tasks.classify_text.conftest import labelled
+from tiers import every
 
 SMALL = {"embedding_dim": 8, "max_steps": 2, "batch_tokens": 60, "warmup_steps": 2, "threads": 1}
 VECTORS = "good 1 2 3 4\nfilm 0.5 0 0 1\nunseen 1 1 1 1\n"
@@ -165,7 +166,7 @@ def run(tmp_path_factory):
     return runs.train("classify-text", data=data, model="fixed", run=folder / "run", device="cpu", **SMALL)
 
 
-@pytest.mark.parametrize(
+@every(
     ("verb", "more"),
     [
         ("predict", ["--beam-size", "3"]),
@@ -229,7 +230,9 @@ LEARNED = {"rnn-attention": 0.95, "self-attention": 0.7, "fixed": 0.66, "sum": 0
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", LEARNED)
-def test_every_model_learns_what_it_can(model, tmp_path):
+def test_every_model_learns_what_it_can(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("saccade.tasks.classify_text.data.reviews.HELD_OUT", 400)
+    monkeypatch.setattr(vocabulary, "_ENDLESS", 1000)
     runs.train("classify-text", data="reviews", model=model, run=tmp_path / "run", max_steps=200)
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     assert results["metrics"]["accuracy"] > LEARNED[model]

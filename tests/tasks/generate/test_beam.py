@@ -53,7 +53,7 @@ def by_hand(model, example, limit, beam_size, alpha, min_length=0, prefix=()):
     st.lists(st.integers(0, 6), min_size=1, max_size=5),
     st.sampled_from([-0.5, 0.0, 0.6, 2.0]),
 )
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=20)
 def test_it_is_the_search_by_hand(seed, beam_size, limits, alpha):
     model = Table(len(limits), seed)
     found = find(model, range(len(limits)), limits, beam_size=beam_size, length_penalty=alpha)
@@ -71,7 +71,7 @@ def test_it_is_the_search_by_hand(seed, beam_size, limits, alpha):
     st.lists(st.sampled_from(WRITTEN), max_size=4),
     st.sampled_from([-0.5, 0.0, 0.6]),
 )
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=20)
 def test_with_prefix_and_least_length_it_is_search_by_hand(seed, beam_size, limits, least, prefix, alpha):
     model = Table(len(limits), seed)
     options = {"beam_size": beam_size, "length_penalty": alpha, "min_length": least, "prefix": prefix}
@@ -117,7 +117,7 @@ def test_a_model_that_ends_at_once_writes_what_comes_next():
 
 
 @given(st.integers(0, 1000), st.integers(2, 6), st.integers(1, 6), st.sampled_from([-0.5, 0.0, 0.6, 2.0]))
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=20)
 def test_the_best_few_are_the_best_of_all_though_they_are_found_sooner(seed, beam_size, count, alpha):
     model, limits = Table(4, seed), [9, 3, 0, 9]
     everything = find(model, range(4), limits, beam_size=beam_size, length_penalty=alpha)
@@ -180,7 +180,7 @@ def test_a_model_whose_numbers_are_none_ends():
 
 
 @given(st.integers(0, 1000), st.lists(st.integers(0, 6), min_size=1, max_size=4))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=20)
 def test_a_beam_of_one_is_greedy(seed, limits):
     model = Table(len(limits), seed)
     found = find(model, range(len(limits)), limits)
@@ -202,7 +202,7 @@ def test_a_beam_that_holds_everything_finds_the_best_of_all(alpha):
 
 
 @given(st.integers(0, 1000), st.integers(1, 4), st.lists(st.integers(0, 6), min_size=2, max_size=4))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=20)
 def test_an_example_is_decoded_alone_as_among_others(seed, beam_size, limits):
     model = Table(len(limits), seed)
     together = find(model, range(len(limits)), limits, beam_size=beam_size)
@@ -213,7 +213,7 @@ def test_an_example_is_decoded_alone_as_among_others(seed, beam_size, limits):
 
 
 @given(st.integers(0, 1000), st.integers(1, 6))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=20)
 def test_scores_are_those_of_the_outputs_best_first_and_none_twice(seed, beam_size):
     model = Table(1, seed)
     found = find(model, [0], [5], beam_size=beam_size)

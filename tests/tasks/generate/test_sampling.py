@@ -62,7 +62,7 @@ def by_hand(model, example, limit, uniforms, temperature, top_p, min_length, pre
     st.integers(0, 7),
     st.lists(st.sampled_from(WRITTEN), max_size=3),
 )
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=20)
 def test_it_is_the_draw_by_hand(seed, limits, count, temperature, top_p, least, prefix):
     model, uniforms = Table(len(limits), seed), numbers(seed, len(limits), count, 7)
     options = {"temperature": temperature, "top_p": top_p, "min_length": least, "prefix": prefix}
@@ -78,7 +78,7 @@ def test_it_is_the_draw_by_hand(seed, limits, count, temperature, top_p, least, 
 
 
 @given(st.integers(0, 1000), st.sampled_from([0.1, 1.0, 4.0]), st.sampled_from([1e-9, 0.3, 0.9, 1.0]))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=20)
 def test_every_token_is_drawn_by_its_probability(seed, temperature, top_p):
     logits, grid = 2 * torch.randn(11, generator=torch.Generator().manual_seed(seed)), 10_000
     uniforms = (torch.arange(grid, dtype=torch.double) + 0.5) / grid
@@ -88,8 +88,8 @@ def test_every_token_is_drawn_by_its_probability(seed, temperature, top_p):
 
 
 def test_outputs_are_as_frequent_as_they_are_probable():
-    """By Hoeffding's inequality the largest of 30 differences exceeds 0.011 in less than one of 10⁹ such tests."""
-    model, size = Table(1, 5), 100_000
+    """By Hoeffding's inequality the largest of 30 differences exceeds 0.018 in less than one of 10⁹ such tests."""
+    model, size = Table(1, 5), 40_000
     found = find(model, [0], [2], numbers(5, 1, size, 3))
     counts = {}
     for tokens in found.lists()[0]:

@@ -231,6 +231,10 @@ each_task = pytest.mark.parametrize("run", FIRST, indirect=True, ids=" ".join)
 """For laws that hold whatever the model is: the first run of each task."""
 
 
+light_tasks = pytest.mark.parametrize("run", [*quick(*LIGHT), *REST], indirect=True)
+"""For laws that take time: the first runs of light tasks, and slowly all others."""
+
+
 def settings(task: str, model: str, **more: Any) -> dict[str, Any]:
     """Return the options of a tiny run."""
     entry = TABLE[task]
@@ -249,7 +253,7 @@ def several(task: Any, count: int) -> dict[str, int]:
     return {"nbest": count} if "nbest" in task.requests["predict"].__dataclass_fields__ else {}
 
 
-def questions(task: Any, folder: Path, count: int = 5) -> list[str]:
+def questions(task: Any, folder: Path, count: int = 3) -> list[str]:
     """Return what a shell would ask: the first examples of the test, as lines or as the paths of files."""
     found = []
     for index in range(count):

@@ -9,7 +9,7 @@ import torch
 
 from saccade.errors import SaccadeError
 from tasks.laws.checks import content, is_near
-from tasks.laws.table import LIGHT, TABLE, each_task, quick, several
+from tasks.laws.table import LIGHT, TABLE, each_task, light_tasks, quick, several
 
 
 def answers(run, lines, form="json", ahead=512, **request):
@@ -40,6 +40,7 @@ def test_reading_ahead_is_bounded_and_changes_no_answer(run, asked):
         assert is_near(written, together)
 
 
+@light_tasks
 def test_every_form_has_the_lines_and_is_json(run, asked):
     for count in (1, 2) if several(run.task, 2) else (1,):
         more = several(run.task, count)
@@ -100,6 +101,7 @@ def test_a_lone_unreadable_input_is_the_error(run, tmp_path):
             answers(run, [f"{path}\twhat is it?" if beside else str(path)])
 
 
+@light_tasks
 def test_asking_changes_no_model_and_no_generator(run, asked, unsaved, tmp_path):
     before, state = copy.deepcopy(run.model.state_dict()), torch.random.get_rng_state()
     hooks = [(len(part._forward_hooks), len(part._backward_hooks)) for part in run.model.modules()]

@@ -31,11 +31,11 @@ def made(task, model, **more):
 
 def digest(task):
     """A hash of some batches."""
-    found = hashlib.blake2b(digest_size=8)
-    for step in STEPS:
+    made = hashlib.blake2b(digest_size=8)
+    for step in STEPS[:2]:
         for tensor in parts(task.batch(step)):
-            found.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode() + tensor.numpy().tobytes())
-    return found.hexdigest()
+            made.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode() + tensor.numpy().tobytes())
+    return made.hexdigest()
 
 
 @pytest.mark.parametrize(("task", "model"), FIRST)

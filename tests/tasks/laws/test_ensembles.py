@@ -11,7 +11,7 @@ from saccade import runs
 from saccade.errors import SaccadeError
 from saccade.train.task import values
 from tasks.laws.checks import is_near
-from tasks.laws.table import FIRST, LIGHT, TABLE, each_task, questions, quick, several
+from tasks.laws.table import FIRST, LIGHT, TABLE, each_task, light_tasks, questions, quick, several
 
 
 def told(run, lines, **request):
@@ -42,6 +42,7 @@ def test_a_run_and_its_copy_are_the_run(run, asked, tmp_path):
     assert found == pytest.approx(expected)
 
 
+@light_tasks
 def test_every_way_of_drawing_works_or_is_refused(run, asked, unsaved, tmp_path):
     """Never with a traceback: of models that do not attend by default, of ways that need one model by name."""
     copy = shutil.copytree(run.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("checkpoints"))

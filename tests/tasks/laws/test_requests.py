@@ -10,6 +10,7 @@ from saccade.errors import SaccadeError
 from saccade.tasks import load_task
 from saccade.train.options import flag
 from tasks.laws.table import FIRST, TABLE, each_task, questions, several
+from tiers import every
 
 VERBS = ("predict", "eval", "look")
 #: What makes the options of each verb count that only count beside others.
@@ -106,7 +107,7 @@ def test_a_number_of_answers_out_of_range_is_refused(run, tmp_path):
             run.request("predict", {"nbest": labels + 1})
 
 
-@pytest.mark.parametrize(("task", "model"), FIRST)
+@every(("task", "model"), FIRST)
 def test_recipes_make_the_options_of_a_run(task, model):
     kind = load_task(task)
     assert set(kind.recipes) == {*kind.builtin, "files"} and list(kind.requests) == list(VERBS)

@@ -56,7 +56,7 @@ def test_rows_of_arrays_and_columns_are_asked_from_python(tmp_path):
         run.predict(None)
 
 
-@pytest.mark.parametrize("model", ["set-transformer", "mlp", "mean"])
+@pytest.mark.parametrize("model", rest_slow(["set-transformer", "mlp", "mean"]))
 def test_sets_of_any_size(model, tmp_path):
     run = train(sets(), tmp_path, model, sets=True)
     one, other = run.predict(["3 1 2", "2,3,1"])

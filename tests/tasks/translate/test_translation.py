@@ -36,7 +36,7 @@ def trained():
     torch.manual_seed(2)
     model = task.build()
     optimizer = torch.optim.Adam(model.parameters(), 8e-3)
-    for step in range(70):
+    for step in range(45):
         optimizer.zero_grad()
         task.loss(model, task.batch(step)).total.backward()
         optimizer.step()
