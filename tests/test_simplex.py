@@ -7,6 +7,7 @@ import torch
 
 from calls import drawn
 from saccade import normalizers, simplex
+from saccade.kernels import weights
 from saccade.simplex import lowered
 
 MASK = torch.tensor([[True] * 5, [True, False, True, True, False], [False] * 5])
@@ -110,3 +111,21 @@ def test_the_slope_of_a_tiny_weight_cancels(small):
             continue
         found[0, 0].backward()
         torch.testing.assert_close(scores.grad, torch.tensor([[expected, -expected]]), rtol=1e-4, atol=0.0)
+
+
+@pytest.mark.parametrize("solve", [simplex.entmax, weights.entmax], ids=["formula", "kernel"])
+@pytest.mark.parametrize("tensor", [False, True], ids=["number", "tensor"])
+def test_gradients_at_ties_of_a_steep_alpha_are_finite(solve, tensor):
+    """Slopes beyond the dtype of either sign: ∞ − ∞ would be NaN."""
+    rows, grad = torch.tensor([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1e-20]]), torch.tensor([0.0, 3.0, -3.0, 2.0])
+
+    def gradient(rows, alpha):
+        alpha = torch.full((), alpha, dtype=rows.dtype) if tensor else alpha
+        rows = rows.detach().requires_grad_()
+        return torch.autograd.grad((solve(rows, alpha) * grad).sum(), rows)[0]
+
+    for alpha in (50.0, 100.0, 1000.0):
+        for dtype in (torch.float32, torch.float64):
+            assert gradient(rows.to(dtype), alpha).isfinite().all()
+    exact = gradient(rows.double(), 50.0)
+    torch.testing.assert_close(gradient(rows, 50.0).double(), exact.clamp(-3.4e38, 3.4e38), rtol=2e-3, atol=0)

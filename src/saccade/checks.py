@@ -96,19 +96,22 @@ def number(
     """
     if (none and value is None) or (tensor and isinstance(value, Tensor)):
         return
-    infinite = finite and isinstance(value, int | float) and abs(value) == float("inf")
+    real, infinite = isinstance(value, int | float) and not isinstance(value, bool), False
+    if real:
+        infinite = finite and abs(value) == float("inf")
+        inside = (least is None or value >= least) and (most is None or value <= most) and value == value
+        large = isinstance(value, int) and not tracing() and abs(value) > _LARGEST
+        if inside and (above is None or value > above) and not infinite and not large:
+            return
     bound = "" if least is None else f" of at least {least:g}"
     bound = bound if above is None else f" above {above:g}"
     bound = bound if most is None else f" from {least:g} to {most:g}"
     wanted = f"a {'finite ' * infinite}number{bound}{' or a tensor' * tensor}{' or None' * none}"
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not real:
         raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
-    outside = (least is not None and value < least) or (most is not None and value > most)
-    outside = outside or (above is not None and not value > above) or infinite
-    if value != value or outside:
-        raise ArgumentError(f"{name}: expected {wanted}, got {value}")
-    if isinstance(value, int) and not tracing() and abs(value) > _LARGEST:
+    if inside and large:
         raise ArgumentError(f"{name}: expected {wanted}, got an int beyond 64 bits; write it as a float")
+    raise ArgumentError(f"{name}: expected {wanted}, got {value}")
 
 
 def whole(name: str, value: Any, *, least: int, most: int = _LARGEST, tensor: bool = False, none: bool = False) -> None:
@@ -140,9 +143,11 @@ def positive(name: str, value: float | Tensor, extent: Extent) -> None:
 
 def within(name: str, value: Tensor, extent: Extent, least: float = SMALLEST) -> None:
     """Raises unless values, where they may be looked at, are from `least` to `LARGEST`."""
+    if not extent.values:  # a compiler may make symbols of the limits, which no message can hold
+        return
     numbers = wide(value.detach())  # a half type would compare with limits that it rounds to 0 and to infinity
     inside = (numbers >= least) & (numbers <= LARGEST)
-    ensure(inside, f"{name}: expected values from {least:g} to {LARGEST:g}, got some outside", values=extent.values)
+    ensure(inside, f"{name}: expected values from {least:g} to {LARGEST:g}, got some outside", values=True)
 
 
 def fits(name: str, tensor: Tensor, extent: Extent) -> None:

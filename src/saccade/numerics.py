@@ -41,7 +41,7 @@ def bounded(value: "Tensor | float", reference: Tensor) -> "Tensor | float":
 
     An eager call rejects a tensor outside that range, but a compiler or a transform can look at no values.
     """
-    return like(value.clamp(SMALLEST, LARGEST), reference) if isinstance(value, Tensor) else value
+    return like(wide(value).clamp(SMALLEST, LARGEST), reference) if isinstance(value, Tensor) else value
 
 
 LOST = 2.0**24

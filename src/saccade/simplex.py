@@ -44,7 +44,7 @@ def sparsemax(scores: Tensor, mask: Tensor | None) -> Tensor:
     return _by_rows(_sparsemax, scores, mask)
 
 
-def entmax(scores: Tensor, alpha: float | Tensor, mask: Tensor | None) -> Tensor:
+def entmax(scores: Tensor, alpha: float | Tensor, mask: Tensor | None = None) -> Tensor:
     """[(α − 1) s_j − τ]₊^{1/(α − 1)} over allowed keys.
 
     Args:
@@ -166,7 +166,8 @@ def gradient_of_scores(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
     steepest = logs.detach().argmax(-1, keepdim=True)
     apart = grad - grad.gather(-1, steepest)
     here = torch.arange(logs.shape[-1], device=logs.device) == steepest
-    total = (slope * apart).masked_fill(here, 0.0).sum(-1, keepdim=True)
+    next_to_it = slope.detach().masked_fill(here, 0.0).amax(-1, keepdim=True).clamp(min=1)  # a sum of ∞ − ∞ is NaN
+    total = next_to_it * (slope / next_to_it * apart).masked_fill(here, 0.0).sum(-1, keepdim=True)
     beside = slope * (apart - (share * apart).sum(-1, keepdim=True))
     return torch.where(here, -share * total, beside).clamp(-largest, largest)
 

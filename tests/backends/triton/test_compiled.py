@@ -59,9 +59,9 @@ for dtype in (torch.float32, torch.float64):
         compiled(additive.powers, name, LIMIT=EXPONENT_LIMIT[dtype], **shape)
         compiled(softmax.softmax, name, MASKED=True, **shape)
         compiled(softmax.softmax_gradient, name, **shape)
-        for kind in range(3) if shape is SHAPES[0] else [0]:
+        for kind in range(4) if shape is SHAPES[0] else [0]:
             compiled(entmax.entmax, name, MASKED=True, KIND=kind, **shape)
-            compiled(entmax.entmax_gradient, name, KIND=kind, LEARNS=kind == 0, **shape)
+            compiled(entmax.entmax_gradient, name, KIND=kind, LEARNS=kind == 3, **shape)
         compiled(statistics.entropy, name, **shape)
         compiled(statistics.entropy_gradient, name, **shape)
         compiled(statistics.largest, name, MASKED=False, **shape)

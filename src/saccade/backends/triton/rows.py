@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from saccade import simplex
 from saccade.auxiliary import entropy as plain_entropy
 from saccade.backends.triton.launch import flags, launch_rows
 from saccade.kernels.sums import by_definition
@@ -45,11 +44,9 @@ def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Ten
         allowed: boolean, broadcastable to the scores, or None.
         alpha: a number, or a tensor that broadcasts against `(..., L, 1)`, for which there is a gradient.
     """
-    if not isinstance(alpha, Tensor) and alpha > 2:  # whose small weights hang on digits that the kernel has not
-        return simplex.entmax(scores, alpha, allowed)
     each = alpha if isinstance(alpha, Tensor) else scores.new_full((1,), alpha)  # made there: nothing is copied to it
     each = each.to(scores.dtype).expand(*scores.shape[:-1], 1)[..., 0]
-    kind = {2.0: 1, 1.5: 2}.get(alpha, 0) if not isinstance(alpha, Tensor) else 0
+    kind = 3 if isinstance(alpha, Tensor) or alpha > 2 else {2.0: 1, 1.5: 2}.get(alpha, 0)
     found: Tensor = _Entmax.apply(scores, allowed, each, kind)
     return found
 
@@ -151,9 +148,9 @@ class _Entmax(torch.autograd.Function):
         weights, alpha = (part.contiguous() for part in ctx.saved_tensors)
         learns = ctx.needs_input_grad[2]
         found, alpha_found = torch.empty_like(weights), torch.empty_like(alpha)
-        rows, kind = alpha.numel(), 0 if learns else ctx.kind
+        rows = alpha.numel()
         arguments = weights, grad.contiguous(), found, alpha, alpha_found, rows, weights.shape[-1]
-        launch_rows(kernels.entmax_gradient, rows, weights.shape[-1], *arguments, KIND=kind, LEARNS=learns)
+        launch_rows(kernels.entmax_gradient, rows, weights.shape[-1], *arguments, KIND=ctx.kind, LEARNS=learns)
         return found, None, alpha_found if learns else None, None
 
 

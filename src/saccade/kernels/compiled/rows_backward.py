@@ -10,6 +10,9 @@ from saccade.kernels.compiled.rows import sum_of
 _LARGEST, _MOST = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
 """What numbers beyond a dtype become."""
 
+_STEEPEST = 1e280
+"""What slopes beyond it become: sums of products with them are finite, and ∞ − ∞ is NaN."""
+
 
 @loops
 def slopes_of(weights: Any, a: float, slopes: Any) -> None:
@@ -63,12 +66,12 @@ def steep(weights: Any, grads: Any, a: float, factor: float, slopes: Any) -> Non
             apart, share = np.float64(grads[j]) - grads[k], np.exp(power * (log - np.log(np.float64(least))))
             mass += share
             mean += share * apart
-            total += min(np.exp(power * log), _MOST) * apart if j != k else 0.0
+            total += min(np.exp(power * log), _STEEPEST) * apart if j != k else 0.0
     mean /= mass
     for j in range(weights.size):
         found = 0.0
         if weights[j] > 0:
-            slope = min(np.exp(power * np.log(np.float64(weights[j]))), _MOST)
+            slope = min(np.exp(power * np.log(np.float64(weights[j]))), _STEEPEST)
             found = -total / mass if j == k else slope * ((np.float64(grads[j]) - grads[k]) - mean)
         most = _LARGEST if weights.itemsize == 4 else _MOST
         slopes[j] = min(max(found * factor, -most), most)

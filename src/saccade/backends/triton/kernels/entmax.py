@@ -2,8 +2,9 @@
 
 With a = α - 1 and z = s - max s the weights are p = [1 + a (z - t)]₊^(1/a), and t is where they sum to one. Their sum
 falls in t, and for α ≤ 2 it is convex: Newton's method from t = 0, where the largest weight alone is one, comes nearer
-from one side and ends after few passes over the row, for sparsemax exactly. For α > 2 a key at the edge of the support
-makes the sum as steep as one likes, so that a step would be nothing: the interval is halved instead.
+from one side and ends after few passes over the row, for sparsemax exactly. For α > 2 small weights hang on the last
+digits of t, or on none: there the lowest score of the support and its weight are found instead, as by
+`simplex._solve_steep`.
 """
 
 import triton
@@ -25,9 +26,9 @@ from saccade.backends.triton.kernels.rows import (
 )
 
 STEPS = tl.constexpr(64)
-"""More than halving needs in float64; Newton's method takes 5 to 10."""
+"""More than halving needs in float64; Newton's method takes 5 to 10, and some 20 for the lowest weight."""
 
-# KIND says which α a kernel is compiled for: 1 is α = 2, 2 is α = 1.5, which need no logarithm, and 0 any.
+# KIND says which α a kernel is compiled for: 1 is α = 2, 2 is α = 1.5, which need no logarithm, 0 any up to 2, 3 any.
 
 
 @triton.jit
@@ -58,24 +59,102 @@ def _weight(x, a, KIND: tl.constexpr):
 
 
 @triton.jit
-def _deformed(
-    scores, mask, rows,
-    top, t, a,
-    start, MASKED: tl.constexpr, KIND: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """p and p^(1 - a) of the piece from key `start` on, at z - t.
+def _allowed(scores, mask, rows, start, MASKED: tl.constexpr, BLOCK: tl.constexpr):
+    """Scores of the piece from key `start` on, -inf where forbidden.
 
     Args:
         mask: as `permitted` takes it.
         rows: of this program: which, whether there are such, L and S.
-        top, t, a: of each row, the largest score, the threshold and α - 1.
     """
     r, there, L, S = rows
     j, inside = piece(start, S, there, BLOCK)
-    wanted = permitted(mask, r, L, j, inside, MASKED)
-    s = load(scores, r, S, j, wanted, -float("inf"))
-    p, slope = _weight((s - top[:, None]) - t[:, None], a[:, None], KIND)
-    return p, slope, j, inside
+    return load(scores, r, S, j, permitted(mask, r, L, j, inside, MASKED), -float("inf"))
+
+
+@triton.jit
+def _steep_log(s, lowest, least, a):
+    """log p of a > 1, p = [q^a + a (s - r)]^(1/a) with the lowest score r of the support and its weight q."""
+    apart = s - lowest
+    beyond = apart > 0
+    first = a * tl.log(least)
+    second = tl.log(tl.where(beyond, a * tl.where(beyond, apart, 1.0), 1.0))
+    both = tl.maximum(first, second) + _log1p(tl.exp(-tl.abs(first - second)))
+    return tl.where(beyond, both, first) / a
+
+
+@triton.jit
+def _ordered(bits, TYPE: tl.constexpr):
+    """Integers in the order of the floats with such bits; and back."""
+    if tl.float64 == TYPE:
+        return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
+    return bits ^ ((bits >> 31) & 0x7FFFFFFF)
+
+
+@triton.jit
+def _edge(
+    scores, mask, rows,
+    top, a,
+    low_key, high_key, TYPE: tl.constexpr, MASKED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The lowest score of the support and its weight, in rows of a > 1.
+
+    A score s is in the support if Σ [a (s_i - s)]₊^(1/a) < 1. The least such number is found by halving between
+    integers in the order of floats, to the last digit.
+    """
+    DOUBLE: tl.constexpr = tl.float64 == TYPE
+    BITS: tl.constexpr = tl.int64 if DOUBLE else tl.int32
+    TINY: tl.constexpr = 2.3e-308 if DOUBLE else 1.2e-38
+    steep = a > 1.0
+    a = tl.where(steep, a, 1.0)
+    high = _ordered(top.to(BITS, bitcast=True), TYPE)
+    low = tl.where(steep, _ordered((top - 2.0 / a).to(BITS, bitcast=True), TYPE), high)
+    while tl.max((low + 1 < high).to(tl.int32)) > 0:
+        middle = (low & high) + ((low ^ high) >> 1)  # the sum may not fit
+        edge = _ordered(middle, TYPE).to(TYPE, bitcast=True)
+        sums = tl.zeros([ROWS, BLOCK], TYPE)
+        for start in range(low_key, high_key, BLOCK):
+            s = _allowed(scores, mask, rows, start, MASKED, BLOCK)
+            distance = a[:, None] * (s - edge[:, None])
+            above = distance > 0
+            sums += tl.where(above, tl.exp(tl.log(tl.where(above, distance, 1.0)) / a[:, None]), 0.0)
+        belongs = tl.sum(sums, 1) < 1.0
+        low, high = tl.where(belongs, low, middle), tl.where(belongs, middle, high)
+    edge = _ordered(high, TYPE).to(TYPE, bitcast=True)
+    nearest, counts = tl.zeros([ROWS, BLOCK], TYPE) + top[:, None], tl.zeros([ROWS, BLOCK], TYPE)
+    for start in range(low_key, high_key, BLOCK):
+        s = _allowed(scores, mask, rows, start, MASKED, BLOCK)
+        belongs = s >= edge[:, None]
+        nearest = tl.minimum(nearest, tl.where(belongs, s, top[:, None]))
+        counts += tl.where(belongs, 1.0, 0.0)
+    lowest = tl.min(nearest, 1)
+    least, step, falls = 1.0 / tl.maximum(tl.sum(counts, 1), 1.0), 0, 1
+    while (step < STEPS) & (falls > 0):
+        sums, slopes = tl.zeros([ROWS, BLOCK], TYPE), tl.zeros([ROWS, BLOCK], TYPE)
+        for start in range(low_key, high_key, BLOCK):
+            s = _allowed(scores, mask, rows, start, MASKED, BLOCK)
+            belongs = s >= lowest[:, None]
+            log = _steep_log(tl.where(belongs, s, lowest[:, None]), lowest[:, None], least[:, None], a[:, None])
+            sums += tl.where(belongs, tl.exp(log), 0.0)
+            slopes += tl.where(belongs, tl.exp((a[:, None] - 1.0) * (tl.log(least)[:, None] - log)), 0.0)
+        following = tl.maximum(least - (tl.sum(sums, 1) - 1.0) / tl.maximum(tl.sum(slopes, 1), 1.0), TINY)
+        nearer = steep & (following < least)
+        least = tl.where(nearer, following, least)
+        falls = tl.max(nearer.to(tl.int32))
+        step += 1
+    return lowest, least
+
+
+@triton.jit
+def _weights(s, top, t, a, edge, KIND: tl.constexpr):
+    """The weights of a piece, before they are divided by their sum."""
+    p, _ = _weight((s - top[:, None]) - t[:, None], a[:, None], KIND)
+    if KIND == 3:
+        lowest, least = edge
+        belongs = s >= lowest[:, None]
+        safe = tl.where(a > 1.0, a, 1.0)
+        log = _steep_log(tl.where(belongs, s, lowest[:, None]), lowest[:, None], least[:, None], safe[:, None])
+        p = tl.where((a > 1.0)[:, None], tl.where(belongs, tl.exp(log), 0.0), p)
+    return p
 
 
 @kernel
@@ -116,11 +195,12 @@ def entmax(
     low, t = zero, zero
     # at the upper end every weight is at most 1 / S
     high = tl.minimum(tl.log(zero + S), tl.where(a == 0, float("inf"), 1.0 / tl.where(a == 0, 1.0, a)))
-    move, step = tl.where(empty, 0.0, high + 1.0), 0
+    move, step = tl.where(empty | (a > 1.0), 0.0, high + 1.0), 0
     while (step < STEPS) & (tl.max(move) > tolerance):
         sums, slopes = lanes_of(weights, ROWS, BLOCK), lanes_of(weights, ROWS, BLOCK)
         for start in range(low_key, high_key, BLOCK):
-            p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
+            s = _allowed(scores, mask, rows, start, MASKED, BLOCK)
+            p, dp = _weight((s - top[:, None]) - t[:, None], a[:, None], KIND)
             sums += p
             slopes += dp
         total, slope = tl.sum(sums, 1), tl.sum(slopes, 1)
@@ -128,19 +208,22 @@ def entmax(
         low = tl.where(heavy, t, low)
         high = tl.where(heavy, high, t)
         newton = t + (total - 1.0) / tl.where(empty, 1.0, slope)
-        trusted = (newton >= low) & (newton <= high) & (a <= 1.0)
-        new = tl.where(trusted, newton, 0.5 * (low + high))
-        move = tl.where(empty, 0.0, tl.abs(new - t))
+        new = tl.where((newton >= low) & (newton <= high), newton, 0.5 * (low + high))
+        move = tl.where(empty | (a > 1.0), 0.0, tl.abs(new - t))
         t = new
         step += 1
+    edge = top, zero + 1.0
+    if KIND == 3:
+        TYPE: tl.constexpr = weights.dtype.element_ty
+        edge = _edge(scores, mask, rows, top, a, low_key, high_key, TYPE, MASKED, ROWS, BLOCK)
     sums = lanes_of(weights, ROWS, BLOCK)
     for start in range(low_key, high_key, BLOCK):
-        p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
-        sums += p
+        sums += _weights(_allowed(scores, mask, rows, start, MASKED, BLOCK), top, t, a, edge, KIND)
     safe = tl.where(empty, 1.0, tl.sum(sums, 1))
     clear(weights, r, S, there, low_key, high_key, zero, BLOCK)
     for start in range(low_key, high_key, BLOCK):
-        p, dp, j, inside = _deformed(scores, mask, rows, top, t, a, start, MASKED, KIND, BLOCK)
+        j, inside = piece(start, S, there, BLOCK)
+        p = _weights(_allowed(scores, mask, rows, start, MASKED, BLOCK), top, t, a, edge, KIND)
         store(weights, r, S, j, inside, p / safe[:, None])
 
 
@@ -155,13 +238,14 @@ def _second_order(y):
 
 @triton.jit
 def _slope(p, a, KIND: tl.constexpr):
-    """p^(1 - a) where p > 0, else 0."""
+    """p^(1 - a) where p > 0, else 0; the largest number where it is beyond the dtype."""
     if KIND == 1:
         slope = tl.where(p > 0, 1.0, 0.0).to(p.dtype)
     elif KIND == 2:
         slope = tl.sqrt(p)
     else:
-        slope = tl.where(p > 0, tl.exp((1.0 - a) * tl.log(tl.where(p > 0, p, 1.0))), 0.0)
+        MOST: tl.constexpr = 709.0 if p.dtype == tl.float64 else 88.0
+        slope = tl.where(p > 0, tl.exp(tl.minimum((1.0 - a) * tl.log(tl.where(p > 0, p, 1.0)), MOST)), 0.0)
     return slope
 
 
@@ -173,42 +257,74 @@ def entmax_gradient(
     KIND: tl.constexpr, LEARNS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """found_j = g_j (u_j - Σ g u / Σ g) with g = p^(1 - a) on the support and u the gradient of the weights; where α
-    learns, alpha_found = Σ u c - Σ g u Σ c / Σ g with c = -p log² p (e^-y - 1 + y) / y², y = a log p.
+    learns, alpha_found = Σ u c - Σ g u Σ c / Σ g with c = -p log² p (e^-y - 1 + y) / y², y = a log p, or for a far
+    from 0 what differs from that by a multiple of g, c = p (1 / a - log p) / a.
+
+    Where a may be above 1 the steepest key k, of the least weight, may have a slope beyond all others: u is taken
+    from u_k on, Σ g / g_k of the logarithms, and found_k is what the other keys leave, Σ found = 0.
 
     Peters, Niculae, Martins 2019, proposition 2; Correia, Niculae, Martins 2019, proposition 1.
 
     Args:
         weights, grad, found: `(R, S)`.
-        alpha, alpha_found: `(R,)`; read where KIND is 0, written where LEARNS.
+        alpha, alpha_found: `(R,)`; read where KIND is 0 or 3, written where LEARNS.
     """
     r, there = own_rows(R, ROWS)
     zero, stretch = zeros(found, ROWS), nowhere(S, ROWS)
-    a = zero
-    if KIND == 0:
+    a, least, steepest, pull = zero, zero + 1.0, tl.zeros([ROWS], tl.int32) - 1, zero
+    if KIND == 0 or KIND == 3:
         a = tl.load(alpha + r, mask=there, other=2.0) - 1.0
-    slopes, pulls = lanes_of(found, ROWS, BLOCK), lanes_of(found, ROWS, BLOCK)
+    if KIND == 3:
+        lanes = lanes_of(found, ROWS, BLOCK) + 2.0
+        places = tl.zeros([ROWS, BLOCK], tl.int32) + S
+        for start in range(0, S, BLOCK):
+            j, inside = piece(start, S, there, BLOCK)
+            p = load(weights, r, S, j, inside, 0.0)
+            less = (p > 0) & (p < lanes)
+            lanes = tl.where(less, p, lanes)
+            places = tl.where(less, j[None], places)
+        lowest = tl.min(lanes, 1)
+        has = (a > 1.0) & (lowest < 2.0)
+        nearest = tl.min(tl.where(lanes == lowest[:, None], places, S), 1)
+        steepest = tl.where(has, nearest, -1)
+        least = tl.where(has, lowest, 1.0)
+        pull = tl.load(grad + r * S + steepest, mask=there & has, other=0.0)
+    slopes, pulls, rest = lanes_of(found, ROWS, BLOCK), lanes_of(found, ROWS, BLOCK), lanes_of(found, ROWS, BLOCK)
     changes, gains = lanes_of(found, ROWS, BLOCK), lanes_of(found, ROWS, BLOCK)
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         p = load(weights, r, S, j, inside, 0.0)
         stretch = stretched(stretch, p != 0, start, S, BLOCK)
-        u = load(grad, r, S, j, p > 0, 0.0)
-        slope = _slope(p, a[:, None], KIND)
+        u = load(grad, r, S, j, p > 0, 0.0) - pull[:, None]
+        slope = _slope(p / least[:, None], a[:, None], KIND)
         slopes += slope
         pulls += slope * u
         if LEARNS:
             log = tl.log(tl.where(p > 0, p, 1.0))
-            change = -p * log * log * _second_order(a[:, None] * log)
+            far = a[:, None] > 0.5
+            divisor = tl.where(far, a[:, None], 1.0)
+            near = -p * log * log * _second_order(tl.where(far, 0.0, a[:, None] * log))
+            change = tl.where(far, p * (1.0 / divisor - log) / divisor, near)
             changes += change
             gains += change * u
     mass = tl.sum(slopes, 1)
     mean = tl.sum(pulls, 1) / tl.where(mass == 0, 1.0, mass)
     low, high = ends(stretch)
     clear(found, r, S, there, low, high, zero, BLOCK)
+    MOST: tl.constexpr = 1.7e308 if found.dtype.element_ty == tl.float64 else 3.4e38
     for start in range(low, high, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         p = load(weights, r, S, j, inside, 0.0)
-        u = load(grad, r, S, j, p > 0, 0.0)
-        store(found, r, S, j, inside, _slope(p, a[:, None], KIND) * (u - mean[:, None]))
+        u = load(grad, r, S, j, p > 0, 0.0) - pull[:, None]
+        gradient = _slope(p, a[:, None], KIND) * (u - mean[:, None])
+        if KIND == 3:
+            gradient = tl.minimum(tl.maximum(gradient, -MOST), MOST)
+            here = j[None] == steepest[:, None]
+            rest += tl.where(here | (p == 0), 0.0, gradient / S)
+            inside = inside & ~here
+        store(found, r, S, j, inside, gradient)
+    if KIND == 3:
+        left = tl.minimum(tl.maximum(-tl.sum(rest, 1) * S, -MOST), MOST)
+        tl.store(found + r * S + steepest, left, mask=there & (steepest >= 0))
     if LEARNS:
         tl.store(alpha_found + r, tl.sum(gains, 1) - mean * tl.sum(changes, 1), mask=there)
