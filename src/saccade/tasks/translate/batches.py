@@ -1,5 +1,6 @@
 """Pairs of texts as token ids, and a batch of them in rectangles."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -33,8 +34,8 @@ class Encoded(NamedTuple):
         return self.size, len(self.source)
 
 
-def encode(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, longest: int) -> list[Encoded]:
-    """Return the token ids of the pairs of which both sides have at most `longest` tokens.
+def encode(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, longest: float = math.inf) -> list[Encoded]:
+    """Return the token ids of the pairs of which both sides have at most `longest` tokens, by default of all.
 
     A side of more than 64 characters a token counts as longer, and is not cut into tokens.
     """
