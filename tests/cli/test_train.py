@@ -185,3 +185,32 @@ def test_ctrl_c_is_one_line_and_the_run_goes_on(tmp_path, capsys, monkeypatch):
     assert out == "" and last.startswith("interrupted at step ") and "checkpoint is kept" in last
     step = int(last.split()[3].rstrip(";"))
     assert step < 9 and list_checkpoints(tmp_path / "a/checkpoints")[-1].name == f"step-{step:08d}"
+
+
+REWRITTEN = {
+    "translate": ("satz {n} wort\tline {n} word", ["--hidden-dim", "4", "--embedding-dim", "4"]),
+    "classify-text": ("text {n} word\tlabel{half}", ["--model", "sum", "--embedding-dim", "4"]),
+    "memorize": ("a b {n}\tb a", ["--model", "lstm", "--hidden-dim", "4"]),
+}
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["rewritten", "cut"])
+@pytest.mark.parametrize("task", REWRITTEN)
+def test_a_corpus_rewritten_under_a_training_is_one_line(task, cut, tmp_path, capsys, monkeypatch):
+    """On its inode, as an editor that keeps the file does."""
+    (row, own), kind, data = REWRITTEN[task], load_task(task), tmp_path / "data.tsv"
+    data.write_text("".join(f"{row.format(n=n, half=n % 2)}\n" for n in range(60)))
+    batch = kind.batch
+
+    def rewriting(self, step):
+        if step == 1:
+            with data.open("r+b") as file:
+                file.truncate(100) if cut else file.write(b"x" * 100)
+        return batch(self, step)
+
+    monkeypatch.setattr(kind, "batch", rewriting)
+    words = ["--data", data, "--run", tmp_path / "run", "--max-steps", "3", "--device", "cpu", *own]
+    assert main(["train", task, *map(str, words)]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"error: {data}: expected what it held at first, got a changed file; start again"
+    )

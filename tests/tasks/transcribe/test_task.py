@@ -1,3 +1,4 @@
+import unicodedata
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from saccade.errors import ArgumentError
 from saccade.tasks.dataset import take
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.objects import OBJECTS
+from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.transcribe import Transcribe, task, vocabulary
 from saccade.tasks.transcribe.data.digits import DIGITS
 from saccade.tasks.transcribe.options import EvalRequest, Request
@@ -55,6 +57,20 @@ def test_what_is_said_may_be_written_in_another_language():
         with torch.inference_mode():
             [answer] = each.answer(model.eval(), [each.example(split, 0).input], None, "json")
         assert answer.lines() and answer.to_json()["transcriptions"]
+
+
+@pytest.mark.parametrize("tokenizer", ["words", "characters"])
+def test_a_right_transcript_of_decomposed_texts_is_right(tokenizer, monkeypatch):
+    texts = ["cafe\u0301 no\u0308tig", "A\u030a cafe\u0301"]
+    rows = {split: [(torch.randn(2000), text) for text in texts] for split in ("train", "validation", "test")}
+    own = prepared(OBJECTS, rows, tokenizer=tokenizer)
+    words = own.vocabulary.target
+    right = [[SimpleNamespace(text=words.decode(words.encode(unicodedata.normalize("NFC", text))))] for text in texts]
+    monkeypatch.setattr(Transcribe, "_transcribed", lambda *given: right)
+    with torch.inference_mode():
+        found = own.evaluate(own.build().eval(), "test").metrics
+    assert (found["wer"], found["cer"], found["word_accuracy"]) == (0, 0, 1)
+    assert UNKNOWN not in words.encode(texts[0])
 
 
 def test_training_hears_everything_little_slower_or_faster(tones):

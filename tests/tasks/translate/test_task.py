@@ -10,6 +10,7 @@ from saccade import runs
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.dataset import take
 from saccade.tasks.text.bpe import BytePairs
+from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import Characters
 from saccade.tasks.translate import Translate, vocabulary
 from saccade.tasks.translate.data import dates
@@ -172,6 +173,20 @@ def test_files_have_signed_scores_by_length(tmp_path):
     assert list(found.groups["bleu"]) == ["1-10", "11-20"] and found.examples == 12
     assert found.groups["bleu"]["11-20"] == pytest.approx(100)  # of fewer than four words there is no BLEU
     assert poor.examples == 5 and poor.metrics["bleu"]["score"] < 50
+
+
+@pytest.mark.parametrize("tokenizer", ["bpe", "characters", "words"])
+def test_a_right_translation_of_decomposed_texts_is_right(tokenizer, tmp_path):
+    data = corpus(tmp_path / "c")
+    for path in data.iterdir():
+        lines = [f"cafe\u0301 A\u030a {line} bad\n" for line in path.read_text().splitlines()]
+        path.write_text("".join(lines))
+    task = prepared(data, tokenizer=tokenizer)
+    with torch.inference_mode():
+        found = task.evaluate(Perfect(task, "test"), "test")
+    assert found.metrics["bleu"]["score"] == pytest.approx(100) == found.metrics["chrf"]["score"]
+    words = task.vocabulary.target
+    assert words.encode("cafe\u0301") == words.encode("caf\u00e9") and UNKNOWN not in words.encode("cafe\u0301")
 
 
 @pytest.fixture(scope="module")

@@ -54,6 +54,8 @@ class Table:
         """Return text, label and split of a row, as `self[row]` has the first two."""
         try:
             text, label, split = self.read(row)
+        except ArgumentError:  # of the file, which it names
+            raise
         except ValueError as error:
             raise ArgumentError(f"{self.place(row)}: {error}") from None
         return composed(text.strip()), composed(" ".join(label.split())), split
