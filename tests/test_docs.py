@@ -16,10 +16,10 @@ from tiers import every
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TEXTS = [ROOT / name for name in TEXT_OF]
-TRAINS = ("memorize", "translate")
-"""Pages whose examples train a model."""
+LONG = ("memorize", "translate", "masks-as-work")
+"""Pages whose examples train a model or take seconds."""
 EXAMPLES = [
-    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in TRAINS else [])
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
     for path in TEXTS
     if ">>> " in path.read_text(encoding="utf-8")
 ]

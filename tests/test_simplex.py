@@ -40,8 +40,8 @@ def test_rows_sum_to_one_where_something_is_allowed(name):
 @pytest.mark.parametrize("name", FORMULAS)
 def test_they_are_differentiated_twice(name):
     scores = drawn(3, 5, seed=1).double().requires_grad_()
-    assert torch.autograd.gradcheck(lambda given: FORMULAS[name](given, MASK), scores, fast_mode=True)
-    assert torch.autograd.gradgradcheck(lambda given: FORMULAS[name](given, MASK), scores, fast_mode=True)
+    assert torch.autograd.gradcheck(lambda x: FORMULAS[name](x, MASK), scores, fast_mode=True)
+    assert torch.autograd.gradgradcheck(lambda x: FORMULAS[name](x, MASK), scores, fast_mode=True)
 
 
 def test_the_log_partition_of_nothing():

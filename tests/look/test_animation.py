@@ -45,9 +45,9 @@ def test_every_picture_is_shown_and_the_last_one_longer():
 
 
 def test_a_word_is_a_picture_though_its_map_is_the_one_before_it():
-    found = [picture for picture, _ in frames(drawn(words=("so",) * 12))]
-    assert len(found) == 12 and {picture.size for picture in found} == {(316, 328)}
-    assert all(one.tobytes() != other.tobytes() for one, other in pairwise(found))
+    pictures = [picture for picture, _ in frames(drawn(words=("so",) * 12))]
+    assert len(pictures) == 12 and {picture.size for picture in pictures} == {(316, 328)}
+    assert all(first.tobytes() != second.tobytes() for first, second in pairwise(pictures))
 
 
 def test_the_weighted_cell_is_bright_and_the_read_framed():
