@@ -129,3 +129,20 @@ def test_gradients_at_ties_of_a_steep_alpha_are_finite(solve, tensor):
             assert gradient(rows.to(dtype), alpha).isfinite().all()
     exact = gradient(rows.double(), 50.0)
     torch.testing.assert_close(gradient(rows, 50.0).double(), exact.clamp(-3.4e38, 3.4e38), rtol=2e-3, atol=0)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 3.0, 50.0, 100.0])
+def test_a_transform_has_the_gradients_of_a_steep_alpha(alpha):
+    """Near ties, where the last digits of a threshold decide and slopes differ by tens of orders."""
+    rows = torch.tensor([[1.0, 1 + 2**-22, 1 - 2**-23, 0.99], [0.0, 1e-8, 1e-9, 1e-30], [1.0, 1.0, 1.0, -5.0]])
+    rows, alphas, grad = rows.double(), torch.full((3, 1), alpha, dtype=torch.float64), drawn(3, 4).double()
+
+    def call(rows, alphas):
+        return (simplex.entmax(rows, alphas) * grad).sum()
+
+    leaves = rows.requires_grad_(), alphas.requires_grad_()
+    expected = torch.autograd.grad(call(*leaves), leaves)
+    found = torch.func.grad(call, (0, 1))(rows.detach(), alphas.detach())
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+    single = torch.func.grad(call)(rows.detach().float(), alphas.detach().float())
+    assert single.isfinite().all()

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.numerics import carried, differentiated, recorded, transformed
+from saccade.numerics import LOST, carried, differentiated, recorded, transformed
 
 __all__ = ["entmax", "gradient_of_alpha", "gradient_of_scores", "log_partition", "lowered", "softmax", "sparsemax"]
 
@@ -104,17 +104,51 @@ def _solve_entmax(scores: Tensor, excess: Tensor, steep: bool) -> Tensor:
 def _entmax_by_newton(scores: Tensor, alpha: Tensor, steep: bool) -> Tensor:
     """The weights of `_EntmaxWeights` in plain operations, for transforms and forward mode.
 
-    Bisection finds t without derivatives. Each of Newton's steps from there keeps its value and doubles the order up to
-    which its derivatives are right: three make it seven.
+    Neither a compiler that traces a transform nor forward mode over itself has the right derivatives of a
+    `torch.autograd.Function`. The solution is found without derivatives. Each of Newton's steps from there keeps its
+    value and doubles the order up to which its derivatives are right: three make it seven.
     """
-    excess, shifted = alpha - 1, scores - scores.detach().amax(-1, keepdim=True)
+    excess, scores = alpha - 1, scores.expand(torch.broadcast_shapes(scores.shape, alpha.shape))
     weights = _solve_entmax(scores.detach(), excess.detach(), steep)
-    threshold, support = _threshold(shifted.detach(), excess.detach()), weights > 0
+    if not steep:
+        return carried(weights, _about_threshold(scores, excess, weights > 0))
+    above = excess.detach() > 1
+    alike = scores.masked_fill(above, 0.0)  # the derivatives of the formula that is not taken must be finite, too
+    gentle = _about_threshold(alike, excess.clamp(max=1), (weights > 0) | above)
+    return carried(weights, torch.where(above, _about_least(scores, excess.clamp(min=1), weights), gentle))
+
+
+def _about_threshold(scores: Tensor, excess: Tensor, support: Tensor) -> Tensor:
+    """Weights [1 + a (s − t)]^{1/a} for a ≤ 1, by Newton's steps of t."""
+    shifted = scores - scores.detach().amax(-1, keepdim=True)
+    threshold = _threshold(shifted.detach(), excess.detach())
     for _ in range(3):
         powers, slopes = _on_support(shifted - threshold, excess, support)
-        nearer = threshold + (powers.sum(-1, keepdim=True) - 1) / slopes.sum(-1, keepdim=True)
-        threshold = carried(threshold, nearer)
-    return carried(weights, _on_support(shifted - threshold, excess, support)[0])
+        threshold = carried(threshold, threshold + _residual(powers) / slopes.sum(-1, keepdim=True))
+    return _on_support(shifted - threshold, excess, support)[0]
+
+
+def _about_least(scores: Tensor, excess: Tensor, weights: Tensor) -> Tensor:
+    """Weights [q^a + a (s − r)]^{1/a} for a ≥ 1, by Newton's steps of the least weight q, as in `_solve_steep`."""
+    support = weights > 0
+    lowest = weights.masked_fill(~support, torch.inf).argmin(-1, keepdim=True)
+    apart = (scores - scores.gather(-1, lowest)).masked_fill(~support, 0.0)
+    bases = (excess.detach() * weights.log()).exp().clamp(min=LOST * torch.finfo(weights.dtype).tiny)
+    least, here = weights.gather(-1, lowest), torch.arange(weights.shape[-1], device=weights.device) == lowest
+    for step in range(4):
+        base = carried(bases, (excess * least.log()).exp() + excess * apart)
+        powers = (base.masked_fill(here, 1.0).log() / excess).exp().masked_fill(~support, 0.0)
+        powers = torch.where(here, least, powers)  # q^a may be no number of the dtype
+        if step < 3:
+            slopes = ((excess - 1) * (least / powers.masked_fill(~support, 1.0)).log()).exp().masked_fill(~support, 0.0)
+            least = carried(least, least - _residual(powers) / slopes.sum(-1, keepdim=True))
+    return powers
+
+
+def _residual(powers: Tensor) -> Tensor:
+    """Σ p − 1 without its rounding: 0 at the solution."""
+    total = powers.sum(-1, keepdim=True)
+    return total - total.detach()
 
 
 def _on_support(x: Tensor, excess: Tensor, support: Tensor) -> tuple[Tensor, Tensor]:
