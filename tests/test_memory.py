@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import pytest
 import torch
 
@@ -148,6 +151,20 @@ def test_what_is_made_of_a_memory_knows_changed_keys():
         torch.testing.assert_close(made.read(query), attend(query, keys, values, score=scores.Additive(v)))
     slots.key.mul_(0.5)
     torch.testing.assert_close(slots.read(query), attend(query, slots.key, value, score=scores.Additive(v)))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda memory: pickle.loads(pickle.dumps(memory))])
+def test_a_copy_of_a_memory_knows_changed_keys(copied):
+    """A copied tensor counts its changes anew: as many as the original had are no sign of the original's values."""
+    key, v, query = torch.randn(3, 4), torch.randn(4), torch.randn(2, 4)
+    for _ in range(3):
+        key.add_(0.0)
+    memory = remember(key, key, score=scores.Additive(v))
+    twin = copied(memory)
+    for _ in range(4):
+        twin.key.add_(1.0)
+        torch.testing.assert_close(twin.read(query), attend(query, twin.key, twin.value, score=scores.Additive(v)))
+    torch.testing.assert_close(memory.read(query), attend(query, key, key, score=scores.Additive(v)))
 
 
 def test_tensors_of_another_device_are_an_error(keys):

@@ -379,6 +379,18 @@ def test_options_are_recipes_but_for_those_that_are_given():
     assert runs.options(kind, None, None, {}).data == next(iter(kind.builtin))
 
 
+def test_a_file_beside_you_is_taken_as_in_the_shell(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dates").write_text("".join(f"a{n}\tb{n}\n" for n in range(40)))
+    assert {example.text[0] for example in runs.examples("translate", "train", 9, data=Path("dates"))} == {"a"}
+    assert "taking ./dates" in capsys.readouterr().err
+    taken, stopped = [], Outcome(None, 0, None, fresh=True)
+    monkeypatch.setattr(runs, "fit", lambda kind, options, *more: taken.append(options.data) or stopped)
+    with pytest.raises(KeyboardInterrupt):  # as after training that was interrupted
+        runs.train("translate", data="dates")
+    assert taken == ["./dates"]
+
+
 def test_examples_are_those_of_the_shell_and_as_many_as_there_are(capsys):
     shown = [f"{example.text}\t{example.answer}" for example in runs.examples("translate", "test", 3, data="dates")]
     assert "\n".join(shown) + "\n" == shell(capsys, "data", "translate", "--data", "dates", "--count", 3)

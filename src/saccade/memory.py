@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from saccade import normalizers, reads, ring, scores, shortcuts
-from saccade.attention import full_path
+from saccade.attention import SCALED_DOT, SOFT, SOFTMAX, full_path
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.biases import Factor
 from saccade.buffers import Buffer, extended, with_room
@@ -20,8 +20,6 @@ from saccade.numerics import broadcast_shapes, tracing, transforming
 from saccade.prepared import Renewed, check_appended, check_device, check_offset, prepared, version
 from saccade.structure import aligned
 from saccade.validate import kinds
-
-SCALED_DOT, SOFTMAX, SOFT = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +52,9 @@ class Memory:
     capacity: int | None = None
     _buffer: Buffer | None = field(default=None, repr=False)
     _room: ring.Room | None = field(default=None, repr=False)
-    _version: int | None = field(default=None, repr=False, compare=False)  # of the key, when the cache was made of it
+    _version: int | None = field(default=None, repr=False)  # of the key, when the cache was made of it
     # a function, not the class: a compiler traces no class that it meets as a default
-    state: BackendState = field(default_factory=lambda: BackendState(), init=False, repr=False, compare=False)
+    state: BackendState = field(default_factory=lambda: BackendState(), init=False, repr=False)
 
     def __len__(self) -> int:
         return self.key.shape[-2]
@@ -196,6 +194,10 @@ class Memory:
         positions = rest.pop()[..., 0] if rest else self.positions
         count = version(parts[0], cache)
         return replace(self, key=parts[0], value=parts[1], cache=cache, mask=mask, positions=positions, _version=count)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Put a copy together, whose keys count their changes anew: its cache is made again when it is first read."""
+        vars(self).update(state, _version=None if state["_version"] is None else -1)
 
     def _current(self) -> "Memory":
         """This memory with a cache of its keys as they are now: an optimizer may have changed them in place."""

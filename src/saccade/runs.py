@@ -36,7 +36,7 @@ from saccade.train.fit import train as fit
 from saccade.train.notes import say
 from saccade.train.options import Options, check_types
 from saccade.train.randomness import undisturbed
-from saccade.train.recipes import defaults, suit, usual_model
+from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.results import measure, split_results
 from saccade.train.run import Run as Folder
 from saccade.train.task import Answer, Evaluation, Example, Form, Suited, Task, options_class
@@ -76,7 +76,7 @@ def train(
     if not named and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     kind = load_task(_known("task", task, TASKS))
-    name = None if data is None else str(data) if named else OBJECTS
+    name = data_of(kind, data) if named else OBJECTS
     given = {**({} if run is None else {"run": str(run)}), **more}
     model = usual_model(kind, given.get("run")) if model is None else model
     suited = _suited(kind, name, model, given, None if named else data)
@@ -179,7 +179,8 @@ def examples(task: str | type[Task], split: str, count: int, *, data: Any = None
     """
     kind = load_task(_known("task", task, TASKS)) if isinstance(task, str) else task
     named = isinstance(data, str | Path) or data is None
-    settings = options(kind, None if data is None else str(data) if named else OBJECTS, None, more)
+    name = data_of(kind, data) if named else OBJECTS
+    settings = options(kind, name, None, more)
     prepared = kind.prepare(settings, None if named else data)
     size = prepared.data.size(split)
     return (prepared.example(split, index) for index in range(count if size is None else min(count, size)))

@@ -1,12 +1,14 @@
+import ctypes
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 import torch
 
 from saccade import AuxRequest, attend, normalizers, reads, scores
-from saccade.kernels import rows, threads
+from saccade.kernels import cache, loading, rows, threads
 from tiny import python
 
 
@@ -96,6 +98,36 @@ def test_many_threads_may_call_every_kernel_at_once(everything):
     for thread in workers:
         thread.join()
     assert len(found) == 80 and all(same(one, expected) for one in found)
+
+
+def test_threads_that_call_a_kernel_first_load_it_once(monkeypatch):
+    """A second copy would take the place of the first, whose memory is freed while a thread is in it."""
+    code, loads = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda table: None), []
+
+    def kept(name):
+        loads.append(name)
+        time.sleep(0.05)  # the other thread comes meanwhile
+        return loading.Loaded(ctypes.cast(code, ctypes.c_void_p).value, anew=False, memory=None)
+
+    monkeypatch.setattr(loading, "kept", kept)
+    kernel = threads.Kernel("module:function")
+    workers = [threading.Thread(target=kernel, args=(1,)) for _ in range(2)]
+    for thread in workers:
+        thread.start()
+    for thread in workers:
+        thread.join()
+    assert loads == ["module.function"]
+
+
+@pytest.mark.parametrize("error", [ImportError("no numba"), OSError("no libllvmlite")])
+def test_why_numba_is_missing_is_kept_once_it_is_known(monkeypatch, error):
+    def filled():
+        assert "numba" not in threads._found  # another thread would take it for an answer
+        raise error
+
+    monkeypatch.delitem(threads._found, "numba", raising=False)
+    monkeypatch.setattr(cache, "filled", filled)
+    assert [threads.numba_missing() for _ in range(2)] == [f"Numba cannot be imported: {error}"] * 2
 
 
 def test_calls_of_other_sizes_at_once_do_not_meet(everything):

@@ -12,7 +12,6 @@ from saccade.tasks.dataset import SPLITS
 from saccade.train.files import check_folder, write
 from saccade.train.notes import output
 from saccade.train.options import flat, select
-from saccade.train.recipes import data_of
 from saccade.train.task import Example
 
 __all__ = ["run"]
@@ -58,7 +57,7 @@ def run(arguments: list[str]) -> int:
     parsed = parse(merged, arguments[1:], f"saccade data {kind.name}", Arguments.__doc__ or "")
     own = select(parsed, Arguments)
     chosen = {name: getattr(parsed, name) for name in given(kind.Options, arguments[1:]) if name != "data"}
-    found = list(examples(kind, own.split, own.count, data=data_of(kind, own.data), **chosen))
+    found = list(examples(kind, own.split, own.count, data=own.data, **chosen))
     if own.output is None:
         for example in found:
             output(f"{_line(example.text)}\t{_line(example.answer)}")

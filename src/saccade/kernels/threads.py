@@ -51,14 +51,8 @@ class Kernel:
     def __call__(self, blocks: int, *table: "int | torch.Tensor") -> None:
         """Do `blocks` blocks of work on a table of tensors (their addresses) and integers."""
         if self._address is None:
-            from saccade.kernels import loading  # LLVM, which `import saccade` does without
-
-            module, _, function = self.name.partition(":")
-            loaded = loading.kept(f"{module}.{function}")
-            if loaded is None:
-                loaded = getattr(import_module(f"saccade.kernels.compiled.{module}"), function)
-            self._loaded, self._call = loaded, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.address)
-            self._address = loaded.address
+            with _lock:  # code that a second thread loaded would take the place of code that runs, and free it
+                self._load()
         numbers = [_address(entry) if isinstance(entry, torch.Tensor) else entry for entry in table]
         whole = np.array([0, blocks, *numbers], np.int64)
         threads = min(blocks, torch.get_num_threads())
@@ -70,6 +64,18 @@ class Kernel:
             enter(self._address, whole.ctypes.data, threads, 0)
         else:
             _run_in_pool(threads - 1, self._call, whole.ctypes.data)  # type: ignore[arg-type]
+
+    def _load(self) -> None:
+        if self._address is not None:
+            return
+        from saccade.kernels import loading  # LLVM, which `import saccade` does without
+
+        module, _, function = self.name.partition(":")
+        loaded = loading.kept(f"{module}.{function}")
+        if loaded is None:
+            loaded = getattr(import_module(f"saccade.kernels.compiled.{module}"), function)
+        self._loaded, self._call = loaded, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.address)
+        self._address = loaded.address
 
 
 def _address(tensor: torch.Tensor) -> int:
@@ -127,15 +133,17 @@ def numba_missing() -> str | None:
 
 
 def _look_for_numba() -> None:
-    if "numba" not in _found:
-        _found["numba"] = None
-        try:
-            from saccade.kernels import cache
+    if "numba" in _found:
+        return
+    missing = None
+    try:
+        from saccade.kernels import cache
 
-            if not cache.filled():
-                import numba  # noqa: F401
-        except ImportError as error:
-            _found["numba"] = f"Numba cannot be imported: {error}"
+        if not cache.filled():
+            import numba  # noqa: F401
+    except (ImportError, OSError) as error:  # the second where llvmlite is there without its library
+        missing = f"Numba cannot be imported: {error}"
+    _found["numba"] = missing  # not before: other threads read it
 
 
 # Not looked into by compilers: else the first answer would outdate what is compiled while it is given. This is what

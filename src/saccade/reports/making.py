@@ -33,7 +33,8 @@ class Design:
 
     Args:
         name: as it is typed.
-        write_page: writes the page into a folder, from what report.json says.
+        write_page: writes the page into a folder, from what report.json says with every row in it. It raises OSError
+            if it cannot.
         summary: the table and what follows from it as text, from the same.
     """
 

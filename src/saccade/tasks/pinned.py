@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, NoReturn, TypeAlias
 
 from saccade.errors import ArgumentError
 
@@ -64,6 +64,14 @@ class Pinned:
             data += part
         check_unchanged(self.descriptor, self.state if len(data) == size else (-1, -1), self.path)
         return data
+
+    def __deepcopy__(self, memo: Any) -> "Pinned":
+        """Share the descriptor: a second owner of its number would close it, or what has the number by then."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: the descriptor is this process's."""
+        raise TypeError(f"{self.path}: expected an object that can be pickled, got an open file")
 
     def __del__(self) -> None:
         """Close the descriptor, if it was opened."""

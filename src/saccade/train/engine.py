@@ -185,10 +185,10 @@ def _surroundings(options: Options) -> Iterator[None]:
     """What steps are taken in: torch is deterministic, and nobody is told of what is harmless."""
     logger = logging.getLogger("lightning.pytorch")
     level = logger.level
-    logger.setLevel(logging.ERROR)
     with own_filters(), reproducible(), matmul_precision(options.matmul_precision):
         for message in _HARMLESS:
             warnings.filterwarnings("ignore", message)
+        logger.setLevel(logging.ERROR)
         try:
             yield
         finally:

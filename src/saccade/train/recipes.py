@@ -63,14 +63,14 @@ def suit(kind: type[Task], model: str, data: str, given: Mapping[str, Any], obje
     return kind.suited(model, {**given, "data": data}, objects)
 
 
-def data_of(kind: type[Task], data: str | None) -> str:
+def data_of(kind: type[Task], data: str | Path | None) -> str:
     """Return the data of a run: a path beside you comes before built-in data.
 
     A note says so. Without a name it is the first built-in data set. `./NAME` is always the path, so that a run's
     config.json names it without doubt.
     """
-    name = next(iter(kind.builtin)) if data is None else data
-    if data not in kind.builtin or not Path(name).exists():
+    name = next(iter(kind.builtin)) if data is None else str(data)
+    if data is None or name not in kind.builtin or not Path(name).exists():
         return name
     say(f"--data {name}: taking ./{name}, which is here; the built-in data are taken where nothing has the name")
     return f"./{name}"

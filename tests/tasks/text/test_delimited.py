@@ -67,6 +67,14 @@ def test_a_row_is_named_by_the_line_it_begins_in(tmp_path):
     assert [read.place(row).rpartition(" ")[2] for row in range(3)] == ["1", "2", "5"]
 
 
+@pytest.mark.parametrize("before", ["", "\n", " \n\n", "sep=,\n"])
+def test_rows_begin_behind_blank_lines_and_the_header(tmp_path, before):
+    read = table(tmp_path, f"{before}a,b\n\n1,2\n , \n3,4\n")
+    assert [cut for _, cut in read.filled()] == [["1", "2"], ["3", "4"]]
+    assert [cut for _, cut in read.filled(headed=False)] == [["a", "b"], ["1", "2"], ["3", "4"]]
+    assert [row for row, _ in read.filled()] == [read.first + 2, read.first + 4]
+
+
 def test_a_cell_may_be_longer_than_csv_allows(tmp_path):
     limit = csv.field_size_limit()
     long = "x" * (limit + 1)

@@ -37,14 +37,14 @@ REFERENCES = [
 ]
 # what pycocoevalcap 1.2 prints of them: Cider().compute_score, Rouge().compute_score, Bleu(4).compute_score
 CIDER, ROUGE_L = 1.9771852920211117, 0.6971153330062895
-BLEU = [0.765864417721705, 0.6574142445023895, 0.5547545365125452, 0.4824894929772933]
+BLEUS = [0.765864417721705, 0.6574142445023895, 0.5547545365125452, 0.4824894929772933]
 
 
 def test_all_are_those_of_pycocoevalcap():
     assert cider(OUTPUTS, REFERENCES) == pytest.approx(CIDER, rel=1e-12)
     assert rouge_l(OUTPUTS, REFERENCES) == pytest.approx(ROUGE_L, rel=1e-12)
     found = [bleu(OUTPUTS, REFERENCES, order)["score"] / 100 for order in (1, 2, 3, 4)]
-    assert found == pytest.approx(BLEU, rel=1e-8)  # which adds 1e-9 and 1e-15 to what it divides
+    assert found == pytest.approx(BLEUS, rel=1e-8)  # which adds 1e-9 and 1e-15 to what it divides
 
 
 @pytest.mark.parametrize("outputs", [OUTPUTS, ["a dog", "x", "", "a child in a", "a", "red"]])

@@ -25,15 +25,7 @@ _DECIDED = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the picture that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, with its row.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the picture that both show."""
     found = Findings(content)
     said, sides, path = found.wording, (found.source, found.target), folder / "alignment"
     title = f"{said.picture}: {found.row['text']}"

@@ -50,15 +50,7 @@ _CODES = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the pictures that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the pictures that both show."""
     found = Findings(content)
     about = content["arguments"]
     models = (ATTENTION, VECTOR, AUTOENCODER)

@@ -32,15 +32,7 @@ _LAYER = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plot that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
     table, seeds = found.table(), found.by_seed()
     values = [100 * statistics.fmean(found.accuracies(model)) for model in found.models]

@@ -48,15 +48,7 @@ _BACKEND = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plots that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plots that both show."""
     found = Findings(content)
     sizes = content["arguments"]
     layers = [["layer", "by the table", "multiplications a sequence"]]

@@ -55,15 +55,7 @@ _MARGINS = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the pictures that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the pictures that both show."""
     found = Findings(content)
     parts: list[Part] = [
         *beginning("Weights that move with the input", CLAIM, SOURCE, found.verdict, content),

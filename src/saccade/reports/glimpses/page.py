@@ -44,15 +44,7 @@ _UNKNOWN = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plot that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
     tables = [found.table(), found.claimed(), found.by_seed(), found.noise()]
     whole, claims, seeds, noise = (Table(table[0], table[1:]) for table in tables)

@@ -54,15 +54,7 @@ _LEARNED = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the pictures that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the pictures that both show."""
     found = Findings(content)
     title = "What values are told of the error"
     forgetting: list[Part] = []

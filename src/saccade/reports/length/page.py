@@ -32,15 +32,7 @@ _LINE = "The line is fitted by least squares, each group weighed by its size."
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plot that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
     publish(folder, _parts(found, picture(_plot(found, folder / "length"), found.heading)))
 

@@ -54,15 +54,7 @@ _FLOOR = 1e-4  # the lowest share that is drawn: a logarithm has no place for no
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plots that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plots that both show."""
     found = Findings(content)
     tables = (found.claimed(), found.table(), found.addressing(), found.bits(), found.models())
     claims, wrong, heads, bits, models = (Table(table[0], table[1:]) for table in tables)

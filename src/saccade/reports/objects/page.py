@@ -42,15 +42,7 @@ _LINE = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plots that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plots that both show."""
     found = Findings(content)
     tables = [found.claimed(), found.models(), found.table(EXACT), found.table(NAMED)]
     claims, models, exact, named = (Table(table[0], table[1:]) for table in tables)

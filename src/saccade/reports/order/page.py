@@ -45,15 +45,7 @@ _MARGIN = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plot that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
     exact, table = found.exact_table(), found.table()
     count = f", {found.first['changed']} of which shuffling changes"

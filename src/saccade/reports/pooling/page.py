@@ -48,15 +48,7 @@ _DIRECTIONS = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plots that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plots that both show."""
     found = Findings(content)
     parts: list[Part] = [
         *beginning("Attention as pooling", CLAIM, SOURCE, found.verdict, content),

@@ -44,15 +44,7 @@ _ERRORS = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plot that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
     header, *rows = found.table()
     seeds = ", ".join(f"{way} {count}" for way, count in found.seeds.items())

@@ -53,15 +53,7 @@ _SIZES = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plot that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
     times, counts, sizes = (Table(table[0], table[1:]) for table in (found.table(), found.counted(), found.answered()))
     unseen = [[name, MODELS[name].unseen] for name in found.models]

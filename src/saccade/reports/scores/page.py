@@ -40,15 +40,7 @@ _SAME = (
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plot that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
     table, order, published = found.table(), found.order(), found.published()
     parts: list[Part] = [

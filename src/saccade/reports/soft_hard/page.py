@@ -59,15 +59,7 @@ _NOTE = "The claim: hard attention does as well as soft (after Xu et al. 2015, s
 
 
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write index.md, index.html and the plot that both show.
-
-    Args:
-        folder: of the report.
-        content: of report.json, every row in it.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
     table, noise = found.table(), found.noise()
     parts: list[Part] = [

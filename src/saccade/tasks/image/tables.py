@@ -83,7 +83,7 @@ def told_rows(
     if not divided and not known:
         for split in SPLITS:
             names.check(split, path)
-    for row, cells in table.filled(table.first + 1 if places else 0):
+    for row, cells in table.filled(headed=bool(places)):
         where = table.place(row)
         if len(cells) != width:
             got = "no tab" if len(cells) == 1 else f"{len(cells)} columns"

@@ -66,9 +66,9 @@ class Delimited:
         """Return the file and the line in which a row begins, for messages."""
         return f"{self.lines.path}: line {int(self.numbers[row]) + 1}"
 
-    def filled(self, start: int) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number and the cells of each row from `start` on that is not blank."""
-        for row in range(start, len(self)):
+    def filled(self, *, headed: bool = True) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number and the cells of each row that is not blank, without the header if there is one."""
+        for row in range(self.first + headed, len(self)):
             cells = self[row]
             if any(cell.strip() for cell in cells):
                 yield row, cells

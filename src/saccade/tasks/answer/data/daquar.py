@@ -96,7 +96,7 @@ def _add(
     split: str | None,
 ) -> None:
     table = delimited(read_filled(path, holds=f"rows of {', '.join(_HEADER)}"), ",")
-    for row, cells in table.filled(1 if table[0] == _HEADER else 0):
+    for row, cells in table.filled(headed=table.names == _HEADER):
         where = table.place(row)
         if len(cells) != len(_HEADER):
             wanted = "expected a question, an answer and an image's name"

@@ -109,7 +109,7 @@ def _is_header(column: str) -> bool:
 
 def _pairs(table: Delimited) -> Iterator[tuple[int, Caption]]:
     """Images and captions, a comma between; a caption with commas is in quotes, or is all that follows."""
-    for row, cells in table.filled(1 if _is_header(table[0][0]) else 0):
+    for row, cells in table.filled(headed=_is_header(table.names[0])):
         if len(cells) < 2:
             got = f"got {table.lines[row]!r:.60}"
             raise ArgumentError(f"{table.place(row)}: expected an image, a comma and a caption, {got}")

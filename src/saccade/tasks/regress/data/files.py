@@ -111,7 +111,7 @@ def _table(lines: Lines) -> Sheet:
         raise ArgumentError(f"{table.place(table.first)}: expected names of the columns, {got}")
     named = tuple(name or f"column {place}" for place, name in enumerate(names, 1))
     check_size(len(table), len(named), str(lines.path))
-    rows = ((int(table.numbers[row]) + 1, cells) for row, cells in table.filled(table.first + 1))
+    rows = ((int(table.numbers[row]) + 1, cells) for row, cells in table.filled())
     return Sheet(str(lines.path), named, rows)
 
 

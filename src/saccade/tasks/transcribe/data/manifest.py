@@ -178,7 +178,7 @@ def _table(lines: Lines) -> Iterator[tuple[int, Mapping[str, str]]]:
     if any(name not in columns for name in _NEEDED):
         got = ", ".join(names)
         raise ArgumentError(f"{where}: expected the names of columns, path and text among them, got {got}")
-    for row, cells in table.filled(table.first + 1):
+    for row, cells in table.filled():
         if len(cells) != len(names):
             wanted = f"expected {len(names)} columns, as the first line has"
             raise ArgumentError(f"{table.place(row)}: {wanted}, got {len(cells)}")
