@@ -1,11 +1,11 @@
-"""Every name of docs/notes.md imports, and every command parses."""
+"""Every name of docs/notes.md imports, every command parses, and every verdict is published."""
 
 import importlib
 import re
 
 import pytest
 
-from commands import PAGES, accept, words
+from commands import PAGES, ROOT, accept, words
 
 PAGE = PAGES["docs/notes.md"]
 NOTES = dict(re.findall(r"^## (Solberg|Canal|Boddeti|Introduction|Ylipää).*\n\n((?:\|.*\n)+)", PAGE, flags=re.M))
@@ -14,7 +14,8 @@ ROWS = [
     for note, table in NOTES.items()
     for row in table.splitlines()[2:]
 ]
-STATES = ("as ", "differs", "reproduced", "not decided", "contradicted", "in part", "missing")
+VERDICTS = ("reproduced", "not decided", "contradicted")
+STATES = ("as ", "differs", *VERDICTS, "in part", "missing")
 
 
 def resolve(name):
@@ -53,6 +54,21 @@ def test_every_row_has_a_state_and_a_way_or_is_missing():
     for note, row in ROWS:
         assert row[-1].startswith(STATES), (note, row)
         assert len(row) == 3 and ("`" in row[1]) is not row[-1].startswith("missing"), (note, row)
+
+
+def published(report):
+    """The verdicts on a report's pages, and on the claims of each."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "results").glob("*/index.md")]
+    pages = [text for text in texts if f"\nsaccade report {report} " in text]
+    lines = [re.search(rf"^\*\*({'|'.join(VERDICTS)})\*\*: .*", page, flags=re.M)[0] for page in pages]
+    return {verdict for line in lines for verdict in VERDICTS if verdict in line}
+
+
+def test_every_verdict_is_one_that_a_report_published():
+    for note, row in ROWS:
+        verdict = next((verdict for verdict in VERDICTS if row[-1].startswith(verdict)), None)
+        reports = re.findall(r"`saccade report ([\w-]+)", row[1])
+        assert verdict is None or any(verdict in published(report) for report in reports), (note, row)
 
 
 def test_a_wrong_name_is_noticed():

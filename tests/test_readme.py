@@ -63,7 +63,7 @@ def test_targets_of_the_cpu_are_those_of_its_page():
 
 def test_targets_of_the_gpu_are_those_of_its_page():
     met, missed = targets("gpu")
-    said = f"of {met + missed} [targets](docs/benchmarks-gpu.md) on one H100, {missed} are missed"
+    said = f"of {met + missed} [measured targets](docs/benchmarks-gpu.md) on one H100, {missed} are missed"
     assert said in " ".join(README.split())
 
 

@@ -135,8 +135,8 @@ def test_a_row_is_its_file(header, row):
 
 
 TOLD = [
-    ("README.md", "comes to a BLEU of {:.1f} with\nattention", "multi30k-de-en/rnnsearch-1", 1),
-    ("README.md", "and of {:.1f} without", "multi30k-de-en/encoder-decoder-1", 1),
+    ("README.md", "reaches a BLEU of {:.1f} with\nattention", "multi30k-de-en/rnnsearch-1", 1),
+    ("README.md", "and {:.1f} without", "multi30k-de-en/encoder-decoder-1", 1),
     ("docs/models.md", "a model that is right on {:.0f}% of the dates", "dates/luong-local-p-1", 100),
     ("docs/models.md", "the first one on {:.2f}%", "dates/luong-1", 100),
     ("docs/models.md", "on dates {:.2f}% are right so by the same recipe", "dates/luong-reverse-1", 100),

@@ -308,7 +308,7 @@ class Gaussian(Score):
     1964, Watson 1964).
 
     Expanded into dot products about the keys' mean, so that points far from the origin lose nothing to cancellation.
-    The product is in float64, unless an eager call on a CPU sees that all points are some bandwidths from the mean.
+    The product is in float64, unless an eager call on a CPU sees that all points lie within 16 bandwidths of the mean.
 
     Args:
         bandwidth: h from 1e-12 to 1e12 in the units of query and key, a float or a tensor that broadcasts against

@@ -102,7 +102,7 @@ def test_places_in_half_precision_are_those_places(mode):
     torch.testing.assert_close(retina(images, places), retina(images, places.float()))
 
 
-@pytest.mark.parametrize("given", [(0,), (8, 0), (3, 2), (8, 1, "cubic"), (4096, 2), (-4, 1)])
+@pytest.mark.parametrize("given", [(0,), (8, 0), (3, 2), (8, 1, "cubic"), (4096, 2), (-4, 1), ((8, 4),)])
 def test_a_retina_that_means_nothing_is_refused(given):
     with pytest.raises(ArgumentError, match="expected"):
         nn.Retina(*given)
@@ -128,3 +128,6 @@ def test_a_glimpse_is_what_and_where():
         torch.testing.assert_close(glimpse(images, places), expected.clamp(min=0))
     with pytest.raises(ArgumentError, match="add or multiply"):
         nn.Glimpse(nn.Retina(), combine="mean")
+    for sizes in ({"channels": 0}, {"hidden_dim": 0}, {"output_dim": 2.5}):
+        with pytest.raises(ArgumentError, match=f"{min(sizes)}: expected an int of at least 1"):
+            nn.Glimpse(nn.Retina(), **sizes)

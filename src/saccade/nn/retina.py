@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade.checks import whole
 from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.patches import patches
 from saccade.kernels.threads import serves
@@ -35,7 +36,7 @@ class Retina(nn.Module):
             four neighbours, and has a gradient to the location.
 
     Raises:
-        ArgumentError: for a size or a number of scales that means nothing.
+        ArgumentError: sizes or scales below 1, patches wider than 4,096 pixels, an odd size with several scales.
 
     Example:
         >>> retina = Retina(8, scales=2)
@@ -49,9 +50,10 @@ class Retina(nn.Module):
 
     def __init__(self, size: int = 8, scales: int = 1, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
         super().__init__()
-        if scales < 1 or size < 1 or size << (scales - 1) > LARGEST:
-            expected = f"1 or more, and patches of at most {LARGEST} pixels"
-            raise ArgumentError(f"size, scales: expected {expected}, got {size} and {scales}")
+        whole("size", size, least=1)
+        whole("scales", scales, least=1)
+        if size << (scales - 1) > LARGEST:
+            raise ArgumentError(f"size, scales: expected patches of at most {LARGEST} pixels, got {size} and {scales}")
         if scales > 1 and size % 2:
             raise ArgumentError(f"size: expected an even number where there are {scales} scales, got {size}")
         if mode not in ("nearest", "bilinear"):
@@ -163,7 +165,7 @@ class Glimpse(nn.Module):
         combine: "add" (Mnih et al. 2014) or "multiply" (Ba, Mnih, Kavukcuoglu 2015).
 
     Raises:
-        ArgumentError: for another `combine`.
+        ArgumentError: another `combine`, sizes below 1.
 
     Example:
         >>> glimpse = Glimpse(Retina(8, scales=3), channels=1, output_dim=256)
@@ -187,6 +189,8 @@ class Glimpse(nn.Module):
         super().__init__()
         if combine not in ("add", "multiply"):
             raise ArgumentError(f"combine: expected add or multiply, got {combine!r}")
+        for name, size in (("channels", channels), ("hidden_dim", hidden_dim), ("output_dim", output_dim)):
+            whole(name, size, least=1)
         self.retina, self.combine = retina, combine
         seen = retina.scales * channels * retina.size**2
         self.what = nn.Sequential(nn.Linear(seen, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, output_dim))
