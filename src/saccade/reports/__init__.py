@@ -60,7 +60,12 @@ class Report(Protocol):
 
     @classmethod
     def make(cls, options: Any) -> Made:
-        """Train what is not trained, measure what is not measured, and write the page."""
+        """Train what is not trained, measure what is not measured, and write the page.
+
+        Raises:
+            ReportError: if the folder belongs to something else.
+            SaccadeError: if the data cannot be read or do not suit, or there is no such device.
+        """
 
 
 def load_report(name: str) -> type[Report]:

@@ -79,13 +79,7 @@ class Alignment:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Translate the sentence, training a translator of dates first with --quick, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if no run is named or it is none of a translator, attention is asked of a model without, or
-                there is no such device.
-        """
+        """Translate the sentence, training a translator of dates first with --quick, and write the page."""
         if options.quick == bool(options.run):
             got = "both" if options.quick else "neither"
             raise ArgumentError(f"--run: expected the folder of a translation run, or --quick, got {got}")

@@ -57,12 +57,7 @@ class Bottleneck:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train both copiers and every autoencoder with every seed, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data cannot be read, or there is no such device.
-        """
+        """Train both copiers and every autoencoder with every seed, and write the page."""
         digits = open_data(options.data)
         jobs = [job for seed in range(1, options.seeds + 1) for job in _seed(options, digits, seed)]
         decided = {"data": digits.fingerprint, "side": digits.side}

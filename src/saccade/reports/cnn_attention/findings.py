@@ -18,11 +18,7 @@ PAPER = 1.3
 
 
 class Findings:
-    """What the rows come to.
-
-    Args:
-        content: of report.json, every row in it.
-    """
+    """What the rows come to."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content, self.models = content, (WITHOUT, WITH)

@@ -56,12 +56,7 @@ class CNNAttention:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train both networks with every seed, measure them on the test split, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data cannot be read, or there is no such device.
-        """
+        """Train both networks with every seed, measure them on the test split, and write the page."""
         parts = [Part({"measured": "accuracy"}, _measured)]
         plan = Plan(lambda options: VARIANTS, lambda data, options: parts, "shapes", (), ClassifyImage, _opened)
         return make(Design("cnn-attention", write_page, summary), plan, options)

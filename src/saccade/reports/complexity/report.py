@@ -111,12 +111,7 @@ class Complexity:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Measure every layer at every length, forward and with the backward pass, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if sizes do not fit, or there is no such device.
-        """
+        """Measure every layer at every length, forward and with the backward pass, and write the page."""
         typed = command("saccade report complexity", options, Options())
         sizes, device = _sizes(options), choose_device(options.device)
         torch.set_num_threads(options.threads or torch.get_num_threads())

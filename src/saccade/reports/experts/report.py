@@ -60,12 +60,7 @@ class Experts:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train every setting with every seed, measure balance, perplexity and specialization, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data cannot be read, or there is no such device.
-        """
+        """Train every setting with every seed, measure balance, perplexity and specialization, and write the page."""
         return make(Design("experts", write_page, summary), Plan(_variants, _parts), options)
 
 

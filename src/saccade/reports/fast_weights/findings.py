@@ -21,11 +21,7 @@ _GUESS = "a guess of the pairs' values"
 
 
 class Findings:
-    """What the rows come to.
-
-    Args:
-        content: of report.json, every row in it.
-    """
+    """What the rows come to."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content

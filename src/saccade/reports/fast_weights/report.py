@@ -33,12 +33,7 @@ class FastWeights:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train every layer with every seed, measure what it recalls and how it moves, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if there is no such device.
-        """
+        """Train every layer with every seed, measure what it recalls and how it moves, and write the page."""
         device, budget = choose_device(options.device), (_QUICK if options.quick else _BUDGET).within(options)
         jobs = [
             Job({"model": name, "seed": seed}, partial(recalled, name, PAIRS, seed, budget, device), budget)

@@ -53,12 +53,7 @@ class Glimpses:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train every eye with every seed, measure its paths and its gradients' noise, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data cannot be read, or there is no such device.
-        """
+        """Train every eye with every seed, measure its paths and its gradients' noise, and write the page."""
         plan = Plan(_variants, _parts, "translated", (), Glimpse, open_canvas)
         return make(Design("glimpses", write_page, summary), plan, options)
 

@@ -20,11 +20,7 @@ LEARNED = 0.5  # of targets right: what moves the outputs of a model that gets f
 
 
 class Findings:
-    """What the rows come to.
-
-    Args:
-        content: of report.json, every row in it.
-    """
+    """What the rows come to."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content

@@ -66,12 +66,7 @@ class Implicit:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train every model with every seed, compute the Jacobians, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data are no built-in dates, or there is no such device.
-        """
+        """Train every model with every seed, compute the Jacobians, and write the page."""
         plan = Plan(_variants, _parts, "dates", (), Translate, _opened)
         return make(Design("implicit", write_page, summary), plan, options)
 

@@ -19,11 +19,7 @@ EXACT = 1e-12
 
 
 class Findings:
-    """What the rows come to.
-
-    Args:
-        content: of report.json, every row in it.
-    """
+    """What the rows come to."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content

@@ -46,12 +46,7 @@ class Isolation:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Compare gradients with their formula, train every gate on two tasks in turn, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data cannot be read, or there is no such device.
-        """
+        """Compare gradients with their formula, train every gate on two tasks in turn, and write the page."""
         digits = open_data(options.data)
         jobs = [Job({"part": "graph", "model": way, "seed": 0}, partial(graph, way)) for way in GRAPH]
         for seed in range(1, options.seeds + 1):

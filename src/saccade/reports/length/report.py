@@ -35,12 +35,7 @@ class Length:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train both models with every seed, measure every group of lengths, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data cannot be read, or there is no such device.
-        """
+        """Train both models with every seed, measure every group of lengths, and write the page."""
         plan = Plan(lambda options: VARIANTS, _parts, "several-dates")
         return make(Design("length", write_page, summary), plan, options)
 

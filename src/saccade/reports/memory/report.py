@@ -75,12 +75,7 @@ class Memory:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train every model with every seed, measure it at every length, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data have no lengths to compare, or there is no such device.
-        """
+        """Train every model with every seed, measure it at every length, and write the page."""
         parts = [Part({"measured": "lengths"}, _measured)]
         plan = Plan(_variants, lambda data, options: parts, "copy", (), Memorize, _opened)
         return make(Design("memory", write_page, summary), plan, options)

@@ -68,12 +68,7 @@ class Objects:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train every model with every seed, write about every test image, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data are no scenes, or there is no such device.
-        """
+        """Train every model with every seed, write about every test image, and write the page."""
         parts = [Part({"measured": "captions"}, _measured)]
         plan = Plan(_variants, lambda data, options: parts, "scenes", (), Caption, _opened)
         return make(Design("objects", write_page, summary), plan, options)

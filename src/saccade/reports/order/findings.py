@@ -17,11 +17,7 @@ MARGIN = 0.02  # of its score: what a set may gain or lose as it is shuffled
 
 
 class Findings:
-    """What the rows come to.
-
-    Args:
-        content: of report.json, every row in it.
-    """
+    """What the rows come to."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content

@@ -37,12 +37,7 @@ class Order:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Permute what layers read, train every model, measure it both ways, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data cannot be read, or there is no such device.
-        """
+        """Permute what layers read, train every model, measure it both ways, and write the page."""
         steps = [Step(name, [{"layer": name}], partial(_permute, name)) for name in LAYERS]
         plan = Plan(lambda options: _variants(), _parts, before=steps)
         return make(Design("order", write_page, summary), plan, options)

@@ -62,12 +62,7 @@ class Pointing:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train every model with every seed, erase cells of what it sees, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data are no scenes, or there is no such device.
-        """
+        """Train every model with every seed, erase cells of what it sees, and write the page."""
         plan = Plan(_variants, _parts, "scenes", (), AnswerQuestions, _opened)
         return make(Design("pointing", write_page, summary), plan, options)
 

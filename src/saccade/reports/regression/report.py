@@ -96,11 +96,7 @@ class Regression:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Draw points, estimate the curve in every way, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-        """
+        """Draw points, estimate the curve in every way, and write the page."""
         typed = command("saccade report regression", options, Options())
         sizes = _sizes(options)
         torch.set_num_threads(options.threads or torch.get_num_threads())

@@ -20,11 +20,7 @@ _LONG = 4  # the long end: sides of a fourth of the longest or more, three at th
 
 
 class Findings:
-    """What the rows come to.
-
-    Args:
-        content: of report.json, every row in it.
-    """
+    """What the rows come to."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content

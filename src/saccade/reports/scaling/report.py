@@ -77,12 +77,7 @@ class Scaling:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Time answers, train eyes, try them at larger sizes, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data cannot be read, or there is no such device.
-        """
+        """Time answers, train eyes, try them at larger sizes, and write the page."""
         seconds = options.seconds or (_QUICK_SECONDS if options.quick else _SECONDS)
         timed = [_step(side, seconds) for side in _SIDES]
         plan = Plan(_variants, _parts, "translated", timed, Glimpse, open_canvas)

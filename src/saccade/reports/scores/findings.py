@@ -45,11 +45,7 @@ def steps() -> Iterator[tuple[str, str]]:
 
 
 class Findings(Trial):
-    """What the rows come to.
-
-    Args:
-        content: of report.json, every row in it.
-    """
+    """What the rows come to."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         super().__init__(content)

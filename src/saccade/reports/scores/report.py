@@ -69,10 +69,5 @@ class Scores:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train the model with every score and seed, measure it on the test split, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data cannot be read, or there is no such device.
-        """
+        """Train the model with every score and seed, measure it on the test split, and write the page."""
         return make(Design("scores", write_page, summary), Plan(rows, whole_test), options)

@@ -23,11 +23,7 @@ _BESIDE = {LEARNED: "the learned baseline", PAPER: "training as in the paper"}
 
 
 class Findings(Trial):
-    """What the rows come to.
-
-    Args:
-        content: of report.json, every row in it.
-    """
+    """What the rows come to."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         super().__init__(content)

@@ -67,12 +67,7 @@ class SoftHard:
 
     @classmethod
     def make(cls, options: Options) -> Made:
-        """Train every translator every way, measure its score and its gradients' noise, and write the page.
-
-        Raises:
-            ReportError: if the folder belongs to something else.
-            SaccadeError: if the data cannot be read, or there is no such device.
-        """
+        """Train every translator every way, measure its score and its gradients' noise, and write the page."""
         plan = Plan(_variants, _parts, unsaid={"reward_weight": UNSAID})
         return make(Design("soft-hard", write_page, summary), plan, options)
 
