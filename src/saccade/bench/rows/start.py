@@ -73,7 +73,8 @@ def _train(settings: Sequence[str]) -> Prepare:
 
         def trained() -> Tensor:
             words = ["--run", f"{folder / str(next(numbers))}", "--max-steps", f"{_STEPS}", *settings]
-            return _running(["-m", "saccade", "train", "translate", *words])()
+            done: Tensor = _running(["-m", "saccade", "train", "translate", *words])()
+            return done
 
         weakref.finalize(trained, shutil.rmtree, folder)
         return trained
