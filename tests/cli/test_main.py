@@ -1,4 +1,5 @@
 import errno
+import gc
 import importlib.metadata
 import json
 import os
@@ -243,6 +244,21 @@ def test_nothing_slow_is_imported_where_it_is_not_used(run, tmp_path):
     command = python("-c", IMPORTS, json.dumps(cases))
     done = subprocess.run(command, check=False, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_objects_of_before_are_frozen_while_a_command_runs(before, monkeypatch, capsys):
+    counts = []
+    monkeypatch.setattr("saccade.cli._run", lambda words: counts.append(gc.get_freeze_count()) or int(words[0]))
+    if before:
+        gc.freeze()
+    try:
+        assert main(["0"]) == 0 and counts[0] > 0
+        with pytest.raises(ValueError):
+            main(["x"])
+        assert (gc.get_freeze_count() > 0) is before  # somebody else's stay
+    finally:
+        gc.unfreeze()
 
 
 FIRST_STEP = """
