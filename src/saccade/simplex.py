@@ -34,8 +34,9 @@ def _cooled(scores: Tensor, temperature: float | Tensor) -> tuple[Tensor, Tensor
     """(s − m) / T and m / T: m is the largest score, since s / T may be infinite in both directions."""
     if not isinstance(temperature, Tensor) and temperature == 1:
         return scores, 0.0
-    top = scores.detach().amax(-1, keepdim=True)
-    return (scores - top) / temperature, (top / temperature)[..., 0]
+    top, forbidden = scores.detach().amax(-1, keepdim=True), scores.detach() == -torch.inf
+    below = (scores - top).masked_fill(forbidden, 0.0) / temperature  # of −∞ the temperature's gradient is NaN
+    return below.masked_fill(forbidden, -torch.inf), (top / temperature)[..., 0]
 
 
 def log_partition(scores: Tensor, mask: Tensor | None, temperature: float | Tensor = 1.0) -> Tensor:
