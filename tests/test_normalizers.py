@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from calls import drawn
 from near import assert_near
-from saccade import normalizers
+from saccade import AuxRequest, attend, normalizers, scores
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.kernels import weights
 from saccade.kernels.threads import without_kernels
@@ -330,3 +330,40 @@ def test_the_coldest_softmax_takes_one_key_and_the_hottest_all():
     for make in (float, torch.tensor):
         assert normalizers.Softmax(make(1e-12))(scores, None).tolist() == [[0.0, 1.0, 0.0]]
         assert normalizers.Softmax(make(1e12))(scores, None).tolist() == [[pytest.approx(1 / 3)] * 3]
+
+
+EXTREMES = {
+    "one huge": [3e38, -3e38, 0.0, 1.0],
+    "all huge": [3e38, 3e38, 3e38, 3e38],
+    "all low": [-3e38, -3e38, -3e38, -3e38],
+    "subnormal": [1e-45, 2e-45, -1e-45, 0.0],
+}
+COLD = {
+    "softmax": normalizers.Softmax(1e-12),
+    "softmax, a tensor": normalizers.Softmax(torch.tensor(1e-12)),
+    "softmax with a sink": normalizers.Softmax(1e-12, sink=0.5),
+    "sparsemax": normalizers.Sparsemax(),
+    "entmax": normalizers.Entmax(),
+    "entmax at 3, a tensor": normalizers.Entmax(torch.tensor(3.0)),
+    "sigmoid": normalizers.Sigmoid(),
+}
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu", "chunked"])
+@pytest.mark.parametrize("name", COLD)
+def test_scores_at_the_ends_of_float32_have_the_weights(name, backend):
+    normalizer, wide = COLD[name], COLD[name].map(lambda tensor, axes: tensor.double())
+    for row in EXTREMES.values():
+        query, key, value = torch.ones(1, 1, 1), torch.tensor(row)[None, :, None], drawn(1, 4, 2)
+        call = {"score": scores.Dot(), "aux": AuxRequest(weights=True)}
+        found = attend(query, key, value, normalizer=normalizer, backend=backend, **call)[1].weights
+        exact = attend(query.double(), key.double(), value.double(), normalizer=wide, backend="reference", **call)
+        torch.testing.assert_close(found.double(), exact[1].weights, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("sink", [None, 0.5])
+def test_a_cold_softmax_of_huge_scores_has_finite_gradients(sink):
+    rows = torch.tensor([EXTREMES["one huge"], EXTREMES["all huge"], [1.0, 2.0, 3.0, 4.0]], requires_grad=True)
+    weights = normalizers.Softmax(1e-12, sink=sink)(rows, None)
+    (found,) = torch.autograd.grad((weights * torch.tensor([1.0, -2.0, 0.5, 3.0])).sum(), rows)
+    assert found.isfinite().all()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.numerics import LARGEST, SMALLEST, tracing, valueless, wide
+from saccade.numerics import LARGEST, SMALLEST, tracing, valueless
 from saccade.structure import Extent
 
 Align = str | int | Tensor | None
@@ -145,7 +145,7 @@ def within(name: str, value: Tensor, extent: Extent, least: float = SMALLEST) ->
     """Raises unless values, where they may be looked at, are from `least` to `LARGEST`."""
     if not extent.values:  # a compiler may make symbols of the limits, which no message can hold
         return
-    numbers = wide(value.detach())  # a half type would compare with limits that it rounds to 0 and to infinity
+    numbers = value.detach().float()  # a half type rounds the limits to 0 and to infinity, and float64 knows no 1e-12f
     inside = (numbers >= least) & (numbers <= LARGEST)
     ensure(inside, f"{name}: expected values from {least:g} to {LARGEST:g}, got some outside", values=True)
 

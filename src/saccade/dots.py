@@ -28,7 +28,7 @@ def product(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Product
     0.5
     """
     softcap: float | Tensor | None = None
-    if isinstance(score, ScaledDot):
+    if isinstance(score, ScaledDot) and score.softcap is not None:
         softcap, score = score.softcap, replace(score, softcap=None)
     found = score.as_dot(query, key) if isinstance(score, Score) else None
     assert found is not None, "product: expected a score that is a dot product"

@@ -75,24 +75,21 @@ class Softmax(Normalizer):
         number("sink", self.sink, tensor=True, none=True)
 
     def scaled(self, scores: Tensor) -> Tensor:
-        """scores / T."""
-        plain = not isinstance(self.temperature, Tensor) and self.temperature == 1.0
-        return scores if plain else scores / bounded(self.temperature, scores)
+        """scores / T, which stay finite."""
+        if not isinstance(self.temperature, Tensor) and self.temperature == 1.0:
+            return scores
+        largest = torch.finfo(scores.dtype).max
+        return (scores / bounded(self.temperature, scores)).clamp(-largest, largest)
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        scores = self.scaled(scores)
+        weights = simplex.softmax(scores, mask, bounded(self.temperature, scores))
         if self.sink is None:
-            return simplex.softmax(scores, mask)
-        if not scores.shape[-1]:
-            return scores
-        scores, empty = simplex.lowered(scores, mask)
-        sink = torch.as_tensor(self.sink, dtype=scores.dtype, device=scores.device).expand(*scores.shape[:-1], 1)
-        weights = torch.softmax(torch.cat((scores, sink), -1), -1)[..., :-1]
-        return weights if empty is None else weights.masked_fill(empty, 0.0)
+            return weights
+        return weights * torch.sigmoid(self.log_partition(scores, mask)[..., None] - like(self.sink, scores))
 
     def log_partition(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """lse = log Σ exp(s / T) over allowed keys, without the sink, `(..., Lq)`; −inf where nothing is allowed."""
-        return simplex.log_partition(self.scaled(scores), mask)
+        return simplex.log_partition(scores, mask, bounded(self.temperature, scores))
 
     def check(self, extent: Extent) -> None:
         positive("temperature", self.temperature, extent)

@@ -25,17 +25,27 @@ def lowered(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]
     return scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0), empty
 
 
-def softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """exp(s_j) / Σ exp(s) over allowed keys."""
-    return _by_rows(lambda given: torch.softmax(given, -1), scores, mask)
+def softmax(scores: Tensor, mask: Tensor | None, temperature: float | Tensor = 1.0) -> Tensor:
+    """exp(s_j / T) / Σ exp(s / T) over allowed keys."""
+    return _by_rows(lambda row: torch.softmax(_cooled(row, temperature)[0], -1), scores, mask)
 
 
-def log_partition(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """log Σ exp(s) over allowed keys, `(...)` of scores `(..., Lk)`; −inf where nothing is allowed."""
+def _cooled(scores: Tensor, temperature: float | Tensor) -> tuple[Tensor, Tensor | float]:
+    """(s − m) / T and m / T: m is the largest score, since s / T may be infinite in both directions."""
+    if not isinstance(temperature, Tensor) and temperature == 1:
+        return scores, 0.0
+    top, forbidden = scores.detach().amax(-1, keepdim=True), scores.detach() == -torch.inf
+    below = (scores - top).masked_fill(forbidden, 0.0) / temperature  # of −∞ the temperature's gradient is NaN
+    return below.masked_fill(forbidden, -torch.inf), (top / temperature)[..., 0]
+
+
+def log_partition(scores: Tensor, mask: Tensor | None, temperature: float | Tensor = 1.0) -> Tensor:
+    """log Σ exp(s / T) over allowed keys, `(...)` of scores `(..., Lk)`; −inf where nothing is allowed."""
     if not scores.shape[-1]:
         return scores.new_full(scores.shape[:-1], -torch.inf)
     scores, empty = lowered(scores, mask)
-    lse = torch.logsumexp(scores, -1)
+    scores, offset = _cooled(scores, temperature)
+    lse = torch.logsumexp(scores, -1) + offset
     return lse if empty is None else lse.masked_fill(empty[..., 0], -torch.inf)
 
 
@@ -288,7 +298,7 @@ def _solve_steep(scores: Tensor, excess: Tensor) -> Tensor:
 def _sparsemax(scores: Tensor) -> Tensor:
     """p = [s − τ]₊ with τ such that Σ p = 1, by sorting (Martins, Astudillo 2016, algorithm 1)."""
     shifted = scores - scores.detach().amax(-1, keepdim=True)
-    ordered = shifted.detach().sort(-1, descending=True).values
+    ordered = shifted.detach().clamp(min=-2).sort(-1, descending=True).values  # sums of huge numbers would overflow
     count = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
     threshold = (ordered.cumsum(-1) - 1) / count
     inside = (ordered > threshold).sum(-1, keepdim=True).clamp(min=1)

@@ -70,14 +70,16 @@ class Definition:
     def leaves(self) -> list[Leaf]:
         """All tensors of the tree, in the order of the fields."""
         found: list[Leaf] = []
-        for name in _fields(type(self)):
+        axes = self.axes
+        for name in self.__match_args__:
             value = getattr(self, name)
             if value is None or type(value) in _SCALARS:  # most are, and to ask what else they are takes longer
                 continue
             if isinstance(value, Definition):
-                found.extend(value.leaves())
-            elif isinstance(value, Tensor) and name in self.axes:
-                found.append(Leaf(value, self.axes[name]))
+                if value.__match_args__:
+                    found.extend(value.leaves())
+            elif name in axes and isinstance(value, Tensor):
+                found.append(Leaf(value, axes[name]))
         return found
 
     def leaf_names(self, prefix: str = "") -> list[str]:

@@ -73,3 +73,12 @@ def test_what_nobody_sees_reaches_no_gradient_of_a_cosine():
         assert all(tensor.isfinite().all() for tensor in found[backend])
     for backend in ("cpu", "chunked"):
         torch.testing.assert_close(found[backend], found["reference"])
+
+
+def test_a_product_without_copies_is_recorded_by_torch():
+    """A Function of our own costs as much as a small product."""
+    left, right = torch.randn(2, 3, 4, 5, requires_grad=True), torch.randn(2, 3, 5, 6)
+    assert "Product" not in type(multiplied(left, right).grad_fn).__name__
+    overlapping = torch.randn(2, 400, 130).unfold(1, 300, 1).mT  # (2, 101, 300, 130), views into each other
+    kept = multiplied(torch.randn(2, 101, 40, 300, requires_grad=True), overlapping)
+    assert "Product" in type(kept.grad_fn).__name__

@@ -28,14 +28,19 @@ def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
         out: `(..., n, l)`, where the result is written.
     """
     batch = broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    each = left.shape[-2] * math.prod(right.shape[-2:]) * math.prod(batch[-1:])
-    if len(batch) < 2 or each < WORTH or (folds(left) and folds(right)):
+    if _at_once(left, right, batch):
         return torch.matmul(left, right) if out is None else torch.matmul(left, right, out=out)
     left, right = (part.expand(*batch, *part.shape[-2:]) for part in (left, right))
     found = left.new_empty(*batch, left.shape[-2], right.shape[-1]) if out is None else out
     for entry in entries(batch[:-1]):
         torch.bmm(left[entry], right[entry], out=found[entry])
     return found
+
+
+def _at_once(left: Tensor, right: Tensor, batch: tuple[int, ...]) -> bool:
+    """Whether one batch of all batch dimensions is no copy, or a small one."""
+    each = left.shape[-2] * math.prod(right.shape[-2:]) * math.prod(batch[-1:])
+    return len(batch) < 2 or each < WORTH or (folds(left) and folds(right))
 
 
 def entries(sizes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -62,10 +67,13 @@ def folds(tensor: Tensor) -> bool:
 
 def multiplied(left: Tensor, right: Tensor) -> Tensor:
     """`multiply`, of which autograd takes the derivative by `multiply` too."""
-    if torch.is_grad_enabled() and (left.requires_grad or right.requires_grad):
-        found: Tensor = _Product.apply(left, right)
-        return found
-    return multiply(left, right)
+    if not torch.is_grad_enabled() or not (left.requires_grad or right.requires_grad):
+        return multiply(left, right)
+    batch = left.shape[:-2]
+    if batch == right.shape[:-2] and _at_once(left, right, batch):
+        return torch.matmul(left, right)
+    found: Tensor = _Product.apply(left, right)
+    return found
 
 
 class _Product(torch.autograd.Function):

@@ -1,5 +1,6 @@
 """What is compiled of a block: additive scores, softmax, sparsemax, entmax, entropy, the largest weights, draws."""
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -20,6 +21,9 @@ from saccade.reads import Read, Sample
 from saccade.scores import Additive, Score
 from saccade.structure import Grid, encodable
 
+WORTH = 1 << 14
+"""Scores below which their memory is not worth a look at whether it may be used again."""
+
 
 def prepare(call: Call) -> Call:
     """Additive keys packed: e^{2k} with the features in rows."""
@@ -32,7 +36,7 @@ def prepare(call: Call) -> Call:
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
     """The scores, additive ones by their kernel."""
-    room = "scores" if _lost(call) else None
+    room = "scores" if grid.rows * grid.width * math.prod(call.batch) >= WORTH and _lost(call) else None
     if isinstance(call.score, Additive) and call.cache is not None:
         query, key = wide(call.query), wide(call.key)
         return additive.scores(query, key, call.score.v.to(query.dtype), call.cache.mT, allowed, room)
