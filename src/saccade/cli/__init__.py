@@ -27,6 +27,7 @@ VERBS = {
     "bench": "measure attention beside other ways to compute it: saccade bench [--quick] [--rows PATTERN]",
     "list": "name the tasks, their models and their built-in data",
 }
+_LONGEST = 5000  # characters of an error: more than any path has
 _INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 
 
@@ -107,6 +108,9 @@ def _unread() -> bool:
 
 
 def _fail(message: str, code: int = 2) -> int:
+    line = one_line(f"error: {message}" if code == 2 else message)
+    if len(line) > _LONGEST:  # such as the names of 100,000 columns: its middle says little
+        line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
     with unheard():
-        sys.stderr.write(escaped(one_line(f"error: {message}" if code == 2 else message)) + "\n")
+        sys.stderr.write(escaped(line) + "\n")
     return code
