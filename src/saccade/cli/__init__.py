@@ -13,7 +13,7 @@ from importlib import import_module
 from saccade.cli.arguments import UsageError, one_line, suggest
 from saccade.errors import DISTRIBUTION, SaccadeError
 from saccade.train.files import told
-from saccade.train.notes import escaped, open_streams, output, say, unheard
+from saccade.train.notes import escaped, open_streams, output, say, shortened, unheard
 
 __all__ = ["VERBS", "main"]
 
@@ -27,7 +27,6 @@ VERBS = {
     "bench": "measure attention beside other ways to compute it: saccade bench [--quick] [--rows PATTERN]",
     "list": "name the tasks, their models and their built-in data",
 }
-_LONGEST = 5000  # characters of an error: more than any path has
 _INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 
 
@@ -109,8 +108,6 @@ def _unread() -> bool:
 
 def _fail(message: str, code: int = 2) -> int:
     line = one_line(f"error: {message}" if code == 2 else message)
-    if len(line) > _LONGEST:  # such as the names of 100,000 columns: its middle says little
-        line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
     with unheard():
-        sys.stderr.write(escaped(line) + "\n")
+        sys.stderr.write(escaped(shortened(line)) + "\n")
     return code
