@@ -308,3 +308,11 @@ def test_an_error_escapes_characters_that_no_line_has(word, capsys):
     for arguments in ([word], ["eval", word]):
         assert main(arguments) == 2
         assert ascii(word)[1:-1] in one_line(capsys)
+
+
+def test_an_error_of_100000_columns_keeps_its_ends(tmp_path, capsys):
+    columns = ",".join(f"c{number}" for number in range(100_000))
+    (tmp_path / "manifest.csv").write_text(f"{columns}\n{columns}\n")
+    assert main(["data", "transcribe", "--data", str(tmp_path / "manifest.csv")]) == 2
+    line = one_line(capsys)
+    assert len(line) < 5100 and str(tmp_path) in line and line.endswith("c99999\n")

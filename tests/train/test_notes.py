@@ -50,3 +50,9 @@ def test_control_characters_of_a_note_are_escaped(capsys):
 def test_a_note_is_one_line(capsys):
     say("a name\nof two lines")
     assert capsys.readouterr().err == "a name\\nof two lines\n"
+
+
+def test_a_long_note_keeps_its_ends(capsys):
+    say("begin" + "x" * 10**6 + "end")
+    line = capsys.readouterr().err
+    assert len(line) == 5004 and line.startswith("begin") and line.endswith("end\n")

@@ -14,7 +14,7 @@ from importlib import import_module
 from saccade.cli.arguments import UsageError, one_line, suggest
 from saccade.errors import DISTRIBUTION, SaccadeError
 from saccade.train.files import told
-from saccade.train.notes import escaped, open_streams, output, say, unheard
+from saccade.train.notes import escaped, open_streams, output, say, shortened, unheard
 
 __all__ = ["VERBS", "main"]
 
@@ -122,6 +122,7 @@ def _unread() -> bool:
 
 
 def _fail(message: str, code: int = 2) -> int:
+    line = one_line(f"error: {message}" if code == 2 else message)
     with unheard():
-        sys.stderr.write(escaped(one_line(f"error: {message}" if code == 2 else message)) + "\n")
+        sys.stderr.write(escaped(shortened(line)) + "\n")
     return code

@@ -9,7 +9,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from saccade.errors import SaccadeError
 from saccade.train.notes import escaped
@@ -163,8 +163,8 @@ def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Callable[[], Map
 
 def _escaped(default: T) -> T:
     """Defaults for a page of help, which a terminal may show: some are words of the command line."""
-    texts = {name: escaped(text) for name, text in vars(default).items() if isinstance(text, str)}
-    shown: T = replace(cast("Any", default), **texts)
+    dataclass: Any = default
+    shown: T = replace(dataclass, **{name: escaped(text) for name, text in vars(default).items() if type(text) is str})
     return shown
 
 

@@ -10,12 +10,24 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CONTROL", "Once", "StandardError", "escaped", "no_line_twice", "open_streams", "output", "say", "unheard"]
+__all__ = [
+    "CONTROL",
+    "Once",
+    "StandardError",
+    "escaped",
+    "no_line_twice",
+    "open_streams",
+    "output",
+    "say",
+    "shortened",
+    "unheard",
+]
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that a terminal obeys or cannot write; newline and tab are none of them."""
 
 _NO_BYTES = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte of a file name
+_LONGEST = 5000  # characters of a note: more than any path has
 _SAID: ContextVar[set[str] | None] = ContextVar("lines that were said, where none is said twice", default=None)
 
 
@@ -30,6 +42,15 @@ def escaped(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     return ascii(match[0])[1:-1]
+
+
+def shortened(line: str) -> str:
+    """Return a line of at most 5,000 characters: a longer one, such as of the names of 100,000 columns, keeps its ends.
+
+    >>> len(shortened("a" * 10**6))
+    5003
+    """
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
 
 
 def output(text: str, *, flush: bool = False) -> None:
@@ -70,7 +91,7 @@ def say(line: str) -> None:
         said.add(line)
     if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK", "0") == "0":
         with unheard():
-            sys.stderr.write(escaped(line).replace("\n", "\\n") + "\n")
+            sys.stderr.write(escaped(shortened(line)).replace("\n", "\\n") + "\n")
 
 
 @contextmanager

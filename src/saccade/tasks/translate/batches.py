@@ -1,6 +1,5 @@
 """Pairs of texts as token ids, and a batch of them in rectangles."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from saccade.tasks.text.special import BEGIN, END
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.tasks.translate.data.corpus import Pair
 
-__all__ = ["Batch", "Encoded", "encode", "pad"]
+__all__ = ["Batch", "Encoded", "encode", "encode_fitting", "pad"]
 
 
 class Encoded(NamedTuple):
@@ -34,15 +33,19 @@ class Encoded(NamedTuple):
         return self.size, len(self.source)
 
 
-def encode(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, longest: float = math.inf) -> list[Encoded]:
-    """Return the token ids of the pairs of which both sides have at most `longest` tokens, by default of all.
+def encode(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer) -> list[Encoded]:
+    """Return the token ids of pairs."""
+    sources = source.encode_batch([pair.source for pair in pairs])
+    return list(map(Encoded, sources, target.encode_batch([pair.target for pair in pairs])))
+
+
+def encode_fitting(pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, longest: int) -> list[Encoded]:
+    """Return the token ids of the pairs of which both sides have at most `longest` tokens.
 
     A side of more than 64 characters a token counts as longer, and is not cut into tokens.
     """
-    read = [pair for pair in pairs if max(len(pair.source), len(pair.target)) <= WIDEST * longest]
-    sources = source.encode_batch([pair.source for pair in read])
-    encoded = map(Encoded, sources, target.encode_batch([pair.target for pair in read]))
-    return [pair for pair in encoded if pair.size <= longest + 1]
+    short = [pair for pair in pairs if max(len(pair.source), len(pair.target)) <= WIDEST * longest]
+    return [pair for pair in encode(short, source, target) if pair.size <= longest + 1]
 
 
 class Batch(NamedTuple):

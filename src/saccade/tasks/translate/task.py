@@ -25,7 +25,7 @@ from saccade.tasks.text.cleaning import LONGEST
 from saccade.tasks.text.special import PADDING
 from saccade.tasks.translate import metrics
 from saccade.tasks.translate.baselines import baselines
-from saccade.tasks.translate.batches import Batch, Encoded, encode, pad
+from saccade.tasks.translate.batches import Batch, Encoded, encode_fitting, pad
 from saccade.tasks.translate.data import BUILTIN, group_names, open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.options import RECIPES, REQUESTS, Options, Request
@@ -242,7 +242,7 @@ class Translate:
         """The training pairs at some indices but for those that are too long."""
         texts = [self.data.example("train", index) for index in indices]
         longest, words = self.settings.max_length, self.vocabulary
-        pairs = encode(texts, words.source, words.target, longest)
+        pairs = encode_fitting(texts, words.source, words.target, longest)
         if not pairs:
             seen = f"all of {len(indices)} training pairs have a side of more than {longest} tokens"
             raise ArgumentError(f"--max-length: {seen}; a larger one, or a larger --vocabulary-size, takes them in")

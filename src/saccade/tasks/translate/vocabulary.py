@@ -11,7 +11,7 @@ from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.cleaning import front
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, Tokenizer, from_json
-from saccade.tasks.translate.batches import encode
+from saccade.tasks.translate.batches import encode_fitting
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.files import write_json
 
@@ -80,7 +80,7 @@ def learn(corpus: Corpus, options: Any) -> tuple[Vocabulary, str]:
     lengths = [
         len(encoded.target)
         for first in range(0, len(pairs), _PART)
-        for encoded in encode(pairs[first : first + _PART], source, target, options.max_length)
+        for encoded in encode_fitting(pairs[first : first + _PART], source, target, options.max_length)
     ]
     note = _too_long(len(lengths), len(pairs), options.max_length)
     return Vocabulary(source, target, max(1, *lengths)), note

@@ -108,6 +108,7 @@ def test_rows_without_a_text_are_left_out_with_a_note(folder):
         ("a.csv", b"path,text\nc.wav,caf\xe9\n", "line 2: expected UTF-8, got byte 0xe9"),
         ("a.jsonl", '{"path": "c.wav", "text": "x"}\n{"path": \n', f"line 2: {NONE}"),
         ("a.jsonl", '{"path": "c.wav", "text": "\\ud800"}', f"line 1: {NONE}"),
+        ("a.jsonl", '{"path": "c.wav", "text": "x", "path": "d.wav"}', f"line 1: {NONE}path twice)"),
         ("a.jsonl", "[" * 100_000, f"line 1: {NONE}"),
         ("a.jsonl", '{"audio": "c.wav"}', "line 1: expected a JSON object with path and text, got audio"),
         ("a.jsonl", "{}", "line 1: expected a JSON object with path and text, got an empty one"),

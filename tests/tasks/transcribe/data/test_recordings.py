@@ -218,7 +218,8 @@ def test_a_row_with_a_time_is_that_part_of_its_file(folder):
         ('"duration": 1e-9', "from 0 s to 1e-09 s"),
         ('"offset": 0.1', "from 0.1 s on"),
     ):
-        (folder / "manifest.json").write_text(rows.replace('"duration": 0.01', wrong).replace(', "offset": 0.0,', ","))
+        changed = rows.replace('"duration": 0.01', wrong, 1).replace(', "offset": 0.0,', ",")
+        (folder / "manifest.json").write_text(changed)
         with pytest.raises(ArgumentError, match=rf"line 1: expected sound {part}, .*, got 0.1 s in .*0\.wav"):
             open_recordings(folder, 8000).example("train", 0)
 

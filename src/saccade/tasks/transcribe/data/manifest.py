@@ -14,6 +14,7 @@ import json
 import math
 import shlex
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -192,7 +193,7 @@ def _objects(lines: Lines) -> Iterator[tuple[int, Mapping[str, str]]]:
             continue
         where = f"{lines.path}: line {number + 1}"
         try:
-            read = json.loads(lines[number])
+            read = json.loads(lines[number], object_pairs_hook=_once)
             json.dumps(read, ensure_ascii=False).encode()  # JSON can write half a character, which no text has
         except (ValueError, RecursionError) as error:
             got = f"got what is none ({error}){_array(lines, number)}"
@@ -201,6 +202,14 @@ def _objects(lines: Lines) -> Iterator[tuple[int, Mapping[str, str]]]:
             got = f"{json.dumps(read):.60}{_array(lines, number)}"
             raise ArgumentError(f"{where}: expected a JSON object with path and text, got {got}")
         yield number + 1, _texts(read, where)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, whose names stand once: of two values nobody can tell which is right."""
+    name, count = Counter(name for name, _ in pairs).most_common(1)[0] if pairs else ("", 1)
+    if count > 1:
+        raise ValueError(f"{name} twice")
+    return dict(pairs)
 
 
 def _texts(read: Mapping[str, Any], where: str) -> dict[str, str]:
