@@ -1,5 +1,6 @@
 """Hooks of one thread, and process-wide settings that several threads hold at once."""
 
+import copy
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -31,6 +32,15 @@ def test_hooks_go_whatever_ends_the_block():
     with pytest.raises(KeyError), hooked([linear], lambda *args: None):
         raise KeyError
     assert not linear._forward_hooks
+
+
+def test_a_copy_made_within_the_block_is_as_always():
+    linear, called = torch.nn.Linear(2, 3), []
+    with hooked([linear], lambda *args: called.append(args)):
+        copied = copy.deepcopy(linear)
+        copied(torch.ones(1, 2))
+    copied(torch.ones(1, 2))
+    assert not called
 
 
 def test_the_last_holder_restores_a_setting(other):

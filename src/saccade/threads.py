@@ -22,7 +22,9 @@ def hooked(
     before: Callable[..., Any] | None = None,
     **options: bool,
 ) -> Iterator[None]:
-    """Hook modules while the block runs, for the calls of this thread alone; other threads call them as always.
+    """Hook modules while the block runs, for the calls of this thread alone.
+
+    Other threads call the modules as always. So does everybody a copy that the block makes of one, hooks included.
 
     Args:
         modules: to be hooked.
@@ -37,15 +39,15 @@ def hooked(
     >>> shapes
     [(4, 3)]
     """
-    thread = get_ident()
+    originals, thread = set(modules), get_ident()
 
     def own(hook: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args: hook(*args) if get_ident() == thread else None
+        return lambda module, *args: hook(module, *args) if module in originals and get_ident() == thread else None
 
     handles: list[RemovableHandle] = []
     try:
         with _REGISTERING:
-            for module in modules:
+            for module in originals:
                 if before is not None:
                     handles.append(module.register_forward_pre_hook(own(before), with_kwargs=True))
                 handles.append(module.register_forward_hook(own(after), **options))
