@@ -10,9 +10,11 @@ import numpy as np
 import torch
 from torch.utils import deterministic
 
+from saccade.threads import free_in_children
+
 __all__ = ["derive", "generator", "reproducible", "seeded", "undisturbed"]
 
-_GENERATORS = RLock()
+_GENERATORS = free_in_children(RLock())
 
 
 def derive(seed: int, *labels: object) -> int:
