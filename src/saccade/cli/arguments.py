@@ -164,7 +164,8 @@ def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Callable[[], Map
 def _escaped(default: T) -> T:
     """Defaults for a page of help, which a terminal may show: some are words of the command line."""
     dataclass: Any = default
-    return replace(dataclass, **{name: escaped(text) for name, text in vars(default).items() if isinstance(text, str)})
+    texts = {name: escaped(text) for name, text in vars(default).items() if isinstance(text, str)}
+    return replace(dataclass, **texts)  # type: ignore[no-any-return]
 
 
 def _width(arguments: Sequence[str]) -> int:
