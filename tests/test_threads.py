@@ -1,5 +1,7 @@
 """Hooks of one thread, and process-wide settings that several threads hold at once."""
 
+import copy
+import os
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -7,7 +9,9 @@ from contextlib import contextmanager
 import pytest
 import torch
 
+from saccade.look import drawing
 from saccade.threads import Shared, hooked, own_filters
+from saccade.train import randomness
 
 
 @pytest.fixture
@@ -31,6 +35,27 @@ def test_hooks_go_whatever_ends_the_block():
     with pytest.raises(KeyError), hooked([linear], lambda *args: None):
         raise KeyError
     assert not linear._forward_hooks
+
+
+def test_a_copy_made_within_the_block_is_as_always():
+    linear, called = torch.nn.Linear(2, 3), []
+    with hooked([linear], lambda *args: called.append(args)):
+        copied = copy.deepcopy(linear)
+        copied(torch.ones(1, 2))
+    copied(torch.ones(1, 2))
+    assert not called
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("lock", [drawing._DRAWING, randomness._GENERATORS])
+def test_a_lock_of_another_thread_is_free_in_a_forked_child(other, lock):
+    other(lock.acquire)
+    if not (child := os.fork()):
+        os._exit(int(not lock.acquire(blocking=False)))
+    assert os.waitpid(child, 0)[1] == 0
+    assert not lock.acquire(blocking=False)
+    other(lock.release)
 
 
 def test_the_last_holder_restores_a_setting(other):

@@ -1,18 +1,31 @@
 """Threads that share modules and settings: hooks of one thread, and process-wide settings that several hold at once."""
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from threading import Lock, get_ident
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-__all__ = ["Shared", "hooked", "own_filters"]
+__all__ = ["Shared", "free_in_children", "hooked", "own_filters"]
 
+L = TypeVar("L")
 _REGISTERING = Lock()  # torch numbers hooks by a counter that two threads may read at once
+
+
+def free_in_children(lock: L) -> L:
+    """Return a lock that is free in a forked child, which does not have the thread that holds it.
+
+    >>> free_in_children(Lock()).locked()
+    False
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined] # as of `logging`
+    return lock
 
 
 @contextmanager
@@ -22,7 +35,9 @@ def hooked(
     before: Callable[..., Any] | None = None,
     **options: bool,
 ) -> Iterator[None]:
-    """Hook modules while the block runs, for the calls of this thread alone; other threads call them as always.
+    """Hook modules while the block runs, for the calls of this thread alone.
+
+    Other threads call the modules as always. So does everybody a copy that the block makes of one, hooks included.
 
     Args:
         modules: to be hooked.
@@ -37,15 +52,15 @@ def hooked(
     >>> shapes
     [(4, 3)]
     """
-    thread = get_ident()
+    originals, thread = set(modules), get_ident()
 
     def own(hook: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args: hook(*args) if get_ident() == thread else None
+        return lambda module, *args: hook(module, *args) if module in originals and get_ident() == thread else None
 
     handles: list[RemovableHandle] = []
     try:
         with _REGISTERING:
-            for module in modules:
+            for module in originals:
                 if before is not None:
                     handles.append(module.register_forward_pre_hook(own(before), with_kwargs=True))
                 handles.append(module.register_forward_hook(own(after), **options))

@@ -1,5 +1,6 @@
 """Recording sees every attention call and changes none."""
 
+import copy
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -171,6 +172,14 @@ def test_a_recording_leaves_calls_of_other_threads_alone(model, inputs):
     assert torch.equal(output, plain) and torch.equal(other_pooled, pooled)
     assert torch.equal(asked, plain) and aux.weights is None and aux.lse is not None
     assert [name for name, _ in records] == ["pool"]
+
+
+def test_a_copy_made_within_the_block_answers_and_has_no_records(model, inputs):
+    with record(model, required=False) as records:
+        copied = copy.deepcopy(model)
+        outputs = copied(*inputs)
+    assert not records
+    torch.testing.assert_close([outputs, copied(*inputs)], [model(*inputs)] * 2)
 
 
 def test_a_model_without_attention_is_an_error():

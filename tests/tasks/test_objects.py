@@ -190,3 +190,13 @@ def test_a_column_says_the_split_of_each_row():
         rows_of([{"a": "1", "b": "x", "split": "odd"}], read, min)
     with pytest.raises(ArgumentError, match="test, row 1: column split: expected test"):
         rows_of({"train": rows[:2], "test": rows[:1]}, read, min)
+
+
+def test_an_option_names_a_split_of_the_column():
+    read, names = pair_reader(("a",), ("b",)), SplitNames({"test": "late"})
+    rows = [{"a": str(n), "b": "x", "split": "late" if n % 3 == 0 else "train"} for n in range(60)]
+    found = rows_of(rows, read, min, names)
+    assert sorted(int(a) for a, _ in found.splits["test"]) == list(range(0, 60, 3))
+    for others in ([row for row in rows if row["split"] == "train"], {"train": [("a", "b")]}):
+        with pytest.raises(ArgumentError, match="--test-split: expected the name of a part of data, got late"):
+            rows_of(others, read, min, names)

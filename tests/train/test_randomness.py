@@ -1,3 +1,4 @@
+import importlib.util
 import random
 from contextlib import contextmanager
 
@@ -88,3 +89,14 @@ def test_what_advances_in_a_block_is_afterwards_as_before():
     with randomness.undisturbed():
         torch.rand(2)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.slow  # Lightning takes seconds to import
+@pytest.mark.parametrize("name", ["callback", "engine"])
+def test_an_import_waits_for_no_training(monkeypatch, name):
+    """A thread that trains imports too: it would wait for another one's module, and that one for its generators."""
+    monkeypatch.setattr(randomness, "_GENERATORS", None)  # which nobody can enter
+    spec = importlib.util.find_spec(f"saccade.train.{name}")
+    before = random.getstate()
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert random.getstate() == before

@@ -1,28 +1,17 @@
 """The machine that measures: what it is, and the plain operations whose speed bounds all others."""
 
-import platform
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from importlib import metadata
 
 import torch
 
-from saccade import __version__
 from saccade.bench.measure import turns, waiting
 from saccade.bench.row import Run
-from saccade.train.environment import hardware
+from saccade.train.environment import hardware, versions
 
 __all__ = ["Machine", "Probe", "look_at", "probes"]
 
-_PACKAGES = (
-    "numpy",
-    "numba",
-    "triton",
-    "entmax",
-    "x-transformers",
-    "statsmodels",
-)  # what the figures depend on
+_PACKAGES = ("numpy", "numba", "triton", "entmax", "x-transformers", "statsmodels")  # what the figures depend on
 
 
 @dataclass(frozen=True)
@@ -68,16 +57,7 @@ def probes(device: torch.device) -> dict[str, Probe]:
 def look_at(device: torch.device, known: Mapping[str, Probe], seconds: float = 0.3) -> Machine:
     """Return what a machine is, and the rate of each probe: the fastest of all tries in so many seconds."""
     rates = {name: probe.amount / _fastest(probe.run, device, seconds) for name, probe in known.items()}
-    return Machine(hardware(device), _versions(), rates)
-
-
-def _versions() -> dict[str, str]:
-    """Of Python and of the packages that figures depend on, those that are installed."""
-    found = {"python": platform.python_version(), "saccade": __version__, "torch": str(torch.__version__)}
-    for package in _PACKAGES:
-        with suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package)
-    return found
+    return Machine(hardware(device), versions(_PACKAGES), rates)
 
 
 def _fastest(run: Run, device: torch.device, seconds: float) -> float:

@@ -61,7 +61,7 @@ class Kernel:
             return
         _found["parallel"] = True
         if (enter := _openmp()) is not None:
-            enter(self._address, whole.ctypes.data, threads, 0)
+            enter(self._address, whole.ctypes.data, threads, 0)  # type: ignore[arg-type]
         else:
             _run_in_pool(threads - 1, self._call, whole.ctypes.data)  # type: ignore[arg-type]
 

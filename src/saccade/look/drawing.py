@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from saccade.look.files import write_beside
-from saccade.threads import own_filters
+from saccade.threads import free_in_children, own_filters
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["full_scale", "numbers", "rounded", "write_picture"]
 
-_DRAWING = Lock()  # matplotlib and its settings are for one thread at a time
+_DRAWING = free_in_children(Lock())  # matplotlib and its settings are for one thread at a time
 _EVEN = 4  # times an even share: what is at the least drawn darkest, so that an even share is pale
 _DECIMALS = 6  # of numbers in files
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, production 2

@@ -116,13 +116,14 @@ def divided(x: Tensor, dim: int, kv_heads: int | None) -> Tensor:
 
 def applied(module: Any, which: int, x: Tensor) -> Tensor:
     """Projection 0 (query), 1 (key) or 2 (value) of a module that `declare` has given them."""
-    bias = module.in_proj_bias.split(module.sizes)[which] if module.in_proj_bias is not None else None
-    projected: Tensor = nn.functional.linear(x, weight_of(module, which), bias)
+    weight, bias = weight_of(module, which), module.in_proj_bias
+    weight = weight.split(module.sizes)[which] if weight is module.in_proj_weight else weight
+    projected: Tensor = nn.functional.linear(x, weight, None if bias is None else bias.split(module.sizes)[which])
     return projected
 
 
 def weight_of(module: Any, which: int) -> Tensor:
-    """The weight of projection 0 (query), 1 (key) or 2 (value)."""
+    """The parameter with the weight of projection 0 (query), 1 (key) or 2 (value): of all three, or its own."""
     if module.in_proj_weight is not None:
-        return module.in_proj_weight.split(module.sizes)[which]  # type: ignore[no-any-return]
+        return module.in_proj_weight  # type: ignore[no-any-return]
     return (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)[which]  # type: ignore[no-any-return]

@@ -146,7 +146,10 @@ def rows_of(
         places = {split: ("train", own) for split, own in inside.items() if len(own)}
         if "train" not in places:
             raise ArgumentError("data: expected rows of train, got none")
-    if missing := [split for split in SPLITS if split not in places]:
+    missing = [split for split in SPLITS if split not in places]
+    for split in missing:
+        names.check(split, "data", given)
+    if missing:
         numbers = np.asarray(places["train"][1], np.int64)
         hashes = np.array([text_hash(_text(key(rows["train"][number]))) for number in numbers], np.uint64)
         parts = divide(hashes, "data", "examples", missing)
@@ -182,9 +185,8 @@ def _named_splits(given: Mapping[Any, Any], names: SplitNames) -> dict[str, Any]
             raise ArgumentError(f"data: expected one {split} split, got {' and '.join(there)}; say --{split}-split")
         if there:
             found[split] = there[0]
-        else:
-            names.check(split, "data", given)
     if "train" not in found:
+        names.check("train", "data", given)
         got = f"got {', '.join(map(str, given)) or 'none'}"
         way_out = "; a mapping is of splits, each a list of rows" if given else ""
         raise ArgumentError(f"data: expected rows of train, {got}{way_out}")

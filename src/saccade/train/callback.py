@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from saccade.errors import SaccadeError
-from saccade.train import randomness
 from saccade.train.averaging import needed
 from saccade.train.balance import expert_shares
 from saccade.train.checkpoint import Checkpoint, prune, save
@@ -20,6 +19,7 @@ from saccade.train.optimization import flat_from, learning_rate, optimizer_tenso
 from saccade.train.options import Options, origin
 from saccade.train.plan import final_seconds, sizes
 from saccade.train.progress import Bar, clock
+from saccade.train.randomness import python_and_numpy
 from saccade.train.ranks import Ranks
 from saccade.train.results import TrainState, measure, sample, undisturbed
 from saccade.train.run import Run
@@ -27,7 +27,7 @@ from saccade.train.task import Task, value, values
 from saccade.train.tensorboard import TensorBoard
 from saccade.train.weights import not_finite, tensors
 
-with randomness.undisturbed():  # Lightning imports rich, which draws from Python's generator as it is imported
+with python_and_numpy():  # Lightning imports rich, which draws from Python's generator as it is imported
     import lightning.pytorch as pl
 
 __all__ = ["RunCallback"]

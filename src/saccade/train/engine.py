@@ -26,14 +26,14 @@ from saccade.train.environment import matmul_precision
 from saccade.train.optimization import learning_rate, make_optimizer, restore_optimizer
 from saccade.train.options import Options
 from saccade.train.progress import Bar
-from saccade.train.randomness import derive, reproducible, seeded, undisturbed
+from saccade.train.randomness import derive, python_and_numpy, reproducible, seeded
 from saccade.train.ranks import Ranks
 from saccade.train.results import TrainState
 from saccade.train.run import Run
 from saccade.train.task import Task
 from saccade.train.tensorboard import TensorBoard
 
-with undisturbed():  # as `saccade.train.callback` does
+with python_and_numpy():  # as `saccade.train.callback` does
     import lightning.pytorch as pl
     from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
     from lightning.pytorch.strategies import DDPStrategy

@@ -3,8 +3,8 @@
 import ctypes
 import os
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -34,7 +34,7 @@ _SHAPES = 16  # a step of a Transformer has three times as many, and is some per
 _SHAPE_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # oneDNN's own, and PyTorch's before it
 _PROCESS = 350 << 20  # bytes that a process takes for itself before it has a model: what it imports
 _MEMORY, _LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
-_PACKAGES = ("torch", "lightning", "babel", "tokenizers", "safetensors", "numpy")
+_PACKAGES = ("lightning", "babel", "tokenizers", "safetensors", "numpy")
 
 
 def choose_device(name: str, local: int = 0, here: int = 1) -> torch.device:
@@ -205,14 +205,12 @@ def hardware(device: torch.device) -> dict[str, object]:
     return found
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that results depend on, those that are installed."""
+def versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
+    """Return the versions of Python, Saccade, torch and of those packages that are installed."""
     found = {"python": platform.python_version(), "saccade": __version__, "torch": str(torch.__version__)}
-    for package in _PACKAGES:
-        try:
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return found
 
 

@@ -10,9 +10,11 @@ import numpy as np
 import torch
 from torch.utils import deterministic
 
-__all__ = ["derive", "generator", "reproducible", "seeded", "undisturbed"]
+from saccade.threads import free_in_children
 
-_GENERATORS = RLock()
+__all__ = ["derive", "generator", "python_and_numpy", "reproducible", "seeded", "undisturbed"]
+
+_GENERATORS = free_in_children(RLock())
 
 
 def derive(seed: int, *labels: object) -> int:
@@ -67,7 +69,7 @@ def undisturbed() -> Iterator[None]:
     >>> torch.equal(torch.get_rng_state(), before)
     True
     """
-    with _GENERATORS, _python_and_numpy():
+    with _GENERATORS, python_and_numpy():
         used, seed = torch.cuda.is_initialized(), torch.initial_seed()
         devices = range(torch.cuda.device_count()) if used else ()  # asking would initialize it
         with torch.random.fork_rng(devices):
@@ -79,7 +81,15 @@ def undisturbed() -> Iterator[None]:
 
 
 @contextmanager
-def _python_and_numpy() -> Iterator[None]:
+def python_and_numpy() -> Iterator[None]:
+    """Leave the global generators of Python and NumPy afterwards as they were; no thread waits, so imports may use it.
+
+    >>> state = random.getstate()
+    >>> with python_and_numpy():
+    ...     number = random.random()
+    >>> random.getstate() == state
+    True
+    """
     drawn, state = random.getstate(), np.random.get_state()  # noqa: NPY002 (the global one)
     try:
         yield

@@ -52,3 +52,8 @@ def test_a_column_says_the_split_of_each_row(tmp_path):
     assert rows == [(["a.jpg", "a dog, asleep"], "validation"), (["b.jpg", "a cat"], "train")]
     with pytest.raises(ArgumentError, match=r"line 2: column split: expected test, .* got 'dev'"):
         list(told_rows(path, ("image", "caption"), "", NAMES, "test"))
+    late = SplitNames({"test": "late"})
+    with pytest.raises(ArgumentError, match="--test-split: .*got late; there is train, validation"):
+        list(told_rows(path, ("image", "caption"), "", late))
+    path.write_text(path.read_text() + "a bird,late,c.jpg\n")
+    assert [split for *_, split in told_rows(path, ("image", "caption"), "", late)] == ["validation", "train", "test"]

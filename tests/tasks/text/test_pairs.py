@@ -4,6 +4,7 @@ import random
 import pytest
 
 from saccade.errors import ArgumentError
+from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.pairs import open_pairs
 
 
@@ -82,6 +83,9 @@ def test_a_header_names_the_columns_and_the_split(tmp_path):
     corpus = open_pairs(path)
     for number, split in enumerate(("train", "validation", "test")):
         assert pairs(corpus, split) == [(f"go {n}", f"va, {n}") for n in range(number, 9, 3)]
+    with pytest.raises(ArgumentError, match="--test-split: .*got late; there is train, validation"):
+        path.write_text("source,target,split\n" + "a,b,train\nc,d,dev\n" * 2)
+        open_pairs(path, SplitNames({"test": "late"}))
     path.write_text("source,target,split\na,b,train\na,b,odd\n")
     with pytest.raises(ArgumentError, match=r"pairs\.csv: line 3: column split: expected one of train"):
         open_pairs(path)

@@ -6,8 +6,8 @@ from typing import Any
 
 from saccade.look import pictures
 from saccade.reports.alignment.findings import MARGIN, SURE, Findings
-from saccade.reports.document import Code, Heading, Part, Table, Text
-from saccade.reports.pages import picture, publish, where
+from saccade.reports.document import Code, Heading, Part, Text
+from saccade.reports.pages import picture, publish, table, where
 
 __all__ = ["write_page"]
 
@@ -39,19 +39,15 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Text(f"“{found.row['text']}” is translated as “{found.row['translation']}”."),
         picture(drawn, f"A row for each of the {found.unit} that were written, a column for each of the source's"),
         Heading("What is reordered"),
-        *([_table(found.reordered())] if found.blocks else [Text("Nothing is.")]),
+        *([table(found.reordered())] if found.blocks else [Text("Nothing is.")]),
         *(Text(rule.format(**words)) for rule in (_RULE, _DECIDED)),
         Heading("Word by word"),
-        _table(found.words()),
+        table(found.words()),
         Heading("How it was made"),
         *map(Text, (_run(found), *said.method)),
         *where(content),
     ]
     publish(folder, parts)
-
-
-def _table(rows: list[list[str]]) -> Table:
-    return Table(rows[0], rows[1:])
 
 
 def _run(found: Findings) -> str:

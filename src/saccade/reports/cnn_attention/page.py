@@ -7,8 +7,8 @@ from typing import Any
 
 from saccade.look.dot_plot import Dots, draw
 from saccade.reports.cnn_attention.findings import PAPER, Findings
-from saccade.reports.document import Heading, Part, Table, Text
-from saccade.reports.pages import beginning, picture, publish, runs
+from saccade.reports.document import Heading, Part, Text
+from saccade.reports.pages import beginning, picture, publish, runs, table
 from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
@@ -34,7 +34,6 @@ _LAYER = (
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
-    table, seeds = found.table(), found.by_seed()
     values = [100 * statistics.fmean(found.accuracies(model)) for model in found.models]
     several = len(found.accuracies(found.models[0])) > 1
     spread = [100 * statistics.stdev(found.accuracies(model)) if several else 0.0 for model in found.models]
@@ -45,10 +44,10 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         *beginning("Self-attention in a convolutional network", CLAIM, SOURCE, found.verdict, content),
         picture(drawn, title),
         Heading("Accuracy"),
-        Table(table[0], table[1:]),
+        table(found.table()),
         Text("± is the standard deviation over seeds."),
         Text(f"Difference: {found.difference.long()}. {found.note} {rule(1)}"),
-        Table(seeds[0], seeds[1:]),
+        table(found.by_seed()),
         Heading("How it was measured"),
         *map(Text, (_SAME, _LAYER)),
         Text(f"Data: `{content['data']}`, test split, {found.images} images."),

@@ -8,7 +8,7 @@ from saccade.look.curves import Curve, draw
 from saccade.reports.complexity.findings import NEAR, Findings
 from saccade.reports.complexity.layers import KERNEL, LAYERS, PASSES
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.pages import beginning, curve, picture, publish, sentence, where
+from saccade.reports.pages import beginning, curve, picture, publish, sentence, table, where
 from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
@@ -59,7 +59,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         *(part for way in PASSES for part in _pass(found, folder, way)),
         Heading("How it was measured"),
         Text(f"Width d = {sizes['width']}, kernel k = {KERNEL}, heads: {sizes['heads']}, batch: {sizes['batch']}."),
-        Table(layers[0], layers[1:]),
+        table(layers),
         *map(Text, (_TURNS, _MEMORY, _EXPONENTS, rule(len(found.claims()), seeded=False), _FORMULAS, _BACKEND)),
         *where(content),
     ]

@@ -9,7 +9,7 @@ from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.experts.findings import Findings
 from saccade.reports.experts.measuring import BATCHES, SHUFFLES
 from saccade.reports.experts.paper import CHECKED, PAPER
-from saccade.reports.pages import about_data, beginning, picture, publish, runs, sentence
+from saccade.reports.pages import about_data, beginning, picture, publish, runs, sentence, table
 from saccade.reports.verdict import rule, told
 
 __all__ = ["write_page"]
@@ -49,12 +49,11 @@ _SAME = (
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
-    table, known, expenses = found.table(), found.knowledge(), found.expenses()
     parts: list[Part] = [
         *beginning("Experts and their balance", CLAIM, SOURCE, found.verdict, content),
         _drawn(found, folder),
         Heading("Balance"),
-        Table(table[0], table[1:]),
+        table(found.table()),
         Text(_BALANCE),
         *(Text(f"{sentence(text)}.") for text in told(found.claims()).split("; ")),
         Text("± of a difference is half of its 95% interval over seeds (Student's t, Welch's degrees of freedom)."),
@@ -63,11 +62,11 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
         Table(["losses", "test perplexity", "CV(importance)", "CV(load)", "max / mean load"], _papers()),
         Text(CHECKED),
         Heading("What experts know"),
-        Table(known[0], known[1:]),
+        table(found.knowledge()),
         Text(_KNOWN),
         *([Text(_CHANCE)] if found.has_chance else []),
         Heading("What it costs"),
-        Table(expenses[0], expenses[1:]),
+        table(found.expenses()),
         Heading("How it was measured"),
         *map(Text, (_SAME, _experts(content), _DECIDED, *about_data(content, found.pairs))),
         *runs(content),

@@ -10,7 +10,7 @@ from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.glimpses.findings import EYE, Findings
 from saccade.reports.glimpses.noise import MOVING
 from saccade.reports.glimpses.paper import CHECKED, PAPER
-from saccade.reports.pages import beginning, picture, publish, runs, sentence
+from saccade.reports.pages import beginning, picture, publish, runs, sentence, table
 from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
@@ -46,27 +46,25 @@ _UNKNOWN = (
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
-    tables = [found.table(), found.claimed(), found.by_seed(), found.noise()]
-    whole, claims, seeds, noise = (Table(table[0], table[1:]) for table in tables)
     paper = [[image, model, f"{error:.2f}"] for image, own in PAPER.items() for model, error in own.items()]
     parts: list[Part] = [
         *beginning("Glimpses", CLAIM, SOURCE, found.verdict, content),
         *(Text(f"{sentence(text)}.") for text in filter(None, [found.ratio()])),
         _plot(found, folder),
         Heading("Errors in percent"),
-        whole,
+        table(found.table()),
         Text("± is the standard deviation over seeds."),
         Text(_ONE),
         Heading("What is claimed"),
-        claims,
+        table(found.claimed()),
         Text(f"{found.note} {rule(len(found.claims))}"),
         Heading("Every seed: the error of one path in percent"),
-        seeds,
+        table(found.by_seed()),
         Heading("In the paper"),
         Table(["images", "model", "error, %"], paper),
         Text(CHECKED),
         Heading("Noise of the policy's gradient"),
-        noise,
+        table(found.noise()),
         *(Text(f"{sentence(ratio)}, beside the learned baseline with one.") for ratio in found.ratios()),
         Heading("How it was measured"),
         *map(Text, (_SAME, _noise(found), f"Data: `{content['data']}`, test split, {found.images} images.")),

@@ -9,10 +9,10 @@ import torch
 
 from saccade.look import pictures
 from saccade.look.curves import Curve, draw
-from saccade.reports.document import Heading, Part, Picture, Table, Text
+from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.implicit.findings import ATTENDS, LEARNED, STEP, Findings
 from saccade.reports.implicit.measuring import ATTENTION, JACOBIAN, STEPS
-from saccade.reports.pages import beginning, picture, publish, runs, sentence
+from saccade.reports.pages import beginning, picture, publish, runs, sentence, table
 from saccade.reports.verdict import rule
 from saccade.tasks.looking import MOVED
 
@@ -54,29 +54,25 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
             *beginning("What moves an output, with attention and without", CLAIM, SOURCE, found.verdict, content),
             _plot(found, folder / "implicit"),
             Heading("What is claimed"),
-            _table(found.claimed()),
+            table(found.claimed()),
             Text(f"{found.note} {rule(len(found.gains))}"),
             Heading("The word that decides"),
-            _table(found.table()),
+            table(found.table()),
             Text("In percent. An even share is what the word has of all characters."),
             Heading("How often it is found, by its distance"),
-            _table(found.by_distance()),
+            table(found.by_distance()),
             Text("In percent of the outputs whose word has its middle so many steps away."),
             Heading("How far is reached, by the source's length"),
-            *(part for least in STEPS for part in (Text(f"Shares beyond {least} steps:"), _table(found.reach(least)))),
+            *(part for least in STEPS for part in (Text(f"Shares beyond {least} steps:"), table(found.reach(least)))),
             Text(_FAR),
             Heading("One sentence"),
             *_examples(found, folder),
             Heading("How it was measured"),
-            _table(found.models()),
+            table(found.models()),
             *map(Text, (_ASKED, _CARE, _data(found))),
             *runs(content),
         ],
     )
-
-
-def _table(rows: list[list[str]]) -> Table:
-    return Table(rows[0], rows[1:])
 
 
 def _data(found: Findings) -> str:

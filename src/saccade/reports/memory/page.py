@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.curves import Curve, draw
-from saccade.reports.document import Heading, Part, Picture, Table, Text
+from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.memory.findings import CONTENT, LEARNED, LOCATION, LSTM, NEAR, NTM, Findings
-from saccade.reports.pages import beginning, picture, publish, runs
+from saccade.reports.pages import beginning, picture, publish, runs, table
 from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
@@ -56,26 +56,24 @@ _FLOOR = 1e-4  # the lowest share that is drawn: a logarithm has no place for no
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plots that both show."""
     found = Findings(content)
-    tables = (found.claimed(), found.table(), found.addressing(), found.bits(), found.models())
-    claims, wrong, heads, bits, models = (Table(table[0], table[1:]) for table in tables)
     kinds = [name for name in found.rows if name not in (CONTENT, LOCATION)]
     parts: list[Part] = [
         *beginning("Memory beyond the lengths of training", CLAIM, SOURCE, found.verdict, content),
         _plot(found, folder / "memory", kinds, "Bits wrong by length, by kind of memory"),
         Heading("What is claimed"),
-        claims,
+        table(found.claimed()),
         *map(Text, (f"{found.note} {rule(len(found.claims))}", _NEAR, *_unlearned(found))),
         Heading(f"Bits wrong in percent, by {found.unit}"),
-        wrong,
+        table(found.table()),
         Text(found.note),
         Heading("What addressing is worth"),
         _plot(found, folder / "memory-addressing", [NTM, CONTENT, LOCATION], "Bits wrong by length, by addressing"),
-        heads,
+        table(found.addressing()),
         Text(_HEADS),
         Heading(f"Bits a sequence, by {found.unit}"),
-        bits,
+        table(found.bits()),
         Heading("How it was measured"),
-        models,
+        table(found.models()),
         *map(Text, (_SAME.format(weights=_WEIGHTS[content["data"]]), _data(found))),
         *runs(content),
     ]

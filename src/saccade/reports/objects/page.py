@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.curves import draw
-from saccade.reports.document import Heading, Part, Picture, Table, Text
+from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.objects.findings import EXACT, LEARNED, NAMED, Findings
-from saccade.reports.pages import COSTS, beginning, costs, curve, picture, publish, runs, sentence
+from saccade.reports.pages import COSTS, beginning, costs, curve, picture, publish, runs, sentence, table
 from saccade.reports.verdict import rule
 
 __all__ = ["write_page"]
@@ -44,23 +44,21 @@ _LINE = (
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plots that both show."""
     found = Findings(content)
-    tables = [found.claimed(), found.models(), found.table(EXACT), found.table(NAMED)]
-    claims, models, exact, named = (Table(table[0], table[1:]) for table in tables)
     data = f"Data: `{content['data']}`, test split, {len(found.things)} images of {found.groups[0]} to "
     parts: list[Part] = [
         *beginning("Captions by the number of things", CLAIM, SOURCE, found.verdict, content),
         _plot(found, folder, EXACT),
         Heading("What is claimed"),
-        claims,
+        table(found.claimed()),
         *map(Text, (f"{found.note} {rule(len(found.counted()))}", _LINE)),
         Heading("Exact match in percent"),
-        exact,
+        table(found.table(EXACT)),
         *map(Text, (found.note, _TWO)),
         Heading("Things named in percent"),
-        named,
+        table(found.table(NAMED)),
         _plot(found, folder, NAMED),
         Heading("All test images"),
-        models,
+        table(found.models()),
         Heading("How it was measured"),
         *map(Text, (_SAME, _unequal(found), f"{data}{found.groups[-1]} things.")),
         *runs(content),

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.dot_plot import Dots, draw
-from saccade.reports.document import Heading, Part, Picture, Table, Text
+from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.order.exact import HOLDS
 from saccade.reports.order.findings import MARGIN, SET, WAYS, Findings
 from saccade.reports.order.shuffling import HOW
-from saccade.reports.pages import about_data, beginning, picture, publish, runs, sentence, signatures
+from saccade.reports.pages import about_data, beginning, picture, publish, runs, sentence, signatures, table
 from saccade.reports.scoring import ERRORS, SENTENCES
 from saccade.reports.verdict import bars, rule
 
@@ -47,16 +47,15 @@ _MARGIN = (
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
-    exact, table = found.exact_table(), found.table()
     count = f", {found.first['changed']} of which shuffling changes"
     parts: list[Part] = [
         *beginning("What the order of the words is worth", CLAIM, SOURCE, found.verdict, content),
         _plot(found, folder / "order"),
         Heading("Layers, exactly"),
         Text(_EXACT),
-        Table(exact[0], exact[1:]),
+        table(found.exact_table()),
         Heading("Models, trained"),
-        Table(table[0], table[1:]),
+        table(found.table()),
         Text(f"{bars(SENTENCES, found.seeds)} {rule(len(found.claims()))} {_MARGIN}"),
         Heading("How it was measured"),
         *map(Text, (_TRAINED, f"What is permuted: {HOW[found.first['rule']]}.", _SET)),

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.dot_plot import Dots, draw
-from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.pages import beginning, picture, publish, runs, sentence
+from saccade.reports.document import Heading, Part, Picture, Text
+from saccade.reports.pages import beginning, picture, publish, runs, sentence, table
 from saccade.reports.pointing.findings import Findings
 from saccade.reports.verdict import rule
 
@@ -58,22 +58,20 @@ _MEANING = (
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
-    tables = [found.claimed(), found.models(), found.pointed(), found.erased()]
-    claims, models, pointed, erased = (Table(table[0], table[1:]) for table in tables)
     parts: list[Part] = [
         *beginning("Is attention an explanation?", CLAIM, SOURCE, found.verdict, content),
         _plot(found, folder),
         Heading("What is claimed"),
-        claims,
+        table(found.claimed()),
         *map(Text, (f"{found.note} {rule(len(found.judgeable))} {_PAIRED} {_JUDGED}", _MEANING)),
         Heading("Accuracy"),
-        models,
+        table(found.models()),
         Text(found.note),
         Heading("Where the heaviest cell lies"),
-        pointed,
+        table(found.pointed()),
         Heading("What is left once cells are erased"),
         Text(f"{sentence(found.whole())}."),
-        erased,
+        table(found.erased()),
         Heading("How it was measured"),
         *map(Text, (_SAME, _asked(found), _ERASED, _RANDOM)),
         *runs(content),

@@ -9,7 +9,7 @@ from saccade.look.dot_plot import Dots, draw
 from saccade.look.scatter import Point
 from saccade.look.scatter import draw as scatter
 from saccade.reports.document import Heading, Part, Table, Text
-from saccade.reports.pages import beginning, picture, publish, runs
+from saccade.reports.pages import beginning, picture, publish, runs, table
 from saccade.reports.pooling.findings import OTHERS, VECTORS, Findings
 from saccade.reports.verdict import bars, rule
 
@@ -89,17 +89,16 @@ def _accuracies(found: Findings) -> Iterator[Part]:
 
 
 def _not(found: Findings) -> Iterator[Part]:
-    negation, weighed, pairs = found.negation(), found.weighed(), found.pairs()
     yield Heading("What a not does")
-    yield from (Table(negation[0], negation[1:]), Text(_NOT))
-    if weighed:
+    yield from (table(found.negation()), Text(_NOT))
+    if weighed := found.weighed():
         yield from (
             Heading("What a not does to weights"),
-            Table(weighed[0], weighed[1:]),
+            table(weighed),
             Text(f"{_WEIGHTS} {bars('pairs', found.seeds)}"),
         )
     yield Text("Probability of the positive label without the not, and with it; means over seeds:")
-    yield Table(pairs[0], pairs[1:])
+    yield table(found.pairs())
 
 
 def _directions(found: Findings, folder: Path) -> Iterator[Part]:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from saccade.look.curves import Curve, draw
-from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.pages import beginning, curve, picture, publish, where
+from saccade.reports.document import Heading, Part, Picture, Text
+from saccade.reports.pages import beginning, curve, picture, publish, table, where
 from saccade.reports.regression.estimates import NOISE
 from saccade.reports.regression.findings import NEAR, Findings
 from saccade.reports.verdict import rule
@@ -46,12 +46,11 @@ _ERRORS = (
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
-    header, *rows = found.table()
     seeds = ", ".join(f"{way} {count}" for way, count in found.seeds.items())
     parts: list[Part] = [
         *beginning("Kernel regression by the number of known points", CLAIM, SOURCE, found.verdict, content),
         _plot(found, folder),
-        Table(header, rows),
+        table(found.table()),
         Heading("How it was measured"),
         *map(Text, (_POINTS.format(noise=NOISE), _BANDWIDTH, _LEARNED, _ERRORS, rule(2), f"Seeds: {seeds}.")),
         *where(content),

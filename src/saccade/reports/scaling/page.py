@@ -6,7 +6,7 @@ from typing import Any
 
 from saccade.look.curves import Curve, draw
 from saccade.reports.document import Heading, Part, Picture, Table, Text
-from saccade.reports.pages import beginning, curve, picture, publish, runs, sentence
+from saccade.reports.pages import beginning, curve, picture, publish, runs, sentence, table
 from saccade.reports.scaling.answering import GLIMPSES, MODELS, PATCH
 from saccade.reports.scaling.findings import NEAR, Findings
 from saccade.reports.verdict import rule
@@ -55,20 +55,19 @@ _SIZES = (
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
-    times, counts, sizes = (Table(table[0], table[1:]) for table in (found.table(), found.counted(), found.answered()))
     unseen = [[name, MODELS[name].unseen] for name in found.models]
     parts: list[Part] = [
         *beginning("What an answer costs by the size of the image", CLAIM, SOURCE, found.verdict, content),
         Text(f"{sentence(found.saved())}."),
         _plot(found, folder),
         Heading("Milliseconds of one answer"),
-        times,
+        table(found.table()),
         Heading("Millions of operations of one answer"),
-        counts,
+        table(found.counted()),
         Text(_OPERATIONS),
         Table(["model", "what is not counted"], unseen),
         Heading("Larger canvases without new weights"),
-        sizes,
+        table(found.answered()),
         Text(f"{found.note} {_SIZES}"),
         Heading("How it was measured"),
         *map(Text, (_TURNS, _POWERS, rule(len(found.claims()), seeded=False), _TILES)),

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.reports.document import Heading, Part, Table, Text
-from saccade.reports.pages import about_data, beginning, dotted, publish, runs, signatures
+from saccade.reports.document import Heading, Part, Text
+from saccade.reports.pages import about_data, beginning, dotted, publish, runs, signatures, table
 from saccade.reports.scores.findings import Findings
 from saccade.reports.scoring import ERRORS, SENTENCES
 from saccade.reports.verdict import bars, rule
@@ -42,18 +42,17 @@ _SAME = (
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
-    table, order, published = found.table(), found.order(), found.published()
     parts: list[Part] = [
         *beginning("Attention by what it compares", CLAIM, SOURCE, found.verdict, content),
         dotted(found, folder / "scores", "by what attention compares", _NOTE),
         Heading("Scores"),
-        Table(table[0], table[1:]),
+        table(found.table()),
         Text(bars(SENTENCES, found.seeds)),
         Heading("The order"),
-        Table(order[0], order[1:]),
+        table(found.order()),
         Text(rule(len(found.steps))),
         Heading("In the paper"),
-        Table(published[0], published[1:]),
+        table(found.published()),
         *map(Text, (_PAPER, _ORDERED)),
         Heading("How it was measured"),
         *map(Text, (_SAME, *about_data(content, found.sentences), ERRORS, *signatures(found.rows))),

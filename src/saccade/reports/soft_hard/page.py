@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.reports.document import Heading, Part, Table, Text
-from saccade.reports.pages import about_data, beginning, dotted, publish, runs, sentence, signatures
+from saccade.reports.document import Heading, Part, Text
+from saccade.reports.pages import about_data, beginning, dotted, publish, runs, sentence, signatures, table
 from saccade.reports.scoring import ERRORS, SENTENCES
 from saccade.reports.soft_hard.findings import BONUS, MARGIN, XU, Findings
 from saccade.reports.soft_hard.noise import UNSAID
@@ -61,15 +61,14 @@ _NOTE = "The claim: hard attention does as well as soft (after Xu et al. 2015, s
 def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     """Write index.md, index.html and the plot that both show."""
     found = Findings(content)
-    table, noise = found.table(), found.noise()
     parts: list[Part] = [
         *beginning("Soft attention and hard", CLAIM, SOURCE, found.verdict, content),
         dotted(found, folder / "soft-hard", "with soft attention and hard", _NOTE),
         Heading("Scores"),
-        Table(table[0], table[1:]),
+        table(found.table()),
         Text(bars(SENTENCES, found.seeds)),
         Heading("Noise of the gradient"),
-        Table(noise[0], noise[1:]),
+        table(found.noise()),
         *(Text(f"{sentence(ratio)}.") for ratio in found.ratios()),
         Heading("How it was measured"),
         *map(Text, (_WAYS, _PAPER, _weights(found), _sizes(found), _DECIDED)),

@@ -74,15 +74,13 @@ def told_rows(
         known: the split of the table, "" of one with all splits.
 
     Raises:
-        ArgumentError: if it holds nothing, or what is no text, or a row with other columns or in no split.
+        ArgumentError: if it holds nothing, or what is no text, or a row with other columns or in no split, or if no
+            row is in a split that an option names.
         OSError: if it cannot be read.
     """
     lines = read_filled(path, holds=f"lines of {', '.join(columns)}")
     table, places = perhaps_headed(lines, {name: (name,) for name in (*columns, SPLIT)})
-    divided, width = SPLIT in places, len(table.names) if places else len(columns)
-    if not divided and not known:
-        for split in SPLITS:
-            names.check(split, path)
+    divided, width, there = SPLIT in places, len(table.names) if places else len(columns), {known}
     for row, cells in table.filled(headed=bool(places)):
         where = table.place(row)
         if len(cells) != width:
@@ -90,7 +88,11 @@ def told_rows(
             way_out = converted(path, columns) if len(cells) == 1 else ""
             raise ArgumentError(f"{where}: expected {wanted}, got {got}{way_out}")
         split = split_named(cells[places[SPLIT]], names, known, where) if divided else known
+        there.add(split)
         yield where, [cells[places[name]] for name in columns] if places else cells, split
+    for split in SPLITS:
+        if not known and split not in there:
+            names.check(split, path, there - {""})
 
 
 def image_name(cell: str) -> str:

@@ -15,9 +15,12 @@ Source:
 """
 
 import re
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from saccade.errors import ArgumentError
 from saccade.tasks.splits import SPLIT
@@ -95,10 +98,8 @@ def delimited(lines: Lines, delimiter: str | None = None) -> Delimited:
     if count and (named := _SEPARATOR.fullmatch(lines[first])) and first + 1 < count:
         first, delimiter = first + 1, delimiter or named[1]
     mark = delimiter or _delimiter(lines, first)
-    if mark == "\t":
-        return Delimited(lines, mark, range(count), first)
-    starts = _starts(lines, mark, first)
-    rows = lines if len(starts) == count else replace(lines, starts=lines.starts[[*starts, count]])
+    starts = range(count) if mark == "\t" else np.asarray(_starts(lines, mark, first))
+    rows = lines if len(starts) == count else replace(lines, starts=lines.starts[np.append(starts, count)])
     return Delimited(rows, mark, starts, first)
 
 
@@ -190,9 +191,9 @@ def _delimiter(lines: Lines, first: int) -> str:
     return max(_MARKS, key=_QUOTED.sub("", header).count)
 
 
-def _starts(lines: Lines, mark: str, first: int) -> list[int]:
+def _starts(lines: Lines, mark: str, first: int) -> "array[int]":  # in quotes for Python 3.11
     """The lines in which rows begin."""
-    starts, inside = list(range(first)), False
+    starts, inside = array("q", range(first)), False
     for number in range(first, len(lines)):
         line = lines[number]
         if not inside:

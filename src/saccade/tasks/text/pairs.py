@@ -49,7 +49,7 @@ def open_pairs(path: Path, names: SplitNames | None = None, *, more: bool = True
     splits = {split: kept[parts[kept] == number] for number, split in enumerate(SPLITS)}
     missing = [split for split in SPLITS if not len(splits[split])]
     for split in missing:
-        names.check(split, path)
+        names.check(split, path, (name for name in SPLITS if name not in missing))
     if "train" in missing:
         raise ArgumentError(f"{path}: expected rows of train, got none")
     if missing:

@@ -157,3 +157,10 @@ def test_a_file_of_a_split_may_not_say_another(tmp_path):
     (tmp_path / "train.csv").write_text("text,label,split\na,yes,train\nb,no,test\n")
     with pytest.raises(ArgumentError, match=r"train\.csv: line 3: column split: expected train, .* got 'test'"):
         open_files(tmp_path)
+
+
+def test_an_option_that_names_no_split_of_the_column_is_refused(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("text,label,split\na,x,train\nb,y,train\nc,x,dev\n")
+    with pytest.raises(ArgumentError, match="--test-split: .*got late; there is train, validation"):
+        open_corpus(str(path), names=SplitNames({"test": "late"}))

@@ -50,6 +50,22 @@ def test_librispeech(tmp_path):
         open_corpus(str(tmp_path), 8000, names=SplitNames({"test": "test-odd"}))
 
 
+@pytest.mark.parametrize(
+    ("named", "train", "validation"),
+    [
+        ({"validation": "train-other-500"}, "TRAIN-CLEAN-100", "TRAIN-OTHER-500"),
+        ({"train": "dev-clean"}, "DEV-CLEAN", "DEV-OTHER"),
+    ],
+)
+def test_what_an_option_names_is_in_no_other_split(tmp_path, named, train, validation):
+    parts = ("train-clean-100", "train-other-500", "dev-clean", "dev-other", "test-clean")
+    corpus = open_corpus(librispeech(tmp_path, parts), 8000, names=SplitNames(named))
+    found = texts(corpus)
+    assert found["train"] == [f"{train} {n}" for n in range(3)]
+    assert found["validation"] == [f"{validation} {n}" for n in range(3)]
+    assert "more than one split" not in corpus.note
+
+
 def test_a_split_of_librispeech_alone_is_divided(tmp_path):
     librispeech(tmp_path, ["dev-clean"])
     found = texts(open_corpus(str(tmp_path / "dev-clean"), 8000))

@@ -295,6 +295,15 @@ def test_names_of_splits_are_manifests_by_option(folder):
         open_recordings(folder, 8000, SplitNames({"train": "train_clean", "test": "nothing"}))
 
 
+def test_an_option_names_a_split_of_the_column(folder):
+    path = write(folder / "manifest.csv", rows(range(20), "train") + rows([30], "late"))
+    corpus = open_recordings(path, 8000, SplitNames({"test": "late"}))
+    assert texts(corpus, "test") == ["words 30"]
+    path = write(folder / "manifest.csv", rows(range(20), "train"))
+    with pytest.raises(ArgumentError, match="--test-split: .*got late; there is train"):
+        open_recordings(path, 8000, SplitNames({"test": "late"}))
+
+
 def test_a_manifest_without_validation_has_it_held_out(folder):
     write(folder / "train.csv", rows(range(40)))
     write(folder / "test.csv", rows(range(40, 45)))

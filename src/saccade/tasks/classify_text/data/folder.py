@@ -130,7 +130,7 @@ def _opened(paths: dict[str, Path | None], names: SplitNames, *, alone: bool = F
         if inside.any():
             splits[split], codes[split] = Split(found.table, found.kept[inside]), found.codes[inside]
         elif alone:
-            names.check(split, train.table.lines.path)
+            names.check(split, train.table.lines.path, (SPLITS[part] for part in np.unique(train.parts)))
     if "train" not in splits:
         raise ArgumentError(f"{train.table.lines.path}: expected rows of train, got none")
     if missing := [split for split in SPLITS if split not in splits]:

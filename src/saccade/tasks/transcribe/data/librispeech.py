@@ -61,8 +61,9 @@ def open_librispeech(folder: Path, rate: int, names: SplitNames) -> Recordings:
 
 
 def _parts(split: str, there: Sequence[str], names: SplitNames, folder: Path) -> list[str]:
-    """The folders of a split: all to train on, one of the others."""
-    begun = [part for part in there if part.startswith(tuple(f"{name}-" for name in names.of(split)))]
+    """The folders of a split, but for those that options name for others: all to train on, one of the others."""
+    starts = tuple(f"{name}-" for name in names.of(split))
+    begun = [part for part in there if part.startswith(starts) and part not in names.given.values()]
     if split in names.given:
         begun = [part for part in there if part in names.of(split)]
         if not begun:

@@ -225,17 +225,18 @@ def _one(folder: Path, split: str, names: SplitNames) -> Path | None:
 
 def _by_column(rows: Sequence[Row], manifest: Path, names: SplitNames) -> dict[str, list[Row]]:
     """The rows of each split that their column names; all are to train on where there is none."""
-    if not any(row.split for row in rows):
-        for split in SPLITS:
-            names.check(split, manifest)
-        return {"train": list(rows)}
     splits: dict[str, list[Row]] = {}
-    for row in rows:
+    for row in rows if any(row.split for row in rows) else ():
         named = names.split(row.split)
         if named is None:
             expected = f"expected one of {', '.join(names.all)} as its split"
             raise ArgumentError(f"{row.where}: {expected}, got {repr(row.split) if row.split else 'none'}")
         splits.setdefault(named, []).append(row)
+    for split in SPLITS:
+        if split not in splits:
+            names.check(split, manifest, splits)
+    if not splits:
+        return {"train": list(rows)}
     if "train" not in splits:
         raise ArgumentError(f"{manifest}: expected rows of train, found none")
     return splits
