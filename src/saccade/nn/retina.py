@@ -150,7 +150,7 @@ class Retina(nn.Module):
 
 
 class Glimpse(nn.Module):
-    r"""What an eye sees and where it looks, as features.
+    r"""Features of the patches around a place, and of the place itself.
 
     .. math::
         g = \operatorname{relu}\big(W_2 \operatorname{relu}(W_1 \rho) + V_2 \operatorname{relu}(V_1 \ell)\big)
