@@ -98,28 +98,27 @@ def attend(
     Args:
         query: `(..., Lq, Dq)`. Leading dimensions of all three broadcast: grouped queries are `(B, Hkv, G, Lq, D)`
             against keys `(B, Hkv, 1, Lk, D)`.
-        key: `(..., Lk, Dk)`, the dtype and device of query.
-        value: `(..., Lk, Dv)`, likewise; or a function of which keys are read, whose values it then computes alone: see
-            below.
-        score: one of `saccade.scores`, or any callable `(query, key) -> (..., Lq, Lk)` whose row i follows from query
-            row i and all keys; `(query, key, positions)` is told where they stand, i `(rows, 1)` and j `(1, Lk)`.
+        key: `(..., Lk, Dk)`, in the dtype and on the device of query.
+        value: `(..., Lk, Dv)`, in the dtype and on the device of query; or a function that computes the values of the
+            keys that are read: see below.
+        score: one of `saccade.scores`, or any callable `(query, key) -> (..., Lq, Lk)` whose row i depends on query
+            row i and all keys alone. A third parameter gets the positions `(i, j)`, i `(rows, 1)` and j `(1, Lk)`.
         mask: boolean, True may attend: one of `saccade.masks` or a tensor that broadcasts to `(..., Lq, Lk)`.
         bias: float, added to the scores: one of `saccade.biases` or a tensor that broadcasts to `(..., Lq, Lk)`; −inf
             forbids.
         gate: float, multiplied into the weights: a tensor, or one of `saccade.biases` through its exponential.
-        normalizer: one of `saccade.normalizers`, or any callable `(scores, mask) -> weights`, row by row likewise, or
-            `(scores, mask, positions)`.
+        normalizer: one of `saccade.normalizers`, or any callable `(scores, mask) -> weights` whose row i depends on row
+            i of the scores alone. A third parameter gets the positions, as for score.
         read: one of `saccade.reads`.
         dropout_p: probability of dropping a weight, from 0 to 1; the rest is scaled by 1 / (1 − p).
         aux: an `AuxRequest` for the weights or their statistics.
         backend: "auto", or the name of one, which then serves the call or says why it cannot.
 
     A value that is a function is called once, `value(index)`, with a tuple of int64 tensors `(n,)`, one for each
-    dimension of key but the last, and returns the values `(n, Dv)` of the keys `key[index]`: those that the read takes,
-    each once, n ≥ 0 of them. `reads.Sample()`, `Argmax` and `TopK` so leave all others out; a read that takes all
-    (`Soft`, a straight-through one) asks for every key that may be attended to. Under a compiler or a transform,
-    where shapes cannot follow from what is read, n is the number of reads: keys come as often as they are read, and
-    key 0 where nothing is, with a value that is not used.
+    dimension of key but the last, and returns the values `(n, Dv)` of the keys `key[index]`. These are the keys that
+    the read takes, each once, n ≥ 0 of them. `reads.Sample()`, `Argmax` and `TopK` take few keys. `Soft` and
+    straight-through reads take every key that may be attended to. Under a compiler or a transform shapes cannot depend
+    on values, so n is the number of reads: keys are repeated, and an empty read has key 0, whose value is not used.
 
     Returns:
         The output `(..., Lq, Dv)` in the dtype of query; with aux a pair of it and an `AuxOutput`.
@@ -138,7 +137,7 @@ def attend(
     >>> attend(query, key, value, score=scores.Cosine(beta=4.0), normalizer=normalizers.Sparsemax()).shape
     torch.Size([2, 5, 3])
 
-    Of 2 · 7 values, those of the 2 keys that are read:
+    Two of the 14 values are computed:
 
     >>> def encoded(index):
     ...     print("asked for", len(index[0]))
@@ -217,13 +216,12 @@ def explain(
     backend: str = "auto",
     **foreign: Any,
 ) -> Plan:
-    """What `attend` would do with the same arguments, and why each other backend was passed over. Nothing is run.
+    """The plan of `attend` for the same arguments: a backend, and why not each other one. Nothing is run.
 
     Args: as for `attend`.
 
     Returns:
-        A `Plan`: backend, why, peak_bytes, terms, and of a value that is a function what it is asked for; it prints
-        readably.
+        A `Plan`: backend, why, peak_bytes, terms, and the calls of a value that is a function; it prints readably.
 
     Raises:
         As `attend`.

@@ -1,4 +1,4 @@
-"""What may be asked for beside the output: the weights, or their statistics in linear memory."""
+"""Results beside the output: the weights, or their statistics in linear memory."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,14 +15,14 @@ from saccade.structure import Definition, registered
 @registered
 @dataclass(frozen=True)
 class AuxRequest(Definition):
-    """What `attend` is to return beside the output (the convention of torch's flex_attention).
+    """Request for results of `attend` beside its output, as that of torch's flex_attention.
 
     Args:
-        weights: the weights themselves, `(..., Lq, Lk)`: the one thing that takes quadratic memory.
+        weights: the weights themselves, `(..., Lq, Lk)`; they alone take quadratic memory.
         lse: logsumexp of (scores + bias) / temperature over allowed keys; Softmax only.
         index: the key that a hard read took.
         log_prob: the log-probability of a Sample's draw.
-        entropy: of each row of weights, in nats; normalizers whose rows sum to one, without a gate.
+        entropy: the entropy of each row of weights, in nats; for normalizers whose rows sum to one, without a gate.
         top: how many of the largest weights of each row.
         received: the weights summed over queries.
 
@@ -58,7 +58,7 @@ AUX_FIELDS = ("weights", "lse", "index", "log_prob", "entropy", "top", "received
 
 @dataclass(frozen=True, eq=False)
 class AuxOutput:
-    """What was asked for by an `AuxRequest`; everything else is None. A pytree of the tensors that are there.
+    """Results of an `AuxRequest`, None for the fields that were not requested; a pytree of its tensors.
 
     Statistics of half types are float32. All but `index` (and top's indices) are differentiable where the mathematics
     is.

@@ -23,12 +23,10 @@ _OPERATORS = {"__add__": "add", "__radd__": "add", "add": "add", "__mul__": "mul
 
 
 class Factor(Definition):
-    """Base of what may be multiplied into a gate: gates, and biases through their exponential."""
+    """Base of all gates, and of biases, which multiply a gate by their exponential."""
 
     def factor(self, grid: Grid, dtype: torch.dtype, allowed: Tensor | None) -> Tensor:
-        """The gate for one block of queries, broadcastable to `(..., rows, Lk)`; what it holds where not allowed is
-        unread.
-        """
+        """The gate for one block of queries, broadcastable to `(..., rows, Lk)`; forbidden entries are not read."""
         raise TypeError(f"{type(self).__name__} defines no gate")
 
     def check(self, extent: Extent, name: str) -> None:
@@ -106,7 +104,7 @@ def floating(tensor: Any, name: str) -> Tensor:
 @registered
 @dataclass(frozen=True)
 class Dense(Bias):
-    """A floating tensor that broadcasts to `(..., Lq, Lk)`, added to the scores; what a plain tensor becomes.
+    """A plain floating tensor that broadcasts to `(..., Lq, Lk)`, added to the scores.
 
     >>> import torch
     >>> (Dense(torch.zeros(1)) + torch.ones(1)).second.tensor.tolist()
@@ -144,8 +142,7 @@ class Total(Pair, Bias):
 @registered
 @dataclass(frozen=True)
 class Weights(Factor):
-    """A floating tensor that broadcasts to `(..., Lq, Lk)`, multiplied into the weights; what a plain tensor given as
-    gate becomes.
+    """A plain floating tensor that broadcasts to `(..., Lq, Lk)`, multiplied into weights.
 
     >>> import torch
     >>> type(Weights(torch.ones(1)) * torch.ones(1)).__name__

@@ -46,9 +46,7 @@ class ShapeError(SaccadeError, ValueError):
 
 
 class UnsupportedBackend(SaccadeError):
-    """The backend that was asked for by name cannot serve this call; the message says why. Nothing falls back in
-    silence.
-    """
+    """The named backend cannot serve this call; the message says why. No other one is taken in silence."""
 
 
 DISTRIBUTION = "saccade-attention"

@@ -267,8 +267,10 @@ class Memory:
         return Memory(score, key, value, cache, mask, *more, _version=version(key, cache))
 
     def shift(self, offset: Tensor) -> "Memory":
-        r"""This memory with its keys moved: what differs from query to query, as where the last one looked, enters an
-        additive score so, and no tensor of queries times keys times features is made.
+        r"""This memory with its keys moved by an offset.
+
+        So a term of an additive score may differ from query to query, for example by the last weights, without a tensor
+        of queries × keys × features.
 
             scores[..., i, j] = vᵀ tanh(q_i + k_j + f_j)
 
@@ -302,7 +304,7 @@ class Memory:
         return Memory(score, key, self.value, cache, *more, _version=version(key, cache))
 
     def truncate(self, n: int) -> "Memory":
-        """The first n keys: what a decoder takes back. Of a memory of slots, the keys at positions below n.
+        """The first n keys, as when a decoder steps back; of a memory of slots, the keys at positions below n.
 
         Raises:
             ArgumentError: n is negative or more than there are.

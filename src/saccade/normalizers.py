@@ -31,9 +31,7 @@ class Normalizer(Definition):
         raise ArgumentTypeError("normalizer: expected one of saccade.normalizers or a callable, got the base class")
 
     def formula(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        """The same in operations of PyTorch alone, where a call takes a kernel that computes it: what backends
-        without kernels run, and what kernels are held against.
-        """
+        """The weights by operations of PyTorch alone: for backends without kernels, and to test kernels."""
         return self(scores, mask)
 
     def check(self, extent: Extent) -> None:
@@ -127,8 +125,9 @@ class Sparsemax(Normalizer):
 @registered
 @dataclass(frozen=True)
 class Entmax(Normalizer):
-    """w_j = [(α − 1) s_j − τ]₊^{1/(α − 1)}: softmax at α = 1, sparsemax at α = 2: the threshold form of what
-    equation 10 of Peters, Niculae, Martins 2019 defines.
+    """w_j = [(α − 1) s_j − τ]₊^{1/(α − 1)}, τ such that Σ w = 1; softmax at α = 1.
+
+    At α = 2 it is sparsemax. Peters, Niculae, Martins 2019, equation 10, in its threshold form.
 
     Args:
         alpha: α from 1 to 1e12, a float or a tensor that broadcasts against `(..., Lq, 1)` and learns (Correia et al.

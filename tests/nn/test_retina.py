@@ -102,7 +102,7 @@ def test_places_in_half_precision_are_those_places(mode):
     torch.testing.assert_close(retina(images, places), retina(images, places.float()))
 
 
-@pytest.mark.parametrize("given", [(0,), (8, 0), (3, 2), (8, 1, "cubic"), (4096, 2), (-4, 1), ((8, 4),)])
+@pytest.mark.parametrize("given", [(0,), (8, 0), (3, 2), (8, 1, "cubic"), (4096, 2), (-4, 1), ((8, 4),), (8, 10**12)])
 def test_a_retina_that_means_nothing_is_refused(given):
     with pytest.raises(ArgumentError, match="expected"):
         nn.Retina(*given)

@@ -55,14 +55,14 @@ MANY = 1 << 20
 
 @dataclass(frozen=True)
 class Plan:
-    """What `attend` would do with a call, and why; prints readably.
+    """The backend that `attend` would take for a call, with reasons; prints readably.
 
     Args:
         backend: the one that would run.
         why: for each other backend, the reason it was passed over.
         peak_bytes: about how much it would allocate beside inputs and output, in bytes.
         terms: how many query-key-feature terms all scores take.
-        values: what a value that is a function is asked for, or None of a tensor.
+        values: the calls of a value that is a function; None for a tensor.
         pairs: of a query and a key, as `Pairs`; None where values may not be looked at, off the CPU of a mask that
             holds tensors, which would have to be waited for, of a mask of your own, and of torch's kernels.
 

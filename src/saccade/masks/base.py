@@ -78,8 +78,9 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
 @registered
 @dataclass(frozen=True)
 class Dense(Mask):
-    """A boolean tensor that broadcasts to `(..., Lq, Lk)`; what a plain tensor becomes. Two dimensions are `(Lq, Lk)`,
-    with a warning where they could be `(B, Lk)` as well, since B = Lq.
+    """A plain boolean tensor that broadcasts to `(..., Lq, Lk)`.
+
+    Two dimensions are `(Lq, Lk)`, with a warning if they could be `(B, Lk)` as well, since B = Lq.
 
     >>> import torch
     >>> Dense(torch.tensor([[True, False]])) & ~Dense(torch.tensor(True))

@@ -14,10 +14,11 @@ from saccade.structure import Extent, Grid, registered
 @registered
 @dataclass(frozen=True)
 class Where(Mask, OfPositions):
-    """Keys j of query i where `function(i, j)` is true: what flex_attention calls a mask_mod, of whole blocks of pairs.
+    """Pairs of query i and key j for which `function(i, j)` is true.
 
-    The function is asked block by block, never for all pairs at once, and once more for which blocks are empty; beside
-    a mask that knows its shape (`Window(64, 64) & Where(f)`) it is asked of what that leaves alone.
+    It is a mask_mod of flex_attention for whole blocks of pairs. The function is evaluated block by block, never for
+    all pairs at once, and once more to find the empty blocks. Combined with a mask of known shape
+    (`Window(64, 64) & Where(f)`) it is evaluated only on the pairs that this mask leaves.
 
     Args:
         function: `(i, j)`, int64 tensors `(rows, 1)` and `(1, keys)` of indices from 0 on, to a boolean tensor that

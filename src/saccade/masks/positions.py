@@ -14,7 +14,7 @@ from saccade.structure import Axes, Extent, Grid, registered
 
 
 def shift(align: Align, grid: Grid) -> int | Tensor:
-    """What is added to a query's index to give its key position; a tensor as `(..., 1, 1)`."""
+    """The key position of query 0; of a tensor `(...)` as `(..., 1, 1)`."""
     if isinstance(align, Tensor):
         return align[..., None, None]
     if align == "end":

@@ -30,7 +30,7 @@ class LSTMState(NamedTuple):
 
 
 class GatedLSTM(nn.Module):
-    r"""Long short-term memory that tells what its output gate lets through.
+    r"""Long short-term memory that returns its output gate as attention weights.
 
     .. math::
         i, f, o &= \sigma(W_{ifo} x_t + U_{ifo} h_{t-1} + b_{ifo}), \qquad g = \tanh(W_g x_t + U_g h_{t-1} + b_g) \\

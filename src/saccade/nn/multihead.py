@@ -373,7 +373,7 @@ class MultiheadAttention(nn.Module):
         *,
         positions: Tensor | None = None,
     ) -> Memory:
-        """The cache with more keys behind: what comes out of one decoding step and goes into the next.
+        """The cache with more keys behind, for the next step of decoding.
 
         Args:
             memory: of this module's `remember`.

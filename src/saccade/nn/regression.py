@@ -155,7 +155,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[_Numbers, _Numbers]:
-        r"""Return where answers lie: predictions ± q σ(x), with σ(x) what known answers near x were missed by.
+        r"""Return intervals, predictions ± q σ(x), with σ(x) the error at known points near x.
 
         .. math::
             \sigma^2(x) = \sum_i w_i(x) (y_i - \hat y_{-i}(x_i))^2

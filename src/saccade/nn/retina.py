@@ -50,8 +50,8 @@ class Retina(nn.Module):
 
     def __init__(self, size: int = 8, scales: int = 1, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
         super().__init__()
-        whole("size", size, least=1)
-        whole("scales", scales, least=1)
+        whole("size", size, least=1, most=LARGEST)
+        whole("scales", scales, least=1, most=LARGEST)
         if size << (scales - 1) > LARGEST:
             raise ArgumentError(f"size, scales: expected patches of at most {LARGEST} pixels, got {size} and {scales}")
         if scales > 1 and size % 2:
@@ -150,7 +150,7 @@ class Retina(nn.Module):
 
 
 class Glimpse(nn.Module):
-    r"""What an eye sees and where it looks, as features.
+    r"""Features of the patches around a place, and of the place itself.
 
     .. math::
         g = \operatorname{relu}\big(W_2 \operatorname{relu}(W_1 \rho) + V_2 \operatorname{relu}(V_1 \ell)\big)

@@ -21,8 +21,8 @@ class LookRequest:
     """
 
     by: By | None = None
-    """What is drawn: what was attended to (attention), or how much each part of the input moves all numbers of each
-    output (jacobian), which any model has; attention if not given."""
+    """Picture of weights (attention), or of how much each part of the input moves all numbers of each output
+    (jacobian); the default is attention, or what a model without it draws instead."""
 
     def __post_init__(self) -> None:
         """Refuse another way, naming the option as it is typed."""
