@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,28 @@ def place(monkeypatch, tmp_path):
 def only(tmp_path):
     (found,) = tmp_path.rglob("*.kernel")
     return found
+
+
+def test_others_wait_for_who_compiles_a_kernel(place, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    with cache.alone("test.added"), (place / "test.added.lock").open("wb") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with (place / "test.added.lock").open("wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def compiled_meanwhile(name):
+        monkeypatch.setattr(loading, "kept", lambda name: "the other's")
+        return nullcontext()
+
+    monkeypatch.setattr(cache, "alone", compiled_meanwhile)
+    assert kernel(added) == "the other's"
+
+
+def test_nobody_waits_where_nothing_can_be_kept(monkeypatch, tmp_path):
+    (tmp_path / "saccade").write_text("no folder")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    with cache.alone("test.added"):
+        assert not list(tmp_path.glob("*.lock"))
 
 
 def test_a_kernel_is_compiled_once_and_loaded_ever_after(place, tmp_path):

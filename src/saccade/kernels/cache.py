@@ -15,13 +15,20 @@ import platform
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import llvmlite.binding
 import numpy as np
 
-__all__ = ["Code", "filled", "folder", "home", "read", "write"]
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Code", "alone", "filled", "folder", "home", "read", "write"]
 
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT")
 """Variables of the environment by which Numba makes other code."""
@@ -97,6 +104,25 @@ def filled() -> bool:
         return any(folder().glob("*.kernel"))
     except OSError:
         return False
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Hold a kernel for this process while the block compiles it: others wait, and then find it here.
+
+    Where files cannot be locked, nobody waits and each process compiles.
+
+    Args:
+        name: of the kernel.
+    """
+    with ExitStack() as held:
+        if fcntl is not None:
+            with suppress(OSError):
+                flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+                lock = os.open(folder() / f"{name}.lock", flags, 0o600)
+                held.callback(os.close, lock)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def read(place: Path, name: str) -> Code | None:

@@ -97,18 +97,23 @@ def kernel(function: Callable[..., Any]) -> Any:
     with global_compiler_lock:
         if (loaded := loading.kept(name)) is not None:
             return loaded
-        made = cfunc(types.void(types.CPointer(types.int64)), fastmath=FAST, error_model="numpy")(function)
-        _, _, (machine, _) = made._library.serialize_using_object_code()
-        module = made._library._final_module
-        symbols = [value.name for value in (*module.functions, *module.global_variables) if value.is_declaration]
-        code = cache.Code(made.native_name, tuple(name for name in symbols if not name.startswith("llvm.")), machine)
-        try:
-            cache.write(cache.folder(), name, code)
-        except OSError as error:
-            _say_once(error)
-        loaded = loading.load(code, anew=True)
-        assert loaded is not None, f"{name}: Numba has given its symbols no addresses"
-        return loaded
+        with cache.alone(name):
+            return loading.kept(name) or _compiled(name, function)
+
+
+def _compiled(name: str, function: Callable[..., Any]) -> loading.Loaded:
+    made = cfunc(types.void(types.CPointer(types.int64)), fastmath=FAST, error_model="numpy")(function)
+    _, _, (machine, _) = made._library.serialize_using_object_code()
+    module = made._library._final_module
+    symbols = [value.name for value in (*module.functions, *module.global_variables) if value.is_declaration]
+    code = cache.Code(made.native_name, tuple(name for name in symbols if not name.startswith("llvm.")), machine)
+    try:
+        cache.write(cache.folder(), name, code)
+    except OSError as error:
+        _say_once(error)
+    loaded = loading.load(code, anew=True)
+    assert loaded is not None, f"{name}: Numba has given its symbols no addresses"
+    return loaded
 
 
 _said: list[str] = []
