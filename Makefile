@@ -15,6 +15,7 @@ JOBS ?= 2
 ROUNDS ?= 5
 SHARED = -n $(JOBS) --dist worksteal
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+unexport PYTHONDONTWRITEBYTECODE  # else each process compiles the sources anew, and the tests' asserts
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all draws mutants check lint types coverage docs bench

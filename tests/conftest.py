@@ -4,7 +4,6 @@
 """
 
 import os
-import sys
 
 import hypothesis
 import pytest
@@ -15,7 +14,6 @@ QUIET = {"deadline": None, "database": None, "suppress_health_check": [hypothesi
 hypothesis.settings.register_profile("saccade", derandomize=True, max_examples=10, **QUIET)
 hypothesis.settings.register_profile("draws", derandomize=False, print_blob=True, **QUIET)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "saccade"))
-sys.dont_write_bytecode = False  # else each worker rewrites the asserts of all tests anew, which takes 18 s
 torch.set_num_threads(1)  # the tests' tensors are small, and two processes share the cores
 
 

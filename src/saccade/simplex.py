@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.numerics import LOST, carried, differentiated, recorded, transformed
+from saccade.numerics import LOST, broadcast_shapes, carried, differentiated, recorded, transformed
 
 __all__ = ["entmax", "gradient_of_alpha", "gradient_of_scores", "log_partition", "lowered", "softmax", "sparsemax"]
 
@@ -118,7 +118,7 @@ def _entmax_by_newton(scores: Tensor, alpha: Tensor, steep: bool) -> Tensor:
     `torch.autograd.Function`. The solution is found without derivatives. Each of Newton's steps from there keeps its
     value and doubles the order up to which its derivatives are right: three make it seven.
     """
-    excess, scores = alpha - 1, scores.expand(torch.broadcast_shapes(scores.shape, alpha.shape))
+    excess, scores = alpha - 1, scores.expand(broadcast_shapes(scores.shape, alpha.shape))
     weights = _solve_entmax(scores.detach(), excess.detach(), steep)
     if not steep:
         return carried(weights, _about_threshold(scores, excess, weights > 0))
@@ -272,7 +272,7 @@ def _solve_steep(scores: Tensor, excess: Tensor) -> Tensor:
     support if Σ_i [a (s_i − s)]₊^{1/a} < 1. The sum of weights is convex in q with slopes of at least 1, and q ≤ 1/n of
     the support, so that Newton's method comes nearer from one side.
     """
-    scores = scores.expand(torch.broadcast_shapes(scores.shape, excess.shape))
+    scores = scores.expand(broadcast_shapes(scores.shape, excess.shape))
     ordered = scores.sort(-1, descending=True).values
     steps = 40 if recorded() else scores.shape[-1].bit_length()
     low = torch.zeros_like(scores[..., :1], dtype=torch.int64)

@@ -57,7 +57,7 @@ def test_others_wait_for_who_compiles_a_kernel(place, monkeypatch):
         return nullcontext()
 
     monkeypatch.setattr(cache, "alone", compiled_meanwhile)
-    assert kernel(added) == "the other's"
+    assert kernel(added)() == "the other's"
 
 
 def test_nobody_waits_where_nothing_can_be_kept(monkeypatch, tmp_path):
@@ -68,20 +68,20 @@ def test_nobody_waits_where_nothing_can_be_kept(monkeypatch, tmp_path):
 
 
 def test_a_kernel_is_compiled_once_and_loaded_ever_after(place, tmp_path):
-    first = kernel(added)
+    first = kernel(added)()
     assert first.anew and run(first) == 42
     kept = only(tmp_path)
     assert kept.name == "test_cache.added.kernel" and kept.stat().st_mode & 0o777 == 0o600
     assert kept.parent.stat().st_mode & 0o777 == 0o700
     before = kept.read_bytes()
-    second = kernel(added)
+    second = kernel(added)()
     assert not second.anew and run(second) == 42 and kept.read_bytes() == before
     for broken in (b"", before[:1000], before[:-1], before.replace(b"added", b"taken")):
         kept.write_bytes(broken)
         assert cache.read(kept.parent, "test_cache.added") is None
-    again = kernel(added)  # after the last of them, as after any
+    again = kernel(added)()  # after the last of them, as after any
     assert again.anew and run(again) == 42
-    assert not kernel(added).anew and not list(tmp_path.rglob("*.tmp"))
+    assert not kernel(added)().anew and not list(tmp_path.rglob("*.tmp"))
 
 
 PROGRAM = """
@@ -150,7 +150,7 @@ def test_a_kept_kernel_spares_the_import_of_numba(place, monkeypatch):
 
 
 def test_code_with_a_symbol_that_is_nowhere_is_not_loaded(place):
-    kernel(added)
+    kernel(added)()
     code = cache.read(cache.folder(), "test_cache.added")
     assert loading.load(code) is not None
     assert loading.load(code._replace(symbols=(*code.symbols, "no_such_function"))) is None
@@ -196,7 +196,7 @@ def refused(tmp_path, match):
     what lay there would run on after a change of another file.
     """
     with pytest.warns(RuntimeWarning, match=match) as told:
-        found = kernel(added)
+        found = kernel(added)()
     assert run(found) == 42 and found.anew
     assert len(told) == 1 and "NUMBA_CACHE_DIR names another folder" in str(told[0].message)
     with warnings.catch_warnings():

@@ -73,7 +73,7 @@ class Kernel:
         module, _, function = self.name.partition(":")
         loaded = loading.kept(f"{module}.{function}")
         if loaded is None:
-            loaded = getattr(import_module(f"saccade.kernels.compiled.{module}"), function)
+            loaded = getattr(import_module(f"saccade.kernels.compiled.{module}"), function)()
         self._loaded, self._call = loaded, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.address)
         self._address = loaded.address
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from saccade.backends.triton.launch import flags, launch, launch_rows, stacked
+from saccade.numerics import broadcast_shapes
 from saccade.scores import EXPONENT_LIMIT
 
 __all__ = ["additive_scores"]
@@ -48,7 +49,7 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None
             through them.
         allowed: boolean, broadcastable to the scores, or None.
     """
-    batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
+    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
     shape = torch.Size((*batch, query.shape[-2], key.shape[-2]))
     rank = len(batch)
     query, key = (part[(None,) * (rank + 2 - part.ndim)] for part in (query, key))

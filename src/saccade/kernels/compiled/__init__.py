@@ -87,18 +87,24 @@ def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
     return decorate
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Decorator: the function of a table, compiled as C calls it, and kept on disk for the next process.
+def kernel(function: Callable[..., Any]) -> Callable[[], loading.Loaded]:
+    """Decorator: a call loads the function of a table from the disk, or compiles it as C calls it and keeps it there.
+
+    Nothing is compiled before: a module with all its kernels takes up to a minute.
 
     Numba's own cache is not used: where it cannot write it takes the folder of the sources, whose changes in other
     files it does not see, and a file of it that is cut short is an error for good.
     """
     name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-    with global_compiler_lock:
-        if (loaded := loading.kept(name)) is not None:
-            return loaded
-        with cache.alone(name):
-            return loading.kept(name) or _compiled(name, function)
+
+    def load() -> loading.Loaded:
+        with global_compiler_lock:
+            if (loaded := loading.kept(name)) is not None:
+                return loaded
+            with cache.alone(name):
+                return loading.kept(name) or _compiled(name, function)
+
+    return load
 
 
 def _compiled(name: str, function: Callable[..., Any]) -> loading.Loaded:
