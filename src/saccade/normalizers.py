@@ -83,7 +83,9 @@ class Softmax(Normalizer):
         weights = simplex.softmax(scores, mask, bounded(self.temperature, scores))
         if self.sink is None:
             return weights
-        return weights * torch.sigmoid(self.log_partition(scores, mask)[..., None] - like(self.sink, scores))
+        lse = self.log_partition(scores, mask)[..., None]
+        over = (lse - like(self.sink, scores)).masked_fill(lse == -torch.inf, -torch.inf)  # else NaN of a sink at −∞
+        return weights * torch.sigmoid(over)
 
     def log_partition(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """lse = log Σ exp(s / T) over allowed keys, without the sink, `(..., Lq)`; −inf where nothing is allowed."""

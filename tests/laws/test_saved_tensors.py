@@ -81,7 +81,7 @@ def members() -> dict[str, Member]:
             (rows, drawn(3, 12), drawn(3)),
         ),
         "derivatives.Recomputed": (lambda q, k, v: attend(q, k, v, backend="sdpa"), (x, key, value)),
-        "products._Product": (products.multiplied, (x, drawn(2, 8, 3))),
+        "products._Product": (products.multiplied, (x, drawn(1, 8, 3))),
         "products._Unread": (lambda w, v: products.Unread()(w, v), (x, drawn(2, 8, 3))),
         "function.Blockwise": (
             lambda q, k, v: attend(
