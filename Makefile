@@ -5,7 +5,7 @@
 #   make check     lint, types, and the documentation built strictly
 #   make coverage  every test, with the coverage that must not fall
 #   make draws     the tests whose examples are drawn, on new examples, ROUNDS times over
-#   make mutants   break the source in 30 places: `make test` notices
+#   make mutants   break the source in 32 places: `make test` notices
 
 PYTHON ?= python3
 SHELL := /bin/bash

@@ -43,6 +43,12 @@ MUTANTS = [
         "        return (query @ self.weight.mT.to(query.dtype)) @ key.mT",
     ),
     Mutant(
+        "normalizers.py",
+        "        return filled(torch.sigmoid(scores + like(self.bias, scores)), mask, 0.0)",
+        "        return torch.sigmoid(scores + like(self.bias, scores))",
+    ),
+    Mutant("kernels/compiled/unit.py", "grad[j] - along * unit[j]", "grad[j] + along * unit[j]"),
+    Mutant(
         "reads.py",
         "        inside = (self.uniform >= 0) & (self.uniform < 1)",
         "        inside = (self.uniform >= 0) & (self.uniform <= 1)",
@@ -156,10 +162,11 @@ def copy_checkout(folder: Path) -> Path:
 
 
 def mirrored_tests(copy: Path, file: str) -> list[str]:
-    """Tests of the mutant's own file, then of its folder, as far as they exist."""
+    """Tests of the mutant's own file, there or a folder above, then of its folder, as far as they exist."""
     path = Path(file)
     folder = f"tests/{path.parent}" if path.parent.name else "tests/laws"
-    candidates = [f"tests/{path.parent}/test_{path.stem}.py", folder]
+    candidates = [f"tests/{place}/test_{path.stem}.py" for place in (path.parent, path.parent.parent)]
+    candidates = list(dict.fromkeys([*candidates, folder]))
     return [name for name in candidates if (copy / name).exists()]
 
 
