@@ -117,12 +117,13 @@ def test_additive_keys_keep_their_exponentials(keys):
     assert remember(*keys).cache is None
 
 
+@pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("length", [1, 40])
-def test_a_memory_of_a_parameter_reads_what_it_holds_now(length):
+def test_a_memory_of_a_parameter_reads_what_it_holds_now(length, fused):
     """Against `attend` of the tensors as they are, forward and backward, before and after a step of an optimizer."""
     key, v = torch.nn.Parameter(torch.randn(2, 40, 8)), torch.randn(8)
     query, value = torch.randn(2, length, 8), torch.randn(2, 40, 3)
-    memory, optimizer = remember(key, value, score=scores.Additive(v)), torch.optim.SGD([key], lr=0.5)
+    memory, optimizer = remember(key, value, score=scores.Additive(v)), torch.optim.SGD([key], lr=0.5, fused=fused)
     for _ in range(3):
         optimizer.zero_grad()
         output = memory.read(query)

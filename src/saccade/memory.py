@@ -201,12 +201,12 @@ class Memory:
 
     def _current(self) -> "Memory":
         """This memory with a cache of its keys as they are now: an optimizer may have changed them in place."""
-        count = version(self.key, self.cache)
-        if count is None or self._version is None or count == self._version:
+        count, learned = version(self.key, self.cache), self.key.is_leaf and self.key.requires_grad
+        if count is None or self._version is None or (count == self._version and not learned):
             return self
         kept = self.state.of(Renewed)
         memory: Memory | None = kept.memory
-        if memory is None or memory._version != count:
+        if memory is None or memory._version != count or learned:  # fused optimizers count no change
             assert isinstance(self.score, scores.Score)
             cache = self.score.prepare(self.key)[2]
             kept.memory = memory = replace(self, cache=cache, _buffer=None, _room=None, _version=count)

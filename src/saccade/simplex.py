@@ -198,7 +198,7 @@ def gradient_of_scores(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
 
     For α > 2 the slope g of a small weight may be far larger than all others, or beyond the dtype. The gradient of the
     steepest key k is −g_k / Σ g · Σ g_j (u_j − u_k), which needs no g_k. Slopes beyond the dtype become its
-    largest number.
+    largest number. Gradients are at most 2⁻²⁴ of it, so that their sums over keys are finite: ∞ − ∞ is NaN.
 
     Args:
         grad: u, `(..., Lk)`.
@@ -213,7 +213,7 @@ def gradient_of_scores(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
     next_to_it = slope.detach().masked_fill(here, 0.0).amax(-1, keepdim=True).clamp(min=1)  # a sum of ∞ − ∞ is NaN
     total = next_to_it * (slope / next_to_it * apart).masked_fill(here, 0.0).sum(-1, keepdim=True)
     beside = slope * (apart - (share * apart).sum(-1, keepdim=True))
-    return torch.where(here, -share * total, beside).clamp(-largest, largest)
+    return torch.where(here, -share * total, beside).clamp(-largest / LOST, largest / LOST)
 
 
 def gradient_of_alpha(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:

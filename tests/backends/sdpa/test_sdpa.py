@@ -199,6 +199,14 @@ def test_a_sink_of_minus_infinity_is_none(mask):
     torch.testing.assert_close(attend(X, X, X, mask=mask, normalizer=never, backend="sdpa"), attend(X, X, X, mask=mask))
 
 
+@pytest.mark.parametrize("mask", [None, masks.Causal(), FLAGS], ids=["none", "causal", "dense"])
+def test_a_sink_of_infinity_takes_everything(mask):
+    query, sink = X.clone().requires_grad_(), torch.full((3, 1, 1), torch.inf, requires_grad=True)
+    output = attend(query, X, X, mask=mask, normalizer=normalizers.Softmax(sink=sink), backend="sdpa")
+    output.sum().backward()
+    assert not output.any() and not query.grad.any() and not sink.grad.any()
+
+
 def test_a_bias_is_read_where_it_is():
     """Nothing is allocated for it: what a key forbidden by it holds is cleaned all the same."""
     bias = torch.zeros(2, 3, 5, 5)

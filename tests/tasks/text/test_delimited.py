@@ -67,7 +67,7 @@ def test_a_row_is_named_by_the_line_it_begins_in(tmp_path):
     assert [read.place(row).rpartition(" ")[2] for row in range(3)] == ["1", "2", "5"]
 
 
-@pytest.mark.parametrize("before", ["", "\n", " \n\n", "sep=,\n"])
+@pytest.mark.parametrize("before", ["", "\n", " \n\n", "sep=,\n", "\nsep=,\n \n"])
 def test_rows_begin_behind_blank_lines_and_the_header(tmp_path, before):
     read = table(tmp_path, f"{before}a,b\n\n1,2\n , \n3,4\n")
     assert [cut for _, cut in read.filled()] == [["1", "2"], ["3", "4"]]

@@ -267,7 +267,8 @@ def with_sink(
     """
     pad, front = torch.nn.functional.pad, (1, 0) if is_causal else (0, 1)
     logit = torch.as_tensor(sink, dtype=query.dtype, device=query.device)
-    logit = logit.clamp(min=torch.finfo(query.dtype).min / 2)  # −∞ · 0 is no number
+    largest = torch.finfo(query.dtype).max / 2
+    logit = logit.clamp(-largest, largest)  # ∞ · 0 is NaN
     logit = logit[(None,) * max(2 - logit.ndim, 0)]
     batch = broadcast_shapes(query.shape[:-2], logit.shape[:-2])
     query = torch.cat((query.expand(*batch, *query.shape[-2:]), logit.expand(*batch, query.shape[-2], 1)), -1)

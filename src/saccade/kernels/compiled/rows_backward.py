@@ -7,8 +7,8 @@ import numpy as np
 from saccade.kernels.compiled import exp, kernel, log, loops, numbers, take
 from saccade.kernels.compiled.rows import sum_of
 
-_LARGEST, _MOST = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
-"""What numbers beyond a dtype become."""
+_LARGEST, _MOST = float(np.finfo(np.float32).max) / 2**24, float(np.finfo(np.float64).max) / 2**24
+"""Gradients beyond them become these: sums over many keys are still numbers of the dtype."""
 
 _STEEPEST = 1e280
 """What slopes beyond it become: sums of products with them are finite, and ∞ − ∞ is NaN."""

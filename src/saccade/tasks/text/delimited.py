@@ -94,9 +94,10 @@ def delimited(lines: Lines, delimiter: str | None = None) -> Delimited:
         (['text', 'label'], ['a "b";\nc', 'yes'], 'a.csv: line 2')
     """
     count = len(lines)
-    first = next((number for number in range(count) if lines[number].strip()), 0)
-    if count and (named := _SEPARATOR.fullmatch(lines[first])) and first + 1 < count:
-        first, delimiter = first + 1, delimiter or named[1]
+    filled = (number for number in range(count) if lines[number].strip())
+    first = next(filled, 0)
+    if count and (named := _SEPARATOR.fullmatch(lines[first])) and (header := next(filled, None)) is not None:
+        first, delimiter = header, delimiter or named[1]
     mark = delimiter or _delimiter(lines, first)
     starts = range(count) if mark == "\t" else np.asarray(_starts(lines, mark, first))
     rows = lines if len(starts) == count else replace(lines, starts=lines.starts[np.append(starts, count)])
