@@ -43,9 +43,10 @@ def test_what_is_packed_is_unpacked_before_it_is_converted(tmp_path):
     ("opened", "name", "content", "command"),
     [
         (texts, "a.zip", b"PK\x03\x04", "unzip {0}/a.zip -d {0}/a"),
-        (texts, "a.jsonl", b'{"text": "x"}', r"jq -r '\[.text, .label\] \| @tsv' {0}/a.jsonl > {0}/a.tsv"),
-        (pairs, "a.jsonl", b'{"de": "x"}', r"jq -r '\[.source, .target\] \| @tsv'"),
+        (texts, "a.jsonl", b'{"text": "x"}', r"\[.text, .label\]\) \| @tsv' {0}/a.jsonl > {0}/a.tsv"),
+        (pairs, "a.jsonl", b'{"de": "x"}', r"""jq -rn '\["source", "target"\], \(inputs \| \[.source, .target\]\)"""),
         (pairs, "a.zip", b"PK\x03\x04\xff", "unzip "),
+        (numbers, "a.json", b"[]", r"""jq -r '\["x", "y"\], \(.\[\] \| \[.x, .y\]\) \| @tsv'"""),
         (recordings, "a.zip", b"PK", "unzip "),
         (recordings, "a.json", b'[\n{"path": "x"}]', r"jq -c '.\[\]' {0}/a.json > {0}/a.lines.jsonl"),
     ],

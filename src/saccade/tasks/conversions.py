@@ -22,9 +22,9 @@ _ENDS = {  # a command for each kind of file, by the end of its name
     ".xlsx": "libreoffice --headless --convert-to csv {0}",
     ".xls": "libreoffice --headless --convert-to csv {0}",
     ".ods": "libreoffice --headless --convert-to csv {0}",
-    ".jsonl": "jq -r '[{2}] | @tsv' {0} > {1}.tsv",
-    ".ndjson": "jq -r '[{2}] | @tsv' {0} > {1}.tsv",
-    ".json": "jq -r '.[] | [{2}] | @tsv' {0} > {1}.tsv",
+    ".jsonl": "jq -rn '[{3}], (inputs | [{2}]) | @tsv' {0} > {1}.tsv",
+    ".ndjson": "jq -rn '[{3}], (inputs | [{2}]) | @tsv' {0} > {1}.tsv",
+    ".json": "jq -r '[{3}], (.[] | [{2}]) | @tsv' {0} > {1}.tsv",
     ".m4a": "ffmpeg -i {0} {1}.wav",
     ".mp4": "ffmpeg -i {0} {1}.wav",
     ".aac": "ffmpeg -i {0} {1}.wav",
@@ -44,7 +44,7 @@ def converted(path: Path, columns: Sequence[str] = ("text", "label")) -> str:
 
     Args:
         path: the file.
-        columns: that a table of it is to have.
+        columns: names in the header of the table that the command writes.
 
     >>> converted(Path("my texts.zip"))
     "; this unpacks or converts it: unzip 'my texts.zip' -d 'my texts'"
@@ -53,9 +53,9 @@ def converted(path: Path, columns: Sequence[str] = ("text", "label")) -> str:
     end = max((end for end in _ENDS if name.endswith(end)), key=len, default=None)
     if end is None or path.is_dir():
         return ""
-    fields = ", ".join(f".{name}" for name in columns)
+    fields, header = (", ".join(form.format(name) for name in columns) for form in (".{}", '"{}"'))
     whole, stem = shlex.quote(str(path)), shlex.quote(str(path)[: -len(end)])
-    command = _ENDS[end].format(whole, stem, fields)
+    command = _ENDS[end].format(whole, stem, fields, header)
     return f"; this unpacks or converts it: {command}"
 
 

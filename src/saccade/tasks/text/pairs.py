@@ -78,6 +78,8 @@ class _Columns:
         if len(cells) <= last:
             way_out = converted(self.table.lines.path, ("source", "target"))
             got = "no tab" if len(cells) == 1 else f"{len(cells)} columns"
+            if not way_out and len(cells) == 1 and self.table.delimiter == "\t":
+                way_out = "; cells between commas or semicolons need a header: source,target"
             raise ArgumentError(f"{self.table.place(line)}: {wanted}, got {got}{way_out}")
         if not self.more and any(map(str.strip, cells[last + 1 :])):
             got = f"got {len(cells)} columns; cut -f 1,2 keeps the first two"
