@@ -37,7 +37,7 @@ def hooked(
 ) -> Iterator[None]:
     """Hook modules while the block runs, for the calls of this thread alone.
 
-    Other threads call the modules as always. So does everybody a copy that the block makes of one, hooks included.
+    Other threads call the modules as always. A copy of a module that is made within the block is an ordinary module.
 
     Args:
         modules: to be hooked.
