@@ -1,4 +1,4 @@
-"""The image alone, the mean of its cells: what answers are worth that no question was read for."""
+"""The image alone, the mean of its cells: a baseline without the question."""
 
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""Kernel regression whose weighting function is learned: what is near is no matter of distance, but of two networks."""
+"""Kernel regression with learned weights: one network makes queries, another keys."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias

@@ -1,4 +1,4 @@
-"""The mean of all answers, whatever is asked: the dumbest estimator, which every other one has to beat."""
+"""The mean of all training targets, a baseline of every other model."""
 
 from typing import Any, ClassVar, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Nadaraya-Watson: the mean of known answers, weighed by how near their points are, before anything is learned deeply.
+"""Nadaraya-Watson: the mean of training targets, weighted by the distance of their points.
 
 Nadaraya 1964, "On estimating regression"; Watson 1964, "Smooth regression analysis".
 """

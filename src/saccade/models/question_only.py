@@ -1,4 +1,4 @@
-"""The question alone, read by an LSTM: what answers are worth that no image was seen for."""
+"""The question alone, read by an LSTM: a baseline without the image."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias

@@ -1,4 +1,4 @@
-"""The recurrent attention model that looks anywhere: what learning where to look has to be better than."""
+"""The recurrent attention model with random glimpses, a baseline of learned ones."""
 
 from typing import Any, ClassVar, TypeAlias
 

@@ -1,4 +1,4 @@
-"""A network that is shown all pixels at once: what an eye is compared with."""
+"""A network that sees all pixels at once, a baseline of models with glimpses."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias

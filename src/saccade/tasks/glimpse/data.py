@@ -17,7 +17,7 @@ __all__ = ["BUILTIN", "longest_label", "open_data"]
 
 BUILTIN = {
     "digits": "handwritten digits, 28 × 28: scikit-learn's, or MNIST's by --digits",
-    "translated": "a digit anywhere on a black canvas of 60 × 60; endless, made as they are asked for",
+    "translated": "a digit anywhere on a black canvas of 60 × 60; endless, generated",
     "cluttered": "the same among pieces of other digits",
     "row": "several digits side by side on a canvas of 100 × 100, whose label is their string; endless too",
 }

@@ -1,4 +1,4 @@
-"""Memory: a sequence is read, and what it held is said, from a memory that the model writes and reads itself."""
+"""Memory: a sequence in, its content out, through a memory that the model writes and reads."""
 
 from saccade.tasks.memorize.task import Memorize
 

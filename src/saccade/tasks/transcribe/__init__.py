@@ -1,4 +1,4 @@
-"""Write down what is said, from recordings and their texts."""
+"""Speech recognition: a recording in, its text out, learned from recordings with their texts."""
 
 from saccade.tasks.transcribe.task import Transcribe
 

@@ -23,7 +23,7 @@ from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "Captioned", "Corpus", "open_corpus"]
 
-BUILTIN = {"scenes": "coloured shapes and how they lie to each other, in several sentences; endless, made as asked for"}
+BUILTIN = {"scenes": "coloured shapes and how they lie to each other, in several sentences; endless, generated"}
 
 
 def open_corpus(

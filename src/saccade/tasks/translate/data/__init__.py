@@ -22,7 +22,7 @@ __all__ = ["BUILTIN", "group_names", "open_corpus"]
 
 BUILTIN = {
     "dates": "dates as 20 languages write them, to ISO 8601 (2025-06-18); endless, made by Babel",
-    "several-dates": "one to three dates in a row, each in a language of its own: what is longer says more",
+    "several-dates": "one to three dates in a row, each in its own language; endless",
     "trees": "sentences of a small English grammar, to their trees as a row of brackets; endless",
 }
 
