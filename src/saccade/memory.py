@@ -353,6 +353,9 @@ def remember(
         positions: where the keys stand, integers `(Lk,)` or `(..., Lk)`, for a memory of a fixed number of slots that
             is written to by positions (`Memory.write`): a ring. None of one that grows.
 
+    If you change keys in place (an optimizer step, for example), make the memory again: `scores.Cosine` and
+    `scores.General` keep projected copies of the keys. `scores.Additive` notices the change and prepares them again.
+
     Returns:
         A `Memory`.
 
