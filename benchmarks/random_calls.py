@@ -24,9 +24,9 @@ import torch
 from torch import Tensor
 
 from saccade import AuxRequest, attend, biases, errors, masks, normalizers, reads, remember, scores
+from saccade._definitions.structure import Definition, Grid
 from saccade.backends import cpu
 from saccade.normalizers import Normalizer
-from saccade.structure import Definition, Grid
 
 DTYPES = (torch.float64, torch.float64, torch.float32, torch.float32, torch.bfloat16, torch.float16)
 BACKENDS = ("auto", "auto", "chunked", "chunked", "reference", "sdpa", "cpu", "memory")

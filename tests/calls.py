@@ -3,8 +3,8 @@
 import torch
 
 from saccade import normalizers, reads, scores
-from saccade.call import Call
-from saccade.validate import checked_call
+from saccade._call.call import Call
+from saccade._call.validation import checked_call
 
 
 def call_of(query, key, value, **options) -> Call:

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from saccade import attend, biases, errors
-from saccade.structure import Grid
+from saccade._definitions.structure import Grid
 
 
 def values(bias, q=3, k=4):

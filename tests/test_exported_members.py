@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import pkgutil
 import random
 import subprocess
 import sys
@@ -47,6 +48,25 @@ MEMBERS = {
     "errors": {"SaccadeError", "ShapeError", "ArgumentError", "UnsupportedBackend"},
 }
 AUX = ["weights", "lse", "index", "log_prob", "entropy", "top", "received"]
+
+
+PUBLIC = {
+    "attention", "auxiliary", "bench", "biases", "cli", "errors", "look", "masks", "memory", "models", "nn",
+    "normalizers", "reads", "reports", "runs", "scores", "tasks", "train",
+}  # fmt: skip
+INTERNAL = {"backends", "kernels"}  # how a call is computed: no underscore, and no promise
+
+
+def test_whatever_has_no_underscore_is_public():
+    names = {module.name for module in pkgutil.iter_modules(saccade.__path__) if not module.name.startswith("_")}
+    assert names == PUBLIC | INTERNAL
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC - {"models", "bench"}))  # one file a model
+def test_a_public_module_lists_documented_members(name):
+    module = importlib.import_module(f"saccade.{name}")
+    members = [getattr(module, member) for member in module.__all__]
+    assert members and all(inspect.getdoc(member) for member in members if inspect.isroutine(member))
 
 
 def test_the_package_exports_what_the_design_lists():

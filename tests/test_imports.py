@@ -1,7 +1,4 @@
-"""Imports go one way: definitions, kernels ← backends ← attention ← nn ← models ← tasks ← runs ← reports ← cli.
-
-Train knows no task.
-"""
+"""Imports go one way, from the command line down to the errors; no two files import each other."""
 
 import ast
 import functools
@@ -13,61 +10,38 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1] / "src" / "saccade"
 FILES = sorted(ROOT.rglob("*.py"))
 
-DEFINITIONS = {
-    "errors",
-    "structure",
-    "threads",
-    "numerics",
-    "checks",
-    "scores",
-    "normalizers",
-    "simplex",
-    "masks",
-    "biases",
-    "blockmap",
-    "reads",
-    "auxiliary",
-    "call",
-    "callables",
-    "derived",
-    "dots",
-    "foreign",
-    "rotary",
-    "functions",
-    "working_directory",
+LAYERS = [
+    {"errors", "_threads", "_working_directory"},
+    {"_definitions"},
+    {"scores", "masks", "biases", "reads", "auxiliary"},
+    {"kernels"},
+    {"normalizers"},
+    {"_call"},
+    {"backends"},
+    {"_dispatch"},
+    {"attention"},
+    {"memory"},
+    {"nn"},
+    {"__init__"},  # the public names
+    {"models"},
+    {"train"},
+    {"look"},
+    {"bench"},
+    {"tasks"},
+    {"runs"},
+    {"reports"},
+    {"cli"},
+    {"__main__"},
+]
+"""A file may import its own layer and those above it in this list."""
+
+FORBIDDEN = {
+    "backends": {"nn", "models", "tasks", "cli"},
+    "models": {"train"},
+    "train": {"look"},
+    "tasks": {"bench"},
 }
-ATTENTION = {
-    "attention",
-    "buffers",
-    "lazy",
-    "memory",
-    "merging",
-    "prepared",
-    "reach",
-    "ring",
-    "shortcuts",
-    "validate",
-    "windows",
-}
-MAY_IMPORT = {
-    **dict.fromkeys(DEFINITIONS, DEFINITIONS),
-    "normalizers": DEFINITIONS | {"kernels"},
-    "kernels": DEFINITIONS | {"kernels"},
-    "backends": DEFINITIONS | {"kernels", "backends"},
-    **dict.fromkeys(ATTENTION, DEFINITIONS | {"backends"} | ATTENTION),
-    "windows": DEFINITIONS | {"kernels"},
-    "nn": DEFINITIONS | ATTENTION | {"kernels", "nn"},
-    "train": DEFINITIONS | ATTENTION | {"nn", "train"},
-    "models": DEFINITIONS | ATTENTION | {"kernels", "nn", "models"},
-    "look": DEFINITIONS | ATTENTION | {"backends", "nn", "look"},
-    "tasks": DEFINITIONS | ATTENTION | {"kernels", "nn", "models", "train", "look", "tasks"},
-    "bench": DEFINITIONS | ATTENTION | {"backends", "kernels", "nn", "train", "look", "bench"},
-    "runs": {"errors", "train", "tasks"},
-    "reports": DEFINITIONS | ATTENTION | {"nn", "models", "train", "tasks", "look", "bench", "runs", "reports"},
-    "cli": {"errors", "train", "tasks", "runs", "look", "reports", "bench", "cli"},
-    "__main__": {"cli"},
-    "__init__": DEFINITIONS | ATTENTION | {"nn"},
-}
+"""Layers that some layers may not import, though they stand above them."""
 
 
 def layer(path):
@@ -96,14 +70,13 @@ def imported(path):
     return {name for name in names if name.split(".")[0] == "saccade"}
 
 
-PUBLIC = {"attend", "explain", "remember", "merge", "AuxRequest", "AuxOutput", "__version__", "saccade"}
-USERS = {"models", "tasks", "look", "bench", "cli", "train"}
-
-
 def may_import(path, name):
     """Whether a file's layer may import a module."""
-    public = name.removeprefix("saccade.") in PUBLIC and layer(path) in USERS
-    return public or [*name.split("."), "__init__"][1] in MAY_IMPORT[layer(path)]
+    [here] = [index for index, names in enumerate(LAYERS) if layer(path) in names]
+    parts = [*name.split("."), "__init__"]
+    target = parts[1] if any(parts[1] in names for names in LAYERS) else "__init__"
+    [there] = [index for index, names in enumerate(LAYERS) if target in names]
+    return there <= here and layer(path) not in FORBIDDEN.get(target, ())
 
 
 def test_imports_point_one_way():

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade import blockmap
-from saccade.backends import choose, cpu
+from saccade._call import block_map
+from saccade._dispatch import choose
+from saccade.backends import cpu
 from saccade.backends.blockwise import plan
 from saccade.backends.sdpa import documents
 from scripts import script
@@ -55,7 +56,7 @@ def test_every_picture_is_on_the_page_and_described():
         (f"{choose.MANY:,} pairs a head or more and at most half", choose.HALF == 0.5),
         (f"from {documents.LEAST:,} pairs a head on, if documents have {documents.SHORT} queries", True),
         (f"calls of up to {cpu.AT_ONCE:,} pairs", True),
-        ("those of 16 times the size", blockmap.COARSE == 16),
+        ("those of 16 times the size", block_map.COARSE == 16),
     ],
 )
 def test_limits_are_those_of_the_library(told, value):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from calls import drawn
 from near import assert_near
 from saccade import AuxRequest, attend, normalizers, scores
+from saccade._definitions.structure import Extent
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.kernels import weights
 from saccade.kernels.threads import without_kernels
-from saccade.structure import Extent
 
 SUMMING = {
     "Softmax": normalizers.Softmax(),

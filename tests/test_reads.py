@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from calls import drawn
 from saccade import AuxRequest, attend, normalizers, reads, scores
+from saccade._definitions.structure import Extent
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.reads import largest, pick
-from saccade.structure import Extent
 
 
 @st.composite

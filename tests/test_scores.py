@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from calls import drawn
 from near import assert_near
 from saccade import attend, remember, scores
+from saccade._definitions.structure import Extent
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.scores import EXPONENT_LIMIT, exponentials
-from saccade.structure import Extent
 
 D, A = 3, 5
 

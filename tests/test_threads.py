@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pytest
 import torch
 
+from saccade._threads import Shared, hooked, own_filters
 from saccade.look import drawing
-from saccade.threads import Shared, hooked, own_filters
 from saccade.train import randomness
 
 

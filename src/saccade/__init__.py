@@ -6,13 +6,12 @@
 torch.Size([2, 5, 8])
 """
 
-from saccade import working_directory  # noqa: F401 checked before torch is imported  # isort: skip
+from saccade import _working_directory  # noqa: F401 checked before torch is imported  # isort: skip
 
 from saccade import biases, errors, masks, nn, normalizers, reads, scores
 from saccade.attention import attend, explain
 from saccade.auxiliary import AuxOutput, AuxRequest
-from saccade.memory import remember
-from saccade.merging import merge
+from saccade.memory import merge, remember
 
 __all__ = [
     "AuxOutput",

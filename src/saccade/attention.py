@@ -1,8 +1,8 @@
 """`attend`, the one operation, and `explain`, what it would do.
 
-attend ─────────┬─ shortcuts.plain ───▶ output      a small plain call, or None
-                ├─ shortcuts.additive ▶ output      an additive call with nothing else, or None
-Memory.read ────┼─ shortcuts.repeated ▶ output      a step like the memory's last one, or None
+attend ─────────┬─ fast_path.plain ───▶ output      a small plain call, or None
+                ├─ fast_path.additive ▶ output      an additive call with nothing else, or None
+Memory.read ────┼─ fast_path.repeated ▶ output      a step like the memory's last one, or None
                 ▼
             full_path       down: cast as autocast says, then
                 validate.checked_call               arguments ──▶ Call, or one clear error
@@ -19,17 +19,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from saccade import lazy, normalizers, reads, scores, shortcuts
+from saccade import normalizers, reads, scores
+from saccade._call.call import BackendState, Call
+from saccade._call.validation import checked_call
+from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.numerics import autocasting
+from saccade._dispatch import fast_path, lazy_values
+from saccade._dispatch.choose import Plan, choose, plan
+from saccade._dispatch.key_range import restrict_keys
+from saccade._dispatch.lazy_values import LazyValue, ValueFunction
 from saccade.auxiliary import AuxOutput, AuxRequest
-from saccade.backends.choose import Plan, choose, plan
 from saccade.biases import Factor
-from saccade.call import BackendState, Call
-from saccade.foreign import refuse, refusing
-from saccade.lazy import LazyValue, ValueFunction
 from saccade.masks import Mask
-from saccade.numerics import autocasting
-from saccade.reach import narrowed
-from saccade.validate import checked_call
+
+__all__ = ["Plan", "attend", "explain"]
 
 SCALED_DOT, SOFTMAX, SOFT = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
 
@@ -70,7 +73,7 @@ def attend(
 ) -> tuple[Tensor, AuxOutput]: ...
 
 
-@refusing
+@hide_extra_kwargs
 def attend(
     query: Float[Tensor, "*#batch q_len q_dim"],
     key: Float[Tensor, "*#batch k_len k_dim"],
@@ -85,7 +88,7 @@ def attend(
     dropout_p: float = 0.0,
     aux: AuxRequest | None = None,
     backend: str = "auto",
-    **foreign: Any,
+    **extra: Any,
 ) -> Tensor | tuple[Tensor, AuxOutput]:
     """Attention: any score, any normalizer, soft or hard, with the same meaning on every backend.
 
@@ -146,15 +149,15 @@ def attend(
     asked for 2
     torch.Size([2, 1, 3])
     """
-    if foreign:
-        refuse(attend, foreign)
+    if extra:
+        reject_extra_kwargs(attend, extra)
     usual = normalizer is SOFTMAX and read is SOFT and backend == "auto"
     if usual and isinstance(value, Tensor) and bias is None and gate is None and aux is None and dropout_p == 0:
         output = None
         if score is SCALED_DOT:
-            output = shortcuts.plain(query, key, value, mask)
+            output = fast_path.plain(query, key, value, mask)
         elif mask is None:
-            output = shortcuts.additive(query, key, value, score)
+            output = fast_path.additive(query, key, value, score)
         if output is not None:
             return output
     return full_path(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend)
@@ -190,7 +193,7 @@ def full_path(
     """
     if autocasting(query):
         query, key, value, score = autocast(query, key, value, score)
-    values = lazy.lazy(value, key)
+    values = lazy_values.lazy(value, key)
     value = value if values is None else values.placeholder(key)
     call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
     if cache is not None or state is not None:
@@ -199,7 +202,7 @@ def full_path(
     return output if aux is None else (output, found)
 
 
-@refusing
+@hide_extra_kwargs
 def explain(
     query: Tensor,
     key: Tensor,
@@ -214,7 +217,7 @@ def explain(
     dropout_p: float = 0.0,
     aux: AuxRequest | None = None,
     backend: str = "auto",
-    **foreign: Any,
+    **extra: Any,
 ) -> Plan:
     """The plan of `attend` for the same arguments: a backend, and why not each other one. Nothing is run.
 
@@ -232,22 +235,22 @@ def explain(
     >>> explain(x, x, x).backend
     'sdpa'
     """
-    if foreign:
-        refuse(explain, foreign)
+    if extra:
+        reject_extra_kwargs(explain, extra)
     if autocasting(query):
         query, key, value, score = autocast(query, key, value, score)
-    values = lazy.lazy(value, key)
+    values = lazy_values.lazy(value, key)
     value = value if values is None else values.placeholder(key, key.shape[-1])  # its features are known by calling it
     call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
     if values is None:
         return planned(call, backend)
-    found = planned(lazy.choosing(call) if call.read.sparse else call, backend)
-    return replace(found, values=lazy.planned(call, values))
+    found = planned(lazy_values.choosing(call) if call.read.sparse else call, backend)
+    return replace(found, values=lazy_values.planned(call, values))
 
 
 def planned(call: Call, backend: str) -> Plan:
     """The plan of a call, or of what `run` makes of it."""
-    near = None if backend == "reference" else narrowed(call)
+    near = None if backend == "reference" else restrict_keys(call)
     found = plan(call if near is None else near.call, backend)
     if near is None or found.pairs is None:
         return found
@@ -257,15 +260,15 @@ def planned(call: Call, backend: str) -> Plan:
 def run_lazily(call: Call, values: LazyValue, backend: str) -> tuple[Tensor, AuxOutput]:
     """A valid call whose values are computed when it is known which are read."""
     if not call.read.sparse:
-        return run(lazy.filled(call, values), backend)
-    return lazy.read(call, values, run(lazy.choosing(call), backend)[1])
+        return run(lazy_values.filled(call, values), backend)
+    return lazy_values.read(call, values, run(lazy_values.choosing(call), backend)[1])
 
 
 def run(call: Call, backend: str = "auto") -> tuple[Tensor, AuxOutput]:
     """A valid call on the backend that serves it, with the keys alone that its queries can reach; the definition,
     asked for by name, takes all of them.
     """
-    near = None if backend == "reference" else narrowed(call)
+    near = None if backend == "reference" else restrict_keys(call)
     if near is not None:
         output, found = run_whole(near.call, backend)
         return output, near.widened(found)

@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import whole
+from saccade._definitions.checks import whole
+from saccade._definitions.numerics import LOST
+from saccade._definitions.structure import Definition, registered
 from saccade.errors import ArgumentTypeError
-from saccade.numerics import LOST
-from saccade.structure import Definition, registered
+
+__all__ = ["AuxOutput", "AuxRequest"]
 
 
 @registered

@@ -10,14 +10,25 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import Align, broadcasts, check_align, fits, on_device, per_position, positive_number, within
+from saccade._definitions.checks import (
+    Align,
+    broadcasts,
+    check_align,
+    fits,
+    on_device,
+    per_position,
+    positive_number,
+    within,
+)
+from saccade._definitions.functions import OfPositions, PositionFunction, Tables
+from saccade._definitions.numerics import bounded, broadcast_shapes
+from saccade._definitions.rotary import numbers
+from saccade._definitions.rotary import rotate as rotate
+from saccade._definitions.structure import Axes, Definition, Extent, Grid, Pair, registered
 from saccade.errors import ArgumentTypeError, ShapeError
-from saccade.functions import OfPositions, PositionFunction, Tables
 from saccade.masks import shift
-from saccade.numerics import bounded, broadcast_shapes
-from saccade.rotary import numbers
-from saccade.rotary import rotate as rotate
-from saccade.structure import Axes, Definition, Extent, Grid, Pair, registered
+
+__all__ = ["Alibi", "Bias", "Factor", "GaussianWindow", "Position", "RelativePosition", "rotate"]
 
 _OPERATORS = {"__add__": "add", "__radd__": "add", "add": "add", "__mul__": "mul", "__rmul__": "mul", "mul": "mul"}
 
@@ -229,7 +240,7 @@ class RelativePosition(Positioned):
         align: as in `saccade.masks`; may be left out where Lq = Lk.
 
     >>> import torch
-    >>> from saccade.structure import Grid
+    >>> from saccade._definitions.structure import Grid
     >>> bias = RelativePosition(torch.tensor([0.1, 0.2, 0.3]))
     >>> bias.values(Grid(2, 2, 0, 2, torch.device("cpu")), torch.float32)
     tensor([[0.2000, 0.3000],

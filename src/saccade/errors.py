@@ -9,6 +9,8 @@
 Every message says what was expected, what was got, the argument's name, and the way out.
 """
 
+__all__ = ["ArgumentError", "ArgumentTypeError", "SaccadeError", "ShapeError", "UnsupportedBackend"]
+
 
 class SaccadeError(Exception):
     """Base of every error that Saccade raises on purpose.

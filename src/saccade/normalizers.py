@@ -12,12 +12,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade import simplex
-from saccade.checks import number, per_query, positive, positive_number, within
+from saccade._definitions import simplex
+from saccade._definitions.checks import number, per_query, positive, positive_number, within
+from saccade._definitions.numerics import LARGEST, bounded, divide, like, wide
+from saccade._definitions.structure import Axes, Definition, Extent, registered
 from saccade.errors import ArgumentTypeError
 from saccade.kernels import weights as kernels
-from saccade.numerics import LARGEST, bounded, divide, like, wide
-from saccade.structure import Axes, Definition, Extent, registered
+
+__all__ = ["Entmax", "Identity", "Normalizer", "NormalizerFunction", "Sigmoid", "Softmax", "Sparsemax", "Sum"]
 
 NormalizerFunction = Callable[..., Tensor]
 """`(scores, mask)` or `(scores, mask, positions)` to weights."""

@@ -11,10 +11,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import ensure, per_position
+from saccade._definitions.checks import ensure, per_position
+from saccade._definitions.numerics import broadcast_shapes, shares
+from saccade._definitions.structure import Axes, Definition, Extent, registered
 from saccade.errors import ArgumentError, ArgumentTypeError
-from saccade.numerics import broadcast_shapes, shares
-from saccade.structure import Axes, Definition, Extent, registered
+
+__all__ = ["Argmax", "Read", "Sample", "Soft", "TopK"]
 
 
 class Read(Definition):

@@ -12,10 +12,23 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import number, parameter, per_query, positive, positive_number
+from saccade._definitions.checks import number, parameter, per_query, positive, positive_number
+from saccade._definitions.numerics import bounded, expanded_square, like, recorded, root, squared_distance, unit, wide
+from saccade._definitions.structure import Axes, Definition, Extent, registered
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.numerics import bounded, expanded_square, like, recorded, root, squared_distance, unit, wide
-from saccade.structure import Axes, Definition, Extent, registered
+
+__all__ = [
+    "Additive",
+    "Cosine",
+    "Dot",
+    "Gaussian",
+    "General",
+    "Kernel",
+    "Location",
+    "ScaledDot",
+    "Score",
+    "ScoreFunction",
+]
 
 ScoreFunction = Callable[..., Tensor]
 """`(query, key)` or `(query, key, positions)` to scores."""

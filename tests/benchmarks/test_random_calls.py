@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from saccade import masks
-from saccade.structure import Grid
+from saccade._definitions.structure import Grid
 
 PATH = Path(__file__).resolve().parents[2] / "benchmarks/random_calls.py"
 

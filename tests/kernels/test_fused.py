@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from near import assert_near
-from saccade import simplex
+from saccade._definitions import simplex
 from saccade.kernels import fused
 from tiers import every, rest_slow
 

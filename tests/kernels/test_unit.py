@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from near import assert_near
-from saccade import numerics
+from saccade._definitions import numerics
 from saccade.kernels.unit import unit
 
 

@@ -17,7 +17,8 @@ from calls import drawn
 from interpreter import REASON
 from kernels.memories import drawn as drawn_memory
 from kernels.memories import memory_of, steps_of
-from saccade import AuxRequest, attend, masks, normalizers, reads, remember, scores, simplex
+from saccade import AuxRequest, attend, masks, normalizers, reads, remember, scores
+from saccade._definitions import simplex
 from saccade.backends.blockwise import products
 from saccade.backends.chunked.additive import FusedAdditive
 from saccade.backends.triton import additive as triton_additive

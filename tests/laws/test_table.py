@@ -8,8 +8,8 @@ from laws.case import Case
 from laws.combinations import each, interacting, sensible
 from laws.table import BACKENDS, BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, TABLES
 from saccade import biases, masks, normalizers, reads, scores
-from saccade.backends.choose import BACKENDS as SERVING
-from saccade.structure import Definition
+from saccade._definitions.structure import Definition
+from saccade._dispatch.choose import BACKENDS as SERVING
 
 INNER = {"Factor", "Bias", "Score", "Normalizer", "Mask", "Read", "Positioned", "UnitKeyCosine"}
 """What is no member: the bases, and what remains of a score whose keys are prepared (the memory's laws hold it)."""

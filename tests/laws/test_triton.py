@@ -14,11 +14,11 @@ from laws.case import Case, pairs_a_block
 from laws.combinations import each, thinned
 from laws.table import BIASES, GATES, MASKS, NORMALIZERS, READS, SCORES, SMALL, Sizes
 from saccade import AuxRequest, attend, errors, masks, normalizers, scores
+from saccade._definitions.structure import Grid
 from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.blocks import backward, forward
 from saccade.backends.blockwise.parts import Tiles
 from saccade.backends.triton import ENGINE
-from saccade.structure import Grid
 
 pytestmark = interpreted
 

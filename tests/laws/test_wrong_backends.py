@@ -7,7 +7,7 @@ from laws import checks, smooth
 from laws.case import Case
 from laws.table import Sizes
 from laws.wrong import WRONG, backend
-from saccade.backends import choose
+from saccade._dispatch import choose
 
 CAUGHT = {
     "masks_with_a_large_number": lambda on: checks.law_empty_rows(Case(backend=on)),

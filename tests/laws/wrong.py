@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from saccade import AuxOutput, AuxRequest, biases, masks, normalizers, reads, scores
+from saccade._call.call import Call
 from saccade.backends import reference
-from saccade.call import Call
 
 Result = tuple[Tensor, AuxOutput]
 WRONG: dict[str, Callable[[Call], Result]] = {}

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade import explain, masks
+from saccade._definitions.structure import Grid
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look.blocks import BESIDE, FULL, PARTIAL, STATES, _batch, _drawn, _figure, draw
-from saccade.structure import Grid
 
 IDS = torch.arange(2048) // 512
 MASKS = {

@@ -3,7 +3,7 @@
 import torch
 
 from saccade import masks
-from saccade.structure import Grid
+from saccade._definitions.structure import Grid
 
 
 def dense(mask, q=4, k=4, start=0, rows=None):

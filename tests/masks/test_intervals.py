@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade import masks
-from saccade.masks.intervals import everybody, intervals, participants
-from saccade.structure import Grid
+from saccade._definitions.structure import Grid
+from saccade.masks._intervals import everybody, intervals, participants
 
 NUMBER = st.integers(0, 12)
 

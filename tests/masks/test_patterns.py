@@ -7,7 +7,7 @@ import torch
 
 from calls import drawn
 from saccade import AuxRequest, attend, explain, masks, scores
-from saccade.structure import Grid
+from saccade._definitions.structure import Grid
 
 BATCH = (2, 3)
 

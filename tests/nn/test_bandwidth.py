@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from saccade.nn import bandwidth
-from saccade.nn.bandwidth import LeftOut, leave_one_out, left_out
+from saccade.nn import _bandwidth
+from saccade.nn._bandwidth import LeftOut, leave_one_out, left_out
 
 KERNELS = {
     "gaussian": lambda u: np.exp(-(u**2) / 2),
@@ -52,7 +52,7 @@ def test_halved_squares_give_the_errors_of_each_bandwidth(kernel):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_many_points_have_the_errors_of_few(kernel, monkeypatch):
     dense = LeftOut.of(*data(), kernel)
-    monkeypatch.setattr(bandwidth, "_DENSE", 10)
+    monkeypatch.setattr(_bandwidth, "_DENSE", 10)
     blocks = LeftOut.of(*data(), kernel)
     assert blocks.distances is None
     assert blocks.halved(2.0, 6) == pytest.approx(dense.halved(2.0, 6), rel=1e-9)

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.nn.dispatch import Pairs, limit, sort
+from saccade.nn._dispatch import Pairs, limit, sort
 
 PAIRS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(1, 5), st.booleans()), max_size=20)
 """Tokens, their experts, weights and whether they are there."""

@@ -5,7 +5,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from saccade import biases, masks, nn, remember
 from saccade.errors import ArgumentError, ShapeError
-from saccade.nn.heads import beside_heads
+from saccade.nn._heads import beside_heads
 
 LENGTHS, BASE = (8, 5), 100.0
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.nn.lengths import check_lengths, steps
+from saccade.nn._lengths import check_lengths, steps
 
 
 def test_lengths_from_none_to_all_are_taken():

@@ -1,7 +1,7 @@
 import torch
 
 from saccade import normalizers, scores
-from saccade.nn.parameters import Parameters
+from saccade.nn._parameters import Parameters
 
 
 def test_parameters_learn_and_other_tensors_are_buffers():

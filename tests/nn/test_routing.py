@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from saccade.nn import gating, routing
+from saccade.nn import _gating, _routing
 
 
 def drawn(*sizes, seed):
@@ -16,12 +16,12 @@ def test_parts_are_the_whole(masked, monkeypatch):
     there = torch.arange(23) % 3 != 1 if masked else None
 
     def measured():
-        routes = routing.by_tokens(tokens, gate, None, 2, there)
-        loss = gating.squared_variation(routes.importance) + routes.lse.sum() + (routes.pairs.weight**2).sum()
+        routes = _routing.by_tokens(tokens, gate, None, 2, there)
+        loss = _gating.squared_variation(routes.importance) + routes.lse.sum() + (routes.pairs.weight**2).sum()
         return routes, torch.autograd.grad(loss, (tokens, gate), create_graph=True)
 
     whole, grads = measured()
-    monkeypatch.setattr(routing, "_AT_ONCE", 30)  # six tokens
+    monkeypatch.setattr(_routing, "_AT_ONCE", 30)  # six tokens
     parts, again = measured()
     for one, other in zip([*whole.pairs, *whole[1:], *grads], [*parts.pairs, *parts[1:], *again], strict=True):
         torch.testing.assert_close(one, other)
@@ -31,12 +31,12 @@ def test_parts_are_the_whole(masked, monkeypatch):
 
 
 def test_the_backward_of_a_part_sees_the_noise_that_was_drawn(monkeypatch):
-    monkeypatch.setattr(routing, "_AT_ONCE", 30)
+    monkeypatch.setattr(_routing, "_AT_ONCE", 30)
     tokens, gate, noise = drawn(11, 4, seed=1), drawn(5, 4, seed=2), drawn(5, 4, seed=3)
 
     def measures(tokens, gate, noise):
         torch.manual_seed(5)
-        routes = routing.by_tokens(tokens, gate, noise, 2, None)
+        routes = _routing.by_tokens(tokens, gate, noise, 2, None)
         return routes.pairs.weight, routes.load, routes.importance
 
     assert torch.autograd.gradcheck(measures, (tokens, gate, noise))
@@ -45,7 +45,7 @@ def test_the_backward_of_a_part_sees_the_noise_that_was_drawn(monkeypatch):
 def test_experts_take_as_many_of_the_tokens_that_there_are():
     tokens, gate = drawn(9, 4, seed=1), drawn(3, 4, seed=2)
     there = torch.tensor([True] * 4 + [False] * 5)
-    routes = routing.by_experts(tokens, gate, lambda count: count // 2, there)
+    routes = _routing.by_experts(tokens, gate, lambda count: count // 2, there)
     assert routes.load.tolist() == [2.0] * 3 and set(routes.pairs.token[routes.pairs.kept].tolist()) <= set(range(4))
     scores = (tokens @ gate.mT).softmax(-1)[:4]
     torch.testing.assert_close(routes.importance, scores.topk(2, 0).values.sum(0))
@@ -53,5 +53,5 @@ def test_experts_take_as_many_of_the_tokens_that_there_are():
 
 def test_a_group_that_nobody_came_to_expects_nobody():
     tokens, far = drawn(6, 4, seed=1).abs(), torch.tensor([[9.0] * 4, [-9.0] * 4], dtype=torch.float64)
-    routes = routing.by_groups(tokens, (far, None), (drawn(6, 4, seed=2), None), 1, None)
+    routes = _routing.by_groups(tokens, (far, None), (drawn(6, 4, seed=2), None), 1, None)
     assert routes.load.tolist()[3:] == [0.0] * 3 and routes.load.sum() == 6

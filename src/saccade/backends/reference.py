@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from saccade._call.call import Call, rows
+from saccade._definitions.numerics import broadcast_shapes, recorded, tracing, transforming, valueless, wide
+from saccade._definitions.structure import Definition, Grid
+from saccade._definitions.user_callables import bind_positions
 from saccade.auxiliary import AuxOutput, entropy, log_probability, top
 from saccade.biases import unread
-from saccade.call import Call, rows
-from saccade.callables import placed
 from saccade.errors import ShapeError
-from saccade.masks import intervals
+from saccade.masks import _intervals
 from saccade.normalizers import Normalizer, Softmax
-from saccade.numerics import broadcast_shapes, recorded, tracing, transforming, valueless, wide
 from saccade.reads import Read, largest
 from saccade.scores import Additive, Score
-from saccade.structure import Definition, Grid
 
 LOOKS, FAR_LOOKS = 1 << 22, 1 << 26
 """Pairs that are looked at together to find out who takes part: what stays in a CPU's cache, and elsewhere so many that
@@ -93,7 +93,7 @@ def told(call: Call, grid: Grid) -> Call:
     """The call for this block: callables that ask where its rows and keys stand have been told."""
     if call.built_in:
         return call
-    return replace(call, score=placed(call.score, grid), normalizer=placed(call.normalizer, grid))
+    return replace(call, score=bind_positions(call.score, grid), normalizer=bind_positions(call.normalizer, grid))
 
 
 def scored(call: Call, grid: Grid, parts: Parts) -> tuple[Tensor, Tensor | None]:
@@ -249,7 +249,7 @@ def cleaned(call: Call, found: tuple[Tensor, Tensor] | None = None) -> Call:
         found: its `participants`, where they are known.
     """
     alone = call.mask if found is None and call.bias is None and not tracing() else None
-    if alone is not None and intervals.everybody(alone, call.grid()):
+    if alone is not None and _intervals.everybody(alone, call.grid()):
         return call
     keys, queries = found or participants(call)
     return replace(
@@ -283,7 +283,7 @@ def by_intervals(call: Call) -> tuple[Tensor, Tensor] | None:
     """
     if call.mask is None or call.bias is not None or tracing() or transforming() or recorded():
         return None
-    found = intervals.participants(call.mask, call.grid())
+    found = _intervals.participants(call.mask, call.grid())
     return None if found is None else (ranked(call, found[0]), ranked(call, found[1]))
 
 

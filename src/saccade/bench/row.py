@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.backends.choose import BACKENDS as _NAMED
+from saccade._dispatch.choose import BACKENDS as _NAMED
 from saccade.errors import SaccadeError
 
 __all__ = ["BACKENDS", "Absent", "Place", "Prepare", "Result", "Row", "Run", "Target", "Work", "package"]

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from saccade._definitions.numerics import broadcast_shapes
 from saccade.kernels.rows import TYPES, Rows, mask_rows, of_type
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
-from saccade.numerics import broadcast_shapes
 from saccade.scores import EXPONENT_LIMIT, Additive
 
 __all__ = [

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from saccade.numerics import differentiated, tracing, valueless
+from saccade._definitions.numerics import differentiated, tracing, valueless
 
 __all__ = ["grouped_product"]
 

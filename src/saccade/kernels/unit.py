@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade import numerics
+from saccade._definitions import numerics
 from saccade.kernels.rows import by_rows, mask_rows
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
@@ -17,8 +17,9 @@ _forward, _backward = ({torch.float32: Kernel(f"unit:{name}")} for name in ("for
 
 
 def unit(vectors: Tensor, room: str | None = None) -> Tensor:
-    r"""\(x / \lVert x \rVert\) along the last dimension, as `saccade.numerics.unit`; a vector whose gradient is 0 has
-    one of 0 whatever it holds.
+    r"""\(x / \lVert x \rVert\) along the last dimension, as `numerics.unit` computes it.
+
+    A vector whose gradient is 0 gets a gradient of 0, whatever it holds.
 
     Args:
         vectors: `(..., D)`, of any type; float32 is compiled.

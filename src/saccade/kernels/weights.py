@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade import simplex
+from saccade._definitions import simplex
+from saccade._definitions.numerics import HALF
 from saccade.kernels.rows import TYPES, by_rows, mask_rows, of_type
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
-from saccade.numerics import HALF
 
 __all__ = ["MANY", "Statistics", "entmax", "serves_rows", "softmax", "softmax_over", "sparsemax"]
 

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from saccade import blockmap
+from saccade._call import block_map
+from saccade._call.call import Call
+from saccade._call.validation import checked_call
+from saccade._definitions.checks import whole
+from saccade._definitions.numerics import broadcast_shapes
+from saccade._definitions.structure import Grid, aligned
+from saccade._dispatch.choose import plan as planned
 from saccade.auxiliary import AuxRequest
 from saccade.backends import chunked, cpu
 from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.parts import Block, Part
-from saccade.backends.choose import plan as planned
-from saccade.call import Call
-from saccade.checks import whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.look.drawing import numbers, write_picture
 from saccade.look.labels import plain
@@ -24,11 +27,8 @@ from saccade.look.pictures import DOTS, FAINT, GRID, INK, MANY_CELLS
 from saccade.look.typefaces import families
 from saccade.masks import Mask, as_mask
 from saccade.normalizers import Softmax
-from saccade.numerics import broadcast_shapes
 from saccade.reads import Soft
 from saccade.scores import ScaledDot
-from saccade.structure import Grid, aligned
-from saccade.validate import checked_call
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,7 +144,7 @@ def _drawn(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: i
     call = _call(mask, lengths, batch)
     pairs, parts = _planned(call)
     assert call.mask is not None
-    found = blockmap.mapped(call.mask, call.grid(), size)
+    found = block_map.mapped(call.mask, call.grid(), size)
     some, full = (aligned(blocks, ("q", "k"), len(call.batch)) for blocks in found)
     differing = tuple(some.shape[:-2])
     entries = list(product(*map(range, differing)))

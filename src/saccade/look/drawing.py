@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from saccade._threads import free_in_children, own_filters
 from saccade.look.files import write_beside
-from saccade.threads import free_in_children, own_filters
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from saccade._threads import hooked
 from saccade.errors import ArgumentError, ShapeError
-from saccade.threads import hooked
 
 __all__ = ["grad_cam", "saliency"]
 

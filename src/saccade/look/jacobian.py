@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from saccade._definitions.numerics import divide
+from saccade._threads import Shared, hooked
 from saccade.errors import ArgumentError, ShapeError
-from saccade.numerics import divide
-from saccade.threads import Shared, hooked
 
 __all__ = ["given", "sequential_jacobian", "shares"]
 

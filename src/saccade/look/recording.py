@@ -10,8 +10,8 @@ from torch import nn as torch_nn
 from torch.utils import _pytree as pytree
 
 from saccade import AuxOutput, AuxRequest, nn
+from saccade._threads import hooked
 from saccade.errors import ArgumentError
-from saccade.threads import hooked
 
 Record = tuple[str, AuxOutput]
 ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool, nn.GatedLSTM, nn.MixtureOfExperts)

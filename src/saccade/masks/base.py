@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import fits, warn_if_ambiguous
+from saccade._definitions.checks import fits, warn_if_ambiguous
+from saccade._definitions.structure import Axes, Definition, Extent, Grid, Pair, registered
 from saccade.errors import ArgumentTypeError
-from saccade.structure import Axes, Definition, Extent, Grid, Pair, registered
 
 _OPERATORS = {
     "__and__": "and",

@@ -6,11 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import FAR, batch_only, number, per_position, whole, whole_dtype
+from saccade._definitions.checks import FAR, batch_only, number, per_position, whole, whole_dtype
+from saccade._definitions.numerics import wide
+from saccade._definitions.structure import Axes, Extent, Grid, registered
 from saccade.errors import ArgumentTypeError
 from saccade.masks.base import Mask
-from saccade.numerics import wide
-from saccade.structure import Axes, Extent, Grid, registered
 
 
 @registered
@@ -65,7 +65,7 @@ class Intervals(Mask):
         ShapeError: in a call, a tensor that does not fit its queries.
 
     >>> import torch
-    >>> from saccade.structure import Grid
+    >>> from saccade._definitions.structure import Grid
     >>> mask = Intervals(torch.tensor([0, 1, 2]), torch.tensor([2, 3, 2]))
     >>> mask.dense(Grid(3, 3, 0, 3, torch.device("cpu"))).int().tolist()
     [[1, 1, 0], [0, 1, 1], [0, 0, 0]]

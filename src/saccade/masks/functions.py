@@ -6,9 +6,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade.functions import OfPositions, PositionFunction
+from saccade._definitions.functions import OfPositions, PositionFunction
+from saccade._definitions.structure import Extent, Grid, registered
 from saccade.masks.base import Mask
-from saccade.structure import Extent, Grid, registered
 
 
 @registered

@@ -6,11 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade.checks import FAR, Align, check_align, ensure, integers, whole
+from saccade._definitions.checks import FAR, Align, check_align, ensure, integers, whole
+from saccade._definitions.numerics import broadcast_shapes
+from saccade._definitions.structure import Axes, Extent, Grid, registered
 from saccade.errors import ArgumentTypeError
 from saccade.masks.base import Mask
-from saccade.numerics import broadcast_shapes
-from saccade.structure import Axes, Extent, Grid, registered
 
 
 def shift(align: Align, grid: Grid) -> int | Tensor:
@@ -114,7 +114,7 @@ class Lengths(Mask):
             guessed.
 
     >>> import torch
-    >>> from saccade.structure import Grid
+    >>> from saccade._definitions.structure import Grid
     >>> Lengths(torch.tensor(2)).dense(Grid(1, 3, 0, 1, torch.device("cpu"))).tolist()
     [[True, True, False]]
     """

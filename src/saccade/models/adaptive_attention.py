@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import AuxOutput, AuxRequest, masks
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.cells import lstm_of
 from saccade.kernels.topk import Logits

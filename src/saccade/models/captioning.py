@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.memory import Memory
 from saccade.models import image_encoder
 from saccade.models.image_encoder import Visual

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias, cast
 from torch import Tensor, nn
 
 from saccade import AuxOutput, masks
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models import transformer
 from saccade.models.memorizer import Memorizer, Sizes

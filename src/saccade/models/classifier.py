@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import AuxOutput, masks
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.checks import below_one
 from saccade.models.padded import Padded

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from saccade._definitions.numerics import without_autocast
+from saccade._threads import hooked
 from saccade.errors import ArgumentError
 from saccade.models import cnn
 from saccade.models.cnn import CNN, WIDEST, Convolution
 from saccade.nn import MultiheadAttention
-from saccade.numerics import without_autocast
-from saccade.threads import hooked
 
 __all__ = ["CNNAttention", "Options", "SelfAttention"]
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.models import ram
 from saccade.models.policies import Gaussian
 from saccade.models.ram import advanced, make_core, nothing_seen

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from torch import Tensor
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.models import classifier
 from saccade.models.classifier import Pool, Pooled
 from saccade.models.padded import Padded

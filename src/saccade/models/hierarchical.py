@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import AuxOutput, masks
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.models import rnn_attention
 from saccade.models.classifier import Classifier, Words
 from saccade.models.padded import Padded

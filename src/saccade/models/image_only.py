@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from torch import Tensor, nn
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.models.answerer import Answerer, Reads, Seeing, classifier
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded

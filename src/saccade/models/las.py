@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import AuxOutput, AuxRequest, masks
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
+from saccade._definitions.numerics import wide
 from saccade.errors import ArgumentError
 from saccade.kernels.cells import lstm_of
 from saccade.kernels.topk import Logits
@@ -26,7 +27,6 @@ from saccade.models.renames import renamed
 from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import logits_or_loss
 from saccade.nn import Attention
-from saccade.numerics import wide
 
 __all__ = ["RECIPES", "Las", "Options", "State"]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from saccade import AuxOutput, nn
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.models.memorizer import Memorizer, Sizes, initialize_lstm
 from saccade.models.padded import Padded
 

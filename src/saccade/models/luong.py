@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from saccade import masks, scores
+from saccade._definitions.checks import in_ranges
+from saccade._definitions.numerics import wide
 from saccade.biases import GaussianWindow
-from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.cells import linear_cell, lstm_of
 from saccade.kernels.topk import Logits
@@ -26,7 +27,6 @@ from saccade.models.reinforce import Reinforce, Samples
 from saccade.models.renames import renamed
 from saccade.models.words import embeddings
 from saccade.nn import Attention
-from saccade.numerics import wide
 
 __all__ = ["RECIPES", "Luong", "Options", "State"]
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.cells import lstm_of
 from saccade.kernels.dropout import Dropout

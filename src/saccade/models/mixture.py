@@ -6,7 +6,7 @@ every other layer, as Lepikhin et al. 2020, "GShard", https://arxiv.org/abs/2006
 
 from dataclasses import dataclass, fields
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.nn import MixtureOfExperts
 from saccade.nn.experts import Routing

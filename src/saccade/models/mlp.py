@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.models.regressor import EARLY, Predicted, Regressor, Sizes, Spread

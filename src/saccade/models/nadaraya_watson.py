@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.known_points import KnownPoints
 from saccade.models.regressor import Known, Sizes
-from saccade.nn.bandwidth import LeftOut, leave_one_out, means
+from saccade.nn._bandwidth import LeftOut, leave_one_out, means
 
 __all__ = ["NadarayaWatson", "Options"]
 
@@ -59,7 +59,7 @@ class NadarayaWatson(KnownPoints):
     .. math::
         f(z) = \sum_i \frac{K(\lVert (z - z_i) / h \rVert)}{\sum_j K(\lVert (z - z_j) / h \rVert)} y_i
 
-    h begins at the one number whose error by leave-one-out is least, found by `saccade.nn.bandwidth`, and is trained by
+    h begins at the number with the least leave-one-out error (`saccade.nn._bandwidth` searches it). Training follows
     the gradient of that error.
 
     Args:

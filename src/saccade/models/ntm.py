@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias, get_args
 
 from torch import Tensor
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models import memory_network
 from saccade.models.memorizer import Sizes

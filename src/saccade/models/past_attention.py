@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from saccade import AuxOutput, nn
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.memorizer import Memorizer, Sizes, initialize_lstm
 from saccade.models.padded import Padded

@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from saccade.nn.parameters import new_zeros
-from saccade.numerics import wide
+from saccade._definitions.numerics import wide
+from saccade.nn._parameters import new_zeros
 
 __all__ = ["Anywhere", "Choice", "Gaussian", "Grid", "Policy"]
 

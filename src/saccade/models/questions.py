@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.models.padded import Padded
 
 __all__ = ["Asking", "LastState", "Questions"]

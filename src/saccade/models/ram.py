@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.policies import Choice, Gaussian, Policy
 from saccade.models.reinforce import Baseline, Reinforce, Samples, check_estimator

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.models import ram
 from saccade.models.policies import Grid
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import AuxRequest
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.models.regressor import EARLY, Predicted, Regressor, Sizes, Spread

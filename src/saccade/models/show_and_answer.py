@@ -6,7 +6,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.models import answerer
 from saccade.models.answerer import Answerer, Reads, classifier
 from saccade.models.image_encoder import Visual

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import masks, scores
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.models import show_and_answer, weighing
 from saccade.models.answerer import Answerer, Reads, attended, classifier
 from saccade.models.image_encoder import Cells, Visual

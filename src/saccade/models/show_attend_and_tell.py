@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import AuxRequest, masks
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.cells import linear_cell, lstm_of
 from saccade.kernels.topk import Logits

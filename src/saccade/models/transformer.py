@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import AuxOutput, masks
+from saccade._definitions.checks import in_ranges
+from saccade._definitions.structure import Grid
 from saccade.biases import Alibi
-from saccade.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.topk import Logits
@@ -26,7 +27,6 @@ from saccade.models.seq2seq import Seq2Seq
 from saccade.models.words import embeddings
 from saccade.nn import MultiheadAttention
 from saccade.nn.experts import Routing
-from saccade.structure import Grid
 
 __all__ = [
     "RECIPES",

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.models.ram import RECIPES as EYES
 from saccade.models.ram import Path
 

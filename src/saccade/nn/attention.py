@@ -7,19 +7,19 @@ import torch
 from torch import Tensor, nn
 
 from saccade import normalizers, reads, scores
+from saccade._call.validation import kinds, probability
+from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.checks import whole
+from saccade._definitions.numerics import autocasting
+from saccade._dispatch.lazy_values import ValueFunction
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor
-from saccade.checks import whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.foreign import refuse, refusing
 from saccade.kernels.cells import plain
-from saccade.lazy import ValueFunction
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
-from saccade.nn.parameters import Parameters
-from saccade.numerics import autocasting
-from saccade.validate import kinds, probability
+from saccade.nn._parameters import Parameters
 
 _WEIGHTS: dict[type[nn.Module], str] = {nn.Linear: "weight", nn.LSTMCell: "weight_ih", nn.LSTM: "weight_ih_l0"}
 SCORES = ("additive", "cosine", "dot", "gaussian", "general", "location", "scaled_dot")
@@ -56,7 +56,7 @@ class Attention(nn.Module):
     torch.Size([2, 3, 4])
     """
 
-    @refusing
+    @hide_extra_kwargs
     def __init__(
         self,
         query_dim: int,
@@ -73,10 +73,10 @@ class Attention(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **foreign: Any,
+        **extra: Any,
     ) -> None:
-        if foreign:
-            refuse(Attention.__init__, foreign)
+        if extra:
+            reject_extra_kwargs(Attention.__init__, extra)
         super().__init__()
         for name, size in (("query_dim", query_dim), ("key_dim", key_dim), ("value_dim", value_dim)):
             whole(name, size, least=1, none=name != "query_dim")
@@ -104,7 +104,7 @@ class Attention(nn.Module):
         self.output_projection = nn.Linear(self.value_dim, output_dim, **place) if output_dim else nn.Identity()
         self.dropout_p = dropout_p
 
-    @refusing
+    @hide_extra_kwargs
     def forward(
         self,
         query: Tensor,
@@ -117,7 +117,7 @@ class Attention(nn.Module):
         gate: Factor | Tensor | None = None,
         read: reads.Read | None = None,
         aux: AuxRequest | None = None,
-        **foreign: Any,
+        **extra: Any,
     ) -> Any:
         """Attends from query to key and value, or to a memory of this module's `remember`.
 
@@ -135,8 +135,8 @@ class Attention(nn.Module):
         Raises:
             ArgumentError: both a memory and a key or value.
         """
-        if foreign:
-            refuse(Attention.forward, foreign)
+        if extra:
+            reject_extra_kwargs(Attention.forward, extra)
         options = {
             "mask": mask,
             "bias": bias,

@@ -1,6 +1,6 @@
 """`MixtureOfExperts`: many networks side by side, of which each token is given to the few that its gate chooses.
 
-    tokens ──gates (gating.py, routing.py)──▶ pairs, sorted by expert (dispatch.py) ──▶ grouped products ──▶ sums
+    tokens ──gates (_gating.py, routing.py)──▶ pairs, sorted by expert (_dispatch.py) ──▶ grouped products ──▶ sums
 
 The gate is attention with a hard read: tokens are queries, experts are keys, and the k largest weights are read.
 """
@@ -12,20 +12,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade._call.validation import probability
+from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.checks import number, whole
+from saccade._definitions.numerics import autocasting, tracing, transforming, wide, without_autocast
+from saccade._definitions.structure import Extent, Grid, aligned
 from saccade.auxiliary import AuxRequest
-from saccade.checks import number, whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.foreign import refuse, refusing
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.grouped import grouped_product
 from saccade.masks import Mask
-from saccade.nn import dispatch, gating
+from saccade.nn import _dispatch, _gating
+from saccade.nn._dispatch import Drop, Pairs
+from saccade.nn._routing import Routes, by_experts, by_groups, by_tokens, described
 from saccade.nn.attention import features
-from saccade.nn.dispatch import Drop, Pairs
-from saccade.nn.routing import Routes, by_experts, by_groups, by_tokens, described
-from saccade.numerics import autocasting, tracing, transforming, wide, without_autocast
-from saccade.structure import Extent, Grid, aligned
-from saccade.validate import probability
 
 __all__ = ["Balance", "MixtureOfExperts", "Routing"]
 
@@ -118,7 +118,7 @@ class MixtureOfExperts(nn.Module):
     (torch.Size([3, 5, 8]), 30, 0)
     """
 
-    @refusing
+    @hide_extra_kwargs
     def __init__(
         self,
         embed_dim: int,
@@ -138,10 +138,10 @@ class MixtureOfExperts(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **foreign: Any,
+        **extra: Any,
     ) -> None:
-        if foreign:
-            refuse(MixtureOfExperts.__init__, foreign)
+        if extra:
+            reject_extra_kwargs(MixtureOfExperts.__init__, extra)
         super().__init__()
         for name, size in (("embed_dim", embed_dim), ("num_experts", num_experts), ("k", k)):
             whole(name, size, least=1)
@@ -188,9 +188,9 @@ class MixtureOfExperts(nn.Module):
             if gate is not None:
                 nn.init.zeros_(gate)
 
-    @refusing
+    @hide_extra_kwargs
     def forward(
-        self, query: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None, **foreign: Any
+        self, query: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None, **extra: Any
     ) -> Any:
         """Gives tokens to experts.
 
@@ -209,8 +209,8 @@ class MixtureOfExperts(nn.Module):
             ShapeError: sizes that do not fit.
             ArgumentError: a statistic that is undefined.
         """
-        if foreign:
-            refuse(MixtureOfExperts.forward, foreign)
+        if extra:
+            reject_extra_kwargs(MixtureOfExperts.forward, extra)
         features("query", query, self.embed_dim, self.inner)
         if aux is not None:
             self._check(aux)
@@ -258,11 +258,11 @@ class MixtureOfExperts(nn.Module):
         if self.routing == "experts" or self._factor is None:
             return pairs
         there = pairs.kept.sum() // self._pairs_a_token
-        return dispatch.limit(pairs, self.num_experts, self._capacity(there), self.drop)
+        return _dispatch.limit(pairs, self.num_experts, self._capacity(there), self.drop)
 
     def _outputs(self, tokens: Tensor, pairs: Pairs) -> Tensor:
         """Equation 1, for all experts at once."""
-        pairs, ends = dispatch.sort(pairs, self.num_experts)
+        pairs, ends = _dispatch.sort(pairs, self.num_experts)
         rows, inner, outer = _cast(tokens.index_select(0, pairs.token), self.inner, self.outer)
         hidden = self.dropout(self.activation(grouped_product(rows, inner, ends)))
         found = wide(grouped_product(hidden, outer, ends)) * pairs.weight[:, None]
@@ -271,8 +271,8 @@ class MixtureOfExperts(nn.Module):
         )
 
     def _balance(self, routes: Routes, kept: Pairs, tokens: Tensor, there: Tensor | None) -> Balance:
-        loss = self.importance_weight * gating.squared_variation(routes.importance)
-        loss = loss + self.load_weight * gating.squared_variation(routes.load)
+        loss = self.importance_weight * _gating.squared_variation(routes.importance)
+        loss = loss + self.load_weight * _gating.squared_variation(routes.load)
         taken = torch.zeros(self.num_experts, dtype=torch.int64, device=tokens.device)
         taken = taken.index_add(0, kept.expert, kept.kept.long())
         count = torch.tensor(tokens.shape[0], device=tokens.device) if there is None else there.sum()

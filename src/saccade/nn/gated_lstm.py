@@ -7,12 +7,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from saccade._definitions.checks import whole
 from saccade.auxiliary import AuxOutput, AuxRequest, top
-from saccade.checks import whole
 from saccade.errors import ArgumentError, ShapeError
+from saccade.nn._lengths import check_lengths, steps
+from saccade.nn._parameters import new_zeros
 from saccade.nn.attention import features
-from saccade.nn.lengths import check_lengths, steps
-from saccade.nn.parameters import new_zeros
 
 __all__ = ["GatedLSTM", "LSTMState"]
 

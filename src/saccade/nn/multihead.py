@@ -8,19 +8,19 @@ import torch
 from torch import Tensor, nn
 
 from saccade import normalizers, reads, scores
+from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.checks import positive_number, whole
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor, rotate
-from saccade.checks import positive_number, whole
 from saccade.errors import ArgumentError, ArgumentTypeError
-from saccade.foreign import refuse, refusing
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
-from saccade.nn import extra_keys
+from saccade.nn import _extra_keys
+from saccade.nn._heads import beside_heads, checked_positions, following, last
+from saccade.nn._parameters import Parameters
+from saccade.nn._projections import applied, declare, divided, head_norm, output_gating, sized, weight_of
 from saccade.nn.attention import features, named_score, only_memory, parts, projected, sources
-from saccade.nn.heads import beside_heads, checked_positions, following, last
-from saccade.nn.parameters import Parameters
-from saccade.nn.projections import applied, declare, divided, head_norm, output_gating, sized, weight_of
 
 
 class MultiheadAttention(nn.Module):
@@ -81,7 +81,7 @@ class MultiheadAttention(nn.Module):
     bias_k: Tensor | None
     bias_v: Tensor | None
 
-    @refusing
+    @hide_extra_kwargs
     def __init__(
         self,
         embed_dim: int,
@@ -107,10 +107,10 @@ class MultiheadAttention(nn.Module):
         backend: str = "auto",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **foreign: Any,
+        **extra: Any,
     ) -> None:
-        if foreign:
-            refuse(MultiheadAttention.__init__, foreign)
+        if extra:
+            reject_extra_kwargs(MultiheadAttention.__init__, extra)
         super().__init__()
         parts(score, normalizer, read, dropout_p)
         if not isinstance(backend, str):
@@ -137,7 +137,7 @@ class MultiheadAttention(nn.Module):
         self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Parameters(reads.Soft() if read is None else read)
         if self._extra is not None:
-            extra_keys.check(self._extra, score, self.normalizer.thing, self.read.thing)
+            _extra_keys.check(self._extra, score, self.normalizer.thing, self.read.thing)
         self.reset_parameters()
 
     def _size(
@@ -234,7 +234,7 @@ class MultiheadAttention(nn.Module):
             first, second, third = self._project(0, query), self._project(1, key), self._project(2, value)
         return self._turned(first, positions), self._turned(second, positions), third
 
-    @refusing
+    @hide_extra_kwargs
     def forward(
         self,
         query: Tensor,
@@ -248,7 +248,7 @@ class MultiheadAttention(nn.Module):
         read: reads.Read | None = None,
         positions: Tensor | None = None,
         aux: AuxRequest | None = None,
-        **foreign: Any,
+        **extra: Any,
     ) -> Any:
         """Attends from query to key and value, or to a memory of this module's `remember`.
 
@@ -273,8 +273,8 @@ class MultiheadAttention(nn.Module):
             ArgumentError: both a memory and a key or value; positions of queries that are not the keys, or of a module
                 without rotary positions.
         """
-        if foreign:
-            refuse(MultiheadAttention.forward, foreign)
+        if extra:
+            reject_extra_kwargs(MultiheadAttention.forward, extra)
         features("query", query, self.inputs[0], weight_of(self, 0))
         options = {
             "mask": self._beside(mask, query),
@@ -309,17 +309,17 @@ class MultiheadAttention(nn.Module):
         if self._extra is None:
             return attended(options)
         score, aux, normalizer = self.score.get(), options["aux"], options["normalizer"]
-        extra_keys.check(self._extra, score, normalizer, options["read"])
+        _extra_keys.check(self._extra, score, normalizer, options["read"])
         key, value = self.bias_k, self.bias_v
         key = None if key is None else divided(key[0], self.head_dim, self._groups)
         value = heads.new_zeros(1, self.sizes[2]) if value is None else value[0]
-        extra = extra_keys.extra_keys(
+        extra = _extra_keys.extra_keys(
             score, normalizer, heads, key, divided(value, self.value_head_dim, self._groups), self.add_zero_attn
         )
         sunk = extra.sunk(normalizer)
-        found = attended({**options, "normalizer": sunk, "aux": extra_keys.asking(aux)})
+        found = attended({**options, "normalizer": sunk, "aux": _extra_keys.asking(aux)})
         output = extra.joined(found, sunk, options["dropout_p"])
-        return output if aux is None else (output, extra_keys.answered(aux, found[1]))
+        return output if aux is None else (output, _extra_keys.answered(aux, found[1]))
 
     def _last(self, memory: Memory, query: Tensor, positions: Tensor | None) -> int | Tensor:
         """Where queries of a memory stand: as is said, or at its last keys."""

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import normalizers, scores
-from saccade.checks import whole
+from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.checks import whole
 from saccade.errors import ArgumentError, ShapeError
-from saccade.foreign import refuse, refusing
 from saccade.kernels.cells import lstm_cell, plain
+from saccade.nn._lengths import check_lengths, steps
+from saccade.nn._parameters import new_zeros
 from saccade.nn.attention import Attention, features
-from saccade.nn.lengths import check_lengths, steps
-from saccade.nn.parameters import new_zeros
 
 __all__ = ["PastAttention", "PastState", "Tape"]
 
@@ -94,7 +94,7 @@ class PastAttention(nn.Module):
     (torch.Size([3, 6]), torch.Size([3, 5, 12]))
     """
 
-    @refusing
+    @hide_extra_kwargs
     def __init__(
         self,
         input_dim: int,
@@ -107,10 +107,10 @@ class PastAttention(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **foreign: Any,
+        **extra: Any,
     ) -> None:
-        if foreign:
-            refuse(PastAttention.__init__, foreign)
+        if extra:
+            reject_extra_kwargs(PastAttention.__init__, extra)
         super().__init__()
         whole("input_dim", input_dim, least=1)
         whole("hidden_dim", hidden_dim, least=1)

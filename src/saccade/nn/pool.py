@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from saccade import normalizers, scores
+from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.checks import whole
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor
-from saccade.checks import whole
-from saccade.foreign import refuse, refusing
 from saccade.masks import Mask
 from saccade.nn.attention import Attention
 
@@ -36,7 +36,7 @@ class AttentionPool(nn.Module):
     torch.Size([3, 2, 8])
     """
 
-    @refusing
+    @hide_extra_kwargs
     def __init__(
         self,
         key_dim: int,
@@ -50,10 +50,10 @@ class AttentionPool(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **foreign: Any,
+        **extra: Any,
     ) -> None:
-        if foreign:
-            refuse(AttentionPool.__init__, foreign)
+        if extra:
+            reject_extra_kwargs(AttentionPool.__init__, extra)
         super().__init__()
         whole("num_queries", num_queries, least=1)
         width = hidden_dim if hidden_dim is not None else key_dim
@@ -73,7 +73,7 @@ class AttentionPool(nn.Module):
         self.attention.query_dim = width
         self.queries = nn.Parameter(torch.randn(num_queries, width, device=device, dtype=dtype) * width**-0.5)
 
-    @refusing
+    @hide_extra_kwargs
     def forward(
         self,
         key: Tensor,
@@ -83,7 +83,7 @@ class AttentionPool(nn.Module):
         bias: Factor | Tensor | None = None,
         gate: Factor | Tensor | None = None,
         aux: AuxRequest | None = None,
-        **foreign: Any,
+        **extra: Any,
     ) -> Any:
         """Pools a sequence.
 
@@ -95,6 +95,6 @@ class AttentionPool(nn.Module):
         Returns:
             `(..., num_queries, value_dim)`; with aux a pair of it and an `AuxOutput`.
         """
-        if foreign:
-            refuse(AttentionPool.forward, foreign)
+        if extra:
+            reject_extra_kwargs(AttentionPool.forward, extra)
         return self.attention(self.queries, key, value, mask=mask, bias=bias, gate=gate, aux=aux)

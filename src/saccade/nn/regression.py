@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from saccade import scores
+from saccade._definitions.numerics import LARGEST, SMALLEST
 from saccade.errors import ArgumentError
-from saccade.nn.bandwidth import leave_one_out, left_out, means, weights
-from saccade.numerics import LARGEST, SMALLEST
+from saccade.nn._bandwidth import leave_one_out, left_out, means, weights
 
 __all__ = ["KernelRegression"]
 

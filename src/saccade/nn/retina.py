@@ -6,11 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.checks import whole
+from saccade._definitions.checks import whole
+from saccade._definitions.numerics import wide
 from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.patches import patches
 from saccade.kernels.threads import serves
-from saccade.numerics import wide
 
 __all__ = ["LARGEST", "Glimpse", "Retina"]
 

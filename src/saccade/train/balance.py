@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from saccade._threads import hooked
 from saccade.nn import MixtureOfExperts
 from saccade.nn.experts import Balance
-from saccade.threads import hooked
 from saccade.train.task import Evaluation, Loss
 
 __all__ = ["Balanced", "balances", "expert_shares", "loads", "with_balance", "with_loads"]

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 
-from saccade.threads import own_filters
+from saccade._threads import own_filters
 from saccade.train.balance import balances, with_balance
 from saccade.train.callback import RunCallback
 from saccade.train.checkpoint import Checkpoint

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils import deterministic
 
-from saccade.threads import free_in_children
+from saccade._threads import free_in_children
 
 __all__ = ["derive", "generator", "python_and_numpy", "reproducible", "seeded", "undisturbed"]
 

@@ -3,11 +3,11 @@ import torch
 from torch.library import opcheck
 
 from saccade import AuxRequest, attend, masks, normalizers, reads, scores
-from saccade.backends import choose
+from saccade._definitions.structure import encode
+from saccade._dispatch import choose
 from saccade.backends.blockwise import function
 from saccade.backends.blockwise.blocks import floating_results, forward, result_names
 from saccade.backends.blockwise.engine import engine_named
-from saccade.structure import encode
 
 STATISTICS = AuxRequest(entropy=True, top=2, received=True)
 CASES = {

@@ -11,14 +11,15 @@ from torch.utils._pytree import tree_leaves
 
 from calls import call_of, drawn
 from saccade import AuxRequest, masks, reads
-from saccade.backends import choose, chunked, flex, triton
+from saccade._definitions.structure import Grid
+from saccade._dispatch import choose
+from saccade.backends import chunked, flex, triton
 from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.blocks import backward, forward, participants
 from saccade.backends.blockwise.engine import DEFINITION
 from saccade.backends.blockwise.outline import outline
 from saccade.backends.blockwise.parts import Tiles
 from saccade.backends.reference import by_intervals, looked_up
-from saccade.structure import Grid
 
 ONE = st.one_of(
     st.builds(masks.Causal, st.sampled_from(["start", "end", -2])),

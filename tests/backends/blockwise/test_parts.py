@@ -1,9 +1,9 @@
 import pytest
 import torch
 
+from saccade._definitions.structure import Grid
 from saccade.backends.blockwise import parts
 from saccade.backends.blockwise.parts import Block, Tiles
-from saccade.structure import Grid
 
 
 def test_what_is_shared_is_not_narrowed():

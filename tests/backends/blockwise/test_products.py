@@ -1,8 +1,8 @@
 import torch
 
 from saccade import attend, masks, scores
+from saccade._definitions.structure import Grid
 from saccade.backends.blockwise.products import WORTH, Sliding, Unread, folds, multiplied, multiply
-from saccade.structure import Grid
 
 
 def sliding(length=512, width=192, step=64, **options):

@@ -7,7 +7,8 @@ import torch
 
 from backends.cpu.cases import draw
 from saccade import AuxRequest, attend, errors, explain, masks, normalizers, reads, remember, scores
-from saccade.backends import choose, cpu
+from saccade._dispatch import choose
+from saccade.backends import cpu
 from saccade.kernels import threads
 from tiers import every
 

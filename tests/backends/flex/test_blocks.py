@@ -5,11 +5,11 @@ from torch.nn.attention.flex_attention import create_block_mask
 from laws.case import Case
 from laws.table import MASKS, Sizes
 from saccade import masks
+from saccade._definitions.structure import Grid
 from saccade.backends.flex.blocks import block_mask
 from saccade.backends.flex.folding import Fold
 from saccade.backends.flex.points import permitted
 from saccade.masks import as_mask
-from saccade.structure import Grid
 from tiers import every
 
 

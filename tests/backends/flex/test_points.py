@@ -6,13 +6,13 @@ import torch
 from laws.case import Case
 from laws.table import PAIR_BIASES, PAIR_MASKS
 from saccade import biases, masks
+from saccade._call.validation import checked_call
+from saccade._definitions.structure import Grid
 from saccade.backends.flex import points
 from saccade.backends.flex.folding import Fold, folding
 from saccade.normalizers import Softmax
 from saccade.reads import Soft
 from saccade.scores import ScaledDot
-from saccade.structure import Grid
-from saccade.validate import checked_call
 from tiers import every
 
 ALIGNS = ["start", "end", -2, 3, torch.tensor([[1], [-4]]), torch.tensor([0, 2, 5])]

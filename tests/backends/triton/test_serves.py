@@ -5,8 +5,9 @@ import torch
 
 from interpreter import interpreted
 from saccade import AuxRequest, attend, errors, explain, normalizers, reads, scores
-from saccade.backends import choose, triton
-from saccade.call import Call
+from saccade._call.call import Call
+from saccade._dispatch import choose
+from saccade.backends import triton
 
 X = torch.randn(2, 5, 8)
 

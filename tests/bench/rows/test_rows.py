@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from bench.fake import PLACE
+from saccade._definitions.structure import Grid
 from saccade.bench.row import Absent, Place
 from saccade.bench.rows import experts, rows, select, start
 from saccade.bench.rows import masks as masked
 from saccade.bench.run import measure
 from saccade.errors import ArgumentError
 from saccade.normalizers import Entmax, Sparsemax
-from saccade.structure import Grid
 from tiers import every
 
 ROWS = rows(PLACE)

@@ -8,17 +8,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from saccade._call.call import Call
+from saccade._definitions.functions import functions
+from saccade._definitions.numerics import transforming, wide
+from saccade._definitions.structure import Axes, Definition, Grid, Leaf
 from saccade.backends import reference
 from saccade.backends.blockwise.engine import Engine
 from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.backends.blockwise.plan import parts
 from saccade.backends.blockwise.products import Sliding, Unread
-from saccade.call import Call
-from saccade.functions import functions
 from saccade.masks import Dense, Mask
-from saccade.numerics import transforming, wide
 from saccade.reads import Soft
-from saccade.structure import Axes, Definition, Grid, Leaf
 
 RESULTS: dict[str, Axes] = {
     "output": ("q", "e"),

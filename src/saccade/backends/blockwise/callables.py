@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from saccade._call.call import Call, rows
+from saccade._definitions.numerics import transforming, valueless
+from saccade._definitions.structure import Definition, Grid
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.backends.blockwise.engine import Engine
-from saccade.call import Call, rows
 from saccade.errors import ArgumentError
-from saccade.numerics import transforming, valueless
-from saccade.structure import Definition, Grid
 
 SEEN: WeakKeyDictionary[Any, set[Any]] = WeakKeyDictionary()
 """Of each callable (of a method its object) the shapes for which `check_rows` had nothing to say."""

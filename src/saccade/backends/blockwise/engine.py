@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from saccade._call.call import Call
+from saccade._definitions.structure import Grid
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
-from saccade.call import Call
-from saccade.structure import Grid
 
 Weighed = tuple[Tensor, Tensor | None, reference.Known]
 """Weights `(..., rows, Lk)`, which keys are allowed (broadcastable to them, or None), and what is known of the

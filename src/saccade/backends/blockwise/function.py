@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from saccade._call.call import Call
+from saccade._definitions.numerics import transforming
+from saccade._definitions.structure import decode
 from saccade.backends import reference
 from saccade.backends.blockwise.blocks import backward, empty_results, evaluate, forward
 from saccade.backends.blockwise.engine import DEFINITION, engine_named
-from saccade.call import Call
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import addressed
-from saccade.numerics import transforming
-from saccade.structure import decode
 
 
 def restored(skeleton: "Call | str", tensors: Sequence[Tensor], numbers: list[float] | None = None) -> Call:

@@ -2,7 +2,7 @@
 
 from saccade import masks
 from saccade.masks import Mask
-from saccade.masks.intervals import by_numbers
+from saccade.masks._intervals import by_numbers
 
 
 def outline(mask: Mask, k_len: int, *, most: bool = True) -> Mask:

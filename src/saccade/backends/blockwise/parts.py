@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from saccade.structure import Axes, Grid
+from saccade._definitions.structure import Axes, Grid
 
 __all__ = ["Block", "Part", "Tiles"]
 

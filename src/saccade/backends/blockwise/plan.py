@@ -12,13 +12,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade import blockmap
+from saccade._call import block_map
+from saccade._call.call import Call
+from saccade._definitions.numerics import recorded
+from saccade._definitions.structure import Grid, aligned, foreign
 from saccade.backends.blockwise.outline import outline
 from saccade.backends.blockwise.parts import Block, Part, Tiles
-from saccade.call import Call
-from saccade.numerics import recorded
 from saccade.scores import Location
-from saccade.structure import Grid, aligned, foreign
 
 __all__ = ["SIZE", "Pairs", "pairs", "parts", "recorded", "share"]
 
@@ -109,7 +109,7 @@ def allowed(call: Call) -> int:
     """How many pairs the mask of an aligned call allows: blocks that it fills are counted, others looked at."""
     assert call.mask is not None
     found, entries = 0, math.prod(call.batch)
-    for queries, keys, blocks in blockmap.stripes(call.mask, on_host(call), SIZE):
+    for queries, keys, blocks in block_map.stripes(call.mask, on_host(call), SIZE):
         partly = (blocks.some & ~blocks.all)[None].flatten(0, -3).any(0)
         alike = entries // math.prod(blocks.all.shape[:-2])
         found += SIZE * SIZE * alike * int((blocks.all & ~partly).count_nonzero())
@@ -190,7 +190,7 @@ def possible(call: Call) -> Tensor:
     kept = Possible() if call.once is None else call.once.of(Possible)
     if kept.blocks is None:
         mask = call.mask if call.query.device.type == "cpu" else outline(call.mask, call.key.shape[-2])
-        kept.blocks = blockmap.possible(mask, on_host(call), SIZE)
+        kept.blocks = block_map.possible(mask, on_host(call), SIZE)
     return kept.blocks
 
 

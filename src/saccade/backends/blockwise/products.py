@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.numerics import broadcast_shapes
+from saccade._definitions.numerics import broadcast_shapes
 from saccade.reads import Soft
 
 __all__ = ["Sliding", "Unread", "multiplied", "multiply"]

@@ -8,17 +8,17 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from saccade._call.call import Call, closing_over, opaque
+from saccade._call.dot_products import product
+from saccade._definitions.numerics import tracing, transforming, wide
+from saccade._definitions.structure import encode, foreign
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.backends import reference
 from saccade.backends.blockwise.blocks import forward, reached_results, result_names
 from saccade.backends.blockwise.callables import checkpointed
 from saccade.backends.blockwise.engine import Engine
 from saccade.backends.blockwise.function import Blockwise, forward_op
-from saccade.call import Call, closing_over, opaque
-from saccade.dots import product
-from saccade.numerics import tracing, transforming, wide
 from saccade.scores import Cosine, ScaledDot
-from saccade.structure import encode, foreign
 
 
 def unsupported(call: Call) -> str | None:

@@ -5,13 +5,13 @@ term.
 from dataclasses import replace
 from functools import partial
 
+from saccade._call.call import Call
+from saccade._definitions.numerics import wide
+from saccade._definitions.structure import Grid
 from saccade.backends import blockwise, reference
 from saccade.backends.blockwise.engine import Weighed
 from saccade.backends.chunked.additive import FusedAdditive
-from saccade.call import Call
-from saccade.numerics import wide
 from saccade.scores import Additive, exponentials
-from saccade.structure import Grid
 
 
 def prepare(call: Call) -> Call:

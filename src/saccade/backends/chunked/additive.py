@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade.numerics import broadcast_shapes, valueless
+from saccade._definitions.numerics import broadcast_shapes, valueless
+from saccade._definitions.structure import Axes
 from saccade.scores import Additive, exponentials
-from saccade.structure import Axes
 
 TILE = 1 << 18
 """Terms a tile: its two buffers stay in the cache of one core."""

@@ -11,16 +11,16 @@ import math
 import torch
 from torch import Tensor
 
+from saccade._call.call import Call
+from saccade._definitions.numerics import tracing, transforming
 from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.blockwise.blocks import prepared
 from saccade.backends.blockwise.plan import Pairs
 from saccade.backends.cpu import draws, fused, steps, unmasked
 from saccade.backends.cpu.engine import ENGINE
-from saccade.call import Call
 from saccade.kernels.threads import numba_missing, reason
 from saccade.normalizers import Entmax, Softmax, Sparsemax
-from saccade.numerics import tracing, transforming
 from saccade.reads import Sample
 from saccade.scores import Additive
 

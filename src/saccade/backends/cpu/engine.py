@@ -7,19 +7,19 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from saccade._call.call import Call, opaque
+from saccade._call.dot_products import is_dot, product
+from saccade._definitions.numerics import broadcast_shapes, transforming, wide
+from saccade._definitions.structure import Grid, encodable
 from saccade.backends import reference
 from saccade.backends.blockwise import Engine, Whole
 from saccade.backends.blockwise.products import multiplied, multiply
 from saccade.backends.cpu import fused
-from saccade.call import Call, opaque
-from saccade.dots import is_dot, product
 from saccade.kernels import additive, statistics, weights
 from saccade.kernels.scratch import scratch
 from saccade.normalizers import Entmax, Softmax, Sparsemax
-from saccade.numerics import broadcast_shapes, transforming, wide
 from saccade.reads import Read, Sample
 from saccade.scores import Additive, Score
-from saccade.structure import Grid, encodable
 
 WORTH = 1 << 14
 """Scores below which their memory is not worth a look at whether it may be used again."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from saccade.structure import aligned
+from saccade._definitions.structure import aligned
 
 __all__ = ["Folded", "folded"]
 

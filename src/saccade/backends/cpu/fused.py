@@ -13,18 +13,18 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from saccade._call.call import Call, opaque
+from saccade._call.dot_products import product
+from saccade._definitions.numerics import HALF, transforming, wide
 from saccade.auxiliary import top
 from saccade.backends.blockwise.blocks import floating_results, result_kinds, result_names
 from saccade.backends.blockwise.plan import Pairs
-from saccade.call import Call, opaque
-from saccade.dots import product
 from saccade.kernels import fused as kernels
 from saccade.kernels.threads import serves as served
 from saccade.kernels.unit import unit
 from saccade.kernels.weights import MANY
-from saccade.masks.intervals import intervals
+from saccade.masks._intervals import intervals
 from saccade.normalizers import Entmax, Softmax, Sparsemax
-from saccade.numerics import HALF, transforming, wide
 from saccade.reads import Sample, Soft
 from saccade.scores import Additive, Cosine, Dot, ScaledDot, UnitKeyCosine
 

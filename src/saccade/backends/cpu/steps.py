@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from saccade._call.call import Call, Widened
+from saccade._definitions.numerics import HALF, tracing, transforming, wide
+from saccade._definitions.structure import aligned
 from saccade.backends.cpu.folding import Folded, folded
 from saccade.backends.cpu.step_kernels import defined, forward, gradients
-from saccade.call import Call, Widened
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.threads import serves
 from saccade.masks import Dense, Mask
 from saccade.normalizers import Softmax
-from saccade.numerics import HALF, tracing, transforming, wide
 from saccade.scores import Additive, exponentials
-from saccade.structure import aligned
 
 __all__ = ["MemorySums", "Steps", "attention", "fits", "folded_step", "run", "serves_step"]
 

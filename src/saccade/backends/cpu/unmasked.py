@@ -12,17 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from saccade._call.call import Call
+from saccade._call.dot_products import is_dot, product
+from saccade._definitions.numerics import tracing, transforming, wide
 from saccade.auxiliary import AuxOutput, top
 from saccade.backends.cpu import steps
-from saccade.call import Call
-from saccade.dots import is_dot, product
 from saccade.kernels import all_pairs, weights
 from saccade.kernels.rows import TYPES
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves as served
 from saccade.normalizers import Softmax
-from saccade.numerics import tracing, transforming, wide
 from saccade.reads import Soft
 from saccade.scores import Additive
 

@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 
 from saccade import masks
+from saccade._call.call import Call
+from saccade._call.dot_products import why_not_sdpa
+from saccade._definitions.numerics import tracing, transforming
+from saccade._definitions.structure import Grid
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.backends.flex import function, points
 from saccade.backends.flex.blocks import BLOCK
-from saccade.call import Call
-from saccade.dots import refusal
 from saccade.masks import Mask
 from saccade.normalizers import Softmax
-from saccade.numerics import tracing, transforming
-from saccade.structure import Grid
 
 CPU = torch.device("cpu")
 
@@ -64,7 +64,7 @@ def unsupported(call: Call) -> str | None:
 
 def unserved(call: Call) -> str | None:
     """What of the call its kernels do not know on any device, or None."""
-    reason = refusal(call, capped=True)
+    reason = why_not_sdpa(call, capped=True)
     if reason is not None:
         return reason
     assert isinstance(call.normalizer, Softmax)

@@ -1,15 +1,15 @@
-"""torch's map of the blocks of 128 queries and 128 keys that its kernels look into, from `saccade.blockmap`."""
+"""torch's map of the blocks of 128 queries and 128 keys that its kernels look into, from `saccade._call.block_map`."""
 
 import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
-from saccade import blockmap
+from saccade._call import block_map
+from saccade._call.block_map import Blocks
+from saccade._definitions.numerics import broadcast_shapes
 from saccade.backends.flex.folding import Fold
 from saccade.backends.flex.points import permitted
-from saccade.blockmap import Blocks
 from saccade.masks import Mask
-from saccade.numerics import broadcast_shapes
 
 BLOCK = 128
 """Queries and keys a block: what torch's kernels are tuned for."""
@@ -39,6 +39,6 @@ def ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
 
 def mapped(mask: Mask, fold: Fold, size: int = BLOCK) -> Blocks:
     """The answers for all blocks `(B or 1, H or 1, query blocks, key blocks)`."""
-    found = blockmap.mapped(mask.map(lambda tensor, axes: fold.definition(tensor, len(axes))), fold.grid, size)
+    found = block_map.mapped(mask.map(lambda tensor, axes: fold.definition(tensor, len(axes))), fold.grid, size)
     shape = broadcast_shapes(found.some.shape, (1, 1, 1, 1))
     return Blocks(found.some.expand(shape), found.all.expand(shape))

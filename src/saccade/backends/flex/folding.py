@@ -7,10 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.call import Call
-from saccade.dots import sharing
-from saccade.numerics import wide
-from saccade.structure import Grid, aligned
+from saccade._call.call import Call
+from saccade._call.dot_products import sharing
+from saccade._definitions.numerics import wide
+from saccade._definitions.structure import Grid, aligned
 
 Read = Callable[..., Tensor]
 

@@ -11,15 +11,15 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import AuxRequest as FlexRequest
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
+from saccade._call.call import Call
+from saccade._call.dot_products import product
+from saccade._definitions.numerics import tracing
 from saccade.auxiliary import AuxRequest
 from saccade.backends import reference
 from saccade.backends.flex.blocks import block_mask
 from saccade.backends.flex.folding import Fold, Read, folding
 from saccade.backends.flex.points import Modifier, Score, added
-from saccade.call import Call
-from saccade.dots import product
 from saccade.normalizers import Softmax
-from saccade.numerics import tracing
 from saccade.scores import ScaledDot
 
 VARIANTS = 256

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from saccade import biases, masks
+from saccade._call.call import Call, closing_over
+from saccade._call.dot_products import name_of
+from saccade._definitions.checks import Align
+from saccade._definitions.functions import OfPositions, Tables
+from saccade._definitions.numerics import wide
+from saccade._definitions.structure import Definition
 from saccade.backends.flex.folding import Fold, Read
 from saccade.biases import Bias
-from saccade.call import Call, closing_over
-from saccade.checks import Align
-from saccade.dots import name_of
-from saccade.functions import OfPositions, Tables
 from saccade.masks import Mask
-from saccade.numerics import wide
-from saccade.structure import Definition
 
 Score = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 

@@ -12,17 +12,17 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from saccade import biases
+from saccade._call.call import Call, Widened, closing_over
+from saccade._call.dot_products import product, sharing, why_not_sdpa
+from saccade._definitions.functions import functions
+from saccade._definitions.numerics import HALF, broadcast_shapes, tracing, transforming, valueless, wide
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.backends.sdpa.derivatives import Recomputed, keeping_elsewhere, twice_differentiable
 from saccade.backends.sdpa.documents import by_documents, documented
 from saccade.backends.sdpa.halves import by_entries, few_entries
-from saccade.call import Call, Widened, closing_over
-from saccade.dots import product, refusal, sharing
-from saccade.functions import functions
 from saccade.masks import Causal, Dense, shift
 from saccade.normalizers import Softmax
-from saccade.numerics import HALF, broadcast_shapes, tracing, transforming, valueless, wide
 
 NOTHING = AuxOutput()
 LAYOUT_LIMIT, FAR_LAYOUT_LIMIT = 64 << 20, 1 << 30
@@ -40,7 +40,7 @@ FEW_HALF = 256
 
 def unsupported(call: Call) -> str | None:
     """Why this backend cannot serve the call, or None."""
-    reason = refusal(call)
+    reason = why_not_sdpa(call)
     if reason is not None:
         return reason
     assert isinstance(call.normalizer, Softmax)

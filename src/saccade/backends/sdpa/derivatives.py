@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from saccade.numerics import wide
+from saccade._definitions.numerics import wide
 
 __all__ = ["Recomputed", "keeping_elsewhere", "twice_differentiable"]
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from saccade._call.call import Call
+from saccade._definitions.numerics import tracing, transforming
+from saccade._definitions.structure import Axes, aligned
 from saccade.backends.blockwise.parts import Block
-from saccade.call import Call
 from saccade.masks import Both, Causal, Documents, Mask, shift
 from saccade.normalizers import Softmax
-from saccade.numerics import tracing, transforming
 from saccade.scores import Score
-from saccade.structure import Axes, aligned
 
 __all__ = ["Documented", "by_documents", "documented"]
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from saccade.call import Call
-from saccade.dots import product
+from saccade._call.call import Call
+from saccade._call.dot_products import product
+from saccade._definitions.numerics import HALF, tracing, transforming, wide
 from saccade.kernels.scratch import scratch
 from saccade.normalizers import Softmax
-from saccade.numerics import HALF, tracing, transforming, wide
 from saccade.scores import Score
 
 __all__ = ["by_entries", "few_entries"]

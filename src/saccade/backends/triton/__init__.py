@@ -12,12 +12,12 @@ from functools import partial
 
 import torch
 
+from saccade._call.call import Call
+from saccade._definitions.numerics import tracing, transforming
 from saccade.backends import blockwise, reference
 from saccade.backends.triton.blocks import prepare, read, weigh
 from saccade.backends.triton.single import SINGLE
-from saccade.call import Call
 from saccade.normalizers import Entmax, Sparsemax
-from saccade.numerics import tracing, transforming
 from saccade.reads import Sample
 from saccade.scores import Additive
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from saccade._definitions.numerics import broadcast_shapes
 from saccade.backends.triton.launch import flags, launch, launch_rows, stacked
-from saccade.numerics import broadcast_shapes
 from saccade.scores import EXPONENT_LIMIT
 
 __all__ = ["additive_scores"]

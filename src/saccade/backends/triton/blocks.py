@@ -6,15 +6,15 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from saccade._call.call import Call
+from saccade._definitions.numerics import broadcast_shapes
+from saccade._definitions.structure import Grid
 from saccade.backends import reference
 from saccade.backends.triton import rows
 from saccade.backends.triton.additive import additive_scores
-from saccade.call import Call
 from saccade.normalizers import Entmax, Softmax, Sparsemax
-from saccade.numerics import broadcast_shapes
 from saccade.reads import Read, Sample
 from saccade.scores import Additive, by_key, exponentials
-from saccade.structure import Grid
 
 
 def prepare(call: Call) -> Call:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from saccade._call.call import Call
+from saccade._definitions.numerics import transforming
 from saccade.backends import reference
 from saccade.backends.blockwise.blocks import whole
 from saccade.backends.blockwise.engine import FAR_PAIRS, Whole
 from saccade.backends.triton import rows
 from saccade.backends.triton.additive import additive_scores
-from saccade.call import Call
 from saccade.normalizers import Softmax
-from saccade.numerics import transforming
 from saccade.reads import Soft
 from saccade.scores import Additive, by_key
 

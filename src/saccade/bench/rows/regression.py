@@ -5,7 +5,7 @@ from torch import Tensor
 
 from saccade.bench.row import Place, Row, Run, package
 from saccade.bench.targets import times
-from saccade.nn.bandwidth import leave_one_out
+from saccade.nn._bandwidth import leave_one_out
 
 __all__ = ["rows"]
 

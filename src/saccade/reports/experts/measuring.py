@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from saccade import look
+from saccade._definitions.numerics import divide
 from saccade.auxiliary import AuxRequest
 from saccade.nn import MixtureOfExperts
+from saccade.nn._gating import squared_variation
 from saccade.nn.experts import Balance
-from saccade.nn.gating import squared_variation
-from saccade.numerics import divide
 from saccade.tasks.batches import in_batches
 from saccade.tasks.text.special import PADDING
 from saccade.tasks.translate import Translate

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from saccade._definitions.numerics import divide
 from saccade.look.answered import MOST_MAPS, answered
 from saccade.look.drawing import rounded
 from saccade.look.files import file_name
 from saccade.look.jacobian import given, sequential_jacobian
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
-from saccade.numerics import divide
 from saccade.tasks.answer.options import LookRequest
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.influence import Score, cells_of, gradients, word_vectors

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.coverage import EvalRequest, Request
 from saccade.tasks.image.options import LookRequest, VisualOptions

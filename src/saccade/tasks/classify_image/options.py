@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.tasks.image.maps import LookRequest
 from saccade.tasks.labels.request import EvalRequest, Request

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from saccade.checks import in_ranges
+from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 
 __all__ = ["Options", "check_length_penalty"]

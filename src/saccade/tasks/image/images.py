@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from saccade._threads import own_filters
 from saccade.errors import ArgumentError, SaccadeError, pip_install
 from saccade.tasks.media import read_bytes
-from saccade.threads import own_filters
 
 if TYPE_CHECKING:
     from PIL.Image import Image

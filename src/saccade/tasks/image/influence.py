@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from saccade._threads import hooked
 from saccade.look.jacobian import differentiable
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.tasks.image.shown import Shown, shares
 from saccade.tasks.image.sight import visual as visual_of
 from saccade.tasks.text.special import BEGIN, END
-from saccade.threads import hooked
 
 __all__ = ["Gradients", "Score", "cells_of", "gradients", "images_of", "influence", "moved", "word_vectors"]
 

@@ -7,12 +7,12 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from saccade._definitions.numerics import divide
 from saccade.errors import ArgumentError
 from saccade.look import record
 from saccade.look.files import file_name
 from saccade.look.gradients import grad_cam, saliency
 from saccade.look.overlays import overlays
-from saccade.numerics import divide
 from saccade.tasks.image.images import Pixels
 from saccade.tasks.labels.ranking import Ranking
 

@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from saccade._threads import hooked
 from saccade.look.jacobian import differentiable, given, sequential_jacobian, shares
 from saccade.models.padded import Padded
 from saccade.tasks.translate.batches import Encoded, pad
-from saccade.threads import hooked
 
 __all__ = ["influence", "jacobian"]
 

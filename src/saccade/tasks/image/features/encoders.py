@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from saccade._threads import hooked
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.dataset import inventory
-from saccade.threads import hooked
 
 __all__ = ["BUILDERS", "Built", "Encoder", "open_encoder"]
 

@@ -1,0 +1,294 @@
+"""Which blocks of queries and keys hold no allowed pair, which hold nothing else, and which hold both.
+
+A mask answers for whole blocks from the first and last position, the smallest and largest entry in each: Kleene's
+three-valued logic (Kleene 1952, pages 332 to 335) with none, all and "some" for unknown. That takes
+O(Lq · Lk / size²) steps, where evaluating the mask at every pair would take O(Lq · Lk). What is said to be none or all
+is; "some" may be either in a composition or between unsorted documents, which costs a block that need not have been
+looked into. A function (`masks.Where`) alone is asked at every pair, some at a time, of the blocks that what stands
+beside it leaves open.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade import masks
+from saccade._definitions.functions import functions
+from saccade._definitions.numerics import broadcast_shapes, wide
+from saccade._definitions.structure import Grid
+from saccade.masks import Mask
+
+__all__ = ["Blocks", "mapped", "possible", "stripes"]
+
+
+class Blocks(NamedTuple):
+    """For blocks `(..., query blocks or 1, key blocks or 1)` whether some pair may be allowed, and whether all are."""
+
+    some: Tensor
+    all: Tensor
+
+
+class Spans(NamedTuple):
+    """The first and last query `(blocks, 1)` and key `(blocks,)` of each block, and whether functions are asked what
+    they say of it, where else they may say anything.
+    """
+
+    grid: Grid
+    size: int
+    first_query: Tensor
+    last_query: Tensor
+    first_key: Tensor
+    last_key: Tensor
+    asking: bool = True
+
+    @classmethod
+    def of(cls, grid: Grid, size: int, *, asking: bool = True) -> "Spans":
+        """All blocks."""
+        first_query, last_query = ends(grid.q_len, size, grid.device)
+        return cls(grid, size, first_query[:, None], last_query[:, None], *ends(grid.k_len, size, grid.device), asking)
+
+    def part(self, queries: slice, keys: slice) -> "Spans":
+        """Some of the blocks."""
+        return self._replace(
+            first_query=self.first_query[queries],
+            last_query=self.last_query[queries],
+            first_key=self.first_key[keys],
+            last_key=self.last_key[keys],
+        )
+
+
+PAIRS = 1 << 20
+"""Pairs that a function is asked about at once."""
+
+COARSE = 16
+"""How many times as large the blocks are that are looked at before many small ones."""
+
+
+def mapped(mask: Mask, grid: Grid, size: int) -> Blocks:
+    """The answers for all blocks; those that end beyond the last query or key are never full.
+
+    Args:
+        mask: of built-in masks, whose tensors are aligned: their batch dimensions stand at the same places.
+        grid: all queries and keys.
+        size: queries and keys a block.
+
+    >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
+    >>> mapped(masks.Causal("start"), grid, 2).some.int()
+    tensor([[1, 0, 0],
+            [1, 1, 0]], dtype=torch.int32)
+    """
+    return part_of(mask, Spans.of(grid, size))
+
+
+def possible(mask: Mask, grid: Grid, size: int, most: int = 1 << 20, *, asking: bool = True) -> Tensor:
+    """Whether some pair of each block may be allowed, as `mapped` has it, put together from `stripes`; with functions
+    not `asking`, which may then allow anything.
+
+    >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
+    >>> possible(masks.Causal("start"), grid, 1, most=1).int()[2]
+    tensor([1, 1, 1, 0, 0, 0], dtype=torch.int32)
+    """
+    counts = -(-grid.q_len // size), -(-grid.k_len // size)
+    found = torch.zeros(counts, dtype=torch.bool, device=grid.device)
+    for place, (queries, keys, blocks) in enumerate(stripes(mask, grid, size, most, asking=asking)):
+        if blocks.some.shape[-2:] == counts:
+            return blocks.some
+        if not place:
+            found = found.new_zeros(*blocks.some.shape[:-2], *counts)
+        found[..., queries, keys] = blocks.some
+    return found
+
+
+def stripes(
+    mask: Mask, grid: Grid, size: int, most: int = 1 << 20, *, asking: bool = True
+) -> Iterator[tuple[slice, slice, Blocks]]:
+    """Answers for blocks of queries in turn and the blocks of keys that they reach, with which ones these are.
+
+    All blocks are one stripe where they are `most` or fewer. Of more, a stripe is what lies between the first and the
+    last in which a block of 16 times as many queries and keys may have an allowed pair, so that a window costs what
+    it allows; outside of all stripes no pair is allowed. A function is asked of the small blocks alone.
+    """
+    spans = Spans.of(grid, size, asking=asking)
+    counts = spans.first_query.shape[0], spans.first_key.shape[0]
+    if counts[0] * counts[1] <= most:
+        yield slice(0, counts[0]), slice(0, counts[1]), part_of(mask, spans)
+        return
+    reached = possible(mask, grid, COARSE * size, most, asking=False)[None].flatten(0, -3).any(0)
+    for row in reached.any(-1).nonzero()[:, 0].tolist():
+        columns = reached[row].nonzero()[:, 0]
+        queries = slice(COARSE * row, COARSE * (row + 1))
+        keys = slice(COARSE * int(columns[0]), COARSE * (int(columns[-1]) + 1))
+        yield queries, keys, part_of(mask, spans.part(queries, keys))
+
+
+def part_of(mask: Mask, spans: Spans) -> Blocks:
+    """The answers for some blocks."""
+    some, full = answered(mask, spans)
+    whole = (spans.last_query - spans.first_query == spans.size - 1) & (
+        spans.last_key - spans.first_key == spans.size - 1
+    )
+    shape = broadcast_shapes(some.shape, full.shape, whole.shape)
+    return Blocks(some.expand(shape), (full & whole).expand(shape))
+
+
+def ends(length: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The first and the last position of each block."""
+    first = torch.arange((length + size - 1) // size, device=device) * size
+    return first, (first + size - 1).clamp(max=length - 1)
+
+
+def answered(mask: Mask, spans: Spans, asked: Tensor | None = None) -> Blocks:
+    """What a mask says of each block, `asked` being the blocks whose answers anybody looks at, None for all."""
+    if isinstance(mask, masks.Not):
+        other = answered(mask.other, spans, asked)
+        return Blocks(~other.all, ~other.some)
+    if isinstance(mask, masks.Both | masks.Either):
+        return of_two(mask, spans, asked)
+    if isinstance(mask, masks.Where):
+        return of_function(mask, spans, asked) if spans.asking else unknown(spans)
+    if isinstance(mask, masks.Dense):
+        return of_tensor(mask.allowed, spans)
+    if isinstance(mask, masks.Around):
+        return of_centers(mask, spans)
+    if isinstance(mask, masks.Intervals):
+        return of_intervals(mask, spans)
+    return of_ids(mask, spans) if isinstance(mask, masks.Documents) else of_positions(mask, spans)
+
+
+def of_two(mask: masks.Both | masks.Either, spans: Spans, asked: Tensor | None) -> Blocks:
+    """Two masks: a function, at whose pairs somebody has to look, is asked last, of what the other leaves open."""
+    parts = sorted((mask.first, mask.second), key=lambda part: any(functions(part)))
+    both = isinstance(mask, masks.Both)
+    first = answered(parts[0], spans, asked)
+    undecided = first.some if both else ~first.all
+    second = answered(parts[1], spans, undecided if asked is None else undecided & asked)
+    if both:
+        return Blocks(first.some & second.some, first.all & second.all)
+    return Blocks(first.some | second.some, first.all | second.all)
+
+
+def of_positions(mask: Mask, spans: Spans) -> Blocks:
+    """Masks that compare positions with numbers."""
+    if isinstance(mask, masks.Lengths | masks.Prefix):
+        length = every(mask.key_lengths if isinstance(mask, masks.Lengths) else mask.length)
+        return Blocks(spans.first_key < length, spans.last_key < length)
+    assert isinstance(mask, masks.Causal | masks.Window)
+    shift = masks.shift(mask.align, spans.grid)
+    least, most = spans.first_key - (spans.last_query + shift), spans.last_key - (spans.first_query + shift)
+    left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
+    some = all_ = torch.ones_like(least, dtype=torch.bool)
+    if left is not None:
+        some, all_ = some & (most >= -left), all_ & (least >= -left)
+    if right is not None:
+        some, all_ = some & (least <= right), all_ & (most <= right)
+    return Blocks(some, all_)
+
+
+def every(value: Tensor | int) -> Tensor | int:
+    """A number, or one a sequence, as `(..., 1, 1)`."""
+    return value[..., None, None] if isinstance(value, Tensor) else value
+
+
+def grouped(tensor: Tensor, dim: int, spans: Spans) -> Tensor:
+    """A tensor with its dimension of queries (−2) or keys (−1) in two, blocks and positions.
+
+    The last position fills the last block, which changes neither least nor most.
+    """
+    if tensor.shape[dim] == 1:
+        return tensor.unsqueeze(dim)
+    index = positions(spans, dim)
+    chosen = tensor.index_select(dim, index.flatten())
+    split = dim + tensor.ndim
+    return chosen.reshape(*tensor.shape[:split], *index.shape, *tensor.shape[split + 1 :])
+
+
+def positions(spans: Spans, dim: int) -> Tensor:
+    """Positions of the queries (−2) or keys (−1) of each block, `(blocks, size)`; the last fills the last block."""
+    first = spans.first_query[:, 0] if dim == -2 else spans.first_key
+    length = spans.grid.q_len if dim == -2 else spans.grid.k_len
+    return (first[:, None] + torch.arange(spans.size, device=first.device)).clamp(max=length - 1)
+
+
+def of_centers(mask: masks.Around, spans: Spans) -> Blocks:
+    """|j − center| ≤ radius, by the smallest and largest centre; a centre that is NaN allows nothing.
+
+    Distances in integers are compared with the radius in float32, which may be more or less than it is.
+    """
+    center = wide(mask.center) if mask.center.is_floating_point() else mask.center.double()  # integers know no infinity
+    centers, rounded = center[..., None], float(torch.tensor(mask.radius, dtype=torch.float32))
+    inner, outer = min(mask.radius, rounded), max(mask.radius, rounded)
+    missing = centers != centers
+    least = grouped(centers.masked_fill(missing, torch.inf), -2, spans).amin(-2)
+    most = grouped(centers.masked_fill(missing, -torch.inf), -2, spans).amax(-2)
+    known = ~grouped(missing, -2, spans).any(-2)
+    some = (spans.last_key - least >= -outer) & (spans.first_key - most <= outer)
+    full = (spans.last_key - least <= inner) & (spans.first_key - most >= -inner)
+    return Blocks(some, full & known)
+
+
+def of_intervals(mask: masks.Intervals, spans: Spans) -> Blocks:
+    """start ≤ j < end: how many queries of each block look into a block of keys, and how many at all of it."""
+    size, blocks, k_len = spans.size, spans.first_key.shape[0], spans.grid.k_len
+    start, end = (bounded(bound, k_len, spans) for bound in (mask.start, mask.end))
+    base = spans.first_key[0] // size if blocks else 0
+    touched = covered(start // size - base, torch.where(start < end, -(-end // size), 0) - base, blocks)
+    last = torch.where(end == k_len, -(-k_len // size), end // size)  # the last block may be a short one
+    filled = covered(-(-start // size) - base, last - base, blocks)
+    return Blocks(touched > 0, filled == max(start.shape[-1], end.shape[-1]))
+
+
+def bounded(bound: Tensor | int, k_len: int, spans: Spans) -> Tensor:
+    """The ends of intervals, of each block's queries or one for all, `(..., blocks or 1, size or 1)`."""
+    bound = torch.as_tensor(bound, device=spans.grid.device).long().clamp(0, k_len)
+    return grouped(bound.expand(max(bound.shape, (1,)))[..., None], -2, spans)[..., 0]
+
+
+def covered(first: Tensor, end: Tensor, blocks: int) -> Tensor:
+    """How many of the ranges first .. end − 1 `(..., n, size)` hold each of the blocks, `(..., n, blocks)`."""
+    first, end = torch.broadcast_tensors(first.clamp(0, blocks), end.clamp(0, blocks))
+    change = torch.zeros(*first.shape[:-1], blocks + 1, dtype=torch.int32, device=first.device)
+    step = (first < end).int()
+    change.scatter_add_(-1, first, step).scatter_add_(-1, end, -step)
+    return change.cumsum(-1)[..., :blocks]
+
+
+def unknown(spans: Spans) -> Blocks:
+    """Neither empty nor full, for all that is known."""
+    some = torch.ones(spans.first_query.shape[0], spans.first_key.shape[0], dtype=torch.bool, device=spans.grid.device)
+    return Blocks(some, ~some)
+
+
+def of_function(mask: masks.Where, spans: Spans, asked: Tensor | None) -> Blocks:
+    """A function, asked at every pair of the blocks that are `asked` about, `PAIRS` of them at a time."""
+    counts, device = (spans.first_query.shape[0], spans.first_key.shape[0]), spans.grid.device
+    rows, keys = positions(spans, -2)[:, :, None], positions(spans, -1)[:, None]
+    batch = mask.batch(device) if all(counts) else ()
+    asked = torch.ones(1, 1, dtype=torch.bool, device=device) if asked is None else asked
+    chosen = asked[(None,) * max(3 - asked.ndim, 0)].flatten(0, -3).any(0).expand(counts).nonzero()
+    some, full = (torch.zeros(*batch, *counts, dtype=torch.bool, device=device) for _ in range(2))
+    together = max(1, PAIRS // (spans.size**2 * max(1, math.prod(batch))))
+    for blocks in chosen.split(together) if len(chosen) else ():
+        row, column = blocks.unbind(-1)
+        found = mask.tiled(rows[row], keys[column]).view(torch.uint8)
+        some[..., row, column] = found.amax((-2, -1)).bool()
+        full[..., row, column] = found.amin((-2, -1)).bool()
+    return Blocks(some, full)
+
+
+def of_ids(mask: masks.Documents, spans: Spans) -> Blocks:
+    """Equal ids, by the smallest and largest: exact where documents follow each other."""
+    queries = grouped(mask.query_ids[..., None], -2, spans)
+    keys = grouped(mask.key_ids[..., None, :], -1, spans)
+    least, most = queries.amin(-2), queries.amax(-2)
+    lowest, highest = keys.amin(-1), keys.amax(-1)
+    return Blocks((least <= highest) & (lowest <= most), (least == highest) & (lowest == most))
+
+
+def of_tensor(allowed: Tensor, spans: Spans) -> Blocks:
+    """A tensor, read once: as bytes and over queries first, which takes a hundredth of the time of `any` over keys."""
+    by_queries = grouped(allowed[(None,) * max(2 - allowed.ndim, 0)].view(torch.uint8), -2, spans)
+    most, least = by_queries.amax(-2), by_queries.amin(-2)
+    return Blocks(grouped(most, -1, spans).amax(-1).bool(), grouped(least, -1, spans).amin(-1).bool())

@@ -1,0 +1,175 @@
+"""One call of `attend` after validation: all that is to be computed, as a tree that backends slice and run."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import Tensor
+
+from saccade._definitions.functions import closing
+from saccade._definitions.numerics import broadcast_shapes, wide
+from saccade._definitions.structure import Axes, Definition, Grid, aligned, encodable, registered
+from saccade.auxiliary import AuxRequest
+from saccade.biases import Bias, Factor
+from saccade.masks import Mask
+from saccade.normalizers import Normalizer, NormalizerFunction
+from saccade.reads import Read, Sample, Soft
+from saccade.scores import Score, ScoreFunction
+
+T = TypeVar("T")
+
+
+class BackendState:
+    """What backends keep with a memory from one read of it to the next, or with a call from forward to backward: one
+    object of each class, made when it is first asked for.
+
+    A class of a backend's own is the key, so that memory and call carry the state and know nothing of it. It may decide
+    how fast a result comes and where gradients are summed, never what the result is: a copy begins empty.
+
+    >>> state = BackendState()
+    >>> state.of(list) is state.of(list)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[type, Any] = {}
+
+    def of(self, kind: type[T]) -> T:
+        """The one object of this class."""
+        found: T | None = self._kept.get(kind)
+        if found is None:
+            found = self._kept[kind] = kind()
+        return found
+
+    def __reduce__(self) -> tuple[type["BackendState"], tuple[()]]:  # copies and pickles
+        return BackendState, ()
+
+
+class Widened:
+    """Half-precision keys and values of a memory in float32, kept from one read to the next where no gradient is asked
+    of them: to convert them takes as long as to read them.
+
+    >>> key, value, widened = torch.ones(2, 3).half(), torch.ones(2, 3).half(), Widened()
+    >>> widened.pair(key, value)[0] is widened.pair(key, value)[0]
+    True
+    """
+
+    def __init__(self) -> None:
+        # one tuple (key, value, their versions, both in float32), replaced as a whole: threads may read one memory
+        self._kept: tuple[Tensor, Tensor, tuple[int, int], tuple[Tensor, Tensor]] | None = None
+
+    def pair(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """The two in float32."""
+        if key.requires_grad or value.requires_grad or key.is_inference() or value.is_inference():
+            return wide(key), wide(value)  # recorded, or without a version that tells when they were written to
+        kept, versions = self._kept, (key._version, value._version)
+        if kept is None or kept[0] is not key or kept[1] is not value or kept[2] != versions:
+            kept = self._kept = key, value, versions, (wide(key), wide(value))
+        return kept[3]
+
+
+@registered
+@dataclass(frozen=True)
+class Call(Definition):
+    """All that one call computes with, checked.
+
+    Args:
+        query, key, value: `(..., Lq, Dq)`, `(..., Lk, Dk)`, `(..., Lk, Dv)`.
+        score, mask, bias, gate, normalizer, read: the definitions that act on them.
+        dropout_p: probability of dropping a weight.
+        noise: integers `(..., Lq)` that decide which are dropped, once they are drawn.
+        aux: what is returned beside the output.
+        cache: what the score prepared of a memory's keys `(..., Lk, C)`, or None.
+        state: what backends keep with the memory that is read, or None where there is none.
+        once: what they keep of this call from one look at it to the next, or None: where that costs more than a look.
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {
+        "query": ("q", "d"),
+        "key": ("k", "d"),
+        "value": ("k", "e"),
+        "noise": ("q",),
+        "cache": ("k", "c"),
+    }
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    score: Score | ScoreFunction
+    mask: Mask | None
+    bias: Bias | None
+    gate: Factor | None
+    normalizer: Normalizer | NormalizerFunction
+    read: Read
+    dropout_p: float
+    noise: Tensor | None
+    aux: AuxRequest
+    cache: Tensor | None = None
+    state: BackendState | None = None
+    once: BackendState | None = None
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading dimensions of the output: those of query, key and value, broadcast."""
+        shapes = (self.query.shape[:-2], self.key.shape[:-2], self.value.shape[:-2])
+        if shapes[0] == shapes[1] == shapes[2]:
+            return tuple(shapes[0])
+        return tuple(broadcast_shapes(*shapes))
+
+    @property
+    def built_in(self) -> bool:
+        """Whether score and normalizer are Saccade's own, so that all tensors of the call are known."""
+        return isinstance(self.score, Score) and isinstance(self.normalizer, Normalizer)
+
+    def grid(self) -> Grid:
+        """All queries against all keys."""
+        q_len, k_len, device = self.query.shape[-2], self.key.shape[-2], self.query.device
+        return Grid(q_len, k_len, 0, q_len, device, rank=len(self.batch))
+
+    def aligned(self) -> "Call":
+        """The same call with every tensor's batch dimensions at the same place (see `structure.aligned`)."""
+        rank = len(self.batch)
+        return self.map(lambda tensor, axes: aligned(tensor, axes, rank))
+
+    def with_randomness(self) -> "Call":
+        """The same call with everything random drawn: the uniforms of a Sample, the noise of dropout (which torch's
+        kernels replace by their own).
+        """
+        call, rows = self, (*self.batch, self.query.shape[-2])
+        if isinstance(self.read, Sample):
+            dtype = torch.float64 if self.query.dtype == torch.float64 else torch.float32
+            call = replace(call, read=self.read.drawn(rows, dtype, self.query.device))
+        if self.dropout_p > 0:
+            call = replace(call, noise=torch.randint(1 << 32, rows, device=self.query.device))
+        return call
+
+    def asks(self) -> bool:
+        """Whether anything is to be returned beside the output."""
+        return bool(self.aux.names())
+
+    def soft(self) -> bool:
+        """Whether the read is the plain expectation."""
+        return isinstance(self.read, Soft)
+
+
+def opaque(call: Call) -> bool:
+    """Whether the call can cross into an opaque operator: built-in definitions alone."""
+    return call.built_in and encodable(call)
+
+
+def closing_over(call: Call) -> bool:
+    """Whether gradients or transforms may be of tensors that the call's functions of positions close over."""
+    if not (call.query.shape[-2] and call.key.shape[-2]):
+        return False
+    return closing(call.mask, call.bias, call.gate, device=call.query.device)
+
+
+def rows(call: Any, start: int, count: int) -> Any:
+    """The call for queries start .. start + count - 1: every tensor narrowed along its "q" axis."""
+
+    def narrow(tensor: Tensor, axes: Axes) -> Tensor:
+        if "q" not in axes:
+            return tensor
+        dim = tensor.ndim - len(axes) + axes.index("q")
+        return tensor if dim < 0 or tensor.shape[dim] == 1 else tensor.narrow(dim, start, count)
+
+    return call.map(narrow)

@@ -1,0 +1,83 @@
+"""Scores that are dot products, under the softmax: what torch's own kernels know, and why they refuse all else."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from saccade._call.call import Call
+from saccade.normalizers import Softmax
+from saccade.reads import Soft
+from saccade.scores import ScaledDot, Score, ScoreFunction
+
+
+class Product(NamedTuple):
+    """scores = cap(scale · query · keyᵀ), cap(s) = softcap · tanh(s / softcap), or s where the softcap is None."""
+
+    query: Tensor
+    key: Tensor
+    scale: float
+    softcap: float | Tensor | None
+
+
+def product(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Product:
+    """What a score that is a dot product multiplies (`is_dot` says which are).
+
+    >>> import torch
+    >>> product(ScaledDot(softcap=2.0), torch.ones(1, 4), torch.ones(3, 4)).scale
+    0.5
+    """
+    softcap: float | Tensor | None = None
+    if isinstance(score, ScaledDot) and score.softcap is not None:
+        softcap, score = score.softcap, replace(score, softcap=None)
+    found = score.as_dot(query, key) if isinstance(score, Score) else None
+    assert found is not None, "product: expected a score that is a dot product"
+    return Product(*found, softcap)
+
+
+def is_dot(score: Score | ScoreFunction, *, capped: bool = False) -> bool:
+    """Whether the score is a dot product: with `capped`, one under a softcap too.
+
+    >>> is_dot(ScaledDot(softcap=2.0)), is_dot(ScaledDot(softcap=2.0), capped=True)
+    (False, True)
+    """
+    plain = capped or getattr(score, "softcap", None) is None
+    return isinstance(score, Score) and type(score).as_dot is not Score.as_dot and plain
+
+
+def why_not_sdpa(call: Call, *, capped: bool = False) -> str | None:
+    """Why kernels for dot products, the softmax and the soft read cannot serve the call, or None where they might."""
+    if not is_dot(call.score, capped=capped):
+        capped_one = " with a softcap" if is_dot(call.score, capped=True) else ""
+        return f"its kernels know dot-product scores alone, not the score {name_of(call.score)}{capped_one}"
+    if not isinstance(call.normalizer, Softmax):
+        return f"its kernels know the softmax alone, not the normalizer {name_of(call.normalizer)}"
+    if not isinstance(call.read, Soft):
+        return f"its kernels know the soft read alone, not {name_of(call.read)}"
+    return None if call.gate is None else "its kernels know no gate"
+
+
+def name_of(thing: Any) -> str:
+    """How a definition or a callable is called in messages.
+
+    >>> name_of(ScaledDot()), name_of(len)
+    ('ScaledDot', 'len')
+    """
+    return str(getattr(thing, "__name__", type(thing).__name__))
+
+
+def sharing(rank: int, key: Tensor, value: Tensor) -> int:
+    """How many of the `rank` batch dimensions, counted from the last, share one key and one value: the groups.
+
+    >>> import torch
+    >>> sharing(3, torch.ones(2, 5, 1, 7, 4), torch.ones(2, 5, 1, 7, 4))
+    1
+    """
+
+    def size(tensor: Tensor, dim: int) -> int:
+        return tensor.shape[dim - 2] if tensor.ndim >= 2 - dim else 1
+
+    groups = 0
+    while groups < rank and size(key, -1 - groups) == size(value, -1 - groups) == 1:
+        groups += 1
+    return groups

@@ -1,0 +1,72 @@
+"""Scores and normalizers of classes that are derived from ours: what is known of ours need not hold for them."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from saccade._definitions.structure import Definition, Extent
+from saccade.normalizers import Normalizer
+from saccade.scores import Score
+
+__all__ = ["Derived", "by_definition"]
+
+
+class Derived(Definition):
+    """What is computed by the call of a definition alone, never by what its class is derived from."""
+
+    definition: Any
+
+    @property
+    def __name__(self) -> str:
+        return type(self.definition).__name__
+
+    def check(self, extent: Extent) -> None:
+        self.definition.check(extent)
+
+
+@dataclass(frozen=True)
+class _DerivedScore(Derived, Score):
+    definition: Score
+
+    mixes_keys: ClassVar[bool] = True  # for all that anybody knows
+
+    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
+        return self.definition(query, key)
+
+    def query_dim(self, k_dim: int) -> int:
+        return self.definition.query_dim(k_dim)
+
+
+@dataclass(frozen=True)
+class _DerivedNormalizer(Derived, Normalizer):
+    definition: Normalizer
+
+    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        return self.definition(scores, mask)
+
+    @property
+    def sums_to_one(self) -> bool:
+        return self.definition.sums_to_one
+
+
+def by_definition(thing: Any) -> Any:
+    """A score or normalizer as backends may take it: one of a class derived from ours by its definition, for no kernel
+    knows what it has changed; any other as it is.
+
+    >>> from saccade import scores
+    >>> class Doubled(scores.Dot):
+    ...     def __call__(self, query, key):
+    ...         return 2 * super().__call__(query, key)
+    >>> by_definition(Doubled()).__name__, isinstance(by_definition(Doubled()), scores.Dot), by_definition(scores.Dot())
+    ('Doubled', False, Dot())
+    """
+    if not isinstance(thing, Definition) or thing.known or not any(map(_known, type(thing).__mro__)):
+        return thing
+    if isinstance(thing, Score):
+        return _DerivedScore(thing)
+    return _DerivedNormalizer(thing) if isinstance(thing, Normalizer) else thing
+
+
+def _known(kind: type) -> bool:
+    return getattr(kind, "known", False) is True

@@ -1,0 +1,181 @@
+"""What is checked once, at the public edge, so that everything below may assume it."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade._call.call import BackendState, Call
+from saccade._call.dot_products import name_of
+from saccade._call.user_subclasses import by_definition
+from saccade._definitions.checks import number
+from saccade._definitions.functions import functions
+from saccade._definitions.numerics import broadcast_shapes, tracing, transforming
+from saccade._definitions.structure import Definition, Extent
+from saccade.auxiliary import AuxRequest
+from saccade.biases import as_bias, as_gate
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.masks import as_mask
+from saccade.normalizers import Normalizer, Softmax
+from saccade.reads import Read, Sample
+from saccade.scores import Score
+
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+NOTHING = AuxRequest()
+
+
+def tensors(query: Any, key: Any, value: Any, first: str = "query") -> None:
+    """Raises unless query, key and value are floating tensors of one dtype and device whose shapes fit.
+
+    Args:
+        query, key, value: whatever was given.
+        first: what errors call the first, "key" where there are no queries yet and the keys are given twice.
+    """
+    named = ((first, query), ("key", key), ("value", value))
+    for name, tensor in named:
+        if not isinstance(tensor, Tensor):
+            raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
+        if tensor.layout != torch.strided or tensor.is_nested:
+            got = "a nested one" if tensor.is_nested else f"layout {tensor.layout}"
+            raise ArgumentTypeError(f"{name}: expected a dense tensor, got {got}; pad it and give masks.Lengths")
+        if tensor.ndim < 2:
+            raise ShapeError(
+                f"{name}: expected at least 2 dimensions (..., length, features), got shape {tuple(tensor.shape)}"
+            )
+        if tensor.dtype not in DTYPES:
+            raise ArgumentTypeError(
+                f"{name}: expected a floating dtype (float32, float64, bfloat16, float16), got dtype {tensor.dtype}"
+            )
+    for name, tensor in named[1:]:
+        if tensor.dtype != query.dtype:
+            raise ArgumentError(
+                f"{name}: expected dtype {query.dtype}, that of {first}, got dtype {tensor.dtype}; convert one of them"
+            )
+        if tensor.device != query.device:
+            raise ArgumentError(
+                f"{name}: expected device {query.device}, that of {first}, got {tensor.device}; move it with "
+                f".to({first}.device)"
+            )
+    if value.shape[-2] != key.shape[-2]:
+        raise ShapeError(
+            f"value: expected length {key.shape[-2]}, that of key, got {value.shape[-2]} in shape {tuple(value.shape)}"
+        )
+
+
+def batch_of(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
+    """The broadcast leading dimensions, or a `ShapeError` that names who does not fit."""
+    batch = tuple(query.shape[:-2])
+    if key.shape[:-2] == batch and value.shape[:-2] == batch:
+        return batch
+    for name, tensor in (("key", key), ("value", value)):
+        try:
+            batch = tuple(broadcast_shapes(batch, tensor.shape[:-2]))
+        except RuntimeError:
+            raise ShapeError(
+                f"{name}: expected leading dimensions that broadcast with {batch}, got {tuple(tensor.shape[:-2])} "
+                f"in shape {tuple(tensor.shape)}"
+            ) from None
+    return batch
+
+
+def checked_call(
+    query: Any,
+    key: Any,
+    value: Any,
+    score: Any,
+    mask: Any,
+    bias: Any,
+    gate: Any,
+    normalizer: Any,
+    read: Any,
+    dropout_p: float,
+    aux: Any,
+) -> Call:
+    """The `Call` of valid arguments; otherwise one clear error with what was expected, what was got, and the
+    argument's name.
+    """
+    tensors(query, key, value)
+    batch = batch_of(query, key, value)
+    probability(dropout_p)
+    mask = None if mask is None else as_mask(mask)
+    bias = None if bias is None else as_bias(bias)
+    gate = None if gate is None else as_gate(gate)
+    request = NOTHING if aux is None else aux
+    kinds(score, normalizer, read, request)
+    score, normalizer = by_definition(score), by_definition(normalizer)
+    extent = Extent(
+        batch,
+        query.shape[-2],
+        key.shape[-2],
+        query.shape[-1],
+        key.shape[-1],
+        query.dtype,
+        query.device,
+        not (tracing() or transforming()),
+    )
+    if isinstance(score, Score):
+        score.check(extent)
+    if isinstance(normalizer, Normalizer):
+        normalizer.check(extent)
+    if mask is not None:
+        mask.check(extent)
+    if bias is not None:
+        bias.check(extent, "bias")
+    if gate is not None:
+        gate.check(extent, "gate")
+    read.check(extent)
+    defined(request, normalizer, gate, read)
+    once = BackendState() if extent.values and any(functions(mask)) else None
+    return Call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, None, request, once=once)
+
+
+def probability(dropout_p: Any) -> None:
+    """Raises unless a number from 0 to 1."""
+    number("dropout_p", dropout_p, least=0)
+    if dropout_p > 1:
+        raise ArgumentError(f"dropout_p: expected a probability from 0 to 1, got {dropout_p}")
+
+
+def kinds(score: Any, normalizer: Any, read: Any, aux: Any) -> None:
+    """Raises unless score and normalizer are callable instances, read one of saccade.reads and aux an `AuxRequest`."""
+    for name, thing, module in (("score", score, "scores"), ("normalizer", normalizer, "normalizers")):
+        if isinstance(thing, type):
+            raise ArgumentTypeError(
+                f"{name}: expected an instance, got the class {thing.__name__}; write {thing.__name__}(...)"
+            )
+        other = isinstance(thing, Definition) and not isinstance(thing, Score if name == "score" else Normalizer)
+        if other or not callable(thing):
+            raise ArgumentTypeError(
+                f"{name}: expected one of saccade.{module} or a callable, got {type(thing).__name__}"
+            )
+    if not isinstance(read, Read):
+        raise ArgumentTypeError(f"read: expected one of saccade.reads, such as reads.Soft(), got {read!r}")
+    if not isinstance(aux, AuxRequest):
+        raise ArgumentTypeError(f"aux: expected a saccade.AuxRequest or None, got {type(aux).__name__}")
+
+
+def defined(aux: AuxRequest, normalizer: Any, gate: Any, read: Read) -> None:
+    """Raises `ArgumentError` for a statistic that this combination does not define."""
+    if aux.lse and not isinstance(normalizer, Softmax):
+        raise ArgumentError(
+            f"aux.lse: expected normalizers.Softmax, the only one with a log-partition, got {name_of(normalizer)}"
+        )
+    if aux.index and not read.chooses:
+        raise ArgumentError(
+            f"aux.index: expected a read that takes one key (Sample, Argmax), got reads.{type(read).__name__}"
+        )
+    if aux.log_prob and not isinstance(read, Sample):
+        raise ArgumentError(
+            "aux.log_prob: expected reads.Sample, the only one that draws (as for index), got "
+            f"reads.{type(read).__name__}"
+        )
+    if aux.entropy and gate is not None:
+        raise ArgumentError(
+            "aux.entropy: expected rows that sum to one, got a gate, after which they do not; ask for weights instead"
+        )
+    if aux.entropy and not (isinstance(normalizer, Normalizer) and normalizer.sums_to_one):
+        raise ArgumentError(
+            "aux.entropy: expected a normalizer whose rows sum to one (Softmax without sink, Sparsemax, Entmax, "
+            "Sum without eps), "
+            f"got {name_of(normalizer)}"
+        )

@@ -1,0 +1,73 @@
+"""Arguments of other libraries that people try here: each is refused with the word for it in this one."""
+
+import inspect
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from saccade.errors import ArgumentTypeError
+
+__all__ = ["hide_extra_kwargs", "reject_extra_kwargs"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OURS = {
+    "attn_mask": "mask= is boolean, True may attend (torch.nn.MultiheadAttention's True forbids: mask=~attn_mask); a "
+    "float one is bias=",
+    "key_padding_mask": "mask=masks.Lengths(lengths), or mask=~key_padding_mask[:, None, :], in MultiheadAttention "
+    "mask=~key_padding_mask[:, None, None, :]",
+    "is_causal": "mask=masks.Causal()",
+    "need_weights": "aux=AuxRequest(weights=True) returns them beside the output",
+    "average_attn_weights": "aux=AuxRequest(weights=True) returns those of each head; take their mean",
+    "batch_first": "batch is always first; leave it out, and transpose what has time first",
+    "dropout": "dropout_p=",
+    "scale": "score=scores.ScaledDot(scale=...)",
+    "enable_gqa": "grouped queries are dimensions: query (B, Hkv, G, Lq, D), key (B, Hkv, 1, Lk, D); in "
+    "MultiheadAttention num_kv_heads=",
+    "top_k": "read=reads.TopK(k), in MixtureOfExperts k=",
+}
+"""What the arguments of torch's attention are called here."""
+
+
+def hide_extra_kwargs(function: F) -> F:
+    """A function whose `**extra` is there to be refused alone: its signature does not show it.
+
+    >>> @hide_extra_kwargs
+    ... def scaled(x, scale=1.0, **extra):
+    ...     reject_extra_kwargs(scaled, extra)
+    ...     return x * scale
+    >>> str(inspect.signature(scaled))
+    '(x, scale=1.0)'
+    """
+    signature = inspect.signature(function)
+    shown = [part for part in signature.parameters.values() if part.kind is not part.VAR_KEYWORD]
+    function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    return function
+
+
+def reject_extra_kwargs(function: Callable[..., Any], extra: dict[str, Any]) -> None:
+    """Raises for arguments that a function has no parameters for.
+
+    Args:
+        function: whose `hide_extra_kwargs` signature is the list of its arguments.
+        extra: what was given beside them, by name.
+
+    Raises:
+        ArgumentTypeError: any at all: with our word for it, or the argument of nearly that name.
+
+    >>> reject_extra_kwargs(len, {"is_causal": True})
+    Traceback (most recent call last):
+    ...
+    saccade.errors.ArgumentTypeError: is_causal: expected an argument of len, got one of another library; here it is \
+mask=masks.Causal()
+    """
+    for name in extra:
+        owner = function.__qualname__.removesuffix(".__init__").removesuffix(".forward")
+        if name in OURS:
+            raise ArgumentTypeError(
+                f"{name}: expected an argument of {owner}, got one of another library; here it is {OURS[name]}"
+            )
+        names = [known for known in inspect.signature(function).parameters if known != "self"]
+        near = get_close_matches(name, names, 1)
+        way_out = f"did you mean {near[0]}=?" if near else f"it takes {', '.join(names)}"
+        raise ArgumentTypeError(f"{name}: expected an argument of {owner}, got an unknown name; {way_out}")

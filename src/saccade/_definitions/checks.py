@@ -1,0 +1,288 @@
+"""Checks that definitions share: each raises one clear error with what was expected, what was got, and the argument."""
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade._definitions.numerics import LARGEST, SMALLEST, tracing, valueless
+from saccade._definitions.structure import Extent
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+
+Align = str | int | Tensor | None
+
+FAR = 1 << 61
+"""Beyond any position; sums of a few such stay within 64 bits, and do not begin anew from below."""
+
+_LARGEST = (1 << 63) - 1
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
+
+def ensure(condition: Tensor, message: str, *, values: bool) -> None:
+    """Raises `ArgumentError(message)` unless all of `condition` holds: at once on a CPU, by an asynchronous assert on
+    CUDA.
+
+    `values=False` (compile, vmap, export) checks nothing, and neither do tensors without values.
+    """
+    if not values or valueless(condition):
+        return
+    if condition.is_cuda:
+        torch._assert_async(condition.all(), message)
+    elif not bool(condition.all()):
+        raise ArgumentError(message)
+
+
+def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ...], shape: str, extent: Extent) -> None:
+    """Raises unless a score's tensor has the trailing `sizes` (None: any), the call's dtype, and leading dimensions
+    that broadcast.
+    """
+    where = f"{name} of scores.{type(score).__name__}"
+    if not isinstance(tensor, Tensor):
+        raise ArgumentError(f"{where}: expected a tensor {shape}, got {type(tensor).__name__}")
+    trailing = tensor.shape[tensor.ndim - len(sizes) :] if tensor.ndim >= len(sizes) else None
+    if trailing is None or any(want is not None and got != want for got, want in zip(trailing, sizes, strict=True)):
+        wanted = ", ".join("any" if size is None else str(size) for size in sizes)
+        raise ShapeError(f"{where}: expected {shape} with last dimensions ({wanted}), got shape {tuple(tensor.shape)}")
+    if tensor.dtype != extent.dtype:
+        raise ArgumentError(
+            f"{where}: expected dtype {extent.dtype}, that of query, got dtype {tensor.dtype}; convert one of them"
+        )
+    on_device(where, tensor, extent)
+    broadcasts(where, tensor.shape[: tensor.ndim - len(sizes)], extent.batch)
+
+
+# Comparisons below are written out (a == 1 or a == b): `in` is False to a compiler where it ought to become a guard.
+
+
+def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:
+    """Raises `ShapeError` unless the leading dimensions `batch` broadcast to `to`."""
+    fits = len(batch) <= len(to) and all(a == 1 or a == b for a, b in zip(reversed(batch), reversed(to), strict=False))
+    if not fits:
+        raise ShapeError(f"{where}: expected leading dimensions that broadcast to {tuple(to)}, got {tuple(batch)}")
+
+
+def per_query(name: str, value: float | Tensor, extent: Extent) -> None:
+    """Raises unless a number, or a tensor that broadcasts against `(..., Lq, 1)`."""
+    if not isinstance(value, Tensor):
+        return
+    if not value.is_floating_point():
+        raise ArgumentError(f"{name}: expected a float or a floating tensor, got dtype {value.dtype}")
+    shape = (1,) * max(2 - value.ndim, 0) + tuple(value.shape)
+    if shape[-1] != 1 or not (shape[-2] == 1 or shape[-2] == extent.q_len):
+        raise ShapeError(
+            f"{name}: expected a number or a tensor (..., Lq, 1) with Lq = {extent.q_len}, got shape "
+            f"{tuple(value.shape)}"
+        )
+    on_device(name, value, extent)
+    broadcasts(name, shape[:-2], extent.batch)
+
+
+def number(
+    name: str,
+    value: Any,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    finite: bool = False,
+    tensor: bool = False,
+    none: bool = False,
+) -> None:
+    """Raises unless a real number (or a tensor, or None, where they will do) from `least` to `most`, or above `above`.
+
+    Tensors are looked at when the call is checked.
+    """
+    if (none and value is None) or (tensor and isinstance(value, Tensor)):
+        return
+    real, infinite = isinstance(value, int | float) and not isinstance(value, bool), False
+    if real:
+        infinite = finite and abs(value) == float("inf")
+        inside = (least is None or value >= least) and (most is None or value <= most) and value == value
+        large = isinstance(value, int) and not tracing() and abs(value) > _LARGEST
+        if inside and (above is None or value > above) and not infinite and not large:
+            return
+    bound = "" if least is None else f" of at least {least:g}"
+    bound = bound if above is None else f" above {above:g}"
+    bound = bound if most is None else f" from {least:g} to {most:g}"
+    wanted = f"a {'finite ' * infinite}number{bound}{' or a tensor' * tensor}{' or None' * none}"
+    if not real:
+        raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+    if inside and large:
+        raise ArgumentError(f"{name}: expected {wanted}, got an int beyond 64 bits; write it as a float")
+    raise ArgumentError(f"{name}: expected {wanted}, got {value}")
+
+
+def whole(name: str, value: Any, *, least: int, most: int = _LARGEST, tensor: bool = False, none: bool = False) -> None:
+    """Raises unless an int from `least` to `most` (or a tensor, or None, where they will do)."""
+    if (none and value is None) or (tensor and isinstance(value, Tensor)) or isinstance(value, torch.SymInt):
+        return  # of a size that is a symbol nothing may be asked
+    wanted = f"an int of at least {least}{' or a tensor' * tensor}{' or None' * none}"
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+    if value < least:
+        raise ArgumentError(f"{name}: expected {wanted}, got {value}")
+    if not tracing() and value > most:
+        raise ArgumentError(f"{name}: expected {wanted} and at most {most}, got more")
+
+
+def positive_number(name: str, value: Any, *, tensor: bool = False, none: bool = False) -> None:
+    """Raises unless a number from `SMALLEST` to `LARGEST` (or a tensor, or None, where they will do)."""
+    number(name, value, least=SMALLEST, most=LARGEST, tensor=tensor, none=none)
+
+
+def positive(name: str, value: float | Tensor, extent: Extent) -> None:
+    """Raises unless `value` fits the queries and, where values may be looked at, is in the range of a positive
+    parameter.
+    """
+    per_query(name, value, extent)
+    if isinstance(value, Tensor):
+        within(name, value, extent)
+
+
+def within(name: str, value: Tensor, extent: Extent, least: float = SMALLEST) -> None:
+    """Raises unless values, where they may be looked at, are from `least` to `LARGEST`."""
+    if not extent.values:  # a compiler may make symbols of the limits, which no message can hold
+        return
+    numbers = value.detach().float()  # a half type rounds the limits to 0 and to infinity, and float64 knows no 1e-12f
+    inside = (numbers >= least) & (numbers <= LARGEST)
+    ensure(inside, f"{name}: expected values from {least:g} to {LARGEST:g}, got some outside", values=True)
+
+
+def fits(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Raises unless `tensor` broadcasts to `(..., Lq, Lk)` on the query's device."""
+    target = (*extent.batch, extent.q_len, extent.k_len)
+    broadcast = tensor.ndim <= len(target) and all(
+        got == 1 or got == want for got, want in zip(reversed(tensor.shape), reversed(target), strict=False)
+    )
+    if not broadcast:
+        got = f"got {tuple(tensor.shape)}"
+        if tensor.shape == (*extent.batch[:1], extent.k_len):  # as the padding masks of other libraries are
+            got = f"{got}; where that is (batch, Lk), write {_by_example(name, extent)}"
+        raise ShapeError(f"{name}: expected a shape that broadcasts to (..., Lq, Lk) = {target}, {got}")
+    on_device(name, tensor, extent)
+
+
+def ambiguous(shape: tuple[int, ...], scores: tuple[int, ...]) -> bool:
+    """Whether a mask `(n, Lk)` of scores `(B, ..., Lq, Lk)` may be meant as one row an example: B = Lq = n.
+
+    >>> ambiguous((5, 5), (5, 5, 5)), ambiguous((1, 5, 5), (5, 5, 5)), ambiguous((3, 5), (2, 3, 5))
+    (True, False, False)
+    """
+    return len(shape) == 2 < len(scores) and shape[0] == scores[0] > 1
+
+
+def warn_if_ambiguous(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Warns where a tensor that is read as `(Lq, Lk)` would fit as well as `(B, Lk)`.
+
+    No error: whether B = Lq may differ from batch to batch, and a program that is right must not end at one of them.
+    """
+    if tracing() or not ambiguous(tensor.shape, (*extent.batch, extent.q_len, extent.k_len)):
+        return
+    warnings.warn(
+        f"{name}: {tuple(tensor.shape)} is read as (Lq, Lk), though (batch, Lk) fits as well; write {name}[None] if "
+        f"that is right, {_by_example(name, extent)} if it says which keys of each example may be attended to (as "
+        "masks.Lengths does)",
+        stacklevel=2,
+    )
+
+
+def _by_example(name: str, extent: Extent) -> str:
+    """How a tensor `(B, Lk)` is written that says something of each example's keys."""
+    return f"{name}[:, {', '.join(['None'] * len(extent.batch))}]"
+
+
+def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Raises unless `tensor` is where the query is, and lies there as it is."""
+    if tensor.layout != torch.strided:
+        raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {tensor.layout}; write .to_dense()")
+    if tensor.device != extent.device:
+        raise ArgumentError(
+            f"{name}: expected device {extent.device}, that of query, got {tensor.device}; move it with "
+            ".to(query.device)"
+        )
+
+
+def check_align(owner: str, align: Align, extent: Extent) -> None:
+    """Raises unless `align` is a known word, an int or an integer tensor, and is said where Lq ≠ Lk."""
+    if align is None and extent.q_len != extent.k_len:
+        raise ArgumentError(
+            f"align of {owner}: expected 'start', 'end', an int or a tensor, since Lq = {extent.q_len} and Lk = "
+            f"{extent.k_len} differ; "
+            "got None (a cached decoding step is align='end', or the step's position)"
+        )
+    if isinstance(align, str) and align not in ("start", "end"):
+        raise ArgumentError(f"align of {owner}: expected 'start', 'end', an int or a tensor, got {align!r}")
+    if isinstance(align, Tensor):
+        integers(f"align of {owner}", align, extent)
+    elif not (align is None or isinstance(align, str | int | torch.SymInt)) or isinstance(align, bool):
+        raise ArgumentTypeError(
+            f"align of {owner}: expected 'start', 'end', an int or a tensor, got {type(align).__name__}"
+        )
+    elif isinstance(align, int) and not tracing() and abs(align) > FAR:
+        raise ArgumentError(f"align of {owner}: expected a position of at most {FAR} on either side, got {align}")
+
+
+def in_ranges(options: object, ranges: Iterable[tuple[str, float, float]]) -> None:
+    """Check options of the command line, each named as it is typed.
+
+    Args:
+        options: what has them.
+        ranges: of each its name, the least it may be and the most.
+
+    Raises:
+        ArgumentError: the first that is outside.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> in_ranges(SimpleNamespace(beam_size=0), [("beam_size", 1, 10)])
+        Traceback (most recent call last):
+        ...
+        saccade.errors.ArgumentError: --beam-size: expected a number from 1 to 10, got 0
+    """
+    for name, least, most in ranges:
+        if not least <= (value := getattr(options, name)) <= most:
+            option = f"--{name.replace('_', '-')}"
+            raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+
+
+def whole_dtype(name: str, tensor: Tensor) -> None:
+    """Raises unless the tensor holds integers."""
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
+    if tensor.dtype in _UNSIGNED:  # which torch compares with no others
+        raise ArgumentTypeError(f"{name}: expected a signed integer tensor, got dtype {tensor.dtype}; write .long()")
+
+
+def integers(name: str, tensor: Tensor, extent: Extent) -> None:
+    """Raises unless an integer tensor of batch dimensions: none, or exactly as many as the query has."""
+    whole_dtype(name, tensor)
+    batch_only(name, tensor.shape, extent)
+    on_device(name, tensor, extent)
+
+
+def batch_only(name: str, shape: tuple[int, ...], extent: Extent) -> None:
+    """Raises unless `shape` is () or has exactly the query's batch dimensions (each the query's size or 1)."""
+    if len(shape) not in (0, len(extent.batch)):
+        ones = "[:" * (len(shape) > 0) + ", None" * (len(extent.batch) - len(shape)) + "]"
+        hint = (
+            f"; write it as tensor{ones} if its first dimension is the batch"
+            if 0 < len(shape) < len(extent.batch)
+            else ""
+        )
+        raise ShapeError(
+            f"{name}: expected no leading dimensions or all {len(extent.batch)} of query {tuple(extent.batch)}, "
+            f"got {tuple(shape)}{hint}"
+        )
+    broadcasts(name, tuple(shape), extent.batch)
+
+
+def per_position(name: str, tensor: Tensor, length: int, symbol: str, extent: Extent) -> None:
+    """Raises unless `tensor` is `(..., length)` (or 1) with leading dimensions that broadcast."""
+    if not isinstance(tensor, Tensor):
+        raise ArgumentTypeError(f"{name}: expected a tensor (..., {symbol}), got {type(tensor).__name__}")
+    if tensor.ndim < 1 or not (tensor.shape[-1] == 1 or tensor.shape[-1] == length):
+        raise ShapeError(f"{name}: expected (..., {symbol}) with {symbol} = {length}, got shape {tuple(tensor.shape)}")
+    broadcasts(name, tuple(tensor.shape[:-1]), extent.batch)
+    on_device(name, tensor, extent)

@@ -1,0 +1,161 @@
+"""Rotary positions: queries and keys turned by where they stand, one tensor at a time."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade._definitions.checks import broadcasts, positive_number, whole
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+
+__all__ = ["rotate"]
+
+BASE = 10000.0
+"""Of the wavelengths (Vaswani et al. 2017, section 3.5; Su et al. 2021, section 3.2.2)."""
+
+
+class Turn(NamedTuple):
+    """What pairs of features are turned by: cosines and sines, each `(..., L, pairs)`."""
+
+    cos: Tensor
+    sin: Tensor
+
+
+def rotate(
+    x: Tensor,
+    positions: Tensor | None = None,
+    *,
+    base: float | None = None,
+    frequencies: Tensor | None = None,
+    tables: tuple[Tensor, Tensor] | None = None,
+    features: int | None = None,
+    layout: str = "half",
+) -> Tensor:
+    """Rotary position embedding: pair d of x turned by the angle positions · base^(−2d/D) (Su et al. 2021, equation
+    15).
+
+    One tensor at a time, so that cached keys are rotated once. Dot products of rotated queries and keys depend on the
+    difference of their positions alone.
+
+    Args:
+        x: `(..., L, D)`, D even.
+        positions: `(..., L)`, int or float, in tokens; None with tables, which hold them.
+        base: the wavelengths run from 2π to 2π · base^(1 − 2/D), in tokens; None is 10,000.
+        frequencies: instead of a base the angle of each pair from one token to the next, in radians `(..., D/2)`:
+            scaled as position interpolation (Chen et al. 2023) or YaRN (Peng et al. 2023) has them, or learned.
+        tables: instead of positions and a base the cosines and sines `(..., L, D/2)` of the angles, computed once for
+            many calls, or of angles of other kinds. What they are multiplied by, x is.
+        features: turn so many of the first ones, an even number, and leave the rest as they are (Black et al.
+            2022, "GPT-NeoX-20B": a quarter of them); None turns all. D stands for them above.
+        layout: which features are a pair: "half" (d, d + D/2) or "interleaved" (2d, 2d + 1).
+
+    Returns:
+        Tensor of the shape and dtype of x.
+
+    Raises:
+        ShapeError: D is odd, or positions, frequencies or tables do not fit.
+        ArgumentError: an unknown layout, a base outside 1e-12 to 1e12, features that are odd or more than there are,
+            more than one of base, frequencies and tables.
+
+    >>> import torch
+    >>> rotate(torch.tensor([[1.0, 0.0]]), torch.tensor([torch.pi / 2])).round(decimals=3).tolist()
+    [[-0.0, 1.0]]
+    >>> rotate(torch.tensor([[1.0, 0.0, 5.0]]), torch.tensor([2]), frequencies=torch.tensor([torch.pi / 4]), features=2)
+    tensor([[-4.3711e-08,  1.0000e+00,  5.0000e+00]])
+    """
+    if layout not in ("half", "interleaved"):
+        raise ArgumentError(f"layout: expected 'half' or 'interleaved', got {layout!r}")
+    given = [name for name, it in (("base", base), ("frequencies", frequencies), ("tables", tables)) if it is not None]
+    if len(given) > 1:
+        raise ArgumentError(f"{given[1]}: expected either {given[0]}= or {given[1]}=, got both; leave one out")
+    positive_number("base", base, none=True)
+    numbers("x", x, "(..., L, D)", floating=True)
+    pairs = turned_features(x, features) // 2
+    compute = torch.float64 if x.dtype == torch.float64 else torch.float32
+    if tables is None:
+        turn = turned(x, positions, pairs, BASE if base is None else base, frequencies)
+    else:
+        turn = checked_tables(x, positions, pairs, tables)
+    cos, sin = turn.cos.to(compute), turn.sin.to(compute)
+    wide, rest = x[..., : 2 * pairs].to(compute), x[..., 2 * pairs :]
+    first, second = wide.chunk(2, -1) if layout == "half" else (wide[..., 0::2], wide[..., 1::2])
+    sides = first * cos - second * sin, first * sin + second * cos
+    found = (torch.cat(sides, -1) if layout == "half" else torch.stack(sides, -1).flatten(-2)).to(x.dtype)
+    return torch.cat((found, rest), -1) if rest.shape[-1] else found
+
+
+def turned_features(x: Tensor, features: int | None) -> int:
+    """How many of the features of x are turned."""
+    whole("features", features, least=0, none=True)
+    if x.ndim < 2 or (features is None and x.shape[-1] % 2):
+        raise ShapeError(
+            f"x: expected (..., L, D) with an even D, got shape {tuple(x.shape)}; features= turns some of them"
+        )
+    if features is None:
+        return x.shape[-1]
+    if features % 2 or features > x.shape[-1]:
+        raise ArgumentError(
+            f"features: expected an even number of at most {x.shape[-1]}, the last dimension of x, got {features}"
+        )
+    return features
+
+
+def turned(x: Tensor, positions: Tensor | None, pairs: int, base: float, frequencies: Tensor | None) -> Turn:
+    """Cosines and sines of positions · frequencies, in double precision before they are rounded."""
+    if positions is None:
+        raise ArgumentTypeError("positions: expected a tensor of numbers (..., L), got None; only tables= hold them")
+    numbers("positions", positions, "(..., L)")
+    beside("positions", positions, x)
+    if positions.ndim < 1 or not (positions.shape[-1] == 1 or positions.shape[-1] == x.shape[-2]):
+        raise ShapeError(f"positions: expected (..., L) with L = {x.shape[-2]}, got shape {tuple(positions.shape)}")
+    broadcasts("positions", tuple(positions.shape[:-1]), tuple(x.shape[:-2]))
+    if frequencies is None:
+        frequencies = base ** (-torch.arange(pairs, device=x.device, dtype=torch.float64) / max(pairs, 1))
+    else:
+        numbers("frequencies", frequencies, "(..., D/2)", floating=True)
+        beside("frequencies", frequencies, x)
+        if frequencies.ndim < 1 or frequencies.shape[-1] != pairs:
+            raise ShapeError(
+                f"frequencies: expected (..., {pairs}), one a pair of {2 * pairs} features, got shape "
+                f"{tuple(frequencies.shape)}; features= turns fewer"
+            )
+        broadcasts("frequencies", tuple(frequencies.shape[:-1]), tuple(x.shape[:-2]))
+        frequencies = frequencies[..., None, :]
+    angle = positions[..., None].to(torch.float64) * frequencies
+    return Turn(angle.cos(), angle.sin())
+
+
+def checked_tables(x: Tensor, positions: Tensor | None, pairs: int, tables: tuple[Tensor, Tensor]) -> Turn:
+    """Given cosines and sines."""
+    if positions is not None:
+        raise ArgumentError("positions: expected None with tables=, which hold them, got some; index these by them")
+    if not isinstance(tables, tuple) or len(tables) != 2:
+        raise ArgumentTypeError(f"tables: expected a pair (cos, sin), got {type(tables).__name__}")
+    for table in tables:
+        numbers("tables", table, "(..., L, D/2)", floating=True)
+        beside("tables", table, x)
+        length = table.shape[-2] if table.ndim > 1 else -1
+        if table.ndim < 2 or table.shape[-1] != pairs or not (length == 1 or length == x.shape[-2]):
+            raise ShapeError(
+                f"tables: expected (..., {x.shape[-2]}, {pairs}), one a pair of {2 * pairs} features, got shape "
+                f"{tuple(table.shape)}; features= turns fewer"
+            )
+        broadcasts("tables", tuple(table.shape[:-2]), tuple(x.shape[:-2]))
+    return Turn(*tables)
+
+
+def beside(name: str, tensor: Tensor, x: Tensor) -> None:
+    """Raises unless the tensor is where x is."""
+    if tensor.device != x.device:
+        raise ArgumentError(
+            f"{name}: expected device {x.device}, that of x, got {tensor.device}; move it with .to(x.device)"
+        )
+
+
+def numbers(name: str, tensor: object, shape: str, *, floating: bool = False) -> None:
+    """Raises unless a tensor of real numbers, or of floating ones."""
+    kind = "floating tensor" if floating else "tensor of numbers"
+    if not isinstance(tensor, Tensor):
+        raise ArgumentTypeError(f"{name}: expected a {kind} {shape}, got {type(tensor).__name__}")
+    if not tensor.is_floating_point() if floating else tensor.is_complex() or tensor.dtype == torch.bool:
+        raise ArgumentTypeError(f"{name}: expected a {kind} {shape}, got dtype {tensor.dtype}")

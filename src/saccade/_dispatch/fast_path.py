@@ -1,0 +1,140 @@
+"""The three shortcuts past the full path of a call (`saccade.attention.full_path`), and all that they may skip.
+
+    attend(query, key, value)      `plain`: everything else at its default, tensors of one shape
+    attend(..., score=Additive(v)) `additive`: everything else at its default, float32 tensors of one batch on a CPU
+    memory.read(query)             `repeated`: a query like the last one that this memory was read with
+
+Checking a call, building its tree and choosing a backend take 30 to 100 µs; a call this small computes for 10. A
+shortcut may leave these out where it sees, from types, shapes and flags alone, that they would find nothing wrong and
+choose what it is about to run. It returns None for everything else, wrong arguments first of all, so that errors have
+one source, the full path; and it runs the function that the full path would run, on the same tensors, so that both give
+the same bits. `tests/_dispatch/test_fast_path.py` holds the two against each other.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from saccade._call.call import BackendState
+from saccade._definitions.checks import ambiguous
+from saccade._definitions.numerics import tracing, transforming
+from saccade.backends import sdpa
+from saccade.backends.cpu import unmasked
+from saccade.backends.cpu.steps import Steps
+from saccade.backends.sdpa.derivatives import keeping_elsewhere, twice_differentiable
+from saccade.masks import Causal
+from saccade.scores import Additive
+
+__all__ = ["additive", "plain", "repeated"]
+
+_ON_GPU = torch.float32, torch.float16, torch.bfloat16
+
+
+def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | None:
+    r"""\(\operatorname{softmax}(q k^\top / \sqrt{D})\, v\) of three tensors of one shape; None of any others.
+
+    Args:
+        query, key, value: whatever was given; served are float32 `(L, D)` to `(B, H, L, D)` on a CPU, and half types,
+            too, on a GPU.
+        mask: whatever was given; served are none, a causal one, and on a CPU, where no gradient is to follow, a dense
+            one.
+
+    Returns:
+        What `backends.sdpa` returns, or None: the full path is to be taken.
+
+    >>> import torch
+    >>> plain(torch.zeros(2, 4), torch.zeros(2, 4), torch.ones(2, 4), None).sum(), plain("no", "tensors", "here", None)
+    (tensor(8.), None)
+    """
+    tensors = query, key, value
+    if not type(query) is type(key) is type(value) is Tensor or query.is_nested or key.is_nested or value.is_nested:
+        return None
+    if not query.shape == key.shape == value.shape or not 2 <= query.ndim <= 4 or not all(map(_simple, tensors)):
+        return None
+    if tracing() or transforming() or torch.is_autocast_enabled(query.device.type) or not _alike(*tensors):
+        return None
+    is_causal = type(mask) is Causal and mask.align is None
+    recorded = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    if recorded and keeping_elsewhere():
+        return None
+    missing = 4 - query.ndim
+    looked_at = query.is_cpu and not (mask is None or is_causal or recorded)
+    dense = _dense(mask, query.shape) if looked_at else None
+    if mask is not None and not is_causal and dense is None:
+        return None
+    if missing:
+        first = (None,) * missing
+        query, key, value = query[first], key[first], value[first]
+    output = scaled_dot_product_attention(query, key, value, dense, is_causal=is_causal)
+    if recorded:
+        twice_differentiable(output)
+    if dense is not None:
+        flat = output.view(-1) if output.is_contiguous() else output.reshape(-1)
+        if not math.isfinite(torch.dot(flat, flat).item()):
+            return None  # what is forbidden may have come through: the full path cleans it
+    return output[(0,) * missing] if missing else output
+
+
+def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor | None:
+    r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j))\) times the values, of tensors of one batch and a v that
+    all share; None of any others.
+
+    Args:
+        query, key, value, score: whatever was given; served are float32 tensors on a CPU of a million terms and more.
+
+    Returns:
+        What `backends.cpu` returns, or None: the full path is to be taken.
+
+    >>> import torch
+    >>> from saccade.scores import Additive
+    >>> x = torch.zeros(1, 100, 100)
+    >>> additive(x, x, x + 1, Additive(x[0, 0])).mean().round(decimals=3), additive(x, x, x, "no score")
+    (tensor(1.), None)
+    """
+    if type(score) is not Additive or not type(query) is type(key) is type(value) is Tensor:
+        return None
+    if tracing() or query.is_nested or key.is_nested or value.is_nested:  # none of these has sizes to compare
+        return None
+    return unmasked.alone(query, key, value, score.v)
+
+
+def _simple(tensor: Tensor) -> bool:
+    """Whether a tensor is float32 on a CPU, or of a type that torch's kernels know on a GPU, dense and not empty."""
+    known = (tensor.is_cpu and tensor.dtype == torch.float32) or (tensor.is_cuda and tensor.dtype in _ON_GPU)
+    return known and tensor.layout == torch.strided and tensor.numel() > 0
+
+
+def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether three such tensors are of one type and place, and the kernels for it multiply as they are told."""
+    if query.is_cpu:
+        return key.is_cpu and value.is_cpu and not sdpa.rounding()
+    return query.device == key.device == value.device and query.dtype == key.dtype == value.dtype
+
+
+def _dense(mask: object, shape: torch.Size) -> Tensor | None:
+    """A mask that is a boolean tensor broadcastable to the pairs, of four dimensions, or None. One so large that `auto`
+    would look for another backend is the full path's to decide about.
+    """
+    if type(mask) is not Tensor or mask.dtype != torch.bool or not mask.is_cpu or mask.layout != torch.strided:
+        return None
+    if not 2 <= mask.ndim <= len(shape) or ambiguous(mask.shape, shape) or 4 * mask.numel() > sdpa.LAYOUT_LIMIT:
+        return None
+    sizes = (*shape[:-1], shape[-2])[len(shape) - mask.ndim :]
+    fits = all(m in (1, s) for m, s in zip(mask.shape, sizes, strict=True))
+    return mask[(None,) * (4 - mask.ndim)] if fits else None
+
+
+def repeated(state: BackendState, query: object, mask: Tensor | None, normalizer: object) -> Tensor | None:
+    """The soft read of a memory as its last one was done, where `Steps.again` sees that it would be done so again.
+
+    Args:
+        state: the memory's.
+        query, normalizer: whatever was given.
+        mask: the memory's own; no other, no bias, gate, dropout or statistics may have been given.
+
+    Returns:
+        The output, or None: the full path is to be taken.
+    """
+    return state.of(Steps).again(query, mask, normalizer)

@@ -1,0 +1,243 @@
+"""Which keys a few queries can reach under their mask, and the call with these alone: a decoder's step costs its
+window, not its memory.
+
+    Window, Around, Causal, Lengths, Prefix, Intervals ──bounds──▶ first and last key of each batch entry
+    call ──restrict_keys──▶ Near.call, as many keys for all entries ──run──▶ results ──widened──▶ results of all keys
+
+Blocks (`backends.blockwise.plan`) find what many queries need; here nothing is done for a key beyond the bounds, not
+even by block.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from saccade import biases, masks
+from saccade._call import windows
+from saccade._call.call import Call
+from saccade._definitions.numerics import recorded, valueless, wide
+from saccade._definitions.structure import Axes, Grid, encodable
+from saccade.auxiliary import AuxOutput
+from saccade.backends import cpu
+from saccade.backends.cpu.draws import serves_draws
+from saccade.backends.cpu.steps import serves_step
+from saccade.masks import Mask
+from saccade.reads import TopK
+from saccade.scores import Additive, Location
+
+__all__ = ["Bounds", "Near", "bounds", "restrict_keys"]
+
+_WIDE = 2.0**50  # keys around a centre beyond which places lose digits
+
+FEW = 64
+"""Queries up to which all of an entry are given the same keys: more of them are blocks."""
+
+LEAST = 256
+"""Keys below which a call takes them all: to find its window costs as much as to read it."""
+
+COPIED = 64
+"""How many times its window a memory of additive keys is at least, for windows that differ by entry to be copied: the
+kernel of a step passes over forbidden keys, and looks at where they are alone.
+"""
+
+Bound: TypeAlias = int | Tensor | None
+
+
+class Bounds(NamedTuple):
+    """The first and last key that any query of an entry may attend to, numbers or int64 `(...)`; None: unknown."""
+
+    first: Bound
+    last: Bound
+
+
+def bounds(mask: Mask, grid: Grid) -> Bounds:
+    """What a mask says of the keys that it allows, from its structure alone: no key outside is allowed to any query.
+
+    Args:
+        mask: of built-in masks, whose tensors are aligned.
+        grid: all queries and keys.
+
+    >>> bounds(masks.Window(2, 0, align="end") & masks.Prefix(8), Grid(1, 9, 0, 1, torch.device("cpu")))
+    Bounds(first=6, last=7)
+    """
+    if isinstance(mask, masks.Both | masks.Either):
+        one, other = bounds(mask.first, grid), bounds(mask.second, grid)
+        if isinstance(mask, masks.Both):
+            return Bounds(_larger(one.first, other.first), _smaller(one.last, other.last))
+        known = None not in (one.first, other.first), None not in (one.last, other.last)
+        first = _smaller(one.first, other.first) if known[0] else None
+        return Bounds(first, _larger(one.last, other.last) if known[1] else None)
+    if isinstance(mask, masks.Causal | masks.Window):
+        left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
+        start = masks.shift(mask.align, grid)
+        start = _wide(start[..., 0, 0] if isinstance(start, Tensor) else start)
+        return Bounds(None if left is None else start - left, None if right is None else start + grid.q_len - 1 + right)
+    if isinstance(mask, masks.Around):
+        return _around(mask, grid)
+    if isinstance(mask, masks.Lengths):
+        return Bounds(0, _wide(mask.key_lengths) - 1)
+    if isinstance(mask, masks.Intervals):
+        first = mask.start.amin(-1) if isinstance(mask.start, Tensor) else mask.start
+        end = mask.end.amax(-1) if isinstance(mask.end, Tensor) else mask.end
+        return Bounds(_wide(first), _wide(end) - 1)
+    return Bounds(0, _wide(mask.length) - 1) if isinstance(mask, masks.Prefix) else Bounds(None, None)
+
+
+def _wide(number: int | Tensor) -> int | Tensor:
+    """Integers of a type that holds sums of positions, which a short one need not."""
+    return number.long() if isinstance(number, Tensor) else number
+
+
+def _larger(one: Bound, other: Bound) -> Bound:
+    if one is None or other is None:
+        return one if other is None else other
+    if isinstance(one, int) and isinstance(other, int):
+        return max(one, other)
+    return torch.maximum(*(torch.as_tensor(bound, device="cpu") for bound in (one, other)))
+
+
+def _smaller(one: Bound, other: Bound) -> Bound:
+    larger = _larger(*(None if bound is None else -bound for bound in (one, other)))
+    return None if larger is None else -larger
+
+
+def _around(mask: masks.Around, grid: Grid) -> Bounds:
+    """A key more on both sides, and what float32 rounds of a position: the mask itself decides at the edge."""
+    if mask.radius > _WIDE:  # beyond what positions are told in
+        return Bounds(None, None)
+    center = wide(mask.center) if mask.center.is_floating_point() else mask.center
+    center, edge = center.double(), mask.radius + 1 + grid.k_len * 2.0**-22
+    missing, outside = center.isnan(), float(grid.k_len) + edge
+    least = center.masked_fill(missing, torch.inf).amin(-1).clamp(-outside, outside)
+    most = center.masked_fill(missing, -torch.inf).amax(-1).clamp(-outside, outside)
+    return Bounds((least - edge).floor().long(), (most + edge).ceil().long())
+
+
+@dataclass(frozen=True)
+class Near:
+    """A call with the keys alone that its queries can reach.
+
+    Args:
+        call: with `width` keys; mask, bias and gate laid out.
+        first: the first of them in the whole call, one for all entries or `(...)` for each.
+        k_len: keys of the whole call.
+    """
+
+    call: Call
+    first: int | Tensor
+    k_len: int
+
+    def __len__(self) -> int:
+        return self.call.key.shape[-2]
+
+    def widened(self, aux: AuxOutput) -> AuxOutput:
+        """Statistics of these keys as statistics of all: places counted in all, weights 0 at the others."""
+        top = aux.top if aux.top is None else (aux.top[0], self._counted(aux.top[1], 2))
+        index = None if aux.index is None else self._counted(aux.index, 1)
+        weights = None if aux.weights is None else self._spread(aux.weights, 2)
+        received = None if aux.received is None else self._spread(aux.received, 1)
+        return replace(aux, weights=weights, index=index, top=top, received=received)
+
+    def _counted(self, index: Tensor, axes: int) -> Tensor:
+        first = self.first[(..., *(None,) * axes)] if isinstance(self.first, Tensor) else self.first
+        return torch.where(index < 0, index, index + first)
+
+    def _spread(self, values: Tensor, axes: int) -> Tensor:
+        width = values.shape[-1]
+        if not isinstance(self.first, Tensor):
+            return torch.nn.functional.pad(values, (self.first, self.k_len - self.first - width))
+        places = self.first[(..., *(None,) * axes)] + torch.arange(width, device=values.device)
+        return values.new_zeros(*values.shape[:-1], self.k_len).scatter(-1, places.expand(values.shape), values)
+
+
+def restrict_keys(call: Call) -> Near | None:
+    """The call with the keys alone that its mask's structure lets its few queries reach; None where that spares little,
+    or may not depend on values.
+
+    With dropout all keys stay: which weights are dropped follows from their places in the call.
+    """
+    if call.mask is None or recorded() or valueless(call.query):  # nothing may be asked of sizes or values then
+        return None
+    q_len, k_len = call.query.shape[-2], call.key.shape[-2]
+    if k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or not _plain(call):
+        return None
+    aligned = call.aligned()
+    assert aligned.mask is not None
+    found = bounds(aligned.mask, aligned.grid())
+    if found.first is None and found.last is None:
+        return None
+    first, width = _range(found, k_len, _fewest(call))
+    if 2 * width > k_len or (isinstance(first, Tensor) and _skips(call) and COPIED * width > k_len):
+        return None
+    return Near(_reached(call, aligned, first, width), first, k_len)
+
+
+def _plain(call: Call) -> bool:
+    """Whether all of the call is built in, on a CPU, and no key has a row of weights."""
+    known = call.built_in and encodable(replace(call, state=None)) and not isinstance(call.score, Location)
+    return known and call.query.device.type == "cpu" and 0 not in call.batch
+
+
+def _skips(call: Call) -> bool:
+    """Whether a call is one that passes over forbidden keys anyhow."""
+    own = isinstance(call.score, Additive) and cpu.unsupported(call) is None
+    return own and (serves_step(call) or serves_draws(call))
+
+
+def _fewest(call: Call) -> int:
+    """Keys that a read and its statistics name, whatever their weights."""
+    return max(1, min(call.aux.top, call.key.shape[-2]), call.read.k if isinstance(call.read, TopK) else 1)
+
+
+def _range(found: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
+    """The first key of each entry, as a number where they are alike, and how many there are from there."""
+    first = torch.as_tensor(0 if found.first is None else found.first, device="cpu").clamp(0, k_len)
+    last = torch.as_tensor(k_len - 1 if found.last is None else found.last, device="cpu")
+    width = min(k_len, max(least, int((last.clamp(-1, k_len - 1) - first).max()) + 1))
+    first = first.clamp(max=k_len - width)
+    lowest = int(first.min())
+    return (lowest if lowest == int(first.max()) else first), width
+
+
+def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call:
+    """The call with `width` keys from the first on; the gradients of a memory's are summed over its reads.
+
+    Args:
+        call: the call, with a memory's own key and value.
+        aligned: the same, aligned.
+        first, width: as for `windows.taken`.
+    """
+    backward = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    kept = backward or forward_ad._current_level >= 0
+    learns = torch.is_grad_enabled() and (call.key.requires_grad or call.value.requires_grad)
+    summed = None
+    if learns and call.state is not None:
+        rank = len(call.batch)
+        summed = call.state.of(windows.Windows).of(call.key, call.value, first, width, rank)
+        aligned = replace(aligned, key=aligned.key.detach(), value=aligned.value.detach())
+    places = torch.arange(width, device="cpu")[None] + (first[..., None, None] if isinstance(first, Tensor) else first)
+
+    def taken(tensor: Tensor, axes: Axes) -> Tensor:
+        dim = tensor.ndim - len(axes) + axes.index("k") if "k" in axes else -1
+        if dim < 0 or tensor.shape[dim] == 1:
+            return tensor
+        whole = axes[0] == "k" and len(axes) == 2  # key, value, cache
+        return windows.taken(tensor, dim, first, width, f"window {axes[1]}" if whole and not kept else None)
+
+    near, grid = aligned.map(taken), aligned.grid()._replace(places=places)
+    dtype, mask, bias, gate = wide(call.query).dtype, near.mask, near.bias, near.gate
+    assert mask is not None
+    allowed = mask.dense(grid)
+    key, value = (near.key, near.value) if summed is None else summed
+    return replace(
+        near,
+        key=key,
+        value=value,
+        mask=masks.Dense(allowed),
+        bias=None if bias is None else biases.Dense(bias.values(grid, dtype)),
+        gate=None if gate is None else biases.Weights(gate.factor(grid, dtype, allowed)),
+        state=None,
+    )

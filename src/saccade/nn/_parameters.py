@@ -1,0 +1,48 @@
+"""Definitions inside modules: their tensors move, learn and are saved with the module."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade._definitions.structure import Definition
+
+
+class Parameters(nn.Module):
+    """A definition whose parameters are the module's parameters and whose other tensors are its buffers.
+
+    Args:
+        thing: a definition (a score, a normalizer, a read), a callable, or a module.
+
+    >>> import torch
+    >>> from saccade import normalizers
+    >>> module = Parameters(normalizers.Entmax(alpha=nn.Parameter(torch.tensor(1.5))))
+    >>> [name for name, _ in module.named_parameters()], type(module.get()).__name__
+    (['alpha'], 'Entmax')
+    """
+
+    def __init__(self, thing: Any) -> None:
+        super().__init__()
+        self.thing = thing  # a module registers itself here
+        self.tensors = thing.leaf_names() if isinstance(thing, Definition) else []
+        for name, leaf in zip(self.tensors, thing.leaves() if self.tensors else [], strict=True):
+            if isinstance(leaf.tensor, nn.Parameter):
+                self.register_parameter(name, leaf.tensor)
+            else:
+                self.register_buffer(name, leaf.tensor)
+
+    def get(self) -> Any:
+        """The definition with the module's tensors in it."""
+        if not self.tensors:
+            return self.thing
+        return self.thing.with_leaves(iter([getattr(self, name) for name in self.tensors]))
+
+
+def new_zeros(module: nn.Module, *size: int) -> Tensor:
+    """Zeros of the dtype and device that a module has: of its first floating-point parameter, or torch's defaults.
+
+    >>> new_zeros(nn.Linear(3, 4).double(), 2, 5).dtype
+    torch.float64
+    """
+    parameters = (parameter for parameter in module.parameters() if parameter.is_floating_point())
+    return next(parameters, torch.empty(())).new_zeros(size)
