@@ -18,17 +18,8 @@ from saccade._definitions.structure import Axes, Definition, Extent, registered
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 __all__ = [
-    "Additive",
-    "Cosine",
-    "Dot",
-    "Gaussian",
-    "General",
-    "Kernel",
-    "Location",
-    "ScaledDot",
-    "Score",
-    "ScoreFunction",
-]
+    "Additive", "Cosine", "Dot", "Gaussian", "General", "Kernel", "Location", "ScaledDot", "Score", "ScoreFunction",
+]  # fmt: skip
 
 ScoreFunction = Callable[..., Tensor]
 """`(query, key)` or `(query, key, positions)` to scores."""

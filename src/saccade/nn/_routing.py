@@ -15,7 +15,7 @@ from saccade._definitions.numerics import tracing
 from saccade.auxiliary import AuxOutput, AuxRequest, entropy, top
 from saccade.kernels.grouped import grouped_product
 from saccade.nn._dispatch import Pairs
-from saccade.nn._gating import choose
+from saccade.nn.gating import choose
 from saccade.reads import largest
 
 __all__ = ["Routes", "by_experts", "by_groups", "by_tokens", "described"]

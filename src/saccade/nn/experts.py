@@ -1,6 +1,6 @@
 """`MixtureOfExperts`: many networks side by side, of which each token is given to the few that its gate chooses.
 
-    tokens ──gates (_gating.py, routing.py)──▶ pairs, sorted by expert (_dispatch.py) ──▶ grouped products ──▶ sums
+    tokens ──gates (gating.py, routing.py)──▶ pairs, sorted by expert (_dispatch.py) ──▶ grouped products ──▶ sums
 
 The gate is attention with a hard read: tokens are queries, experts are keys, and the k largest weights are read.
 """
@@ -22,7 +22,7 @@ from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.grouped import grouped_product
 from saccade.masks import Mask
-from saccade.nn import _dispatch, _gating
+from saccade.nn import _dispatch, gating
 from saccade.nn._dispatch import Drop, Pairs
 from saccade.nn._routing import Routes, by_experts, by_groups, by_tokens, described
 from saccade.nn.attention import features
@@ -271,8 +271,8 @@ class MixtureOfExperts(nn.Module):
         )
 
     def _balance(self, routes: Routes, kept: Pairs, tokens: Tensor, there: Tensor | None) -> Balance:
-        loss = self.importance_weight * _gating.squared_variation(routes.importance)
-        loss = loss + self.load_weight * _gating.squared_variation(routes.load)
+        loss = self.importance_weight * gating.squared_variation(routes.importance)
+        loss = loss + self.load_weight * gating.squared_variation(routes.load)
         taken = torch.zeros(self.num_experts, dtype=torch.int64, device=tokens.device)
         taken = taken.index_add(0, kept.expert, kept.kept.long())
         count = torch.tensor(tokens.shape[0], device=tokens.device) if there is None else there.sum()

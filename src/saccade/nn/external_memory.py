@@ -17,7 +17,7 @@ from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.heads import step
 from saccade.kernels.links import Links
 from saccade.kernels.shift import Shift
-from saccade.nn import _addressing
+from saccade.nn import addressing
 from saccade.nn.attention import features
 
 __all__ = ["Addressing", "ExternalMemory", "MemoryState"]
@@ -226,16 +226,16 @@ class ExternalMemory(nn.Module):
     def _by_shift(self, asked: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> tuple[Tensor, ...]:
         reads, writes, erase, add = self._said(asked)
         writing = self._moved(writes, memory, writing)
-        memory = _addressing.write(memory, writing, erase, add)
+        memory = addressing.write(memory, writing, erase, add)
         reading = self._moved(reads, memory, reading)
         return memory, reading @ memory, reading, writing
 
     def _moved(self, asked: Tensor, memory: Tensor, weights: Tensor) -> Tensor:
         """Equations 5 to 9."""
         key, beta, gate, gamma, shifts = _split(asked, (self.cell_dim, 1, 1, 1, 2 * self.max_shift + 1))
-        similar = _addressing.content(key, F.softplus(beta), memory)
+        similar = addressing.content(key, F.softplus(beta), memory)
         gated = torch.lerp(weights, similar, gate.sigmoid())
-        return _addressing.sharpen(_addressing.shift(gated, shifts.softmax(-1)), 1 + F.softplus(gamma))
+        return addressing.sharpen(addressing.shift(gated, shifts.softmax(-1)), 1 + F.softplus(gamma))
 
     def _by_links(
         self,
@@ -249,19 +249,19 @@ class ExternalMemory(nn.Module):
     ) -> tuple[Tensor, ...]:
         reads, writes, erase, add = self._said(asked)
         key, beta, free, modes = _split(reads, (self.cell_dim, 1, 1, 3))
-        used = _addressing.usage(used, writing[:, 0], reading, free.sigmoid())
+        used = addressing.usage(used, writing[:, 0], reading, free.sigmoid())
         writing = self._allocated(writes, used, memory)
-        memory = _addressing.write(memory, writing, erase, add)
-        links, precedence = _addressing.follow(links, precedence, writing[:, 0])
-        ways = reading @ links, _addressing.content(key, _above_one(beta), memory), reading @ links.mT
+        memory = addressing.write(memory, writing, erase, add)
+        links, precedence = addressing.follow(links, precedence, writing[:, 0])
+        ways = reading @ links, addressing.content(key, _above_one(beta), memory), reading @ links.mT
         reading = (torch.stack(ways, -1) @ modes.softmax(-1)[..., None])[..., 0]
         return memory, reading @ memory, reading, writing, used, precedence, links
 
     def _allocated(self, asked: Tensor, used: Tensor, memory: Tensor) -> Tensor:
         """Where is written: what is like the key, or what is free, or nowhere."""
         key, beta, allocate, gate = _split(asked, (self.cell_dim, 1, 1, 1))
-        similar = _addressing.content(key, _above_one(beta), memory)
-        return gate.sigmoid() * torch.lerp(similar, _addressing.allocation(used)[:, None], allocate.sigmoid())
+        similar = addressing.content(key, _above_one(beta), memory)
+        return gate.sigmoid() * torch.lerp(similar, addressing.allocation(used)[:, None], allocate.sigmoid())
 
     def _check(self, controller: Tensor, state: MemoryState) -> None:
         """Refuse a state of other sizes: kernels index by them and would not notice."""
