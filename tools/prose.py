@@ -22,11 +22,11 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = re.compile(r"_*(found|ones?|own|given|wanted|known|told|places?|each|most|asked|said|shown|seen)_*", re.I)
 LINE, SENTENCE, HALF = 80, 35, 12  # characters of a first line, words of a sentence, words beside a semicolon
-HEADLESS = r"(?:what|whatever|who|whoever|whose|those who|that of which)"
+HEADLESS = r"(?:what|whatever|who|whoever|those who|that of which)"
 BEFORE = r"for|to|of|from|with|by|than|as|and|or"
 RULES = {
     "verb": re.compile(r"\b(?:is|are|was|were|be|been|being|not) (?:told|said|asked|known|wanted)\b", re.I),
-    "headless": re.compile(rf"(?:^|[:;] ){HEADLESS}\b(?!.*\?$)|\b(?:{BEFORE}) {HEADLESS}\b", re.I),
+    "headless": re.compile(rf"(?:^whose|(?:^|[:;] ){HEADLESS})\b(?!.*\?$)|\b(?:{BEFORE}) {HEADLESS}\b", re.I),
 }
 OPENER = re.compile(r"(?:what|whatever|who|whoever|whose|where|how|which|why|when|that of|those of)\b", re.I)
 RELATIVE = re.compile(r"\b(?:which|who|whose|whom|that (?:is|are|was|were|has|have|of))\b", re.I)
@@ -34,6 +34,7 @@ STOP = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!et al\.)(?<!e\.g\.)(?<!i\.e\.)[)
 BLOCKS = re.compile(r"^---\n.*?^---$|<!--.*?-->|^ *(```|~~~).*?^ *\1 *$|\$\$.*?\$\$|\\\[.*?\\\]", re.S | re.M)
 SECTION = re.compile(r"[A-Z][a-z]+:$")
 SKIP = re.compile(r"[#|!<]")
+DRAWING = re.compile(r"[─│├└▼▶]")
 ITEM = re.compile(r"([-*+·]|\d+\.) +")
 ENTRY = re.compile(r"[\w, *]+: ")
 WORD = re.compile(r"[^\W\d_]{2,}[^\s]*|\b[aAI]\b")
@@ -60,7 +61,11 @@ def paragraphs(text: str, line: int, kind: str) -> Iterator[Text]:
         stripped, indent = raw.strip(), len(raw) - len(raw.lstrip())
         code = bool(stripped) and (code or stripped.startswith((">>>", ".. math::")))
         section = bool(SECTION.match(raw)) or (section and (indent > 0 or not stripped))
-        skip = code or not stripped or bool(SKIP.match(stripped) if kind == "page" else SECTION.match(raw))
+        skip = (
+            code
+            or not stripped
+            or bool(SKIP.match(stripped) if kind == "page" else SECTION.match(raw) or DRAWING.search(raw))
+        )
         skip = skip or (kind == "docstring" and not section and not lines and indent >= 4)  # a formula
         item = (ITEM if kind == "page" or not section else ENTRY).match(stripped)
         if lines and (skip or item):
