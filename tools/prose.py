@@ -30,7 +30,7 @@ RULES = {
 }
 OPENER = re.compile(r"(?:what|whatever|who|whoever|whose|where|how|which|why|when|that of|those of)\b", re.I)
 RELATIVE = re.compile(r"\b(?:which|who|whose|whom|that (?:is|are|was|were|has|have|of))\b", re.I)
-STOP = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!et al\.)(?<!e\.g\.)(?<!i\.e\.)[)\"'”*]*\s+(?=[^a-z])")
+STOP = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!et al\.)(?<!e\.g\.)(?<!i\.e\.)[)\"'”*]*\s+(?=[^a-z]|code\b)")
 BLOCKS = re.compile(r"^---\n.*?^---$|<!--.*?-->|^ *(```|~~~).*?^ *\1 *$|\$\$.*?\$\$|\\\[.*?\\\]", re.S | re.M)
 SECTION = re.compile(r"[A-Z][a-z]+:$")
 SKIP = re.compile(r"[#|!<]")
