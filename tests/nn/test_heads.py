@@ -68,7 +68,7 @@ def test_positions_that_are_not_said_are_not_guessed():
         attention.append(memory, x)
     with pytest.raises(ArgumentError, match="Append by that module's append"):
         memory.append(memory.key, memory.value)
-    with pytest.raises(ArgumentError, match="keys that stand elsewhere"):
+    with pytest.raises(ArgumentError, match="got other keys than queries"):
         attention(x, x + 1, positions=torch.arange(4))
     late = attention.append(attention.remember(x), x, positions=torch.tensor([[9, 9, 9, 9], [1, 2, 3, 4]]))
     assert late.positions.tolist()[0] == [0, 1, 2, 3, 9, 9, 9, 9]
