@@ -137,12 +137,13 @@ class Attention(nn.Module):
         """
         if foreign:
             refuse(Attention.forward, foreign)
+        own_read = self.read if self.training or self.eval_read is None else self.eval_read
         options = {
             "mask": mask,
             "bias": bias,
             "gate": gate,
             "normalizer": self.normalizer.get(),
-            "read": self._reader().get() if read is None else read,
+            "read": own_read.get() if read is None else read,
             "dropout_p": self.dropout_p if self.training else 0.0,
             "aux": aux,
         }
@@ -195,9 +196,6 @@ class Attention(nn.Module):
         value = key if value is None else value
         self._fits(key, value)
         return memory.append(self.key_projection(key), value, mask)
-
-    def _reader(self) -> Parameters:
-        return self.read if self.training or self.eval_read is None else self.eval_read
 
     def _fits(self, key: Tensor, value: Any) -> None:
         """Raise unless the projections can take key and value."""

@@ -7,7 +7,7 @@ over many h computes the distances once. Then each h costs the kernel of n² num
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,8 @@ def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
         kernel: "gaussian" or a key of `scores.KERNELS`.
 
     Source:
-        Härdle, Marron 1985, "Optimal bandwidth selection in nonparametric regression function estimation".
+        Härdle, Marron 1985, "Optimal bandwidth selection in nonparametric regression function estimation". A smooth
+        error is minimized by the method of Brent 1973, chapter 5.
 
     Example:
         >>> x = torch.linspace(0, 6, 60, dtype=torch.float64)[:, None]
@@ -57,7 +58,10 @@ def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
         return errors.of_width(math.exp(log_width))
 
     if kernel != "boxcar":
-        return math.exp(_least(error, best - apart, best + apart))
+        from scipy.optimize import minimize_scalar  # here, since only a search needs SciPy
+
+        bounds = best - apart, best + apart
+        return math.exp(minimize_scalar(error, bounds=bounds, method="bounded", options={"xatol": _CLOSE}).x)
     for count in _CLOSER:  # grids, since the error of a boxcar has steps
         grid = np.linspace(best - apart, best + apart, count)
         best, apart = float(grid[np.argmin([error(float(point)) for point in grid])]), 2 * apart / (count - 1)
@@ -196,10 +200,3 @@ def _distances(points: Tensor, kernel: str) -> Tensor:
     if kernel != "gaussian":
         return distances
     return distances.sub_(distances.amin(1, keepdim=True)).mul_(-0.5)
-
-
-def _least(error: Callable[[float], float], low: float, high: float) -> float:
-    """The minimizer of a smooth function within bounds (Brent 1973, chapter 5)."""
-    from scipy.optimize import minimize_scalar  # here, since only a search needs SciPy
-
-    return float(minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": _CLOSE}).x)

@@ -124,14 +124,18 @@ class GatedLSTM(nn.Module):
             check_lengths(lengths, inputs)
             # Padding may hold NaN and 0 · NaN is NaN, so mask the inputs first.
             inputs = inputs.masked_fill(~steps(lengths, inputs)[..., None], 0.0)
-        _check_request(aux)
-        state = self._checked(state, len(inputs))
+        for name in () if aux is None else aux.names():
+            if name not in ("weights", "top", "received"):
+                got = f"{name}. The weights are gates, which do not sum to 1."
+                raise ArgumentError(f"aux: expected weights, top or received, got {got}")
+        state = self._start(len(inputs)) if state is None else LSTMState(*state)
+        for name, part in zip(LSTMState._fields, state, strict=True):
+            if part.shape != (len(inputs), self.hidden_dim):
+                raise ShapeError(f"state.{name}: expected {(len(inputs), self.hidden_dim)}, got {tuple(part.shape)}")
         outputs, last = self._run(inputs, state, lengths)
-        return (
-            (outputs, last)
-            if aux is None
-            else ((outputs, last), self._statistics(inputs, outputs, state, lengths, aux))
-        )
+        if aux is None:
+            return outputs, last
+        return (outputs, last), self._statistics(inputs, outputs, state, lengths, aux)
 
     def _run(self, inputs: Tensor, state: LSTMState, lengths: Tensor | None) -> tuple[Tensor, LSTMState]:
         if not inputs.shape[0] or not inputs.shape[1]:
@@ -166,19 +170,3 @@ class GatedLSTM(nn.Module):
             top=top(*gates.topk(min(aux.top, self.hidden_dim), -1)) if aux.top else None,
             received=gates.sum(-2) if aux.received else None,
         )
-
-    def _checked(self, state: LSTMState | None, batch: int) -> LSTMState:
-        if state is None:
-            return self._start(batch)
-        for name, part in zip(LSTMState._fields, state, strict=True):
-            if part.shape != (batch, self.hidden_dim):
-                raise ShapeError(f"state.{name}: expected {(batch, self.hidden_dim)}, got {tuple(part.shape)}")
-        return LSTMState(*state)
-
-
-def _check_request(aux: AuxRequest | None) -> None:
-    for name in () if aux is None else aux.names():
-        if name not in ("weights", "top", "received"):
-            raise ArgumentError(
-                f"aux: expected weights, top or received, got {name}. The weights are gates, which do not sum to 1."
-            )

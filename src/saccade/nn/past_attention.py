@@ -255,15 +255,12 @@ class PastAttention(nn.Module):
         if state.tape is None or query is None:
             hidden, cell = step(gates, state.hidden, state.cell)
             return _kept(state, PastState(hidden, cell, state.hidden), active)
-        attended, cell = self._attend(query + self.attended_query(state.attended), state.tape).chunk(2, -1)
-        hidden, cell = step(gates, attended, cell)
-        return _kept(state, PastState(hidden, cell, attended, self._longer(hidden, cell, state.tape, active)), active)
-
-    def _attend(self, query: Tensor, tape: Tape) -> Tensor:
-        """The sums of states, h̃ and c̃ side by side."""
+        tape, query = state.tape, query + self.attended_query(state.attended)
         there = None if tape.there is None else tape.there[:, None]
-        read: Tensor = self.attention(query[:, None], tape.keys, tape.states, mask=there)
-        return read[:, 0]
+        sums = self.attention(query[:, None], tape.keys, tape.states, mask=there)[:, 0]
+        attended, cell = sums.chunk(2, -1)
+        hidden, cell = step(gates, attended, cell)
+        return _kept(state, PastState(hidden, cell, attended, self._longer(hidden, cell, tape, active)), active)
 
     def _longer(self, hidden: Tensor, cell: Tensor, tape: Tape, active: Tensor | None) -> Tape:
         """The tape with this step, and without the step that leaves the window."""

@@ -106,7 +106,10 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fitted(self, X: ArrayLike, y: ArrayLike) -> "KernelRegression":
         points, answers = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        _check_words(self.kernel, self.metric)
+        kernels = ("gaussian", *scores.KERNELS)
+        for name, value, choices in (("kernel", self.kernel, kernels), ("metric", self.metric, _METRICS)):
+            if value not in choices:
+                raise ArgumentError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
         self._y_shape = answers.shape[1:]
         self._mean = answers.mean(0)
         # A copy: the caller's array may change, or be read-only.
@@ -293,11 +296,3 @@ def _rank(count: int, coverage: float) -> int:
     (55, 56, 99)
     """
     return max(1, min(count, math.ceil(round((count + 1) * coverage, 9))))
-
-
-def _check_words(kernel: str, metric: str) -> None:
-    kernels = ("gaussian", *scores.KERNELS)
-    if kernel not in kernels:
-        raise ArgumentError(f"kernel: expected one of {', '.join(kernels)}, got {kernel!r}")
-    if metric not in _METRICS:
-        raise ArgumentError(f"metric: expected one of {', '.join(_METRICS)}, got {metric!r}")

@@ -89,11 +89,13 @@ class Retina(nn.Module):
         if location.ndim < 2 or location.shape[0] != count or location.shape[-1] != 2:
             expected = f"({count}, ..., 2), x and y for each image"
             raise ShapeError(f"location: expected shape {expected}, got {tuple(location.shape)}")
-        points = location.flatten(0, -2)
+        points = wide(location.flatten(0, -2))  # bfloat16 has 256 numbers from the middle to an edge
         if index is None:
             index = torch.arange(count, device=images.device)
         index = index.repeat_interleave(points.shape[0] // max(1, count))
-        crops = self._patches(images, index, self._corner(images, points))
+        # x and y, in pixels, of the left upper corner of the widest patch
+        corner = (points + 1) / 2 * points.new_tensor([images.shape[3], images.shape[2]]) - self.widest / 2
+        crops = self._patches(images, index, corner)
         return crops.view(*location.shape[:-1], *crops.shape[1:])
 
     def _patches(self, images: Tensor, index: Tensor, corner: Tensor) -> Tensor:
@@ -118,12 +120,6 @@ class Retina(nn.Module):
 
     def extra_repr(self) -> str:
         return f"size={self.size}, scales={self.scales}, mode={self.mode!r}"
-
-    def _corner(self, images: Tensor, points: Tensor) -> Tensor:
-        """x and y, in pixels, of the widest patch's left upper corner."""
-        points = wide(points)  # bfloat16 has 256 numbers from the middle to an edge
-        sides = points.new_tensor([images.shape[3], images.shape[2]])
-        return (points + 1) / 2 * sides - self.widest / 2
 
     def _cut(self, images: Tensor, index: Tensor, first: Tensor, side: int) -> Tensor:
         """Pixels `(points, channels, side, side)` of images, 0 outside."""
