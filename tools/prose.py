@@ -33,8 +33,7 @@ RELATIVE = re.compile(r"\b(?:which|who|whose|whom|that (?:is|are|was|were|has|ha
 STOP = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!et al\.)(?<!e\.g\.)(?<!i\.e\.)[)\"'”*]*\s+(?=[^a-z]|code\b)")
 BLOCKS = re.compile(r"^---\n.*?^---$|<!--.*?-->|^ *(```|~~~).*?^ *\1 *$|\$\$.*?\$\$|\\\[.*?\\\]", re.S | re.M)
 SECTION = re.compile(r"[A-Z][a-z]+:$")
-SKIP = re.compile(r"[#|!<]")
-DRAWING = re.compile(r"[─│├└▼▶]")
+SKIP = {"page": re.compile(r"[#|!<]"), "docstring": re.compile(r"[A-Z][a-z]+:$|.*[─│├└▼▶]")}
 ITEM = re.compile(r"([-*+·]|\d+\.) +")
 ENTRY = re.compile(r"[\w, *]+: ")
 WORD = re.compile(r"[^\W\d_]{2,}[^\s]*|\b[aAI]\b")
@@ -61,12 +60,8 @@ def paragraphs(text: str, line: int, kind: str) -> Iterator[Text]:
         stripped, indent = raw.strip(), len(raw) - len(raw.lstrip())
         code = bool(stripped) and (code or stripped.startswith((">>>", ".. math::")))
         section = bool(SECTION.match(raw)) or (section and (indent > 0 or not stripped))
-        skip = (
-            code
-            or not stripped
-            or bool(SKIP.match(stripped) if kind == "page" else SECTION.match(raw) or DRAWING.search(raw))
-        )
-        skip = skip or (kind == "docstring" and not section and not lines and indent >= 4)  # a formula
+        formula = kind == "docstring" and not section and not lines and indent >= 4
+        skip = code or formula or not stripped or bool(SKIP[kind].match(stripped))
         item = (ITEM if kind == "page" or not section else ENTRY).match(stripped)
         if lines and (skip or item):
             yield Text(first, kind, " ".join(lines))
