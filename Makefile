@@ -55,6 +55,7 @@ check: lint types docs
 
 lint: $(READY)
 	ruff check .
+	python tools/prose.py
 
 types: $(READY)
 	mypy

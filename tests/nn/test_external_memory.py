@@ -317,7 +317,7 @@ def test_a_state_with_a_part_of_another_size_is_refused(name):
     memory = nn.ExternalMemory(16, 4, num_reads=2, addressing="links")
     state = memory.start(3, 10)
     small = getattr(state, name)[..., :2]
-    with pytest.raises(ShapeError, match="state.[a-z_]+: expected .* begin with start"):
+    with pytest.raises(ShapeError, match="state.[a-z_]+: expected .* Begin with start"):
         memory(torch.randn(3, 16), state._replace(**{name: small}))
 
 

@@ -1,8 +1,8 @@
-"""How heads of an external memory find their cells, step by step: pure functions from weights to weights.
+"""Addressing of an external memory: pure functions from weights to weights.
 
-Weights are `(..., cells)`, what a head asks for is `(..., 1)` or, of shifts, `(..., 2 s + 1)`. Equations 5 to 9 are
-those of Graves, Wayne, Danihelka 2014, "Neural Turing Machines" (https://arxiv.org/abs/1410.5401); usage, allocation
-and links are those of Graves et al. 2016, "Hybrid computing using a neural network with dynamic external memory"
+Weights are `(..., cells)`. Parameters of a head are `(..., 1)`, and its shifts `(..., 2 s + 1)`. Equations 5 to 9 are
+from Graves, Wayne, Danihelka 2014, "Neural Turing Machines" (https://arxiv.org/abs/1410.5401). Usage, allocation and
+links are from Graves et al. 2016, "Hybrid computing using a neural network with dynamic external memory"
 (https://doi.org/10.1038/nature20101), Methods.
 """
 
@@ -22,7 +22,9 @@ _WEIGHTS = AuxRequest(weights=True)
 
 
 def content(key: Tensor, beta: Tensor, memory: Tensor) -> Tensor:
-    r"""Weights by likeness, \(w_i = \mathrm{softmax}_i(\beta \cos(k, M_i))\), equations 5 and 6.
+    r"""Weights by content, equations 5 and 6.
+
+    .. math:: w_i = \mathrm{softmax}_i(\beta \cos(k, M_i))
 
     Args:
         key: k, `(..., heads, features)`.
@@ -36,15 +38,19 @@ def content(key: Tensor, beta: Tensor, memory: Tensor) -> Tensor:
     0
     """
     weights = attend(key, memory, memory, score=Cosine(beta), aux=_WEIGHTS)[1].weights
-    return cast("Tensor", weights).to(memory.dtype)  # those of half types are float32
+    return cast("Tensor", weights).to(memory.dtype)  # for half types they are float32
 
 
 def shift(weights: Tensor, shifts: Tensor) -> Tensor:
-    r"""Weights moved round, \(\tilde w_i = \sum_j w_j \, s_{i - j}\), equation 8; after the last cell comes the first.
+    r"""Weights shifted by some cells, equation 8.
+
+    .. math:: \tilde w_i = \sum_j w_j \, s_{i - j}
+
+    The first cell follows the last one.
 
     Args:
         weights: w, `(..., cells)`.
-        shifts: s, `(..., 2 n + 1)`, how much is moved by −n, …, 0, …, n cells.
+        shifts: s, `(..., 2 n + 1)`, the shares that move by −n, …, 0, …, n cells.
 
     >>> shift(torch.tensor([0.0, 0.0, 1.0]), torch.tensor([0.0, 0.25, 0.75]))
     tensor([0.7500, 0.0000, 0.2500])
@@ -55,9 +61,11 @@ def shift(weights: Tensor, shifts: Tensor) -> Tensor:
 
 
 def sharpen(weights: Tensor, gamma: Tensor) -> Tensor:
-    r"""Weights to a power, \(w_i = \tilde w_i^\gamma / \sum_j \tilde w_j^\gamma\), equation 9.
+    r"""Weights to a power, equation 9.
 
-    By logarithms: of a thousand equal weights the twentieth powers are all 0 in float32, and their sum divides nothing.
+    .. math:: w_i = \tilde w_i^\gamma / \sum_j \tilde w_j^\gamma
+
+    It works on logarithms, since powers underflow: for example, 0.001²⁰ is 0 in float32.
 
     >>> sharpen(torch.full((4,), 1e-3), torch.tensor([50.0]))
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
@@ -67,7 +75,7 @@ def sharpen(weights: Tensor, gamma: Tensor) -> Tensor:
 
 
 def write(memory: Tensor, weights: Tensor, erase: Tensor, add: Tensor) -> Tensor:
-    r"""The memory after heads have written, equations 3 and 4.
+    r"""The memory after a write by some heads, equations 3 and 4.
 
     .. math:: M_i \leftarrow M_i \prod_h (1 - w_i^h e^h) + \sum_h w_i^h a^h
 
@@ -85,13 +93,15 @@ def write(memory: Tensor, weights: Tensor, erase: Tensor, add: Tensor) -> Tensor
 
 
 def usage(used: Tensor, written: Tensor, read: Tensor, free: Tensor) -> Tensor:
-    r"""How much each cell is in use, \(u = (u + w^w - u \odot w^w) \odot \prod_r (1 - f^r w^r)\).
+    r"""Usage of each cell.
+
+    .. math:: u \leftarrow (u + w^w - u \odot w^w) \odot \prod_r (1 - f^r w^r)
 
     Args:
         used: u before, `(..., cells)`.
         written: the weights of the last write, `(..., cells)`.
-        read: those of the last reads, `(..., heads, cells)`.
-        free: f between 0 and 1, whether what was read is needed no more, `(..., heads, 1)`.
+        read: the weights of the last reads, `(..., heads, cells)`.
+        free: f between 0 and 1, `(..., heads, 1)`: 1 frees the cells of a read.
 
     >>> usage(torch.zeros(2), torch.tensor([1.0, 0.5]), torch.tensor([[1.0, 0.0]]), torch.ones(1, 1))
     tensor([0.0000, 0.5000])
@@ -100,9 +110,11 @@ def usage(used: Tensor, written: Tensor, read: Tensor, free: Tensor) -> Tensor:
 
 
 def allocation(used: Tensor) -> Tensor:
-    r"""Weights of free cells, the freest first, \(a_{\phi_j} = (1 - u_{\phi_j}) \prod_{i < j} u_{\phi_i}\).
+    r"""Weights of free cells, the freest first.
 
-    φ is the order of rising usage; of cells alike the first comes first.
+    .. math:: a_{\phi_j} = (1 - u_{\phi_j}) \prod_{i < j} u_{\phi_i}
+
+    φ is the order of rising usage. Of equal cells the first comes first.
 
     >>> allocation(torch.tensor([1.0, 0.0, 0.5]))
     tensor([0., 1., 0.])
@@ -113,12 +125,15 @@ def allocation(used: Tensor) -> Tensor:
 
 
 def follow(links: Tensor, precedence: Tensor, written: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Which cell was written after which: \(L_{ij} = (1 - w_i - w_j) L_{ij} + w_i p_j\), \(L_{ii} = 0\), and then
-    \(p = (1 - \sum_i w_i) \, p + w\).
+    r"""Links from each cell to the cell written next.
+
+    .. math::
+        L_{ij} &\leftarrow (1 - w_i - w_j) L_{ij} + w_i p_j, \qquad L_{ii} = 0 \\
+        p &\leftarrow (1 - \sum_i w_i) \, p + w
 
     Args:
         links: L, `(..., cells, cells)`.
-        precedence: p, how much each cell was the last that was written, `(..., cells)`.
+        precedence: p, how much each cell was the last one written, `(..., cells)`.
         written: w, the weights of this write, `(..., cells)`.
 
     Returns:

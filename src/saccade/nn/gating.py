@@ -1,6 +1,6 @@
-"""How a mixture chooses its experts, and how evenly: pure functions of logits.
+"""Gates of a mixture of experts, and measures of balance, as pure functions.
 
-Equations are those of Shazeer et al. 2017, "Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts
+Equations are from Shazeer et al. 2017, "Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts
 Layer" (https://arxiv.org/abs/1701.06538). Tokens are rows, experts are columns.
 """
 
@@ -24,7 +24,7 @@ class Choice(NamedTuple):
     Args:
         experts: the k of the largest logits, falling, int64 `(tokens, k)`.
         weight: G(x) of these, which sum to one, `(tokens, k)`.
-        probability: P(x, i) of all experts, or without noise 1 of those that are taken, `(tokens, experts)`.
+        probability: P(x, i) of all experts, or without noise 1 for the chosen ones, `(tokens, experts)`.
         logits: H(x), `(tokens, experts)`.
     """
 
@@ -42,13 +42,12 @@ def choose(clean: Tensor, spread: Tensor | None, k: int) -> Choice:
         H(x)_i &= (x W_g)_i + \varepsilon_i \, \mathrm{softplus}((x W_\mathrm{noise})_i), \qquad
             \varepsilon_i \sim \mathcal N(0, 1)
 
-    That is attention with a read of `reads.TopK(k)`, the noise being a bias. Of experts that are equal, the first ones
-    are taken.
+    That is attention with the read `reads.TopK(k)` and the noise as bias. Ties go to the first expert.
 
     Args:
         clean: x W_g, `(tokens, experts)`.
-        spread: x W_noise, likewise; None draws no noise.
-        k: how many a token is given to, at most the number of experts.
+        spread: x W_noise, `(tokens, experts)`; None draws no noise.
+        k: experts of a token, at most their number.
 
     >>> choose(torch.tensor([[0.0, 2.0, 2.0, -1.0]]), None, 2).experts.tolist()
     [[1, 2]]
@@ -65,19 +64,21 @@ def choose(clean: Tensor, spread: Tensor | None, k: int) -> Choice:
 
 
 def selection_probability(clean: Tensor, logits: Tensor, deviation: Tensor, k: int) -> Tensor:
-    r"""How probably an expert would be among the k, were its own noise drawn anew, equations 8 and 9.
+    r"""Probability of an expert to be among the k, if its noise were drawn again.
+
+    Equations 8 and 9.
 
     .. math:: P(x, i) = \Phi\left(\frac{(x W_g)_i - \mathrm{kth\_excluding}(H(x), k, i)}
                                       {\mathrm{softplus}((x W_\mathrm{noise})_i)}\right)
 
-    where kth_excluding is the k-th largest logit of the others. It compares logits, before any softmax; where all
-    experts are taken it is 1.
+    with kth_excluding, the k-th largest logit of the other experts. It compares logits, before any softmax. If all
+    experts are chosen, it is 1.
 
     Args:
         clean: x W_g, `(tokens, experts)`.
-        logits: H(x), as they were drawn.
-        deviation: softplus(x W_noise), the noise's.
-        k: how many are taken.
+        logits: H(x), with their noise.
+        deviation: softplus(x W_noise), of the noise.
+        k: experts of a token.
 
     >>> selection_probability(torch.zeros(1, 2), torch.tensor([[0.0, 1.0]]), torch.ones(1, 2), 1)
     tensor([[0.1587, 0.5000]])
@@ -86,24 +87,27 @@ def selection_probability(clean: Tensor, logits: Tensor, deviation: Tensor, k: i
 
 
 def _probability(clean: Tensor, values: Tensor, index: Tensor, deviation: Tensor, k: int) -> Tensor:
-    """The same from the k + 1 largest logits and whose they are."""
+    """`selection_probability` from the k + 1 largest logits and their experts."""
     if k >= clean.shape[-1]:
         return torch.ones_like(clean)
     inside = torch.zeros_like(clean, dtype=torch.bool).scatter(-1, index[..., :k], True)
     kth_excluding = torch.where(inside, values[..., k:], values[..., k - 1 : k])
-    # Whose square, by which the derivative divides, is above 0 in float32: there P is a step anyway.
-    found: Tensor = torch.special.ndtr((clean - kth_excluding) / deviation.clamp(min=_LEAST_DEVIATION))
-    return found
+    # The derivative divides by the squared deviation, which the clamp keeps above 0 in float32.
+    probability: Tensor = torch.special.ndtr((clean - kth_excluding) / deviation.clamp(min=_LEAST_DEVIATION))
+    return probability
 
 
 def _largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest logits and their experts; where fewer are above minus infinity, the first stands for the rest."""
+    """The k largest logits and their experts.
+
+    If fewer logits are above −inf, expert 0 fills the rest.
+    """
     values, index = largest(logits, k, None)
     return values, index.clamp(min=0)
 
 
 def squared_variation(amounts: Tensor) -> Tensor:
-    r"""The squared coefficient of variation, \(\sigma^2 / \mu^2\), of what experts get; 0 where they get nothing.
+    r"""Squared coefficient of variation, \(\sigma^2 / \mu^2\), or 0 for a mean of 0.
 
     >>> squared_variation(torch.tensor([1.0, 3.0])).item()
     0.25
