@@ -1,7 +1,7 @@
-"""Reports whose numbers are drawn, one part of whose claim is true by a stated effect, or by nothing at all.
+"""Studies whose numbers are drawn, one part of whose claim is true by a stated effect, or by nothing at all.
 
-All else that a report claims is true by far, so that this part decides. With an effect of 0 it stands where it just
-does not hold any more: a verdict "reproduced" is chance then.
+Everything else that a study claims is true by far, so that this part decides. With an effect of 0 the part just fails
+to hold: a verdict "reproduced" is chance then.
 """
 
 import math
@@ -9,10 +9,7 @@ import math
 import numpy as np
 
 from saccade.reports.bottleneck import codes, copying
-from saccade.reports.complexity.layers import LAYERS
 from saccade.reports.difference import packed, packed_counts, packed_shares
-from saccade.reports.fast_weights import layers as mixing
-from saccade.reports.fast_weights.findings import SOLVED
 from saccade.reports.implicit.measuring import ATTENTION as ATTENDED
 from saccade.reports.implicit.measuring import JACOBIAN
 from saccade.reports.isolation import forgetting, gradients
@@ -25,7 +22,10 @@ from saccade.reports.regression.findings import EXPECTED
 from saccade.reports.regression.findings import NEAR as OFF
 from saccade.reports.scaling.answering import MODELS
 from saccade.reports.scaling.findings import NEAR as GROWS
-from saccade.reports.soft_hard.findings import MARGIN as BEHIND
+from studies import fast_weights as mixing
+from studies.complexity import LAYERS
+from studies.fast_weights import SOLVED
+from studies.soft_hard import MARGIN as BEHIND
 
 SEEDS = range(1, 4)
 GROUPS, EXAMPLES = 10, 60

@@ -1,4 +1,4 @@
-"""Every report's rule: chance alone reproduces a claim in at most 5 of 100 cases, and a true effect is found."""
+"""Every study's rule: chance alone reproduces a claim in at most 5 of 100 cases, and a true effect is detected."""
 
 import importlib
 import inspect
@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from reports import draws
+import study_draws as draws
 from saccade.reports import REPORTS
-from saccade.reports.statistics import LEVEL, POWER
+from studies.frame.statistics import LEVEL, POWER
+from studies.frame.study import load, names
 from tiers import rest_slow
 
 TRIALS = 150
@@ -34,19 +35,21 @@ EFFECTS = {
     "implicit": 0.1,
     "alignment": 0.2,
 }
-"""What is true, in the units of each report's numbers."""
+"""The true effect, in the units of each study's numbers."""
 
 
 def shares(name, effect):
     """How often each verdict comes out."""
-    module = importlib.import_module(f"saccade.reports.{name}.findings")
+    study = name.replace("_", "-")
+    compare = load(study).compare if study in names() else None
+    compare = compare or importlib.import_module(f"saccade.reports.{name}.findings").Findings
     rng = np.random.default_rng(sum(name.encode()))
-    results = [module.Findings(getattr(draws, name)(rng, effect)).verdict.result for _ in range(TRIALS)]
+    results = [compare(getattr(draws, name)(rng, effect)).verdict.result for _ in range(TRIALS)]
     return {result: results.count(result) / TRIALS for result in ("reproduced", "contradicted", "not decided")}
 
 
-def test_every_report_is_tried():
-    assert {name.replace("-", "_") for name in REPORTS} == EFFECTS.keys()
+def test_every_study_is_tried():
+    assert {name.replace("-", "_") for name in [*names(), *REPORTS]} == EFFECTS.keys()
     assert all(inspect.isfunction(getattr(draws, name)) for name in EFFECTS)
 
 
@@ -57,6 +60,6 @@ def test_chance_alone_reproduces_no_claim(name):
 
 
 @pytest.mark.parametrize("name", rest_slow(EFFECTS, fast=2))
-def test_a_true_effect_is_found(name):
+def test_a_true_effect_is_detected(name):
     found, error = shares(name, EFFECTS[name]), math.sqrt(POWER * (1 - POWER) / TRIALS)
     assert found["reproduced"] >= POWER - 2 * error and found["contradicted"] <= LEVEL
