@@ -1,4 +1,4 @@
-"""Imports go one way: definitions, kernels ← backends ← attention ← nn ← models ← tasks ← runs ← reports ← cli.
+"""Imports go one way: definitions, kernels ← backends ← attention ← nn ← models ← tasks ← runs ← cli; studies ← cli.
 
 Train knows no task.
 """
@@ -109,6 +109,13 @@ def may_import(path, name):
 def test_imports_point_one_way():
     wrong = [(str(path), name) for path in FILES for name in imported(path) if not may_import(path, name)]
     assert wrong == []
+
+
+def test_studies_import_no_command_line_and_no_reports():
+    allowed = MAY_IMPORT["reports"] - {"reports"}
+    studies = sorted((ROOT.parents[1] / "studies").rglob("*.py"))
+    wrong = [(str(path), name) for path in studies for name in imported(path) if name.split(".")[1] not in allowed]
+    assert wrong == [] and len(studies) > 10
 
 
 def modules():

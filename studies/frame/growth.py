@@ -5,6 +5,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from studies.frame.statistics import LEVEL, Estimate, Source, quantile
 
@@ -77,7 +78,7 @@ class _Wider(Estimate):
         """Return half the width of the wider interval."""
         return max(super().half(level), quantile(self.other.freedom, level) * self.other.error)
 
-    def times(self, factor: float) -> "_Wider":
+    def times(self, factor: float) -> Self:
         """Return a multiple."""
         return replace(super().times(factor), other=replace(self.other, error=abs(factor) * self.other.error))
 

@@ -82,13 +82,14 @@ def summary(folder: Path) -> str:
     lines = list[str]()
     for block in f"## {sections}".strip().split("\n\n"):
         if block.startswith("|"):
-            rows = [re.split(r" (?<!\\)\| ", row[2:-2]) for row in block.splitlines() if not row.startswith("|--")]
+            split = [re.split(r" (?<!\\)\| ", row[2:-2]) for row in block.splitlines() if not row.startswith("|--")]
+            rows = [[cell.replace(r"\|", "|") for cell in row] for row in split]
             lines += [*_aligned(rows), ""]
         elif block.startswith(("## ", "± ")):
             lines.append(block.removeprefix("## "))
     verdict = [block.replace("**", "") for block in head.strip().split("\n\n")[2:]]
     verdict = [block for block in lead.strip().split("\n\n") if not block.startswith("![")] + verdict
-    return "\n".join([*lines, *filter(None, verdict)]).replace("\\|", "|")
+    return "\n".join([*lines, *filter(None, verdict)])
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

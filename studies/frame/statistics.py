@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
 from scipy import optimize, special
 from statsmodels.stats.multitest import multipletests
@@ -148,11 +148,11 @@ class Estimate:
         """Return 1 or -1 if the interval lies above or below 0, else 0."""
         return self.sign if self.half(level) < abs(self.value) else 0
 
-    def less(self, margin: float) -> "Estimate":
+    def less(self, margin: float) -> Self:
         """Return the number minus a constant."""
         return replace(self, value=self.value - margin)
 
-    def times(self, factor: float) -> "Estimate":
+    def times(self, factor: float) -> Self:
         """Return a multiple."""
         sources = tuple(replace(source, error=abs(factor) * source.error) for source in self.sources)
         return replace(self, value=factor * self.value, sources=sources)

@@ -24,9 +24,7 @@ def test_shared_sentences_are_not_in_the_difference():
     turned = row_of("b", 29.0)
     turned["replicates"] = turned["replicates"][::-1]
     apart = one - mean([{**turned, "seed": seed} for seed in (1, 2)])
-    assert (
-        apart.number.error == pytest.approx(1.0) and apart.number.beyond() == 0
-    )  # twice 0.5, fully against one another
+    assert apart.number.error == pytest.approx(1.0) and apart.number.beyond() == 0  # 0.5 against 0.5
 
 
 def test_a_score_varies_with_sentences_and_with_seeds():

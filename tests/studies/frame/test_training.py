@@ -33,10 +33,8 @@ def test_a_variant_has_its_own_values_and_else_the_recipe(tmp_path):
 
 
 def test_threads_are_the_recipes_unless_they_are_given(tmp_path):
-    variant = Variant("small", "transformer", {})
-    threads = [
-        settings(Trained(data="dates", threads=asked), variant, 1, tmp_path, 40.0).threads for asked in (None, 3)
-    ]
+    small = Variant("small", "transformer", {})
+    threads = [settings(Trained(data="dates", threads=count), small, 1, tmp_path, 40.0).threads for count in (None, 3)]
     assert threads == [1, 3]
 
 
