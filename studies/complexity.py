@@ -415,28 +415,27 @@ Width d = {arguments[width]}, kernel k = 3, heads: {arguments[heads]}, batch: {a
 
 {layers}
 
-At each length all layers are called in turns in one process, every other round in the opposite order, so that whatever
-else the machine does falls on all of them. The time is the median over rounds, ± half of its 95% interval (Student's
-t, a degree of freedom for each round but one), from the middle half of the times.
+At each length all layers are called in turns in one process, in the opposite order every other round, so that other
+work of the machine disturbs all of them. The time is the median over rounds, ± half of its 95% interval (Student's t, one
+degree of freedom less than rounds), from the middle half of the times.
 
-Memory is the growth of the process's peak during one call, in a fresh process a number; on a GPU that of torch's
-allocator. The weights and the input were there before.
+Memory is the growth of the process's peak during one call, each number in a fresh process; on a GPU it is that of
+torch's allocator. Weights and input exist before the call.
 
 Exponents are slopes of straight lines through logarithms, at the long end alone: lengths of a fourth of the longest or
-more, three at the least. Their interval (± half of it, 95%) is the wider of what the times' errors come to and what
-their distances say from what the formula has for these lengths, turned to fit, with two degrees of freedom less than
-lengths. That an exponent is as its formula says is shown where the whole interval lies within 0.2 of it.
+more, three at the least. Their interval (± half of it, 95%) is the wider of two: by the errors of the times, and by
+their distances from the formula's curve, with two degrees of freedom less than lengths. An exponent agrees with its
+formula if the whole interval lies within 0.2 of the formula's.
 
 {rule}
 
 The formulas count all multiplications of a layer: 6 n d² for the two matrices of a GRU's three gates, 3 n d² for the
-convolution, and for self-attention 4 n d² of projections beside the 2 n² d of the table. So the exponent expected of
-self-attention lies between 1 and 2, and by multiplications alone it would take as long as the GRU at n = d. That a
-recurrent layer has to do its n steps one after the other has a column of its own in the table; here it shows in the
-time of a step.
+convolution, and for self-attention 4 n d² of projections beside the 2 n² d of the table. So the expected exponent of
+self-attention lies between 1 and 2, and by multiplications alone it takes as long as the GRU at n = d. In the paper's
+table the n sequential steps of a recurrent layer have a column of their own. Here they show in the time of a step.
 
-Self-attention is `saccade.nn.MultiheadAttention` on the backend that `auto` chooses, which need not hold all n²
-weights: where its memory grows with n alone, that is why.
+Self-attention is `saccade.nn.MultiheadAttention` on the backend that `auto` chooses. The backend need not hold all n²
+weights, so its memory may grow with n alone.
 
 {where}
 """,

@@ -366,8 +366,8 @@ STUDY = Study(
     body="""
 {matrices}
 
-How strongly each position (row) reads each other (column), in the mixing layer that varies most, of three inputs; the
-last row is the question. Each row of the picture has its own scale.
+Rows are positions that read, columns positions that are read: weights of the mixing layer that varies most, for three
+inputs. The last row is the query. Each row of the picture has its own scale.
 
 ## What is claimed
 
@@ -375,19 +375,19 @@ last row is the question. Each row of the picture has its own scale.
 
 {decided}
 
-Solved is more than 90% of the questions with the most pairs, not solved is less than 50%; both are ours. What a
-convolution with more parameters, more layers or more steps comes to is not asked here: a network that multiplies, or is
-large enough, is a function of its input as well.
+A network solves the task if it answers more than 90% of the queries with the most pairs, and fails if it answers less
+than 50%. Both margins are ours. Convolutions with more parameters, layers or steps are not tested: a network that
+multiplies, or is large enough, is a function of its input as well.
 
 ## Layers as matrices
 
 {layers}
 
-A layer without biases is a matrix M(x) over all positions and features, y = M(x) x: attention's weights times what
-values are projected by, and for a convolution what impulses on its input come to. That this is the layer is checked, in
-float64: the distance counts as rounding up to 1e-12. The variation is the share of the squared numbers of M(x), over 12
-inputs of 16 pairs, that their mean does not account for: 0 where all are one, 11/12 where they have nothing in common.
-It is a mean over both mixing layers of the trained networks.
+A layer without biases is a matrix M(x) over all positions and features, y = M(x) x: for attention its weights times the
+projection of values, for a convolution its responses to impulses. The equality is checked in float64: a distance up to
+1e-12 counts as rounding. The variation is the share of the squared numbers of M(x), over 12 inputs of 16 pairs, that
+their mean does not explain: 0 if all matrices are equal, 11/12 if they have nothing in common. It is a mean over both
+mixing layers of the trained networks.
 
 ## Associative recall, % right
 
@@ -395,16 +395,16 @@ It is a mean over both mixing layers of the trained networks.
 
 {recall}
 
-A sequence has 2 to 32 pairs of a key and a value, a token each, and then one of its keys: its value is to be said. Keys
-are 64, all different in a sequence; values are 16. A guess of the values that are there is right in 1/n + (1 - 1/n)/16
-of n pairs. All networks are two mixing layers with a network behind each, and differ in the mixing layer and in how
-wide the networks are, which evens their parameters out to within a tenth. They are trained alike, on the same sequences
-in the same batches, and tested on 1,000 of each number of pairs.
+A sequence has 2 to 32 pairs of a key and a value, a token each, and then one of its keys, whose value is the target.
+There are 64 keys, all different in a sequence, and 16 values. A guess among the sequence's values is right in
+1/n + (1 - 1/n)/16 of n pairs. All networks have two mixing layers with a network behind each. The width of these
+networks evens out the parameters to within a tenth. All are trained on the same sequences in the same batches, and
+tested on 1,000 of each number of pairs.
 
 `attention` and `fast weights` compare the query with keys, by a softmax and as a plain product. `attention by location`
-makes its weights of the query alone: they move with the input, but nothing is compared. The convolutions have a kernel
-as long as the longest sequence: of 20 channels, each from all, or of 64, each by itself. They decide the claim with
-`attention`; the two others stand beside it.
+computes its weights from the query alone: they move with the input, but nothing is compared. The convolutions have a
+kernel as long as the longest sequence: of 20 channels, each from all, or of 64, each alone. They decide the claim
+together with `attention`; the other two layers do not.
 
 ## How it was measured
 

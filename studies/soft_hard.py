@@ -263,42 +263,40 @@ STUDY = Study(
 
 ## How it was measured
 
-Each translator is trained from one recipe: data, batches, sizes, budget and seeds. Where the budget is minutes alone,
-each row's warmup and schedule are scaled to the steps that were planned to fit, as its command says, and steps beyond
-them are at the last rate. Hard attention draws a position in training and takes the likeliest one in the test.
-`reinforce` compares a draw's reward with what a linear map of the state expects, `reinforce, leave-one-out` with the
-other draws for the same sentence; `straight-through` draws too, but learns by the gradient of the mean.
+Each translator is trained from one recipe: data, batches, sizes, budget and seeds. If the budget is minutes alone, each
+row's warmup and schedule are scaled to the planned steps, as its command says, and further steps take the last rate.
+Hard attention draws a position in training and takes the likeliest one in the test. `reinforce` compares a draw's
+reward with the expectation of a linear map of the state, `reinforce, leave-one-out` with the other draws for the same
+sentence. `straight-through` draws too, but learns by the gradient of the mean.
 
-`reinforce, as in the paper` is the training of Xu et al. (section 4.1): a draw's reward is the log-probability of the
-whole text (where labels are smoothed, as by the recipe for corpora, less the smoothed loss), beside a moving average of
-it over batches, b ← 0.9 b + 0.1 log p; the weights' entropy is added; and with probability ½ an example reads the mean
-in the place of its draws. Their texts are captions of images: their figures are not tried here. In their table 1 hard
-attention has as high a BLEU as soft attention or a higher one on all three sets of images, and a METEOR that is lower
-on two of them.
+`reinforce, as in the paper` is the training of Xu et al. (section 4.1). A draw's reward is the log-probability of the
+whole text (less the smoothed loss if labels are smoothed, as in the recipe for corpora), beside a moving average of it
+over batches, b ← 0.9 b + 0.1 log p. The weights' entropy is added, and with probability ½ an example reads the mean
+instead of its draws. Their texts are captions of images, so their figures are not tested here. In their table 1 the
+BLEU of hard attention is at least that of soft attention on all three sets of images, and its METEOR is lower on two.
 
 The paper does not give the weights of the reward and of the entropy. The authors' code
-(https://github.com/kelvinxu/arctic-captions, capgen.py) draws once, and weighs by default the mean reward of a word by
+(https://github.com/kelvinxu/arctic-captions, capgen.py) draws once, and by default weighs the mean reward of a word by
 1/10 and the entropy by 0.002; an earlier version has no entropy. Here the reward of the text has the weight
 {reward:g} and the entropy {arguments[entropy_bonus]:g}, with {arguments[samples]} draws.
 
-REINFORCE reads a sentence {arguments[samples]} times for one gradient in every row; the bonus of
-`reinforce, entropy bonus` and of `reinforce, as in the paper` is {arguments[entropy_bonus]:g} of a nat. Noise is of
-{row[batches]} batches of {row[sentences]} sentences, each drawn {row[draws]} times.
+REINFORCE reads a sentence {arguments[samples]} times for one gradient in every row. The bonus of
+`reinforce, entropy bonus` and of `reinforce, as in the paper` is {arguments[entropy_bonus]:g} of a nat. The noise is
+that of {row[batches]} batches of {row[sentences]} sentences, each drawn {row[draws]} times.
 
-Of a row it is claimed that a loss of 2% of soft attention's score or more is excluded; it is behind where such a loss
-is seen. The claim of the report is of the rows `reinforce, as in the paper`: reproduced where all of them do as well,
-and contradicted where all are behind. The other ways are not the paper's and decide nothing.
+A model does as well if a loss of 2% of soft attention's score or more is excluded, and is behind if such a loss is
+seen. The claim of the study is about the rows `reinforce, as in the paper`: reproduced if all of them do as well, and
+contradicted if all are behind. The other estimators are not the paper's and decide nothing.
 
 {rule}
 
-Noise is looked at where a model ended: its weights are given to the same translator with each estimator, and the
-gradient by the attention's weights is drawn several times on the same sentences of the training split, without
-dropout. The variance is summed over weights, ± half of a 95% interval of its mean over batches (Student's t). Ratios
-are geometric means over batches of the ratio in each: they are not the ratio of the table's means, which one batch of a
-large variance can make, and where their interval holds 1, neither more nor less noise is seen. An estimator whose
-baseline is of training, a linear map or a moving average, is tried where that was trained, with its entropy bonus and
-its share of examples that read the mean; the reward has the weight 1 in all of them. Straight-through is biased, so a
-lower variance does not make it the better one.
+Noise is measured at the final weights of each model: the same translator gets them with each estimator, and draws the
+gradient by the attention's weights several times, on the same sentences of the training split, without dropout. The
+variance is summed over weights, ± half of a 95% interval of its mean over batches (Student's t). Ratios are geometric
+means over batches, not ratios of the table's means, which one batch of a large variance can dominate. If their
+interval holds 1, no difference in noise is seen. An estimator with a trained baseline, a linear map or a moving
+average, is tested only on models trained with it, with its entropy bonus and its share of examples that read the mean. The
+reward has the weight 1 in all of them. Straight-through is biased, so a lower variance does not make it better.
 
 {data}
 

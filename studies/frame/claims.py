@@ -96,8 +96,7 @@ def bars(of: str, seeds: int) -> str:
         '± is half of a 95% interval by the choice of sentences alone:'
     """
     if seeds == 1:
-        alone = "there is one seed, and how trainings differ is in none of these errors"
-        return f"± is half of a 95% interval by the choice of {of} alone: {alone}."
+        return f"± is half of a 95% interval by the choice of {of} alone: one seed does not show how trainings differ."
     return f"± is half of a 95% interval over seeds and {of} together, {seeds} seeds (Student's t)."
 
 
@@ -114,20 +113,20 @@ def both_bars(of: str, seeds: int) -> str:
 def rule(claims: int, *, seeded: bool = True) -> str:
     """Return the rule by which a number of claims is judged, for a page.
 
-    >>> rule(6)[-77:]
-    'Where trainings differ by chance one seed decides nothing: no error holds it.'
+    >>> rule(6)[-56:]
+    'If trainings differ by chance, one seed decides nothing.'
     """
-    single = " Where trainings differ by chance one seed decides nothing: no error holds it." if seeded else ""
+    single = " If trainings differ by chance, one seed decides nothing." if seeded else ""
     if claims < 2:
         return (
-            "The claim is reproduced where the 95% interval of what is to be above 0 lies above it, contradicted where "
-            f"it lies below, and not decided else, which is by chance alone in at most 5 of 100 cases.{single}"
+            "The claim is reproduced if the 95% interval of its number lies above 0, contradicted if the interval lies "
+            f"below 0, and not decided otherwise. Chance alone decides it in at most 5 of 100 cases.{single}"
         )
     return (
-        f"The ± of a claim is half of its 95% interval by itself; {claims} claims together are judged by wider ones as "
-        "long as others are not decided (Holm 1979), so that any is decided by chance alone in at most 5 of 100 cases. "
-        "A claim is reproduced where that interval of what is to be above 0 lies above it, contradicted where it lies "
-        f"below, and not decided else, even where the printed one would decide it.{single}"
+        f"The ± of a claim is half of its own 95% interval. The {claims} claims are judged together by wider intervals "
+        "(Holm 1979), so that chance alone decides any of them in at most 5 of 100 cases. A claim is reproduced if its "
+        "wider interval lies above 0, contradicted if it lies below 0, and not decided otherwise, even if the printed "
+        f"interval would decide it.{single}"
     )
 
 
@@ -137,7 +136,7 @@ def decided(claims: int) -> str:
     >>> decided(1)[:51]
     "± is half of a 95% interval over seeds (Student's t"
     """
-    whole = " The report is reproduced where all are, and contradicted where one is." if claims > 1 else ""
+    whole = " The study is reproduced if all claims are, and contradicted if one is." if claims > 1 else ""
     return f"± is half of a 95% interval over seeds (Student's t). {rule(claims)}{whole}"
 
 

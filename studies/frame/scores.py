@@ -30,9 +30,8 @@ __all__ += ["metric_name", "replicates"]
 SENTENCES = "sentences"
 ERRORS = (
     "Scores vary with the choice of sentences, by a delete-a-group jackknife of ten groups (nine degrees of freedom; "
-    "of fewer sentences than ten, as many groups), and with the seed; what a difference of two models has of both is "
-    "in its interval together. All models translate the same sentences, so what they owe to their choice alike is in "
-    "no difference."
+    "of fewer sentences than ten, as many groups), and with the seed. The interval of a difference of two models holds "
+    "both. All models translate the same sentences, so common effects of their choice cancel in differences."
 )
 _METRICS = {"bleu": "BLEU", "exact_match": "exact match", "dates_in_place": "dates right"}
 _FOLDS = 10
