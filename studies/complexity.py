@@ -131,33 +131,27 @@ class _Convolution(nn.Conv1d):
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer from a point, its order in table 1, its multiplications as text, and as a function of n and d."""
+    """A layer from a point, its order in table 1, and its multiplications: linear n d² + quadratic n² d."""
 
     make: Callable[[Point], nn.Module]
     order: str
     formula: str
-    products: Callable[[int, int], float]
+    linear: float
+    quadratic: float = 0.0
+
+    def products(self, n: int, d: int) -> float:
+        """Return the multiplications for a sequence of n positions of d features."""
+        return self.linear * n * d**2 + self.quadratic * n**2 * d
+
+
+def _convolution(point: Point) -> nn.Module:
+    return _Convolution(point.width, point.width, _KERNEL, padding=_KERNEL // 2)
 
 
 LAYERS = {
-    GRU: Layer(
-        lambda point: _Recurrent(point.width, point.width, batch_first=True),
-        "n d²",
-        "6 n d²",
-        lambda n, d: 6.0 * n * d**2,
-    ),
-    CONVOLUTION: Layer(
-        lambda point: _Convolution(point.width, point.width, _KERNEL, padding=_KERNEL // 2),
-        "k n d²",
-        f"{_KERNEL} n d²",
-        lambda n, d: float(_KERNEL) * n * d**2,
-    ),
-    ATTENTION: Layer(
-        lambda point: MultiheadAttention(point.width, point.heads),
-        "n² d",
-        "4 n d² + 2 n² d",
-        lambda n, d: 4.0 * n * d**2 + 2.0 * n**2 * d,
-    ),
+    GRU: Layer(lambda point: _Recurrent(point.width, point.width, batch_first=True), "n d²", "6 n d²", 6),
+    CONVOLUTION: Layer(_convolution, "k n d²", f"{_KERNEL} n d²", _KERNEL),
+    ATTENTION: Layer(lambda point: MultiheadAttention(point.width, point.heads), "n² d", "4 n d² + 2 n² d", 4, 2),
 }
 
 
@@ -416,8 +410,8 @@ Width d = {arguments[width]}, kernel k = 3, heads: {arguments[heads]}, batch: {a
 {layers}
 
 At each length all layers are called in turns in one process, in the opposite order every other round, so that other
-work of the machine disturbs all of them. The time is the median over rounds, ± half of its 95% interval (Student's t, one
-degree of freedom less than rounds), from the middle half of the times.
+work of the machine disturbs all of them. The time is the median over rounds, ± half of its 95% interval (Student's t,
+one degree of freedom less than rounds), from the middle half of the times.
 
 Memory is the growth of the process's peak during one call, each number in a fresh process; on a GPU it is that of
 torch's allocator. Weights and input exist before the call.

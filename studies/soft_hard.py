@@ -295,8 +295,8 @@ gradient by the attention's weights several times, on the same sentences of the 
 variance is summed over weights, ± half of a 95% interval of its mean over batches (Student's t). Ratios are geometric
 means over batches, not ratios of the table's means, which one batch of a large variance can dominate. If their
 interval holds 1, no difference in noise is seen. An estimator with a trained baseline, a linear map or a moving
-average, is tested only on models trained with it, with its entropy bonus and its share of examples that read the mean. The
-reward has the weight 1 in all of them. Straight-through is biased, so a lower variance does not make it better.
+average, is tested only on models trained with it, with its entropy bonus and its share of examples that read the mean.
+The reward has the weight 1 in all of them. Straight-through is biased, so a lower variance does not make it better.
 
 {data}
 
