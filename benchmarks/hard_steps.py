@@ -25,11 +25,14 @@ from translate_table import spread, write_into
 
 from saccade.backends.cpu import draws
 from saccade.models import words
-from saccade.reports.options import Trained
-from saccade.reports.soft_hard.noise import estimators
-from saccade.reports.training import Variant, settings
 from saccade.tasks.translate import Translate
 from saccade.train.environment import hardware, keep_freed_memory
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # of studies/
+
+from studies.frame.options import Trained
+from studies.frame.training import Variant, settings
+from studies.soft_hard import estimators
 
 SOFT, WITH, WITHOUT = "soft", "with", "without"
 _DATA = Path(__file__).resolve().parent / "../../shared/data/multi30k/raw"

@@ -10,8 +10,8 @@ import torch
 from saccade import AuxRequest, reads, remember, scores
 from saccade.backends.cpu import draws
 from saccade.kernels.cross_entropy import linear_cross_entropies
-from saccade.reports.options import Trained
 from saccade.tasks.translate import vocabulary
+from studies.frame.options import Trained
 
 ROOT = Path(__file__).resolve().parents[2]
 
