@@ -61,7 +61,7 @@ MAY_IMPORT = {
     "models": DEFINITIONS | ATTENTION | {"kernels", "nn", "models"},
     "look": DEFINITIONS | ATTENTION | {"backends", "nn", "look"},
     "tasks": DEFINITIONS | ATTENTION | {"kernels", "nn", "models", "train", "look", "tasks"},
-    "bench": DEFINITIONS | ATTENTION | {"backends", "kernels", "nn", "train", "look", "bench"},
+    "bench": DEFINITIONS | ATTENTION | {"backends", "kernels", "nn", "models", "train", "look", "bench"},
     "runs": {"errors", "train", "tasks"},
     "reports": DEFINITIONS | ATTENTION | {"nn", "models", "train", "tasks", "look", "bench", "runs", "reports"},
     "cli": {"errors", "train", "tasks", "runs", "look", "reports", "bench", "cli"},

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
+from saccade.bench._page import cells, summary
 from saccade.bench.row import Result, Row, Target, Work
-from saccade.bench.table import cells, summary
 from tiers import every
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,21 +1,13 @@
-"""The start of commands, in processes of their own, beside one that only imports what they cannot do without."""
+"""Start of commands, in processes of their own, beside a process that only imports their dependencies."""
 
 import itertools
 import shutil
-import subprocess
-import sys
 import tempfile
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-from torch import Tensor
-
-from saccade.bench.row import Absent, Place, Prepare, Row, Run, Target
-from saccade.bench.targets import beyond
-
-__all__ = ["rows"]
+from saccade.bench.row import Place, Prepare, Row, Run, Target, beyond, run_python
 
 _STEPS = 4
 _SIZES = ("--hidden-dim", "16", "--embedding-dim", "8")
@@ -25,7 +17,7 @@ _PAIRS = "".join(
 
 
 def rows(place: Place) -> list[Row]:
-    """Return the rows of commands: what an answer takes beyond importing torch, a training beyond Lightning."""
+    """Return the rows of commands: an answer beside importing torch, a training beside importing Lightning."""
     settings = ("--threads", f"{place.threads}", "--device", f"{place.device}")
     return [
         _row("start of predict", "import torch", _predict(settings), beyond(1.2), quick=True),
@@ -35,18 +27,22 @@ def rows(place: Place) -> list[Row]:
 
 def _row(family: str, imported: str, ours: Prepare, target: Target, *, quick: bool = False) -> Row:
     return Row(
-        subject="start",
         family=family,
         shape="translate",
         size=1,
         peer=imported,
         inputs=lambda place: (),
         ours=ours,
-        theirs=lambda: _running(["-c", f"{imported}, torch"]),
+        theirs=lambda: running(["-c", f"{imported}, torch"]),
         targets=(target,),
         same=False,
         quick=quick,
     )
+
+
+def running(words: Sequence[str]) -> Run:
+    """Return a call that runs Python in a process of its own; the call raises `Absent` if that fails."""
+    return lambda: run_python(words)
 
 
 def _predict(settings: Sequence[str]) -> Prepare:
@@ -57,8 +53,8 @@ def _predict(settings: Sequence[str]) -> Prepare:
         data, run = folder / "pairs.tsv", folder / "run"
         data.write_text(f"split\tde\ten\n{_PAIRS}", encoding="utf-8")
         words = ["--data", f"{data}", "--run", f"{run}", "--max-steps", "1", *_SIZES, *settings]
-        _running(["-m", "saccade", "train", "translate", *words])()
-        answer = _running(["-m", "saccade", "predict", f"{run}", "ein Satz"])
+        run_python(["-m", "saccade", "train", "translate", *words])
+        answer = running(["-m", "saccade", "predict", f"{run}", "ein Satz"])
         weakref.finalize(answer, shutil.rmtree, folder)
         return answer
 
@@ -71,28 +67,11 @@ def _train(settings: Sequence[str]) -> Prepare:
     def prepare() -> Run:
         folder, numbers = Path(tempfile.mkdtemp()), itertools.count()
 
-        def trained() -> Tensor:
+        def trained() -> str:
             words = ["--run", f"{folder / str(next(numbers))}", "--max-steps", f"{_STEPS}", *settings]
-            done: Tensor = _running(["-m", "saccade", "train", "translate", *words])()
-            return done
+            return run_python(["-m", "saccade", "train", "translate", *words])
 
         weakref.finalize(trained, shutil.rmtree, folder)
         return trained
 
     return prepare
-
-
-def _running(words: Sequence[str]) -> Run:
-    """A call that runs Python in a process of its own.
-
-    Raises:
-        Absent: the process failed, with the last line that it said; by the call.
-    """
-
-    def run() -> Tensor:
-        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)  # noqa: S603
-        if done.returncode:
-            raise Absent((done.stderr.strip().splitlines() or [f"its process ended with {done.returncode}"])[-1])
-        return torch.empty(0)
-
-    return run

@@ -1,4 +1,4 @@
-"""Ratios as a picture: a panel a family over its sizes, and one for all that was measured at a single size."""
+"""Ratios as a picture: a panel a family over its sizes, and one for all families of a single size."""
 
 import math
 from collections.abc import Sequence
@@ -15,16 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "drawn"]
-
 _STYLES = (("#27459a", "o"), ("#d1495b", "s"), ("#2e9e83", "^"), ("#8d5fa8", "D"), ("#b5771d", "v"), ("#4d4d66", "P"))
 _TARGET = "#d18b00"
 _COLUMNS, _WIDE, _HIGH, _LINE = 3, 4.4, 3.0, 0.24  # panels a row; inches of a panel, and of one line of the last
-
-
-def drawn(results: Sequence[Result]) -> list[Result]:
-    """Return the results that a picture can show: those with a ratio."""
-    return [result for result in results if result.ratio is not None]
 
 
 def draw(results: Sequence[Result], path: str | Path, *, title: str, note: str = "") -> list[Path]:
@@ -32,7 +25,7 @@ def draw(results: Sequence[Result], path: str | Path, *, title: str, note: str =
 
     Args:
         results: at least one with a ratio.
-        path: where to write, without a suffix.
+        path: of the files, without a suffix.
         title: a line above the picture.
         note: a line below the title.
 
@@ -43,17 +36,18 @@ def draw(results: Sequence[Result], path: str | Path, *, title: str, note: str =
         ArgumentError: if no result has a ratio.
         OSError: if the files cannot be written.
     """
-    found = drawn(results)
-    if not found:
+    shown = [result for result in results if result.ratio is not None]
+    if not shown:
         raise ArgumentError("results: expected one or more with a ratio, got none")
-    return write_picture(path, lambda: _figure(found, title, note), title=title, story=_story(found))
+    story = "; ".join(f"{r.row.family} {r.row.shape} beside {r.row.peer}: {r.ratio:.3g}" for r in shown)
+    return write_picture(path, lambda: _figure(shown, title, note), title=title, story=story)
 
 
-def _figure(found: Sequence[Result], title: str, note: str) -> "Figure":
+def _figure(results: Sequence[Result], title: str, note: str) -> "Figure":
     from matplotlib.figure import Figure
 
     families: dict[str, list[Result]] = {}
-    for result in found:
+    for result in results:
         families.setdefault(result.row.family, []).append(result)
     lines = {name: own for name, own in families.items() if len({result.row.size for result in own}) > 1}
     single = [result for name, own in families.items() if name not in lines for result in own]
@@ -61,8 +55,8 @@ def _figure(found: Sequence[Result], title: str, note: str) -> "Figure":
     heights = [_HIGH * across] * bool(lines) + [0.7 + _LINE * len(single)] * bool(single)
     figure = Figure(figsize=(_COLUMNS * _WIDE, sum(heights) + 0.7), dpi=130, layout="constrained")
     parts = list(figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
-    for place, (name, own) in enumerate(lines.items()):
-        _over_sizes(parts[0].add_subplot(across, _COLUMNS, place + 1), name, own)
+    for index, (name, own) in enumerate(lines.items()):
+        _over_sizes(parts[0].add_subplot(across, _COLUMNS, index + 1), name, own)
     if single:
         _at_one_size(parts[-1].add_subplot(), single)
     figure.suptitle(f"{title}\n{note}".strip(), fontsize=11, color=INK, x=0.01, ha="left")
@@ -71,10 +65,10 @@ def _figure(found: Sequence[Result], title: str, note: str) -> "Figure":
 
 def _over_sizes(axes: "Axes", family: str, results: Sequence[Result]) -> None:
     """A line for each peer."""
-    for place, peer in enumerate(dict.fromkeys(result.row.peer for result in results)):
-        colour, marker = _STYLES[place % len(_STYLES)]
-        own = sorted((r.row.size, r.ratio or 0.0) for r in results if r.row.peer == peer)
-        axes.plot(*zip(*own, strict=True), color=colour, marker=marker, markersize=4.5, linewidth=1.4, label=peer)
+    for index, peer in enumerate(dict.fromkeys(result.row.peer for result in results)):
+        colour, marker = _STYLES[index % len(_STYLES)]
+        points = sorted((r.row.size, r.ratio or 0.0) for r in results if r.row.peer == peer)
+        axes.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=4.5, linewidth=1.4, label=peer)
         targets = {target.ratio for r in results if r.row.peer == peer for target in r.row.targets}
         for height in sorted(ratio for ratio in targets if ratio is not None):
             axes.axhline(height, color=colour, linewidth=1, linestyle="--", label=f"target {height:.3g}")
@@ -86,7 +80,7 @@ def _over_sizes(axes: "Axes", family: str, results: Sequence[Result]) -> None:
     plain_ticks(axes.yaxis)
     axes.set_title(family, fontsize=9.5, color=INK, loc="left")
     axes.set_xlabel("length", fontsize=8, color=INK)
-    axes.set_ylabel("peer's time / ours" if not results[0].row.memory else "peer's bytes / ours", fontsize=8, color=INK)
+    axes.set_ylabel(f"peer's {'bytes' if results[0].row.memory else 'time'} / ours", fontsize=8, color=INK)
     axes.legend(frameon=False, fontsize=7, labelcolor=INK, loc="best")
     _frame(axes)
 
@@ -109,14 +103,8 @@ def _at_one_size(axes: "Axes", results: Sequence[Result]) -> None:
 
 
 def _frame(axes: "Axes") -> None:
-    axes.tick_params(axis="both", length=2, width=0.5, color=FAINT, labelcolor=INK)
-    axes.tick_params(axis="both", labelsize=7.5)
+    axes.tick_params(axis="both", length=2, width=0.5, color=FAINT, labelcolor=INK, labelsize=7.5)
     axes.grid(color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set(color=FAINT, linewidth=0.5)
-
-
-def _story(results: Sequence[Result]) -> str:
-    """What the picture shows, in words."""
-    return "; ".join(f"{r.row.family} {r.row.shape} beside {r.row.peer}: {r.ratio:.3g}" for r in results)
