@@ -67,4 +67,3 @@ docs: $(READY)
 
 bench: $(READY)
 	saccade bench
-	python benchmarks/random_calls.py

@@ -50,7 +50,7 @@ def result_of(told):
 @every("name", PAGES)
 def test_a_page_has_the_rows_of_its_file_and_no_others(name):
     page = (ROOT / f"docs/{PAGES[name]}.md").read_text(encoding="utf-8")
-    found = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text(encoding="utf-8"))
+    found = json.loads((ROOT / f"results/benchmarks/{name}.json").read_text(encoding="utf-8"))
     results = [result_of(told) for told in found["rows"]]
     rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| row |")]
     assert rows == [f"| {' | '.join(cells(result))} |" for result in results]
