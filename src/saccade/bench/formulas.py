@@ -146,5 +146,10 @@ def attention_row(
         more: fields of the row; the shape is `(..., keys, dim)` by default.
     """
     shape = "x".join(map(str, (*sizes[:-3], *sizes[-2:])))
-    sides = {"inputs": normal(sizes, grad=step != "forward"), "ours": PASSES[step](attention(place, options))}
-    return Row(**({"family": family, "shape": shape, "size": sizes[-2]} | sides | more))
+    fields: dict[str, Any] = {
+        "family": family,
+        "shape": shape,
+        "size": sizes[-2],
+        "inputs": normal(sizes, grad=step != "forward"),
+    }
+    return Row(**({"ours": PASSES[step](attention(place, options))} | fields | more))

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -101,7 +102,7 @@ def _measure(
     chosen: Sequence[Row],
     place: Place,
     limiting: Mapping[str, Probe],
-    settings: Mapping[str, float],
+    settings: Mapping[str, Any],
 ) -> bool:
     """Print and keep the results one by one; return whether the user interrupted it."""
     wide = widths(chosen)

@@ -162,7 +162,10 @@ def _dense(case: _Case) -> Function:
         assert case.mask is not None
         return case.mask.dense(Grid(length, length, 0, length, device))
 
-    return lambda query, key, value: sdpa(query, key, value, laid_out(query.shape[-2], query.device))
+    def run(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return sdpa(query, key, value, laid_out(query.shape[-2], query.device))
+
+    return run
 
 
 def _batch(*tensors: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Networks: external memories, mixtures of experts, kernel regression, and training steps of a translator."""
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -32,58 +33,44 @@ class _Sizes(NamedTuple):
     hidden: int
     reads: int
 
-    def module(self) -> ExternalMemory:
-        """The memory, which has the sizes of its heads."""
-        addressing: Any = "shift" if self.name == "NTM" else "links"
-        return ExternalMemory(self.hidden, self.cell_dim, num_reads=self.reads, addressing=addressing)
-
 
 _NTM, _DNC = _Sizes("NTM", 16, 128, 20, 100, 1), _Sizes("DNC", 32, 64, 32, 128, 4)
-
-
-class _Parts(NamedTuple):
-    """Tensors of a network: inputs, weights and biases of its controller and its heads, and starts."""
-
-    inputs: Tensor
-    input_weight: Tensor
-    hidden_weight: Tensor
-    input_bias: Tensor
-    hidden_bias: Tensor
-    heads_weight: Tensor
-    heads_bias: Tensor
-    first_cell: Tensor
-    first_read: Tensor
 
 
 def memories(place: Place) -> list[Row]:
     """Return the rows of external memories, beside plain formulas, ours and those of pytorch-ntm."""
     return [
-        _memory(place, _NTM, "pytorch-ntm's formulas", training(lambda *parts: _per_head(_Parts(*parts)))),
-        _memory(place, _NTM, "plain formulas", _without_kernels(_controller(_NTM))),
-        _memory(place, _DNC, "plain formulas", _without_kernels(_controller(_DNC))),
+        _memory(place, _NTM, "pytorch-ntm's formulas", partial(_network, _NTM, _per_head)),
+        _memory(place, _NTM, "plain formulas", _without_kernels(partial(_network, _NTM, _controlled))),
+        _memory(place, _DNC, "plain formulas", _without_kernels(partial(_network, _DNC, _controlled))),
     ]
 
 
 def _memory(place: Place, sizes: _Sizes, peer: str, theirs: Prepare) -> Row:
-    def inputs(place: Place) -> tuple[Tensor, ...]:
-        heads, gates = sizes.module().heads.out_features, 4 * sizes.hidden
-        width, scale = _INPUT + sizes.reads * sizes.cell_dim, sizes.hidden**-0.5
-        shapes = (gates, width), (gates, sizes.hidden), (gates,), (gates,), (heads, sizes.hidden), (heads,)
-        learned = [place.normal(*shape, grad=True, scale=scale) for shape in shapes]
-        starts = (place.normal(*shape, grad=True) for shape in ((sizes.cell_dim,), (sizes.reads, sizes.cell_dim)))
-        return place.normal(_STEPS, sizes.batch, _INPUT), *learned, *starts
-
     return Row(
         family=f"{sizes.name}, {_STEPS} steps forward+backward",
         shape=f"{sizes.batch}x{sizes.cells}x{sizes.cell_dim}",
         size=sizes.cells,
         peer=peer,
-        inputs=inputs,
-        ours=_controller(sizes),
+        inputs=lambda place: (place.normal(_STEPS, sizes.batch, _INPUT),),
+        ours=partial(_network, sizes, _controlled),
         theirs=theirs,
         targets=(times(3 if sizes is _NTM else 2),) if place.device.type == "cpu" else (),
         quick=peer == "plain formulas",
     )
+
+
+def _network(sizes: _Sizes, function: Callable[..., Tensor], inputs: Tensor) -> Run:
+    """A function of sizes, memory, controller and inputs, with the gradients of all weights."""
+    torch.manual_seed(0)
+    addressing: Any = "shift" if sizes is _NTM else "links"
+    memory = ExternalMemory(sizes.hidden, sizes.cell_dim, num_reads=sizes.reads, addressing=addressing)
+    lstm = nn.LSTMCell(_INPUT + sizes.reads * sizes.cell_dim, sizes.hidden)
+    weights = [weight for module in (memory, lstm) for weight in module.to(inputs.device).parameters()]
+    with torch.no_grad():
+        for weight in weights:  # starts as large as what is written
+            weight.normal_(std=1 if weight.shape[-1] == sizes.cell_dim else sizes.hidden**-0.5)
+    return training(lambda *_: function(sizes, memory, lstm, inputs))(*weights)
 
 
 def _without_kernels(ours: Prepare) -> Prepare:
@@ -101,60 +88,40 @@ def _without_kernels(ours: Prepare) -> Prepare:
     return prepare
 
 
-def _controller(sizes: _Sizes) -> Prepare:
-    """The network with the gradients of all its parts."""
-
-    def prepare(*tensors: Tensor) -> Run:
-        memory, parts = sizes.module(), _Parts(*tensors)
-        for module, name, tensor in (
-            (memory.heads, "weight", parts.heads_weight),
-            (memory.heads, "bias", parts.heads_bias),
-            (memory, "first_cell", parts.first_cell),
-            (memory, "first_read", parts.first_read),
-        ):  # tensors take the place of parameters
-            delattr(module, name)
-            setattr(module, name, tensor)
-        return training(lambda *tensors: _controlled(memory, sizes, _Parts(*tensors)))(*tensors)
-
-    return prepare
-
-
-def _controlled(memory: ExternalMemory, sizes: _Sizes, parts: _Parts) -> Tensor:
+def _controlled(sizes: _Sizes, memory: ExternalMemory, lstm: nn.LSTMCell, inputs: Tensor) -> Tensor:
     """The read of each step."""
     state = memory.start(sizes.batch, sizes.cells)
-    hidden = cell = parts.inputs.new_zeros(sizes.batch, sizes.hidden)
-    step, reads = lstm_cell(parts.hidden_weight, parts.hidden_bias), []
-    for x in parts.inputs:
-        inputs = torch.cat((x, state.read.flatten(1)), 1)
-        hidden, cell = step(F.linear(inputs, parts.input_weight, parts.input_bias), hidden, cell)
+    hidden = cell = inputs.new_zeros(sizes.batch, sizes.hidden)
+    step, reads = lstm_cell(lstm.weight_hh, lstm.bias_hh), []
+    for x in inputs:
+        gates = F.linear(torch.cat((x, state.read.flatten(1)), 1), lstm.weight_ih, lstm.bias_ih)
+        hidden, cell = step(gates, hidden, cell)
         state = memory(hidden, state)
         reads.append(state.read)
     return torch.stack(reads)
 
 
-def _per_head(parts: _Parts) -> Tensor:
+def _per_head(sizes: _Sizes, module: ExternalMemory, lstm: nn.LSTMCell, inputs: Tensor) -> Tensor:
     """The NTM as pytorch-ntm computes it (https://github.com/loudinthecloud/pytorch-ntm).
 
     By the equations of Graves et al. 2014: a linear layer for each head, cosine similarity of all cells, powers as
     they stand, and the convolution in a loop over the batch. The order of a step and the add vector's tanh are ours, so
     that both sides compute the same numbers.
     """
-    sizes, size = _NTM, _NTM.cell_dim
-    lstm = nn.LSTMCell(_INPUT + size, sizes.hidden, device="meta")
-    controller = dict(zip(("weight_ih", "weight_hh", "bias_ih", "bias_hh"), parts[1:5], strict=True))
-    head = size + 6
-    memory = parts.first_cell.expand(sizes.batch, sizes.cells, -1)
-    read = parts.first_read.expand(sizes.batch, -1, -1)[:, 0]
+    size, head = sizes.cell_dim, sizes.cell_dim + 6
+    weight, bias = module.heads.weight, module.heads.bias
+    memory = module.first_cell.expand(sizes.batch, sizes.cells, -1)
+    read = module.first_read.expand(sizes.batch, -1, -1)[:, 0]
     reading = writing = F.one_hot(torch.zeros(sizes.batch, dtype=torch.int64, device=read.device), sizes.cells).to(read)
     state = (read.new_zeros(sizes.batch, sizes.hidden),) * 2
     reads = []
-    for x in parts.inputs:
-        state = torch.func.functional_call(lstm, controller, (torch.cat((x, read), 1), state))
-        outputs = F.linear(state[0], parts.heads_weight[head:], parts.heads_bias[head:])
+    for x in inputs:
+        state = lstm(torch.cat((x, read), 1), state)
+        outputs = F.linear(state[0], weight[head:], bias[head:])
         writing = _addressed(memory, writing, outputs[:, :head])
         erase, add = outputs[:, head : head + size].sigmoid(), outputs[:, head + size :].tanh()
         memory = memory * (1 - writing.unsqueeze(-1) @ erase.unsqueeze(1)) + writing.unsqueeze(-1) @ add.unsqueeze(1)
-        reading = _addressed(memory, reading, F.linear(state[0], parts.heads_weight[:head], parts.heads_bias[:head]))
+        reading = _addressed(memory, reading, F.linear(state[0], weight[:head], bias[:head]))
         read = (reading.unsqueeze(1) @ memory).squeeze(1)
         reads.append(read[:, None])
     return torch.stack(reads)

@@ -28,7 +28,7 @@ class _Call:
         """Output, and gradients of the tensors if trained, as one vector."""
         options = {name: _converted(value, double) for name, value in self.options.items()}
         tensors = [_converted(tensor.detach(), double).requires_grad_(trained) for tensor in self.tensors]
-        output = attend(*tensors, **options, backend=backend)
+        output: Tensor = attend(*tensors, **options, backend=backend)
         if not trained:
             return output.flatten()
         upstream = torch.linspace(-1, 1, output.numel(), dtype=output.dtype, device=output.device)
