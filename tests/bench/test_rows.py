@@ -303,6 +303,13 @@ def test_both_sides_of_a_mask_agree(monkeypatch):
     assert {row.shape for row in masks.rows(PLACE) if "ideal" in row.family} == {"1x8x128x64"}
 
 
+def test_rows_of_a_gpu_agree_where_a_cpu_can_tell():
+    rows = [row for row in masks._gpu(PLACE) if row.size == 512 and "chunked" in row.family]
+    assert len(rows) == 6
+    for row in rows:
+        assert measure_row(row, PLACE, seconds=0.0, least=1).difference < 1e-4
+
+
 def test_a_mask_allows_the_pairs_that_its_work_counts():
     for name, mask in (("window 128", Window(128, 0)), ("causal", Causal())):
         [row] = select(ROWS, f"additive, {name} forward 1x8x8192x")

@@ -66,20 +66,20 @@ def rows(place: Place) -> list[Row]:
         *(case for way in _WAYS if way != "dot" for case in _ideal(way)),
     )
     growth = _window("dot", "window 128, growth", 128, 0, at_most(1.1), at_most(1.1), length=_LONG)
-    found: list[Row] = []
+    made: list[Row] = []
     for step in PASSES:
         for case in laid_out:
             quick = case is laid_out[0] and step == "forward"
-            found.append(_row(place, case, _DENSE, _dense(case), step, quick=quick))
-        found.append(_row(place, causal, "torch", partial(sdpa, is_causal=True), step))
-        found.append(_row(place, apart, "torch, a batch of 16", _batch, step))
-        found += [_row(place, case, "without a mask", _call(place, case, False), step, same=False) for case in masked]
-        found.append(_row(place, growth, f"8 calls of {long}", _parts(place, growth, long), step, same=False))
+            made.append(_row(place, case, _DENSE, _dense(case), step, quick=quick))
+        made.append(_row(place, causal, "torch", partial(sdpa, is_causal=True), step))
+        made.append(_row(place, apart, "torch, a batch of 16", _batch, step))
+        made += [_row(place, case, "without a mask", _call(place, case, False), step, same=False) for case in masked]
+        made.append(_row(place, growth, f"8 calls of {long}", _parts(place, growth, long), step, same=False))
         for way in _WAYS:
             case = _window(way, "window 128, one pass", 128, 0, length=_SHORT)
             blocks = _call(Place(place.device, "chunked"), case)
-            found.append(_row(place, case, "backend chunked", blocks, step, same=way != "draws"))
-    return [*found, _memory(place), *(_gpu(place) if place.device.type == "cuda" else [])]
+            made.append(_row(place, case, "backend chunked", blocks, step, same=way != "draws"))
+    return [*made, _memory(place), *(_gpu(place) if place.device.type == "cuda" else [])]
 
 
 def _ideal(way: str) -> list[_Case]:
