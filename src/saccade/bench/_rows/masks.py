@@ -10,7 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from saccade import AuxRequest, remember
 from saccade.bench.formulas import PASSES, Function, additive_work, attention, attention_row, dot_work, normal
-from saccade.bench.row import Place, Prepare, Row, Run, Target, Work, at_most, close_behind, times, within
+from saccade.bench.row import Place, Row, Run, Target, Work, at_most, close_behind, times, within
 from saccade.masks import Around, Causal, Documents, Mask, Prefix, Window
 from saccade.memory import Memory
 from saccade.normalizers import Entmax, Sparsemax
@@ -191,9 +191,14 @@ _RADIUS, _KEPT, _PIECE, _MANY, _FEW, _WIDE = 64, 256, 100, 100_000, 1_000, 256
 
 def steps(place: Place) -> list[Row]:
     """Return the rows of steps: with many keys beside few, of which an equal number may be attended to."""
-    kinds: tuple[tuple[str, int, Callable[[str, int, str], Prepare]], ...] = (
-        (f"decoder step, {2 * _RADIUS + 1} keys around", 2 * _RADIUS + 1, _around),
-        (f"streamed step, {_KEPT} keys kept", _KEPT, _streamed),
+
+    def inputs(length: int, place: Place) -> tuple[Tensor, ...]:
+        return tuple(place.normal(1, length, _WIDE) for _ in range(2))
+
+    around = 2 * _RADIUS + 1
+    kinds: tuple[tuple[str, int, int, Callable[..., Run]], ...] = (
+        (f"decoder step, {around} keys around", around, _MANY, _around),
+        (f"streamed step, {_KEPT} keys kept", _KEPT, _FEW, _streamed),
     )
     return [
         Row(
@@ -201,17 +206,15 @@ def steps(place: Place) -> list[Row]:
             shape=f"1x{_MANY}x{_WIDE}",
             size=_MANY,
             peer=f"of {_FEW} keys",
-            inputs=lambda place, prepare=prepare: tuple(
-                place.normal(1, _MANY if prepare is _around else _FEW, _WIDE) for _ in range(2)
-            ),
-            ours=prepare(score, _MANY, place.backend),
-            theirs=prepare(score, _FEW, place.backend),
+            inputs=partial(inputs, length),
+            ours=partial(read, place, score, _MANY),
+            theirs=partial(read, place, score, _FEW),
             work=additive_work(float(keys * _WIDE)) if score == "additive" else Work(8.0 * keys * _WIDE, "B", "copy"),
             targets=(at_most(1.5),),
             same=False,
         )
         for score in ("dot", "additive")
-        for name, keys, prepare in kinds
+        for name, keys, length, read in kinds
     ]
 
 
@@ -220,35 +223,27 @@ def _score(kind: str, like: Tensor) -> Additive | ScaledDot:
     return Additive(v) if kind == "additive" else ScaledDot()
 
 
-def _around(kind: str, length: int, backend: str) -> Prepare:
+def _around(place: Place, kind: str, length: int, key: Tensor, value: Tensor) -> Run:
     """A read of the keys near the middle of a memory."""
-
-    def prepare(key: Tensor, value: Tensor) -> Run:
-        memory = remember(*(part[:, :length].contiguous() for part in (key, value)), score=_score(kind, key))
-        query, mask = key[:, :1], Around(torch.full((1, 1), length / 2, device=key.device), _RADIUS)
-        return lambda: memory.read(query, mask=mask, backend=backend)
-
-    return prepare
+    memory = remember(*(part[:, :length].contiguous() for part in (key, value)), score=_score(kind, key))
+    query, mask = key[:, :1], Around(torch.full((1, 1), length / 2, device=key.device), _RADIUS)
+    return lambda: memory.read(query, mask=mask, backend=place.backend)
 
 
-def _streamed(kind: str, length: int, backend: str) -> Prepare:
+def _streamed(place: Place, kind: str, length: int, key: Tensor, value: Tensor) -> Run:
     """A write and a read after `length` written keys; each call is the next step."""
+    none = torch.arange(0, device=key.device)
+    memory = remember(key[:, :0], value[:, :0], score=_score(kind, key), positions=none, capacity=_KEPT)
+    query, mask, written = key[:, :1], Window(_KEPT - 1, 0, align="end"), 0
 
-    def prepare(key: Tensor, value: Tensor) -> Run:
-        none = torch.arange(0, device=key.device)
-        memory = remember(key[:, :0], value[:, :0], score=_score(kind, key), positions=none, capacity=_KEPT)
-        query, mask, written = key[:, :1], Window(_KEPT - 1, 0, align="end"), 0
+    def write(count: int) -> Memory:
+        nonlocal memory, written
+        positions = torch.arange(written, written + count, device=key.device)
+        with torch.no_grad():
+            memory = memory.write(positions, key[:, :count], value[:, :count])
+        written += count
+        return memory
 
-        def write(count: int) -> Memory:
-            nonlocal memory, written
-            positions = torch.arange(written, written + count, device=key.device)
-            with torch.no_grad():
-                memory = memory.write(positions, key[:, :count], value[:, :count])
-            written += count
-            return memory
-
-        while written < length:
-            write(_PIECE)
-        return lambda: write(1).read(query, mask=mask, backend=backend)
-
-    return prepare
+    while written < length:
+        write(_PIECE)
+    return lambda: write(1).read(query, mask=mask, backend=place.backend)

@@ -23,26 +23,22 @@ _SPARSE: tuple[tuple[str, Normalizer, str, dict[str, float]], ...] = (
     ("entmax 1.5", Entmax(1.5), "entmax15", {}),
     ("entmax 1.5", Entmax(1.5), "entmax_bisect", {"alpha": 1.5}),
 )
-"""Our normalizer, the function of the package `entmax` for it, and the function's options."""
+"""Name, our normalizer, the function of the package `entmax` for it, and the function's options."""
 _SPARSE_CALLS = (1, 1, 30, 16), (32, 1, 30, 16), (8, 256, 256, 64)
 
 
 def sparse(place: Place) -> list[Row]:
     """Return the rows of sparsemax and entmax beside the `entmax` package: of scores alone, and whole attention."""
-    return [
-        *(_normalized(*call, shape, step) for call in _SPARSE for step in PASSES for shape in _SCORES),
-        *(
-            _attention(place, *call[:3], sizes, step)
-            for call in _SPARSE[:2]
-            for step in PASSES
-            for sizes in _SPARSE_CALLS
-        ),
-    ]
+    alone, whole = list[Row](), list[Row]()
+    for name, normalizer, peer, options in _SPARSE:
+        for step in PASSES:
+            alone += [_normalized(name, normalizer, peer, options, shape, step) for shape in _SCORES]
+            if not options:
+                whole += [_attention(place, name, normalizer, peer, sizes, step) for sizes in _SPARSE_CALLS]
+    return [*alone, *whole]
 
 
-def _normalized(
-    name: str, normalizer: Normalizer, peer: str, options: dict[str, float], shape: tuple[int, ...], step: str
-) -> Row:
+def _normalized(name: str, normalizer: Normalizer, peer: str, options: Any, shape: tuple[int, ...], step: str) -> Row:
     """A normalizer of scores and nothing else."""
     prepare, backward = PASSES[step], step != "forward"
     return Row(
@@ -60,15 +56,12 @@ def _normalized(
     )
 
 
-def _attention(
-    place: Place, name: str, normalizer: Normalizer, peer: str, sizes: tuple[int, int, int, int], step: str
-) -> Row:
+def _attention(place: Place, name: str, normalizer: Normalizer, peer: str, sizes: tuple[int, ...], step: str) -> Row:
     """Dot scores, the normalizer, and the expectation."""
-    prepare, keys = PASSES[step], sizes[2]
 
     def theirs(*inputs: Tensor) -> Run:
         weigh = getattr(package("entmax"), peer)
-        return prepare(lambda query, key, value, v: weigh(query @ key.mT, dim=-1) @ value)(*inputs)
+        return PASSES[step](lambda query, key, value, v: weigh(query @ key.mT, dim=-1) @ value)(*inputs)
 
     return attention_row(
         *(place, f"{name} attention {step}", sizes, step, lambda v: {"score": Dot(), "normalizer": normalizer}),
@@ -77,7 +70,7 @@ def _attention(
         peer=f"matmul, entmax.{peer}",
         theirs=theirs,
         work=dot_work(math.prod(sizes), step),
-        quick=keys == 256 and peer == "sparsemax" and step == "forward",
+        quick=sizes[2] == 256 and peer == "sparsemax" and step == "forward",
     )
 
 
@@ -140,37 +133,29 @@ _TOP = ((8, 8, 512, 64), (32, 8, 128, 64), (1, 8, 2048, 64), (4, 8, 64, 64))
 def statistics(place: Place) -> list[Row]:
     """Return the rows of statistics and of draws beside the call without them."""
     gpu, rows = place.device.type == "cuda", list[Row]()
-    for score in _KINDS:
+    for score, (shape, _) in _KINDS.items():
         for name, request in _REQUESTS.items():
             factor = 1.5 if not gpu else 2.2 if name == "received" else 1.3
-            rows.append(_statistic(place, score, name, "without", {"aux": request}, factor))
-        rows.append(_statistic(place, score, "sample", "soft", {"read": Sample()}, 1.3))
+            rows.append(_statistic(place, score, name, {"aux": request}, factor, shape, quick=score != "cosine"))
+        rows.append(_statistic(place, score, "sample", {"read": Sample()}, 1.3, shape, quick=score != "cosine"))
     options = {"aux": _REQUESTS["top 4"]}
-    return rows + [_statistic(place, "dot", "top 4", "without", options, 1.5, shape, False) for shape in _TOP]
+    return rows + [_statistic(place, "dot", "top 4", options, 1.5, shape, quick=False) for shape in _TOP]
 
 
 def _statistic(
-    place: Place,
-    score: str,
-    name: str,
-    peer: str,
-    options: dict[str, Any],
-    factor: float,
-    shape: tuple[int, ...] = (),
-    quick: bool = True,
+    place: Place, score: str, name: str, options: dict[str, Any], factor: float, shape: tuple[int, ...], *, quick: bool
 ) -> Row:
     """Attention with some options beside attention without them."""
-    usual, make = _KINDS[score]
-    *batch, length, dim = shape or usual
-    terms = math.prod(batch) * length**2 * dim
+    make, terms = _KINDS[score][1], math.prod(shape) * shape[-2]
+    sizes = (*shape[:-1], *shape[-2:])
     return attention_row(
-        *(place, f"{name}, {score}", (*batch, length, length, dim), "forward", lambda v: {"score": make(v), **options}),
-        peer=peer,
+        *(place, f"{name}, {score}", sizes, "forward", lambda v: {"score": make(v), **options}),
+        peer="soft" if name == "sample" else "without",
         theirs=PASSES["forward"](attention(place, lambda v: {"score": make(v)})),
         work=additive_work(terms) if score == "additive" else dot_work(terms),
         targets=(at_most(factor),),
-        same=peer != "soft",
-        quick=quick and score != "cosine",
+        same=name != "sample",
+        quick=quick,
     )
 
 
