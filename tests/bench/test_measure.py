@@ -161,7 +161,7 @@ def test_an_absent_peer_is_named_and_ours_measure_rows():
     assert found.peer is found.ratio is None
 
 
-def test_a_peer_that_fails_is_named_by_the_first_line_of_its_error():
+def test_a_failing_peer_is_named_by_its_first_line():
     found = measure_row(row(theirs=lambda x: failing(RuntimeError("cannot do it\nmore"))), PLACE, seconds=0.0, least=1)
     assert found.absent == "other: cannot do it"
     assert found.ours > 0

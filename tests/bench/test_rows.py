@@ -10,9 +10,9 @@ import torch
 
 from bench.fake import PLACE
 from saccade.bench import Place, rows, select
-from saccade.bench._rows import commands, masks, networks, random_calls
+from saccade.bench._rows import masks, networks, random_calls
 from saccade.bench.measure import measure_row
-from saccade.bench.row import Absent
+from saccade.bench.row import Absent, run_python
 from saccade.errors import ArgumentError
 from saccade.masks import Causal, Window
 from saccade.normalizers import Entmax, Sparsemax
@@ -190,7 +190,7 @@ def test_statistics_and_draws_stand_beside_the_plain_call(pattern):
 
 
 @pytest.mark.parametrize("pattern", ["lazy values forward 1 of", "lazy values forward+backward 8 of"])
-def test_values_that_are_read_alone_give_what_all_of_them_give(pattern):
+def test_lazy_values_give_the_output_of_all_values(pattern):
     (row,) = select(ROWS, pattern)
     found = measure_row(row, PLACE, seconds=0.0, least=1)
     assert found.absent is None
@@ -329,27 +329,25 @@ def test_kernels_and_plain_formulas_train_the_same(monkeypatch):
 
 def test_a_number_is_one_random_call():
     first, second = (random_calls._drawn(5, torch.device("cpu")) for _ in range(2))
-    assert all(map(torch.equal, first.tensors, second.tensors))
-    assert first.options.keys() == second.options.keys()
+    assert all(map(torch.equal, first[0], second[0])) and first[1].keys() == second[1].keys()
 
 
 def test_random_calls_agree_and_a_mismatch_names_its_number(monkeypatch):
     monkeypatch.setattr(random_calls, "_CALLS", 20)
     for row in select(random_calls.rows(PLACE), "random calls * 0 to 19"):
         assert measure_row(row, PLACE, seconds=0.0, least=1).difference < 1e-4
-    whole = random_calls._Call.vector
-    third = random_calls._drawn(3, PLACE.device).tensors[0]
+    vector, third = random_calls._vector, random_calls._drawn(3, PLACE.device)[0][0]
 
-    def wrong(call, backend, **options):
-        off = backend == "auto" and torch.equal(call.tensors[0], third)
-        return whole(call, backend, **options) + off
+    def wrong(call, backend, *options, **more):
+        off = backend == "auto" and torch.equal(call[0][0], third)
+        return vector(call, backend, *options, **more) + off
 
-    monkeypatch.setattr(random_calls._Call, "vector", wrong)
+    monkeypatch.setattr(random_calls, "_vector", wrong)
     found = measure_row(random_calls.rows(PLACE)[0], PLACE, seconds=0.0, least=1)
     assert found.absent.endswith("in part 3 of 20") and found.ours is None
 
 
-def test_a_backend_is_given_the_random_calls_that_it_serves(monkeypatch):
+def test_a_backend_is_given_random_calls_that_it_serves(monkeypatch):
     monkeypatch.setattr(random_calls, "_CALLS", 20)
     place = Place(torch.device("cpu"), "sdpa")
     [row, *_] = random_calls.rows(place)
@@ -374,4 +372,4 @@ def test_a_command_starts_beside_an_import(tmp_path, monkeypatch):
 
 def test_a_command_that_fails_is_absent_with_its_last_line():
     with pytest.raises(Absent, match="^no way$"):
-        commands.running(["-S", "-c", "raise SystemExit('on the\\nno way')"])()
+        run_python(["-S", "-c", "raise SystemExit('on the\\nno way')"])

@@ -193,7 +193,7 @@ def test_a_read_only_folder_is_refused_before_measuring(monkeypatch, capsys):
     )
 
 
-def test_what_cannot_be_written_keeps_nothing_else_from_being(monkeypatch, capsys):
+def test_an_unwritable_file_keeps_no_other_from_being(monkeypatch, capsys):
     offered(monkeypatch, row())
     write = bench.write
 
@@ -211,7 +211,7 @@ def test_what_cannot_be_written_keeps_nothing_else_from_being(monkeypatch, capsy
 
 
 @pytest.mark.parametrize(("option", "name"), [("--json", "a.json"), ("--page", "a.md"), ("--plot", "a.svg")])
-def test_a_file_that_came_while_it_measured_is_not_written_over(option, name, monkeypatch, capsys):
+def test_a_file_that_came_meanwhile_is_not_written_over(option, name, monkeypatch, capsys):
     offered(monkeypatch, row(ours=lambda x: lambda: x * Path(name).write_text("mine") / len("mine")))
     assert main(["bench", "--seconds", "0.001", option, name]) == 2
     assert f"{name}: there is a file now, which is not written over" in capsys.readouterr().err

@@ -56,6 +56,10 @@ def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
 def cells(result: Result) -> list[str]:
     """Return the columns of a result; a missing number is empty, and the last column has the reason."""
     row, rate = result.row, result.speed
+    targets = (
+        ", ".join(target.text for target in row.targets) + {True: ": met", False: ": missed", None: ""}[result.met]
+    )
+    absent = f"absent: {result.absent}" if result.absent else ""
     return [
         f"{row.family} {row.shape}",
         row.peer,
@@ -63,16 +67,8 @@ def cells(result: Result) -> list[str]:
         "" if result.ratio is None else f"{result.ratio:.2f}",
         "" if rate is None or row.work is None else speed(rate, row.work.unit),
         "" if rate is None or result.limit is None else f"{rate / result.limit:.0%}",
-        _verdict(result),
+        "; ".join(part for part in (targets, absent) if part),
     ]
-
-
-def _verdict(result: Result) -> str:
-    """The targets, whether they are reached, and why a side is absent."""
-    targets = ", ".join(target.text for target in result.row.targets)
-    met = {True: ": met", False: ": missed", None: ""}[result.met]
-    absent = f"absent: {result.absent}" if result.absent else ""
-    return "; ".join(part for part in (targets + met, absent) if part)
 
 
 def limits(machine: Machine) -> str:

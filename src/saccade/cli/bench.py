@@ -32,37 +32,37 @@ _QUICK = {"seconds": 0.3, "least": 3, "most": 8.0, "whole": 85.0}  # and seconds
 
 @dataclass(frozen=True)
 class Arguments:
-    """Measure ours beside peers: both in one process and in turns, the median ratio, and the machine's own limit.
+    """Measure attention beside its peers, in one process and in turns, with the machine's own limit.
 
-    Peers that are not installed are named as absent. Ctrl-C ends it; what was measured until then is kept.
+    A peer that is not installed is named as absent. Ctrl-C ends the measurement and keeps all rows before it.
     """
 
     quick: bool = False
-    """Measure a short list, shortly: within two minutes on two cores."""
+    """Measure a short list: two minutes on two cores."""
 
     rows: str = "*"
-    """Measure the rows whose name contains this alone; * and ? stand for whatever is there, | for either."""
+    """Measure only rows whose name contains this; * and ? match any characters, | separates alternatives."""
 
     seconds: float | None = None
-    """How long to measure each row: 2 if not given, 0.3 with --quick; slow rows take the time of five rounds."""
+    """Seconds for each row: 2 by default, 0.3 with --quick; a slow row takes the time of five rounds."""
 
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
     threads: int | None = None
-    """Threads of a CPU, for both sides; as torch has it if not given."""
+    """Threads of a CPU, for both sides; torch's default if not given."""
 
     backend: str = "auto"
     """Backend of our calls; rows that it cannot serve are named with the reason."""
 
     json: str | None = None
-    """Also write everything that was measured as JSON to this new file."""
+    """Also write all measurements as JSON to this new file."""
 
     page: str | None = None
-    """Also write a page in Markdown to this new file."""
+    """Also write a page of Markdown to this new file."""
 
     plot: str | None = None
-    """Also draw the ratios: PNG and SVG, both new, of this name."""
+    """Also draw the ratios as PNG and SVG of this name; both files must be new."""
 
 
 def run(arguments: list[str]) -> int:

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from saccade.bench.row import Place, Prepare, Row, Run, Target, beyond, run_python
@@ -19,9 +20,10 @@ _PAIRS = "".join(
 def rows(place: Place) -> list[Row]:
     """Return the rows of commands: an answer beside importing torch, a training beside importing Lightning."""
     settings = ("--threads", f"{place.threads}", "--device", f"{place.device}")
+    training = f"start of a training of {_STEPS} steps"
     return [
-        _row("start of predict", "import torch", _predict(settings), beyond(1.2), quick=True),
-        _row(f"start of a training of {_STEPS} steps", "import lightning", _train(settings), beyond(4)),
+        _row("start of predict", "import torch", partial(_predict, settings), beyond(1.2), quick=True),
+        _row(training, "import lightning", partial(_train, settings), beyond(4)),
     ]
 
 
@@ -33,45 +35,32 @@ def _row(family: str, imported: str, ours: Prepare, target: Target, *, quick: bo
         peer=imported,
         inputs=lambda place: (),
         ours=ours,
-        theirs=lambda: running(["-c", f"{imported}, torch"]),
+        theirs=lambda: partial(run_python, ["-c", f"{imported}, torch"]),
         targets=(target,),
         same=False,
         quick=quick,
     )
 
 
-def running(words: Sequence[str]) -> Run:
-    """Return a call that runs Python in a process of its own; the call raises `Absent` if that fails."""
-    return lambda: run_python(words)
-
-
-def _predict(settings: Sequence[str]) -> Prepare:
+def _predict(settings: Sequence[str]) -> Run:
     """One line, answered by a small model."""
-
-    def prepare() -> Run:
-        folder = Path(tempfile.mkdtemp())
-        data, run = folder / "pairs.tsv", folder / "run"
-        data.write_text(f"split\tde\ten\n{_PAIRS}", encoding="utf-8")
-        words = ["--data", f"{data}", "--run", f"{run}", "--max-steps", "1", *_SIZES, *settings]
-        run_python(["-m", "saccade", "train", "translate", *words])
-        answer = running(["-m", "saccade", "predict", f"{run}", "ein Satz"])
-        weakref.finalize(answer, shutil.rmtree, folder)
-        return answer
-
-    return prepare
+    folder = Path(tempfile.mkdtemp())
+    data, run = folder / "pairs.tsv", folder / "run"
+    data.write_text(f"split\tde\ten\n{_PAIRS}", encoding="utf-8")
+    words = ["--data", f"{data}", "--run", f"{run}", "--max-steps", "1", *_SIZES, *settings]
+    run_python(["-m", "saccade", "train", "translate", *words])
+    answer = partial(run_python, ["-m", "saccade", "predict", f"{run}", "ein Satz"])
+    weakref.finalize(answer, shutil.rmtree, folder)
+    return answer
 
 
-def _train(settings: Sequence[str]) -> Prepare:
+def _train(settings: Sequence[str]) -> Run:
     """A training by the defaults of its task, each in a new folder."""
+    folder, numbers = Path(tempfile.mkdtemp()), itertools.count()
 
-    def prepare() -> Run:
-        folder, numbers = Path(tempfile.mkdtemp()), itertools.count()
+    def trained() -> str:
+        words = ["--run", f"{folder / str(next(numbers))}", "--max-steps", f"{_STEPS}", *settings]
+        return run_python(["-m", "saccade", "train", "translate", *words])
 
-        def trained() -> str:
-            words = ["--run", f"{folder / str(next(numbers))}", "--max-steps", f"{_STEPS}", *settings]
-            return run_python(["-m", "saccade", "train", "translate", *words])
-
-        weakref.finalize(trained, shutil.rmtree, folder)
-        return trained
-
-    return prepare
+    weakref.finalize(trained, shutil.rmtree, folder)
+    return trained

@@ -41,8 +41,8 @@ def memories(place: Place) -> list[Row]:
     """Return the rows of external memories, beside plain formulas, ours and those of pytorch-ntm."""
     return [
         _memory(place, _NTM, "pytorch-ntm's formulas", partial(_network, _NTM, _per_head)),
-        _memory(place, _NTM, "plain formulas", _without_kernels(partial(_network, _NTM, _controlled))),
-        _memory(place, _DNC, "plain formulas", _without_kernels(partial(_network, _DNC, _controlled))),
+        _memory(place, _NTM, "plain formulas", partial(_plain, partial(_network, _NTM, _controlled))),
+        _memory(place, _DNC, "plain formulas", partial(_plain, partial(_network, _DNC, _controlled))),
     ]
 
 
@@ -73,19 +73,15 @@ def _network(sizes: _Sizes, function: Callable[..., Tensor], inputs: Tensor) -> 
     return training(lambda *_: function(sizes, memory, lstm, inputs))(*weights)
 
 
-def _without_kernels(ours: Prepare) -> Prepare:
+def _plain(ours: Prepare, *inputs: Tensor) -> Run:
     """Our call by plain formulas of PyTorch."""
+    call = ours(*inputs)
 
-    def prepare(*inputs: Tensor) -> Run:
-        call = ours(*inputs)
+    def run() -> Any:
+        with without_kernels("they are measured"):
+            return call()
 
-        def run() -> Any:
-            with without_kernels("they are measured"):
-                return call()
-
-        return run
-
-    return prepare
+    return run
 
 
 def _controlled(sizes: _Sizes, memory: ExternalMemory, lstm: nn.LSTMCell, inputs: Tensor) -> Tensor:
@@ -247,33 +243,29 @@ def trainings(place: Place) -> list[Row]:
             **more,
         )
 
-    soft = _step({})
-    hard = [row(name, "soft attention", _step(options), soft, same=False) for name, options in _HARD.items()]
+    soft = partial(_step, {})
+    hard = [row(name, "soft attention", partial(_step, options), soft, same=False) for name, options in _HARD.items()]
     if place.device.type != "cpu":
         return hard
-    return [row("kernels", "plain formulas", soft, _without_kernels(soft), quick=True), *hard, _shapes()]
+    return [row("kernels", "plain formulas", soft, partial(_plain, soft), quick=True), *hard, _shapes()]
 
 
-def _step(options: dict[str, Any]) -> Prepare:
+def _step(options: dict[str, Any], like: Tensor) -> Run:
     """RNNsearch on one batch: the loss, and the norms of the gradients of all weights."""
+    torch.manual_seed(0)
+    model = RNNSearch(_VOCABULARY, _VOCABULARY, Options(hidden_dim=256, embedding_dim=256, **options))
+    model.to(like.device).train()
+    lengths = torch.randint(_WORDS // 2, _WORDS + 1, (_SENTENCES,), device=like.device)
+    source, target, following = torch.randint(4, _VOCABULARY, (3, _SENTENCES, _WORDS), device=like.device)
+    following = following * (torch.arange(_WORDS, device=like.device) < lengths[:, None])
+    learning = [weight for weight in model.parameters() if weight.requires_grad]
 
-    def prepare(like: Tensor) -> Run:
-        torch.manual_seed(0)
-        model = RNNSearch(_VOCABULARY, _VOCABULARY, Options(hidden_dim=256, embedding_dim=256, **options))
-        model.to(like.device).train()
-        lengths = torch.randint(_WORDS // 2, _WORDS + 1, (_SENTENCES,), device=like.device)
-        source, target, following = torch.randint(4, _VOCABULARY, (3, _SENTENCES, _WORDS), device=like.device)
-        following = following * (torch.arange(_WORDS, device=like.device) < lengths[:, None])
-        learning = [weight for weight in model.parameters() if weight.requires_grad]
+    def run() -> tuple[Tensor, ...]:
+        loss = model(Padded(source, lengths), target, following, 0.1)
+        gradients = torch.autograd.grad(loss, learning, allow_unused=True, materialize_grads=True)
+        return loss, torch.stack(torch._foreach_norm(gradients))
 
-        def run() -> tuple[Tensor, ...]:
-            loss = model(Padded(source, lengths), target, following, 0.1)
-            gradients = torch.autograd.grad(loss, learning, allow_unused=True, materialize_grads=True)
-            return loss, torch.stack(torch._foreach_norm(gradients))
-
-        return run
-
-    return prepare
+    return run
 
 
 def _shapes() -> Row:
