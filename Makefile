@@ -68,4 +68,3 @@ docs: $(READY)
 
 bench: $(READY)
 	saccade bench
-	python benchmarks/random_calls.py
