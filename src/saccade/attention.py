@@ -25,7 +25,8 @@ from saccade._call.validation import checked_call
 from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
 from saccade._definitions.numerics import autocasting
 from saccade._dispatch import fast_path, lazy_values
-from saccade._dispatch.choose import Plan, choose, plan
+from saccade._dispatch.choose import Plan, plan
+from saccade._dispatch.choose import run as run_chosen
 from saccade._dispatch.key_range import restrict_keys
 from saccade._dispatch.lazy_values import LazyValue, ValueFunction
 from saccade.auxiliary import AuxOutput, AuxRequest
@@ -277,15 +278,7 @@ def run(call: Call, backend: str = "auto") -> tuple[Tensor, AuxOutput]:
 
 def run_whole(call: Call, backend: str) -> tuple[Tensor, AuxOutput]:
     """A valid call with all its keys on the backend that serves it."""
-    chosen = choose(call, backend)
-    if call.dropout_p > 0 or not call.soft():
-        call = call.with_randomness()
-    if call.built_in and autocasting(call.query):
-        with torch.autocast(call.query.device.type, enabled=False):
-            result: tuple[Tensor, AuxOutput] = chosen.run(call)
-    else:
-        result = chosen.run(call)
-    return result
+    return run_chosen(call, backend)
 
 
 def autocast(query: Tensor, *others: Any) -> tuple[Any, ...]:

@@ -1,5 +1,6 @@
 """One call of `attend` after validation: all that is to be computed, as a tree that backends slice and run."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -116,6 +117,11 @@ class Call(Definition):
         return tuple(broadcast_shapes(*shapes))
 
     @property
+    def pairs(self) -> int:
+        """How many pairs of a query and a key there are in the whole batch."""
+        return math.prod(self.batch) * self.query.shape[-2] * self.key.shape[-2]
+
+    @property
     def built_in(self) -> bool:
         """Whether score and normalizer are Saccade's own, so that all tensors of the call are known."""
         return isinstance(self.score, Score) and isinstance(self.normalizer, Normalizer)
@@ -149,6 +155,10 @@ class Call(Definition):
     def soft(self) -> bool:
         """Whether the read is the plain expectation."""
         return isinstance(self.read, Soft)
+
+    def learns(self) -> bool:
+        """Whether a backward may follow."""
+        return torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in self.leaves())
 
 
 def opaque(call: Call) -> bool:

@@ -21,12 +21,11 @@ from saccade._call.call import Call
 from saccade._definitions.numerics import recorded, valueless, wide
 from saccade._definitions.structure import Axes, Grid, encodable
 from saccade.auxiliary import AuxOutput
-from saccade.backends import cpu
 from saccade.backends.cpu.draws import serves_draws
 from saccade.backends.cpu.steps import serves_step
 from saccade.masks import Mask
 from saccade.reads import TopK
-from saccade.scores import Additive, Location
+from saccade.scores import Location
 
 __all__ = ["Bounds", "Near", "bounds", "restrict_keys"]
 
@@ -170,8 +169,10 @@ def restrict_keys(call: Call) -> Near | None:
     if found.first is None and found.last is None:
         return None
     first, width = _range(found, k_len, _fewest(call))
-    if 2 * width > k_len or (isinstance(first, Tensor) and _skips(call) and COPIED * width > k_len):
+    if 2 * width > k_len:
         return None
+    if isinstance(first, Tensor) and COPIED * width > k_len and (serves_step(call) or serves_draws(call)):
+        return None  # their kernels pass over forbidden keys anyhow
     return Near(_reached(call, aligned, first, width), first, k_len)
 
 
@@ -179,12 +180,6 @@ def _plain(call: Call) -> bool:
     """Whether all of the call is built in, on a CPU, and no key has a row of weights."""
     known = call.built_in and encodable(replace(call, state=None)) and not isinstance(call.score, Location)
     return known and call.query.device.type == "cpu" and 0 not in call.batch
-
-
-def _skips(call: Call) -> bool:
-    """Whether a call is one that passes over forbidden keys anyhow."""
-    own = isinstance(call.score, Additive) and cpu.unsupported(call) is None
-    return own and (serves_step(call) or serves_draws(call))
 
 
 def _fewest(call: Call) -> int:
@@ -210,7 +205,7 @@ def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call
         aligned: the same, aligned.
         first, width: as for `windows.taken`.
     """
-    backward = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    backward = call.learns()
     kept = backward or forward_ad._current_level >= 0
     learns = torch.is_grad_enabled() and (call.key.requires_grad or call.value.requires_grad)
     summed = None

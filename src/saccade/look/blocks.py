@@ -20,6 +20,7 @@ from saccade.auxiliary import AuxRequest
 from saccade.backends import chunked, cpu
 from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.parts import Block, Part
+from saccade.backends.offers import Offer, Pairs
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.look.drawing import numbers, write_picture
 from saccade.look.labels import plain
@@ -53,7 +54,7 @@ class Drawn(NamedTuple):
 
     states: Tensor
     entries: list[tuple[int, ...]]
-    pairs: plan.Pairs
+    pairs: Pairs
     lengths: tuple[int, int]
     size: int
 
@@ -178,9 +179,9 @@ def _call(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...]) -> Call:
     return call.aligned()
 
 
-def _planned(call: Call) -> tuple[plan.Pairs, list[Part]]:
+def _planned(call: Call) -> tuple[Pairs, list[Part]]:
     """What `explain` tells of the pairs of a call by blocks on a CPU, and the parts that are computed."""
-    name, module = ("chunked", chunked) if cpu.unsupported(call) else ("cpu", cpu)
+    name, module = ("cpu", cpu) if isinstance(cpu.offer(call), Offer) else ("chunked", chunked)
     pairs = planned(call, name).pairs
     if pairs is None:
         raise ArgumentTypeError(
