@@ -53,8 +53,8 @@ def test_a_named_backend_is_the_only_one_that_is_asked(asked):
     assert asked == ["chunked"]
 
 
-def test_a_backend_that_serves_nothing_well_is_passed_over():
-    call, never = call_of(X, X, X), Offer(lambda call: 0, unwise="it is slow")
+def test_an_answer_is_kept_and_rivals_see_it():
+    call, never = call_of(X, X, X), Offer(lambda call: 0, reason="it is slow")
     backends = {
         "slow": SimpleNamespace(offer=lambda call, rivals: never),
         "none": SimpleNamespace(offer=lambda call, rivals: Refusal("it knows no call")),
@@ -62,7 +62,7 @@ def test_a_backend_that_serves_nothing_well_is_passed_over():
     }
     answers = Answers(call, backends)
     assert [answers.serves(name) for name in backends] == [True, False, True]
-    assert [answers.serves_well(name) for name in backends] == [False, False, True]
+    assert [answers.of(name).reason for name in backends] == ["it is slow", "it knows no call", None]
     assert answers.of("good").peak_bytes(call) == 1 and answers.of("slow") is never
 
 

@@ -2,20 +2,21 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
+from saccade._call.lazy_value import LazyValue
 from saccade._definitions.functions import closing
 from saccade._definitions.numerics import broadcast_shapes, wide
 from saccade._definitions.structure import Axes, Definition, Grid, aligned, encodable, registered
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Bias, Factor
 from saccade.masks import Mask
-from saccade.normalizers import Normalizer, NormalizerFunction
+from saccade.normalizers import Normalizer, NormalizerFunction, Softmax
 from saccade.reads import Read, Sample, Soft
-from saccade.scores import Score, ScoreFunction
+from saccade.scores import ScaledDot, Score, ScoreFunction
 
 T = TypeVar("T")
 
@@ -69,6 +70,37 @@ class Widened:
         return kept[3]
 
 
+SCALED_DOT, SOFTMAX, SOFT, NOTHING = ScaledDot(), Softmax(), Soft(), AuxRequest()
+"""The defaults of `attend`, and the request of nothing beside the output."""
+
+
+class Arguments(NamedTuple):
+    """The arguments of one `attend` or `Memory.read`, unchecked.
+
+    Args:
+        query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend: as for `attend`.
+        own: the mask `(..., 1, Lk)` of a memory's keys, which acts together with the other; or None.
+        cache: what the score prepared of a memory's keys `(..., Lk, C)`, or None.
+        state: what backends keep with the memory that is read, or None where there is none.
+    """
+
+    query: Any
+    key: Any
+    value: Any
+    score: Any = SCALED_DOT
+    mask: Any = None
+    bias: Any = None
+    gate: Any = None
+    normalizer: Any = SOFTMAX
+    read: Any = SOFT
+    dropout_p: Any = 0.0
+    aux: Any = None
+    backend: Any = "auto"
+    own: Tensor | None = None
+    cache: Tensor | None = None
+    state: BackendState | None = None
+
+
 @registered
 @dataclass(frozen=True)
 class Call(Definition):
@@ -83,6 +115,7 @@ class Call(Definition):
         cache: what the score prepared of a memory's keys `(..., Lk, C)`, or None.
         state: what backends keep with the memory that is read, or None where there is none.
         once: what they keep of this call from one look at it to the next, or None: where that costs more than a look.
+        values: what computes the values that are read, until that is done; `value` then holds their place. Or None.
     """
 
     axes: ClassVar[dict[str, Axes]] = {
@@ -107,6 +140,7 @@ class Call(Definition):
     cache: Tensor | None = None
     state: BackendState | None = None
     once: BackendState | None = None
+    values: LazyValue | None = None
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -150,7 +184,7 @@ class Call(Definition):
 
     def asks(self) -> bool:
         """Whether anything is to be returned beside the output."""
-        return bool(self.aux.names())
+        return self.aux is not NOTHING and bool(self.aux.names())
 
     def soft(self) -> bool:
         """Whether the read is the plain expectation."""

@@ -4,6 +4,7 @@ Backends answer for themselves (`backends.offers`). A new one is a line in `BACK
 its name in `PREFERRED`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -18,6 +19,7 @@ from saccade.backends.blockwise.plan import pairs
 from saccade.backends.offers import Answer, Answers, Offer, Pairs, Refusal
 from saccade.errors import ArgumentError, ArgumentTypeError, UnsupportedBackend
 from saccade.masks._intervals import by_numbers
+from saccade.reads import Sample
 
 BACKENDS: dict[str, ModuleType] = {
     "sdpa": sdpa,
@@ -73,6 +75,10 @@ class Plan:
         return "\n".join(head + [f"not {name}: {reason}" for name, reason in self.why.items()])
 
 
+Running, Planning = Callable[[Call, str], Result], Callable[[Call, str], Plan]
+"""The way of a call, with the backend's name, to its result and to its plan."""
+
+
 def named(backend: str) -> str:
     """The name of a backend, checked.
 
@@ -103,7 +109,10 @@ def choose(call: Call, backend: str = "auto") -> ModuleType:
 
 def best(call: Call, answers: Answers) -> str:
     """The backend that "auto" means: the first in the order of preference that serves the call well."""
-    return next(name for name in PREFERRED.get(call.query.device.type, ELSEWHERE) if answers.serves_well(name))
+    for name in PREFERRED.get(call.query.device.type, ELSEWHERE):
+        if answers.of(name).reason is None:
+            return name
+    raise AssertionError("the reference and blocks serve every call between them")
 
 
 def accepted(backend: str, answer: Answer) -> Offer:
@@ -118,11 +127,11 @@ def run(call: Call, backend: str) -> Result:
 
     Raises: as `choose`.
     """
-    if call.built_in and autocasting(call.query):
+    if autocasting(call.query) and call.built_in:
         with without_autocast(call.query):  # its tensors are cast already
             return run(call, backend)
     chosen = choose(call, backend)
-    if call.dropout_p > 0 or not call.soft():
+    if call.dropout_p > 0 or isinstance(call.read, Sample):
         call = call.with_randomness()
     result: Result = chosen.run(call)
     return result
@@ -133,7 +142,7 @@ def plan(call: Call, backend: str = "auto") -> Plan:
 
     Raises: as `choose`.
     """
-    if call.built_in and autocasting(call.query):
+    if autocasting(call.query) and call.built_in:
         with without_autocast(call.query):
             return plan(call, backend)
     answers = Answers(call, BACKENDS)
@@ -157,10 +166,8 @@ def against(name: str, answer: Answer, chosen: str, favourite: str, size: int) -
         favourite: the one that "auto" would take.
         size: bytes that the chosen one allocates.
     """
-    if isinstance(answer, Refusal):
+    if answer.reason is not None:
         return answer.reason
-    if answer.unwise is not None:
-        return answer.unwise
     if chosen != favourite:
         return f"the call names {chosen}"
     if name == "sdpa" and chosen == "flex":

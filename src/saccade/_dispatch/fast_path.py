@@ -1,8 +1,8 @@
-"""The three shortcuts past the full path of a call (`saccade.attention.full_path`), and all that they may skip.
+"""The three shortcuts past the full path of a call (`passes.full_path`), and all that they may skip.
 
     attend(query, key, value)      `plain`: everything else at its default, tensors of one shape
     attend(..., score=Additive(v)) `additive`: everything else at its default, float32 tensors of one batch on a CPU
-    memory.read(query)             `repeated`: a query like the last one that this memory was read with
+    memory.read(query)             `Steps.again`: a query like the last one that this memory was read with
 
 Checking a call, building its tree and choosing a backend take 30 to 100 µs; a call this small computes for 10. A
 shortcut may leave these out where it sees, from types, shapes and flags alone, that they would find nothing wrong and
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from saccade._call.call import BackendState
+from saccade._call.call import SCALED_DOT, SOFT, SOFTMAX, Arguments
 from saccade._definitions.checks import ambiguous
 from saccade._definitions.numerics import tracing, transforming
 from saccade.backends import sdpa
@@ -25,11 +25,27 @@ from saccade.backends.cpu import unmasked
 from saccade.backends.cpu.steps import Steps
 from saccade.backends.sdpa.derivatives import keeping_elsewhere, twice_differentiable
 from saccade.masks import Causal
+from saccade.reads import Soft
 from saccade.scores import Additive
 
-__all__ = ["additive", "plain", "repeated"]
+__all__ = ["additive", "plain", "shortcut"]
 
 _ON_GPU = torch.float32, torch.float16, torch.bfloat16
+
+
+def shortcut(arguments: Arguments) -> Tensor | None:
+    """The output of a small usual call; None of any other, or a wrong one: the full path is to be taken."""
+    query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend, own, _, state = arguments
+    if not bias is gate is aux is None or dropout_p != 0:
+        return None
+    if state is not None:
+        steps = mask is None and type(read) is Soft and backend in ("auto", "cpu") and not tracing()
+        return state.of(Steps).again(query, own, normalizer) if steps else None
+    if normalizer is not SOFTMAX or read is not SOFT or backend != "auto" or own is not None:
+        return None
+    if score is SCALED_DOT:
+        return plain(query, key, value, mask)
+    return additive(query, key, value, score) if mask is None else None
 
 
 def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | None:
@@ -48,12 +64,11 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
     >>> plain(torch.zeros(2, 4), torch.zeros(2, 4), torch.ones(2, 4), None).sum(), plain("no", "tensors", "here", None)
     (tensor(8.), None)
     """
-    tensors = query, key, value
-    if not type(query) is type(key) is type(value) is Tensor or query.is_nested or key.is_nested or value.is_nested:
+    if not type(query) is type(key) is type(value) is Tensor:
         return None
-    if not query.shape == key.shape == value.shape or not 2 <= query.ndim <= 4 or not all(map(_simple, tensors)):
+    if query.is_nested or key.is_nested or value.is_nested or not query.shape == key.shape == value.shape:
         return None
-    if tracing() or transforming() or torch.is_autocast_enabled(query.device.type) or not _alike(*tensors):
+    if not 2 <= query.ndim <= 4 or not query.numel() or tracing() or not _alike(query, key, value):
         return None
     is_causal = type(mask) is Causal and mask.align is None
     recorded = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
@@ -100,17 +115,21 @@ def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor
     return unmasked.alone(query, key, value, score.v)
 
 
-def _simple(tensor: Tensor) -> bool:
-    """Whether a tensor is float32 on a CPU, or of a type that torch's kernels know on a GPU, dense and not empty."""
-    known = (tensor.is_cpu and tensor.dtype == torch.float32) or (tensor.is_cuda and tensor.dtype in _ON_GPU)
-    return known and tensor.layout == torch.strided and tensor.numel() > 0
-
-
 def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether three such tensors are of one type and place, and the kernels for it multiply as they are told."""
-    if query.is_cpu:
-        return key.is_cpu and value.is_cpu and not sdpa.rounding()
-    return query.device == key.device == value.device and query.dtype == key.dtype == value.dtype
+    """Whether dense tensors are of one type and place, and the kernels for it multiply as they should: float32 on a
+    CPU, or a type that torch's kernels know on a GPU; without transforms and autocast.
+    """
+    if transforming() or not query.layout == key.layout == value.layout == torch.strided:
+        return False
+    if not query.dtype == key.dtype == value.dtype or not query.device == key.device == value.device:
+        return False
+    if torch.is_autocast_enabled(query.device.type):
+        return False
+    return (
+        query.dtype == torch.float32 and not sdpa.rounding()
+        if query.is_cpu
+        else query.is_cuda and query.dtype in _ON_GPU
+    )
 
 
 def _dense(mask: object, shape: torch.Size) -> Tensor | None:
@@ -124,17 +143,3 @@ def _dense(mask: object, shape: torch.Size) -> Tensor | None:
     sizes = (*shape[:-1], shape[-2])[len(shape) - mask.ndim :]
     fits = all(m in (1, s) for m, s in zip(mask.shape, sizes, strict=True))
     return mask[(None,) * (4 - mask.ndim)] if fits else None
-
-
-def repeated(state: BackendState, query: object, mask: Tensor | None, normalizer: object) -> Tensor | None:
-    """The soft read of a memory as its last one was done, where `Steps.again` sees that it would be done so again.
-
-    Args:
-        state: the memory's.
-        query, normalizer: whatever was given.
-        mask: the memory's own; no other, no bias, gate, dropout or statistics may have been given.
-
-    Returns:
-        The output, or None: the full path is to be taken.
-    """
-    return state.of(Steps).again(query, mask, normalizer)

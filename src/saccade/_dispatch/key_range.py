@@ -20,6 +20,7 @@ from saccade._call import windows
 from saccade._call.call import Call
 from saccade._definitions.numerics import recorded, valueless, wide
 from saccade._definitions.structure import Axes, Grid, encodable
+from saccade._dispatch.choose import Plan, Planning, Result, Running
 from saccade.auxiliary import AuxOutput
 from saccade.backends.cpu.draws import serves_draws
 from saccade.backends.cpu.steps import serves_step
@@ -27,7 +28,7 @@ from saccade.masks import Mask
 from saccade.reads import TopK
 from saccade.scores import Location
 
-__all__ = ["Bounds", "Near", "bounds", "restrict_keys"]
+__all__ = ["Bounds", "Near", "bounds", "plan", "restrict_keys", "run"]
 
 _WIDE = 2.0**50  # keys around a centre beyond which places lose digits
 
@@ -150,6 +151,28 @@ class Near:
             return torch.nn.functional.pad(values, (self.first, self.k_len - self.first - width))
         places = self.first[(..., *(None,) * axes)] + torch.arange(width, device=values.device)
         return values.new_zeros(*values.shape[:-1], self.k_len).scatter(-1, places.expand(values.shape), values)
+
+
+def run(call: Call, backend: str, rest: Running) -> Result:
+    """Output and statistics of a call by the rest of the way, which gets the keys alone that its queries can reach; the
+    reference, if it is named, gets all of them.
+    """
+    near = None if backend == "reference" else restrict_keys(call)
+    if near is None:
+        return rest(call, backend)
+    output, aux = rest(near.call, backend)
+    return output, near.widened(aux)
+
+
+def plan(call: Call, backend: str, rest: Planning) -> Plan:
+    """The plan of the same call."""
+    near = None if backend == "reference" else restrict_keys(call)
+    if near is None:
+        return rest(call, backend)
+    easier = rest(near.call, backend)
+    if easier.pairs is None:
+        return easier
+    return replace(easier, pairs=easier.pairs._replace(all=easier.pairs.all // len(near) * near.k_len))
 
 
 def restrict_keys(call: Call) -> Near | None:

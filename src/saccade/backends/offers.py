@@ -43,19 +43,19 @@ class Offer(NamedTuple):
     Args:
         peak_bytes: of the call, about how many bytes it allocates beside inputs and output.
         pairs: of the call, under a mask of built-in ones, how many pairs it computes; None: it computes all of them.
-        unwise: the reason why "auto" passes it over nevertheless, or None.
+        reason: why "auto" passes it over nevertheless; None: it serves the call well.
     """
 
     peak_bytes: Callable[[Call], int]
     pairs: Callable[[Call], Pairs | None] | None = None
-    unwise: str | None = None
+    reason: str | None = None
 
 
 Answer: TypeAlias = Offer | Refusal
 
 
 class Answers:
-    """The answers of all backends to one call, each asked once, when its answer is first needed.
+    """The answers of backends to one call, each asked once, when its answer is first needed.
 
     Args:
         call: the call.
@@ -67,17 +67,12 @@ class Answers:
         self._answers: dict[str, Answer] = {}
 
     def of(self, name: str) -> Answer:
-        """The answer of a backend."""
+        """The answer of a backend; its reason is None if the backend serves the call well."""
         answer = self._answers.get(name)
         if answer is None:
             answer = self._answers[name] = self._backends[name].offer(self._call, self)
         return answer
 
     def serves(self, name: str) -> bool:
-        """Whether a backend can serve the call."""
+        """Whether a backend can serve the call, well or not."""
         return isinstance(self.of(name), Offer)
-
-    def serves_well(self, name: str) -> bool:
-        """Whether it can, and nothing speaks against it."""
-        answer = self.of(name)
-        return isinstance(answer, Offer) and answer.unwise is None

@@ -48,20 +48,24 @@ FAR_SMALL, FAR_SMALL_RECORDED = 1 << 27, 1 << 24
 
 def offer(call: Call, rivals: Answers | None = None) -> Offer:
     """It serves every call; a large one not well, if blocks can serve it."""
-    unwise = None
-    if rivals is not None and (tracing() or peak_bytes(call) > small(call)) and rivals.serves("chunked"):
+    reason = None
+    if rivals is not None and (tracing() or not is_small(call)) and rivals.serves("chunked"):
         size = "" if tracing() else f", about {peak_bytes(call):,} bytes,"  # or a symbol would become a constant
-        unwise = f"it lays the weights out{size} and is slower"
-    return Offer(peak_bytes, unwise=unwise)
+        reason = f"it lays the weights out{size} and is slower"
+    return Offer(peak_bytes, reason=reason)
 
 
-def small(call: Call) -> int:
-    """Bytes that the plain formula of a call may lay out before blocks and kernels are faster."""
+def is_small(call: Call) -> bool:
+    """Whether the plain formula of a call lays out so little that blocks and kernels are slower."""
+    limit = recorded = SMALL
     if call.query.device.type != "cpu":
-        return FAR_SMALL_RECORDED if call.learns() else FAR_SMALL
-    if not isinstance(call.score, Additive):
-        return SMALL
-    return SMALL_ADDITIVE_RECORDED if call.learns() else SMALL_ADDITIVE
+        limit, recorded = FAR_SMALL, FAR_SMALL_RECORDED
+    elif isinstance(call.score, Additive):
+        limit, recorded = SMALL_ADDITIVE, SMALL_ADDITIVE_RECORDED
+    size = peak_bytes(call)
+    if min(limit, recorded) < size <= max(limit, recorded):
+        return size <= (recorded if call.learns() else limit)
+    return size <= limit
 
 
 def peak_bytes(call: Call) -> int:

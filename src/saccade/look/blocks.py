@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from saccade._call import block_map
-from saccade._call.call import Call
+from saccade._call.call import Arguments, Call
 from saccade._call.validation import checked_call
 from saccade._definitions.checks import whole
 from saccade._definitions.numerics import broadcast_shapes
 from saccade._definitions.structure import Grid, aligned
 from saccade._dispatch.choose import plan as planned
-from saccade.auxiliary import AuxRequest
 from saccade.backends import chunked, cpu
 from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.parts import Block, Part
@@ -27,9 +26,6 @@ from saccade.look.labels import plain
 from saccade.look.pictures import DOTS, FAINT, GRID, INK, MANY_CELLS
 from saccade.look.typefaces import families
 from saccade.masks import Mask, as_mask
-from saccade.normalizers import Softmax
-from saccade.reads import Soft
-from saccade.scores import ScaledDot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -175,8 +171,7 @@ def _batch(mask: Mask) -> tuple[int, ...]:
 def _call(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...]) -> Call:
     """An aligned call under the mask, of tensors that take no memory."""
     query, key = (torch.zeros(()).expand(*batch, length, 1) for length in lengths)
-    call = checked_call(query, key, key, ScaledDot(), mask, None, None, Softmax(), Soft(), 0.0, AuxRequest())
-    return call.aligned()
+    return checked_call(Arguments(query, key, key, mask=mask)).aligned()
 
 
 def _planned(call: Call) -> tuple[Pairs, list[Part]]:

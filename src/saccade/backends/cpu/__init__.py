@@ -44,20 +44,16 @@ much of scores.
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
     """Whether the kernels run here; whether they gain anything where "auto" chooses."""
-    reason = unsupported(call)
-    if reason is not None:
-        return Refusal(reason)
-    return Offer(peak_bytes, pairs, None if rivals is None else unwise(call))
-
-
-def unsupported(call: Call) -> str | None:
-    """Why this backend cannot serve the call, or None."""
     tensors = [leaf.tensor for leaf in call.leaves() if leaf.tensor.is_floating_point()]
     if tracing() or transforming():  # inside the blocks' operators and rules the tensors are plain ones
         away = next((tensor.device.type for tensor in tensors if tensor.device.type != "cpu"), None)
-        elsewhere = f"its kernels run on a CPU, and this is on {away}" if away else None
-        return numba_missing() or blockwise.unsupported(call) or elsewhere
-    return reason(*tensors, dtypes=DTYPES)
+        refusal = numba_missing() or blockwise.unsupported(call)
+        refusal = refusal or (f"its kernels run on a CPU, and this is on {away}" if away else None)
+    else:
+        refusal = reason(*tensors, dtypes=DTYPES)
+    if refusal is not None:
+        return Refusal(refusal)
+    return Offer(peak_bytes, pairs, None if rivals is None else unwise(call))
 
 
 def unwise(call: Call) -> str | None:

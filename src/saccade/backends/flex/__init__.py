@@ -98,7 +98,7 @@ def unwise(call: Call, rivals: Answers) -> str | None:
     pairs = call.query.shape[-2] * call.key.shape[-2]
     if pairs < LEAST:
         return f"{pairs:,} pairs a head are too few for what comes before its kernel, fewer than {LEAST:,}"
-    return spares_little(call) if rivals.serves_well("sdpa") else None
+    return spares_little(call) if rivals.of("sdpa").reason is None else None
 
 
 def spares_little(call: Call) -> str | None:

@@ -52,48 +52,44 @@ MANY = 1 << 20
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
     """Whether torch's kernels know the call; what they would lay out where "auto" chooses."""
-    reason = unsupported(call)
-    if reason is not None:
-        return Refusal(reason)
-    return Offer(peak_bytes, pairs, None if rivals is None else unwise(call, rivals))
-
-
-def unsupported(call: Call) -> str | None:
-    """Why this backend cannot serve the call, or None."""
     reason = why_not_sdpa(call)
     if reason is not None:
-        return reason
+        return Refusal(reason)
     assert isinstance(call.normalizer, Softmax)
     if isinstance(call.normalizer.temperature, Tensor):
-        return "its kernels know no temperature tensor"
+        return Refusal("its kernels know no temperature tensor")
     if call.normalizer.sink is not None and call.query.dtype in HALF and call.query.device.type != "cpu":
-        return f"its kernels would round a sink to {call.query.dtype}, since it is a feature of the queries to them"
+        dtype = call.query.dtype
+        return Refusal(f"its kernels would round a sink to {dtype}, since it is a feature of the queries to them")
     if call.asks():
-        return "its kernels return the output alone, not what aux asks for: " + ", ".join(call.aux.names())
+        names = ", ".join(call.aux.names())
+        return Refusal(f"its kernels return the output alone, not what aux asks for: {names}")
     if transforming():
-        return "torch's kernels have no second derivative and no rule for every torch.func transform"
-    return None
+        return Refusal("torch's kernels have no second derivative and no rule for every torch.func transform")
+    return Offer(peak_bytes, pairs, None if rivals is None else unwise(call, rivals))
 
 
 def unwise(call: Call, rivals: Answers) -> str | None:
     """Why `auto` should pass this backend over although it could serve, or None."""
-    query, plain = call.query, call.mask is None and call.bias is None and call.dropout_p == 0
-    if query.dtype == torch.float32 and query.device.type == "cpu" and not tracing() and rounding():
+    query = call.query
+    if tracing():
+        return _sinking(call) if sunk(call) else None
+    if query.dtype == torch.float32 and query.device.type == "cpu" and rounding():
         return "its kernels take seven times as long where products of float32 may be rounded to bfloat16"
     if sunk(call) and (reason := _sinking(call)) is not None:
         return reason
-    if (plain and query.shape[-1] == call.value.shape[-1]) or tracing():
+    masked = call.mask is not None or call.bias is not None
+    if not masked and call.dropout_p == 0 and query.shape[-1] == call.value.shape[-1]:
         return None
-    if (reason := _laying_out(call)) is not None:
-        return reason
-    if _mostly_empty(call, rivals):
+    reason = _laying_out(call)
+    if reason is None and call.mask is not None and _mostly_empty(call, rivals):
         return "it would lay the mask out and look at every pair, where ours passes over blocks of forbidden ones"
-    return None
+    return reason
 
 
 def _mostly_empty(call: Call, rivals: Answers) -> bool:
     """Whether our blocks on a CPU beat torch's kernel with the mask laid out, since most of them are empty."""
-    if call.mask is None or call.query.shape[-2] * call.key.shape[-2] < MANY or call.query.device.type != "cpu":
+    if call.query.shape[-2] * call.key.shape[-2] < MANY or call.query.device.type != "cpu":
         return False
     return lays_out(call) and rivals.serves("cpu") and share(call) <= HALF_EMPTY
 
@@ -209,14 +205,12 @@ def pairs(call: Call) -> Pairs | None:
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
     """The output by torch's kernels, forbidden keys cleaned where they let something through."""
-    masked = call.mask is not None or call.bias is not None
-    looked_at = not tracing() and call.query.device.type == "cpu" and not valueless(call.query)
-    if masked and not looked_at:
-        call = reference.cleaned(call)
+    if call.mask is None and call.bias is None:
+        return attention(call), NOTHING
+    if tracing() or call.query.device.type != "cpu" or valueless(call.query):  # nothing may be looked at
+        return attention(reference.cleaned(call)), NOTHING
     output = attention(call)
-    if masked and looked_at and suspicious(call, output):
-        output = attention(reference.cleaned(call))
-    return output, NOTHING
+    return attention(reference.cleaned(call)) if suspicious(call, output) else output, NOTHING
 
 
 def suspicious(call: Call, output: Tensor) -> bool:
@@ -241,8 +235,9 @@ def attention(call: Call) -> Tensor:
     query, key, scale, _ = product(call.score, query, key)
     temperature = float(call.normalizer.temperature)
     query, scale = upright(query, scale / temperature)
-    causal = is_causal(call)
-    bias, empty = (None, None) if causal else laid_out_bias(call, temperature)
+    masked = call.mask is not None or call.bias is not None
+    causal = masked and is_causal(call)
+    bias, empty = laid_out_bias(call, temperature) if masked and not causal else (None, None)
     width, rows = value.shape[-1], query.shape[-2]
     if call.normalizer.sink is not None:
         query, key, value, bias = with_sink(call.normalizer.sink, query * scale, key, value, bias, causal)
@@ -329,8 +324,6 @@ def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor
 
     Not looked up on a CPU: its kernels give zeros there, forward and backward, which the tests hold them to.
     """
-    if call.mask is None and call.bias is None:
-        return None, None
     if call.bias is None and type(call.mask) is Dense and call.query.device.type == "cpu":
         return call.mask.allowed, None
     if call.mask is None and type(call.bias) is biases.Dense and call.query.device.type == "cpu":

@@ -78,7 +78,7 @@ class Documented(NamedTuple):
 
 
 def documented(call: Call) -> Documented | None:
-    """The documents of a call on a CPU, looked for once a call; None if the mask is another, if documents lie in pieces,
+    """The documents of a call on a CPU, looked for once; None if the mask is another, if documents lie in pieces,
     or are so many that blocks are faster.
     """
     if call.bias is not None or call.dropout_p or call.query.device.type != "cpu" or tracing() or transforming():

@@ -29,23 +29,17 @@ run = partial(blockwise.run, ENGINE)
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
     """Whether the kernels run here and serve the call; what they do not serve well where "auto" chooses."""
-    reason = unsupported(call)
-    if reason is not None:
-        return Refusal(reason)
-    return blockwise.offer(ENGINE, call, None if rivals is None else unwise(call))
-
-
-def unsupported(call: Call) -> str | None:
-    """Why its kernels cannot run or do not know the call, or None."""
     device = call.query.device.type
     if device != "cuda" and not (device == "cpu" and interpreted()):
-        return (
+        return Refusal(
             f"its kernels run on CUDA, and the tensors are on {device}; with TRITON_INTERPRET=1, set before Triton is "
             "imported, its interpreter runs them on a CPU"
         )
     if MISSING:
-        return "Triton is not installed: pip install triton"
-    return None if call.built_in else "it computes built-in scores and normalizers, and one of them is a callable"
+        return Refusal("Triton is not installed: pip install triton")
+    if not call.built_in:
+        return Refusal("it computes built-in scores and normalizers, and one of them is a callable")
+    return blockwise.offer(ENGINE, call, None if rivals is None else unwise(call))
 
 
 def interpreted() -> bool:
@@ -61,8 +55,9 @@ def unwise(call: Call) -> str | None:
         return "a transform of torch.func inside a compiler looks into no operator"
     sparse = isinstance(call.normalizer, Sparsemax | Entmax)
     plain = not sparse and not call.asks() and call.soft() and isinstance(call.score, Additive)
-    if plain and reference.peak_bytes(call) <= (limit := reference.small(call)):
-        return f"the plain formula, which lays out no more than {limit:,} bytes, is done before its kernels begin"
+    if plain and reference.is_small(call):
+        size = reference.peak_bytes(call)
+        return f"the plain formula, which lays out no more than {size:,} bytes, is done before its kernels begin"
     if isinstance(call.score, Additive) or sparse or isinstance(call.read, Sample) or call.asks():
         return None
     return "no kernel of it takes part in this call"
