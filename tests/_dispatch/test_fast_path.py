@@ -314,7 +314,7 @@ def test_a_repeated_read_has_the_bits_of_the_first(batch, queries, keys, feature
     mask = torch.rand(batch, 1, keys, generator=generator) < 0.7 if masked else None
     options = {"normalizer": normalizers.Softmax(temperature)}
     memory = remember(key, value, score=scores.Additive(v), mask=mask)
-    arguments = Arguments(query, key, value, own=memory.mask, state=memory.state, **options)
+    arguments = Arguments(query, key, value, memory_mask=memory.mask, state=memory.state, **options)
     assert fast_path.shortcut(arguments) is None
     first = memory.read(query, backend="cpu", **options)
     again = fast_path.shortcut(arguments)
@@ -374,7 +374,7 @@ def test_wrong_queries_are_the_full_paths_to_refuse():
     memory = remember(key, key, score=scores.Additive(torch.randn(4)))
     memory.read(torch.randn(2, 1, 4))
     for wrong in (None, "query", torch.zeros(2, 1, 3), torch.zeros(2, 1, 4).double(), torch.zeros(2, 1, 4).to("meta")):
-        assert fast_path.shortcut(Arguments(wrong, key, key, own=memory.mask, state=memory.state)) is None
+        assert fast_path.shortcut(Arguments(wrong, key, key, memory_mask=memory.mask, state=memory.state)) is None
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))])

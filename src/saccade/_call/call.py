@@ -37,11 +37,11 @@ class BackendState:
         self._kept: dict[type, Any] = {}
 
     def of(self, kind: type[T]) -> T:
-        """The one object of this class."""
-        found: T | None = self._kept.get(kind)
-        if found is None:
-            found = self._kept[kind] = kind()
-        return found
+        """The object of this class."""
+        kept: T | None = self._kept.get(kind)
+        if kept is None:
+            kept = self._kept[kind] = kind()
+        return kept
 
     def __reduce__(self) -> tuple[type["BackendState"], tuple[()]]:  # copies and pickles
         return BackendState, ()
@@ -79,7 +79,7 @@ class Arguments(NamedTuple):
 
     Args:
         query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend: as for `attend`.
-        own: the mask `(..., 1, Lk)` of a memory's keys, which acts together with the other; or None.
+        memory_mask: the mask `(..., 1, Lk)` of a memory's keys, which acts together with `mask`; or None.
         cache: what the score prepared of a memory's keys `(..., Lk, C)`, or None.
         state: what backends keep with the memory that is read, or None where there is none.
     """
@@ -96,7 +96,7 @@ class Arguments(NamedTuple):
     dropout_p: Any = 0.0
     aux: Any = None
     backend: Any = "auto"
-    own: Tensor | None = None
+    memory_mask: Tensor | None = None
     cache: Tensor | None = None
     state: BackendState | None = None
 

@@ -32,9 +32,9 @@ def product(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Product
     softcap: float | Tensor | None = None
     if isinstance(score, ScaledDot) and score.softcap is not None:
         softcap, score = score.softcap, replace(score, softcap=None)
-    found = score.as_dot(query, key) if isinstance(score, Score) else None
-    assert found is not None, "product: expected a score that is a dot product"
-    return Product(*found, softcap)
+    factors = score.as_dot(query, key) if isinstance(score, Score) else None
+    assert factors is not None, "product: expected a score that is a dot product"
+    return Product(*factors, softcap)
 
 
 def is_dot(score: Score | ScoreFunction, *, capped: bool = False) -> bool:

@@ -82,16 +82,16 @@ def checked_call(arguments: Arguments) -> Call:
     """The `Call` of valid arguments; otherwise one clear error with what was expected, what was got, and the
     argument's name.
     """
-    query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, _, own, cache, state = arguments
+    query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, _, memory, cache, state = arguments
     values = lazy(value, key)
     value = value if values is None else values.placeholder(key, key.shape[-1])  # until the function is called
     tensors(query, key, value)
     batch = batch_of(query, key, value)
     probability(dropout_p)
     mask = None if mask is None else as_mask(mask)
-    if own is not None:  # with all dimensions of the query, so that none can be taken for another
-        own = as_mask(aligned(own, ("q", "k"), query.ndim - 2))
-        mask = own if mask is None else mask & own
+    if memory is not None:  # with all dimensions of the query, so that none can be taken for another
+        remembered = as_mask(aligned(memory, ("q", "k"), query.ndim - 2))
+        mask = remembered if mask is None else mask & remembered
     bias = None if bias is None else as_bias(bias)
     gate = None if gate is None else as_gate(gate)
     request = NOTHING if aux is None else aux

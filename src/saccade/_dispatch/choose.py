@@ -7,6 +7,7 @@ its name in `PREFERRED`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
+from typing import TypeAlias
 
 from torch import Tensor
 
@@ -75,7 +76,8 @@ class Plan:
         return "\n".join(head + [f"not {name}: {reason}" for name, reason in self.why.items()])
 
 
-Running, Planning = Callable[[Call, str], Result], Callable[[Call, str], Plan]
+Running: TypeAlias = Callable[[Call, str], Result]
+Planning: TypeAlias = Callable[[Call, str], Plan]
 """The way of a call, with the backend's name, to its result and to its plan."""
 
 

@@ -35,13 +35,13 @@ _ON_GPU = torch.float32, torch.float16, torch.bfloat16
 
 def shortcut(arguments: Arguments) -> Tensor | None:
     """The output of a small usual call; None of any other, or a wrong one: the full path is to be taken."""
-    query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend, own, _, state = arguments
+    query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend, memory, _, state = arguments
     if not bias is gate is aux is None or dropout_p != 0:
         return None
     if state is not None:
         steps = mask is None and type(read) is Soft and backend in ("auto", "cpu") and not tracing()
-        return state.of(Steps).again(query, own, normalizer) if steps else None
-    if normalizer is not SOFTMAX or read is not SOFT or backend != "auto" or own is not None:
+        return state.of(Steps).again(query, memory, normalizer) if steps else None
+    if normalizer is not SOFTMAX or read is not SOFT or backend != "auto" or memory is not None:
         return None
     if score is SCALED_DOT:
         return plain(query, key, value, mask)
@@ -119,17 +119,13 @@ def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether dense tensors are of one type and place, and the kernels for it multiply as they should: float32 on a
     CPU, or a type that torch's kernels know on a GPU; without transforms and autocast.
     """
-    if transforming() or not query.layout == key.layout == value.layout == torch.strided:
+    if not query.layout == key.layout == value.layout == torch.strided or not query.dtype == key.dtype == value.dtype:
         return False
-    if not query.dtype == key.dtype == value.dtype or not query.device == key.device == value.device:
+    if transforming() or not query.device == key.device == value.device or torch.is_autocast_enabled(query.device.type):
         return False
-    if torch.is_autocast_enabled(query.device.type):
-        return False
-    return (
-        query.dtype == torch.float32 and not sdpa.rounding()
-        if query.is_cpu
-        else query.is_cuda and query.dtype in _ON_GPU
-    )
+    if query.is_cpu:
+        return query.dtype == torch.float32 and not sdpa.rounding()
+    return query.is_cuda and query.dtype in _ON_GPU
 
 
 def _dense(mask: object, shape: torch.Size) -> Tensor | None:

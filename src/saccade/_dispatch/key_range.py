@@ -17,9 +17,9 @@ from torch.autograd import forward_ad
 
 from saccade import biases, masks
 from saccade._call import windows
-from saccade._call.call import Call
+from saccade._call.call import Call, opaque
 from saccade._definitions.numerics import recorded, valueless, wide
-from saccade._definitions.structure import Axes, Grid, encodable
+from saccade._definitions.structure import Axes, Grid
 from saccade._dispatch.choose import Plan, Planning, Result, Running
 from saccade.auxiliary import AuxOutput
 from saccade.backends.cpu.draws import serves_draws
@@ -64,17 +64,17 @@ def bounds(mask: Mask, grid: Grid) -> Bounds:
     Bounds(first=6, last=7)
     """
     if isinstance(mask, masks.Both | masks.Either):
-        one, other = bounds(mask.first, grid), bounds(mask.second, grid)
+        left, right = bounds(mask.first, grid), bounds(mask.second, grid)
         if isinstance(mask, masks.Both):
-            return Bounds(_larger(one.first, other.first), _smaller(one.last, other.last))
-        known = None not in (one.first, other.first), None not in (one.last, other.last)
-        first = _smaller(one.first, other.first) if known[0] else None
-        return Bounds(first, _larger(one.last, other.last) if known[1] else None)
+            return Bounds(_larger(left.first, right.first), _smaller(left.last, right.last))
+        first = None if None in (left.first, right.first) else _smaller(left.first, right.first)
+        return Bounds(first, None if None in (left.last, right.last) else _larger(left.last, right.last))
     if isinstance(mask, masks.Causal | masks.Window):
-        left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
+        before, behind = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
         start = masks.shift(mask.align, grid)
         start = _wide(start[..., 0, 0] if isinstance(start, Tensor) else start)
-        return Bounds(None if left is None else start - left, None if right is None else start + grid.q_len - 1 + right)
+        last = None if behind is None else start + grid.q_len - 1 + behind
+        return Bounds(None if before is None else start - before, last)
     if isinstance(mask, masks.Around):
         return _around(mask, grid)
     if isinstance(mask, masks.Lengths):
@@ -91,16 +91,16 @@ def _wide(number: int | Tensor) -> int | Tensor:
     return number.long() if isinstance(number, Tensor) else number
 
 
-def _larger(one: Bound, other: Bound) -> Bound:
-    if one is None or other is None:
-        return one if other is None else other
-    if isinstance(one, int) and isinstance(other, int):
-        return max(one, other)
-    return torch.maximum(*(torch.as_tensor(bound, device="cpu") for bound in (one, other)))
+def _larger(left: Bound, right: Bound) -> Bound:
+    if left is None or right is None:
+        return left if right is None else right
+    if isinstance(left, int) and isinstance(right, int):
+        return max(left, right)
+    return torch.maximum(*(torch.as_tensor(bound, device="cpu") for bound in (left, right)))
 
 
-def _smaller(one: Bound, other: Bound) -> Bound:
-    larger = _larger(*(None if bound is None else -bound for bound in (one, other)))
+def _smaller(left: Bound, right: Bound) -> Bound:
+    larger = _larger(*(None if bound is None else -bound for bound in (left, right)))
     return None if larger is None else -larger
 
 
@@ -184,14 +184,17 @@ def restrict_keys(call: Call) -> Near | None:
     if call.mask is None or recorded() or valueless(call.query):  # nothing may be asked of sizes or values then
         return None
     q_len, k_len = call.query.shape[-2], call.key.shape[-2]
-    if k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or not _plain(call):
+    if k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or call.query.device.type != "cpu":
         return None
+    if 0 in call.batch or isinstance(call.score, Location) or not opaque(replace(call, state=None)):
+        return None  # a score by place has a row of weights a key
     aligned = call.aligned()
     assert aligned.mask is not None
-    found = bounds(aligned.mask, aligned.grid())
-    if found.first is None and found.last is None:
+    reached = bounds(aligned.mask, aligned.grid())
+    if reached.first is None and reached.last is None:
         return None
-    first, width = _range(found, k_len, _fewest(call))
+    least = max(1, min(call.aux.top, k_len), call.read.k if isinstance(call.read, TopK) else 1)
+    first, width = _range(reached, k_len, least)
     if 2 * width > k_len:
         return None
     if isinstance(first, Tensor) and COPIED * width > k_len and (serves_step(call) or serves_draws(call)):
@@ -199,21 +202,10 @@ def restrict_keys(call: Call) -> Near | None:
     return Near(_reached(call, aligned, first, width), first, k_len)
 
 
-def _plain(call: Call) -> bool:
-    """Whether all of the call is built in, on a CPU, and no key has a row of weights."""
-    known = call.built_in and encodable(replace(call, state=None)) and not isinstance(call.score, Location)
-    return known and call.query.device.type == "cpu" and 0 not in call.batch
-
-
-def _fewest(call: Call) -> int:
-    """Keys that a read and its statistics name, whatever their weights."""
-    return max(1, min(call.aux.top, call.key.shape[-2]), call.read.k if isinstance(call.read, TopK) else 1)
-
-
-def _range(found: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
-    """The first key of each entry, as a number where they are alike, and how many there are from there."""
-    first = torch.as_tensor(0 if found.first is None else found.first, device="cpu").clamp(0, k_len)
-    last = torch.as_tensor(k_len - 1 if found.last is None else found.last, device="cpu")
+def _range(reached: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
+    """The first key of each entry, a number if they are alike, and how many there are from there, `least` or more."""
+    first = torch.as_tensor(0 if reached.first is None else reached.first, device="cpu").clamp(0, k_len)
+    last = torch.as_tensor(k_len - 1 if reached.last is None else reached.last, device="cpu")
     width = min(k_len, max(least, int((last.clamp(-1, k_len - 1) - first).max()) + 1))
     first = first.clamp(max=k_len - width)
     lowest = int(first.min())

@@ -57,49 +57,37 @@ def choosing(call: Call) -> Call:
     return replace(call, read=Soft(), aux=replace(call.aux, top=max(call.read.k, call.aux.top)))
 
 
-def read(call: Call, values: LazyValue, found: AuxOutput) -> Result:
+def read(call: Call, values: LazyValue, statistics: AuxOutput) -> Result:
     """Output and statistics of a call, from the statistics of its `choosing` one.
 
     A key of weight 0 is not among those that TopK reads.
     """
-    rank, aux = len(call.batch), call.aux
+    rank, aux, top = len(call.batch), call.aux, statistics.top
     if not isinstance(call.read, TopK):
-        assert found.index is not None
-        return values.gather(found.index, rank, call.query), replace(found, index=found.index if aux.index else None)
-    weights, index = _dropped(call, found) if call.dropout_p > 0 else _top(call, found)
-    taken = values.gather(index, rank, call.query)
-    share = shares(weights)
-    output = (share[..., None, :] @ wide(taken))[..., 0, :].to(taken.dtype)
-    return output, replace(found, weights=found.weights if aux.weights else None, top=_asked(call, found))
+        index = statistics.index
+        assert index is not None
+        return values.gather(index, rank, call.query), replace(statistics, index=index if aux.index else None)
+    if call.dropout_p > 0:
+        weights, index = _dropped(call, call.read.k, statistics.weights)
+    else:
+        assert top is not None
+        weights, index = (part[..., : call.read.k] for part in top)
+    rows = values.gather(index, rank, call.query)
+    output = (shares(weights)[..., None, :] @ wide(rows))[..., 0, :].to(rows.dtype)
+    top = (top[0][..., : aux.top], top[1][..., : aux.top]) if aux.top and top is not None else None
+    return output, replace(statistics, weights=statistics.weights if aux.weights else None, top=top)
 
 
-def _top(call: Call, found: AuxOutput) -> tuple[Tensor, Tensor]:
-    """The k largest weights and their keys."""
-    assert isinstance(call.read, TopK)
-    assert found.top is not None
-    weights, index = found.top
-    return weights[..., : call.read.k], index[..., : call.read.k]
-
-
-def _dropped(call: Call, found: AuxOutput) -> tuple[Tensor, Tensor]:
-    """The k largest weights of those that dropout leaves, and their keys."""
-    assert isinstance(call.read, TopK)
-    assert found.weights is not None
-    weights, allowed = found.weights, None
+def _dropped(call: Call, count: int, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The largest weights of those that dropout leaves, and their keys."""
+    assert weights is not None
+    allowed = None
     if not isinstance(call.score, Score):
         allowed = weights.detach() != 0  # it may have forbidden some
     elif call.mask is not None or call.bias is not None:
         allowed = reference.allowed_keys(call, call.grid()).expand(weights.shape)
-    weights, index = largest(reference.dropout(call.with_randomness(), weights), call.read.k, allowed)
-    return weights, index.masked_fill(weights.detach() == 0, -1)
-
-
-def _asked(call: Call, found: AuxOutput) -> tuple[Tensor, Tensor] | None:
-    """As many of the largest weights as the call's own request has."""
-    if not call.aux.top or found.top is None:
-        return None
-    values, indices = found.top
-    return values[..., : call.aux.top], indices[..., : call.aux.top]
+    largest_weights, index = largest(reference.dropout(call.with_randomness(), weights), count, allowed)
+    return largest_weights, index.masked_fill(largest_weights.detach() == 0, -1)
 
 
 def filled(call: Call, values: LazyValue) -> Call:
@@ -120,5 +108,5 @@ def _calls_of(call: Call, values: LazyValue) -> str:
     if not call.read.sparse:
         return f"of all {total:,} keys, by one call of the function: {type(call.read).__name__} reads them all"
     count = call.read.k if isinstance(call.read, TopK) else 1
-    most = min(total, math.prod(call.batch) * call.query.shape[-2] * count)
-    return f"of the keys that are read alone, at most {most:,} of {total:,}, by one call of the function"
+    limit = min(total, math.prod(call.batch) * call.query.shape[-2] * count)
+    return f"of the keys that are read alone, at most {limit:,} of {total:,}, by one call of the function"

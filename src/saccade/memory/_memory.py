@@ -85,14 +85,14 @@ class Memory:
         """
         normalizer, read = SOFTMAX if normalizer is None else normalizer, SOFT if read is None else read
         memory = self._current()
-        own = self.mask
+        memory_mask = self.mask
         if self.capacity is not None:
             assert self.positions is not None
-            mask, bias, gate = _ring.placed(query, self.key, self.value, self.positions, own, mask, bias, gate)
-            own = None
+            mask, bias, gate = _ring.placed(query, self.key, self.value, self.positions, memory_mask, mask, bias, gate)
+            memory_mask = None
         value, state = (self.value, memory.state) if self.lazily is None else (self.lazily, None)
         options = self.score, mask, bias, gate, normalizer, read, dropout_p, aux, backend
-        return attention(Arguments(query, self.key, value, *options, own, memory.cache, state))
+        return attention(Arguments(query, self.key, value, *options, memory_mask, memory.cache, state))
 
     def append(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """This memory with more keys behind; two appends to one memory never see each other.

@@ -90,7 +90,12 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
         return draws.run(call)
     if unmasked.serves(call) and not (fused.serves(call) and not one_block(call)):
         return unmasked.run(call)
-    return _at_once(call) if one_block(call) else blockwise.run(ENGINE, fused.multiplied(call))
+    if not one_block(call):
+        return blockwise.run(ENGINE, fused.multiplied(call))
+    block = prepared(ENGINE, call.aligned())
+    grid = block.grid()
+    output, statistics = ENGINE.read(block, grid, *ENGINE.weigh(block, grid))
+    return output.to(call.value.dtype), statistics
 
 
 def one_block(call: Call) -> bool:
@@ -107,11 +112,3 @@ def pairs(call: Call) -> Pairs:
     if one_block(call):
         return plan.pairs(call, ENGINE.pairs, all_of_them=True)
     return fused.pairs(fused.multiplied(call).aligned()) or blockwise.counted(ENGINE, call)
-
-
-def _at_once(call: Call) -> tuple[Tensor, AuxOutput]:
-    """The one block, recorded by autograd if need be."""
-    wide = prepared(ENGINE, call.aligned())
-    grid = wide.grid()
-    output, found = ENGINE.read(wide, grid, *ENGINE.weigh(wide, grid))
-    return output.to(call.value.dtype), found

@@ -39,7 +39,6 @@ FEW_SUNK = 128
 FEW_HALF = 256
 """Queries below which half types are converted to float32 on any CPU: torch's kernels for them begin slowly."""
 
-
 HALF_EMPTY = 0.5
 """Share of the pairs in blocks that a mask leaves any, up to which `auto` takes our blocks in the place of torch's
 kernel with the mask laid out. At half of them they are 1.3 to 1.8 times as fast forward and 1.0 to 1.5 times trained,
@@ -96,26 +95,19 @@ def _mostly_empty(call: Call, rivals: Answers) -> bool:
 
 def _laying_out(call: Call) -> str | None:
     """What torch's kernels would lay out in memory, if it is too much."""
-    bytes_a_pair = 4 + (1 if call.mask is not None else 0)
-    layout = bytes_a_pair * call.pairs
-    limit = LAYOUT_LIMIT if call.query.device.type == "cpu" else FAR_LAYOUT_LIMIT
+    layout, here = (4 if call.mask is None else 5) * call.pairs, call.query.device.type == "cpu"
+    limit = LAYOUT_LIMIT if here else FAR_LAYOUT_LIMIT
     if layout <= limit:
         return None
-    if call.dropout_p > 0 and call.query.device.type == "cpu":
-        return f"dropout on a CPU takes torch's math path, which lays out {layout >> 20} MiB of weights"
-    if (
-        torch.is_grad_enabled()
-        and call.bias is not None
-        and (any(leaf.tensor.requires_grad for leaf in call.bias.leaves()) or closing_over(call))
-    ):
-        return f"a bias that needs gradients takes torch's math path, which lays out {layout >> 20} MiB of weights"
-    if lays_out(call):
-        size = 4 * laid_out(call)
-        if size > limit:
-            return f"mask and bias would be laid out in {size >> 20} MiB"
-    if call.query.device.type == "cpu" and (call.query.shape[-1] != call.value.shape[-1]):
-        return f"values of another width take torch's math path, which lays out {layout >> 20} MiB of weights"
-    return None
+    weights = f"torch's math path, which lays out {layout >> 20} MiB of weights"
+    if call.dropout_p > 0 and here:
+        return f"dropout on a CPU takes {weights}"
+    if call.bias is not None and torch.is_grad_enabled():
+        if any(leaf.tensor.requires_grad for leaf in call.bias.leaves()) or closing_over(call):
+            return f"a bias that needs gradients takes {weights}"
+    if lays_out(call) and (size := 4 * laid_out(call)) > limit:
+        return f"mask and bias would be laid out in {size >> 20} MiB"
+    return f"values of another width take {weights}" if here and call.query.shape[-1] != call.value.shape[-1] else None
 
 
 def _sinking(call: Call) -> str | None:
@@ -134,11 +126,7 @@ def sunk(call: Call) -> bool:
 
 def rounding() -> bool:
     """Whether float32 products are rounded to bfloat16 here: torch's kernels then set up each small product anew."""
-    return torch.get_float32_matmul_precision() == "medium" and _bfloat16()
-
-
-def _bfloat16() -> bool:
-    return _native(torch.bfloat16)
+    return torch.get_float32_matmul_precision() == "medium" and _native(torch.bfloat16)
 
 
 @cache
