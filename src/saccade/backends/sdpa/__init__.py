@@ -102,9 +102,9 @@ def _laying_out(call: Call) -> str | None:
     weights = f"torch's math path, which lays out {layout >> 20} MiB of weights"
     if call.dropout_p > 0 and here:
         return f"dropout on a CPU takes {weights}"
-    if call.bias is not None and torch.is_grad_enabled():
-        if any(leaf.tensor.requires_grad for leaf in call.bias.leaves()) or closing_over(call):
-            return f"a bias that needs gradients takes {weights}"
+    bias = call.bias if torch.is_grad_enabled() else None
+    if bias is not None and (any(leaf.tensor.requires_grad for leaf in bias.leaves()) or closing_over(call)):
+        return f"a bias that needs gradients takes {weights}"
     if lays_out(call) and (size := 4 * laid_out(call)) > limit:
         return f"mask and bias would be laid out in {size >> 20} MiB"
     return f"values of another width take {weights}" if here and call.query.shape[-1] != call.value.shape[-1] else None
