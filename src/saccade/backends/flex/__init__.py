@@ -98,11 +98,9 @@ def unwise(call: Call, rivals: Answers) -> str | None:
     pairs = call.query.shape[-2] * call.key.shape[-2]
     if pairs < LEAST:
         return f"{pairs:,} pairs a head are too few for what comes before its kernel, fewer than {LEAST:,}"
-    return spares_little(call) if rivals.of("sdpa").reason is None else None
-
-
-def spares_little(call: Call) -> str | None:
-    """Why torch's other kernels are at least as fast where they could serve: too little of the mask can be skipped."""
+    if rivals.of("sdpa").reason is not None:
+        return None
+    # torch's other kernels are at least as fast where too little of the mask can be skipped
     if call.mask is None:
         return "without a mask no block can be skipped"
     if is_causal(call):
