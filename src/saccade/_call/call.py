@@ -1,4 +1,4 @@
-"""One call of `attend` after validation: all that is to be computed, as a tree that backends slice and run."""
+"""One call of `attend`: its arguments, and after validation a tree that backends run."""
 
 import math
 from dataclasses import dataclass, replace
@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 
 class BackendState:
-    """What backends keep with a memory from one read of it to the next, or with a call from forward to backward: one
-    object of each class, made when it is first asked for.
+    """Objects that backends keep with a memory from read to read, or with a call.
 
-    A class of a backend's own is the key, so that memory and call carry the state and know nothing of it. It may decide
-    how fast a result comes and where gradients are summed, never what the result is: a copy begins empty.
+    One of each class, made at first use: a backend's class is the key, so that memory and call carry the state and know
+    nothing of it. It may decide how fast a result comes and where gradients are summed, never the result: a copy begins
+    empty.
 
     >>> state = BackendState()
     >>> state.of(list) is state.of(list)
@@ -48,8 +48,9 @@ class BackendState:
 
 
 class Widened:
-    """Half-precision keys and values of a memory in float32, kept from one read to the next where no gradient is asked
-    of them: to convert them takes as long as to read them.
+    """Half-precision keys and values of a memory in float32, kept from read to read.
+
+    To convert them takes as long as to read them. Those that need gradients are converted anew.
 
     >>> key, value, widened = torch.ones(2, 3).half(), torch.ones(2, 3).half(), Widened()
     >>> widened.pair(key, value)[0] is widened.pair(key, value)[0]
@@ -157,7 +158,7 @@ class Call(Definition):
 
     @property
     def built_in(self) -> bool:
-        """Whether score and normalizer are Saccade's own, so that all tensors of the call are known."""
+        """Whether score and normalizer are Saccade's own: `leaves` has all their tensors."""
         return isinstance(self.score, Score) and isinstance(self.normalizer, Normalizer)
 
     def grid(self) -> Grid:
@@ -166,13 +167,14 @@ class Call(Definition):
         return Grid(q_len, k_len, 0, q_len, device, rank=len(self.batch))
 
     def aligned(self) -> "Call":
-        """The same call with every tensor's batch dimensions at the same place (see `structure.aligned`)."""
+        """The same call with all batch dimensions at one place (see `structure.aligned`)."""
         rank = len(self.batch)
         return self.map(lambda tensor, axes: aligned(tensor, axes, rank))
 
     def with_randomness(self) -> "Call":
-        """The same call with everything random drawn: the uniforms of a Sample, the noise of dropout (which torch's
-        kernels replace by their own).
+        """The same call with the uniforms of a Sample and the noise of dropout drawn.
+
+        torch's kernels replace the noise by their own.
         """
         call, rows = self, (*self.batch, self.query.shape[-2])
         if isinstance(self.read, Sample):
@@ -201,14 +203,14 @@ def opaque(call: Call) -> bool:
 
 
 def closing_over(call: Call) -> bool:
-    """Whether gradients or transforms may be of tensors that the call's functions of positions close over."""
+    """Whether functions of positions may close over tensors that are differentiated."""
     if not (call.query.shape[-2] and call.key.shape[-2]):
         return False
     return closing(call.mask, call.bias, call.gate, device=call.query.device)
 
 
 def rows(call: Any, start: int, count: int) -> Any:
-    """The call for queries start .. start + count - 1: every tensor narrowed along its "q" axis."""
+    """The call for queries start .. start + count - 1."""
 
     def narrow(tensor: Tensor, axes: Axes) -> Tensor:
         if "q" not in axes:

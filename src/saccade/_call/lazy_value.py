@@ -43,7 +43,7 @@ class LazyValue:
         return like.new_zeros(()).expand(*self.shape, features)
 
     def select(self, batch_index: Tensor) -> "LazyValue":
-        """The values of those entries of the first dimension; what several have in common is still computed once."""
+        """The values of some entries of the first dimension; shared ones are computed once."""
         return replace(self, entries=self._entries(batch_index.device).index_select(0, batch_index))
 
     def truncate(self, n: int) -> "LazyValue":
@@ -108,7 +108,7 @@ def lazy(value: Any, key: Any) -> LazyValue | None:
 
 
 def _checked(result: Tensor, count: int, like: Tensor) -> Tensor:
-    """Raises unless a function returned `(count, Dv)` in the query's dtype, or what autocast makes of it."""
+    """A function's result, checked: `(count, Dv)` in the query's dtype, or cast by autocast."""
     expected = f"value: expected the function to return floats (n, Dv) with n = {count}, a row for each key asked for"
     if not isinstance(result, Tensor):
         raise ArgumentTypeError(f"{expected}, got {type(result).__name__}")

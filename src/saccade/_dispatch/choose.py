@@ -1,4 +1,4 @@
-"""Which backend serves a call: the one place where that is decided, and where the reasons are kept.
+"""The choice of a backend for a call, and the reasons against the other backends.
 
 Backends answer for themselves (`backends.offers`). A new one is a line in `BACKENDS` and, if `auto` should consider it,
 its name in `PREFERRED`.
@@ -96,7 +96,7 @@ def named(backend: str) -> str:
 
 
 def choose(call: Call, backend: str = "auto") -> ModuleType:
-    """The backend that serves the call: the one that is named, or for "auto" the best that can.
+    """The backend that serves the call: the named one, or for "auto" the best.
 
     Raises:
         UnsupportedBackend: a named backend cannot serve the call, with the reason. It never falls back.
@@ -110,7 +110,7 @@ def choose(call: Call, backend: str = "auto") -> ModuleType:
 
 
 def best(call: Call, answers: Answers) -> str:
-    """The backend that "auto" means: the first in the order of preference that serves the call well."""
+    """The backend that "auto" means: the first preferred one that serves the call well."""
     for name in PREFERRED.get(call.query.device.type, ELSEWHERE):
         if answers.of(name).reason is None:
             return name
@@ -159,15 +159,7 @@ def plan(call: Call, backend: str = "auto") -> Plan:
 
 
 def against(name: str, answer: Answer, chosen: str, favourite: str, size: int) -> str:
-    """Why a backend is not the chosen one.
-
-    Args:
-        name: the backend.
-        answer: its answer.
-        chosen: the one that serves the call.
-        favourite: the one that "auto" would take.
-        size: bytes that the chosen one allocates.
-    """
+    """Why a backend with this answer is not the chosen one, which takes `size` bytes."""
     if answer.reason is not None:
         return answer.reason
     if chosen != favourite:
@@ -180,7 +172,7 @@ def against(name: str, answer: Answer, chosen: str, favourite: str, size: int) -
 
 
 def counted(call: Call, offer: Offer) -> Pairs | None:
-    """How many pairs there are, are allowed and are computed; None off the CPU, if a mask's tensors decide."""
+    """Pairs in the call, allowed and computed; None off the CPU, if tensors decide."""
     if call.mask is None or recorded() or not call.built_in or foreign(call.mask):
         return None
     if call.query.device.type != "cpu" and not by_numbers(call.mask):

@@ -1,14 +1,14 @@
-"""The three shortcuts past the full path of a call (`passes.full_path`), and all that they may skip.
+"""Three shortcuts past the full path of a call (`passes.full_path`).
 
     attend(query, key, value)      `plain`: everything else at its default, tensors of one shape
     attend(..., score=Additive(v)) `additive`: everything else at its default, float32 tensors of one batch on a CPU
     memory.read(query)             `Steps.again`: a query like the last one that this memory was read with
 
 Checking a call, building its tree and choosing a backend take 30 to 100 µs; a call this small computes for 10. A
-shortcut may leave these out where it sees, from types, shapes and flags alone, that they would find nothing wrong and
-choose what it is about to run. It returns None for everything else, wrong arguments first of all, so that errors have
-one source, the full path; and it runs the function that the full path would run, on the same tensors, so that both give
-the same bits. `tests/_dispatch/test_fast_path.py` holds the two against each other.
+shortcut leaves these out if types, shapes and flags alone show that nothing is wrong and which backend would be chosen.
+It returns None for everything else, wrong arguments first of all, so that errors have one source, the full path. It
+runs the function that the full path would run, on the same tensors, so that both give the same bits:
+`tests/_dispatch/test_fast_path.py` compares them.
 """
 
 import math
@@ -34,7 +34,7 @@ _ON_GPU = torch.float32, torch.float16, torch.bfloat16
 
 
 def shortcut(arguments: Arguments) -> Tensor | None:
-    """The output of a small usual call; None of any other, or a wrong one: the full path is to be taken."""
+    """The output of a small usual call, or None: the full path is to be taken."""
     query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend, memory, _, state = arguments
     if not bias is gate is aux is None or dropout_p != 0:
         return None
@@ -49,16 +49,10 @@ def shortcut(arguments: Arguments) -> Tensor | None:
 
 
 def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | None:
-    r"""\(\operatorname{softmax}(q k^\top / \sqrt{D})\, v\) of three tensors of one shape; None of any others.
+    r"""\(\operatorname{softmax}(q k^\top / \sqrt{D})\, v\) of three tensors of one shape.
 
-    Args:
-        query, key, value: whatever was given; served are float32 `(L, D)` to `(B, H, L, D)` on a CPU, and half types,
-            too, on a GPU.
-        mask: whatever was given; served are none, a causal one, and on a CPU, where no gradient is to follow, a dense
-            one.
-
-    Returns:
-        What `backends.sdpa` returns, or None: the full path is to be taken.
+    Shapes `(L, D)` to `(B, H, L, D)`, float32 on a CPU, half types, too, on a GPU; without a mask, under a causal one,
+    and on a CPU without gradients under a boolean tensor.
 
     >>> import torch
     >>> plain(torch.zeros(2, 4), torch.zeros(2, 4), torch.ones(2, 4), None).sum(), plain("no", "tensors", "here", None)
@@ -93,14 +87,9 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
 
 
 def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor | None:
-    r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j))\) times the values, of tensors of one batch and a v that
-    all share; None of any others.
+    r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j))\) times the values.
 
-    Args:
-        query, key, value, score: whatever was given; served are float32 tensors on a CPU of a million terms and more.
-
-    Returns:
-        What `backends.cpu` returns, or None: the full path is to be taken.
+    Tensors of one batch that share v, float32 on a CPU, a million terms and more.
 
     >>> import torch
     >>> from saccade.scores import Additive
@@ -116,8 +105,9 @@ def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor
 
 
 def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether dense tensors are of one type and place, and the kernels for it multiply as they should: float32 on a
-    CPU, or a type that torch's kernels know on a GPU; without transforms and autocast.
+    """Whether tensors are dense, of one device and a dtype that torch's kernels serve there.
+
+    Float32 on a CPU that does not round its products, float32 and half types on a GPU; without transforms and autocast.
     """
     if not query.layout == key.layout == value.layout == torch.strided or not query.dtype == key.dtype == value.dtype:
         return False
@@ -129,8 +119,9 @@ def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
 
 
 def _dense(mask: object, shape: torch.Size) -> Tensor | None:
-    """A mask that is a boolean tensor broadcastable to the pairs, of four dimensions, or None. One so large that `auto`
-    would look for another backend is the full path's to decide about.
+    """A boolean tensor that broadcasts to the pairs, of four dimensions, or None.
+
+    None, too, for one so large that `auto` may take another backend.
     """
     if type(mask) is not Tensor or mask.dtype != torch.bool or not mask.is_cpu or mask.layout != torch.strided:
         return None

@@ -1,5 +1,6 @@
-"""Which keys a few queries can reach under their mask, and the call with these alone: a decoder's step costs its
-window, not its memory.
+"""The call with the keys alone that its few queries can reach under their mask.
+
+So a decoder's step costs its window, not its memory.
 
     Window, Around, Causal, Lengths, Prefix, Intervals ──bounds──▶ first and last key of each batch entry
     call ──restrict_keys──▶ Near.call, as many keys for all entries ──run──▶ results ──widened──▶ results of all keys
@@ -47,14 +48,14 @@ Bound: TypeAlias = int | Tensor | None
 
 
 class Bounds(NamedTuple):
-    """The first and last key that any query of an entry may attend to, numbers or int64 `(...)`; None: unknown."""
+    """First and last key that an entry may attend to, ints or int64 `(...)`; None: unknown."""
 
     first: Bound
     last: Bound
 
 
 def bounds(mask: Mask, grid: Grid) -> Bounds:
-    """What a mask says of the keys that it allows, from its structure alone: no key outside is allowed to any query.
+    """Bounds of the keys that a mask allows to any query, from its structure alone.
 
     Args:
         mask: of built-in masks, whose tensors are aligned.
@@ -105,7 +106,7 @@ def _smaller(left: Bound, right: Bound) -> Bound:
 
 
 def _around(mask: masks.Around, grid: Grid) -> Bounds:
-    """A key more on both sides, and what float32 rounds of a position: the mask itself decides at the edge."""
+    """Bounds with a key more and float32's rounding on both sides: the mask decides the edge."""
     if mask.radius > _WIDE:  # beyond what positions are told in
         return Bounds(None, None)
     center = wide(mask.center) if mask.center.is_floating_point() else mask.center
@@ -134,7 +135,7 @@ class Near:
         return self.call.key.shape[-2]
 
     def widened(self, aux: AuxOutput) -> AuxOutput:
-        """Statistics of these keys as statistics of all: places counted in all, weights 0 at the others."""
+        """Statistics of all keys from those of these: indices in all keys, weights 0 elsewhere."""
         top = aux.top if aux.top is None else (aux.top[0], self._counted(aux.top[1], 2))
         index = None if aux.index is None else self._counted(aux.index, 1)
         weights = None if aux.weights is None else self._spread(aux.weights, 2)
@@ -154,8 +155,9 @@ class Near:
 
 
 def run(call: Call, backend: str, rest: Running) -> Result:
-    """Output and statistics of a call by the rest of the way, which gets the keys alone that its queries can reach; the
-    reference, if it is named, gets all of them.
+    """Output and statistics by the rest of the way, from the keys that queries can reach.
+
+    The reference, if it is named, gets all keys.
     """
     near = None if backend == "reference" else restrict_keys(call)
     if near is None:
@@ -176,12 +178,12 @@ def plan(call: Call, backend: str, rest: Planning) -> Plan:
 
 
 def restrict_keys(call: Call) -> Near | None:
-    """The call with the keys alone that its mask's structure lets its few queries reach; None where that spares little,
-    or may not depend on values.
+    """The call with the keys alone that its few queries can reach under its mask.
 
-    With dropout all keys stay: which weights are dropped follows from their places in the call.
+    None if that saves little, or if nothing may depend on values.
+    With dropout all keys stay: a weight is dropped by its key's position in the call.
     """
-    if call.mask is None or recorded() or valueless(call.query):  # nothing may be asked of sizes or values then
+    if call.mask is None or recorded() or valueless(call.query):
         return None
     q_len, k_len = call.query.shape[-2], call.key.shape[-2]
     if k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or call.query.device.type != "cpu":
@@ -203,7 +205,7 @@ def restrict_keys(call: Call) -> Near | None:
 
 
 def _range(reached: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
-    """The first key of each entry, a number if they are alike, and how many there are from there, `least` or more."""
+    """First key of each entry, an int if all are alike, and the number of keys, at least `least`."""
     first = torch.as_tensor(0 if reached.first is None else reached.first, device="cpu").clamp(0, k_len)
     last = torch.as_tensor(k_len - 1 if reached.last is None else reached.last, device="cpu")
     width = min(k_len, max(least, int((last.clamp(-1, k_len - 1) - first).max()) + 1))
@@ -213,15 +215,14 @@ def _range(reached: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
 
 
 def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call:
-    """The call with `width` keys from the first on; the gradients of a memory's are summed over its reads.
+    """The call with `width` keys from the first on; gradients of a memory's keys are summed.
 
     Args:
         call: the call, with a memory's own key and value.
         aligned: the same, aligned.
         first, width: as for `windows.taken`.
     """
-    backward = call.learns()
-    kept = backward or forward_ad._current_level >= 0
+    kept = call.learns() or forward_ad._current_level >= 0
     learns = torch.is_grad_enabled() and (call.key.requires_grad or call.value.requires_grad)
     summed = None
     if learns and call.state is not None:

@@ -1,4 +1,4 @@
-"""Lazy values: a function that computes the values of the keys that are read, and of no others.
+"""Lazy values: a function that computes the values of the keys that are read.
 
 A hard read needs one value a query, `reads.TopK(k)` needs k. Which keys these are follows from the weights alone, so a
 call whose value is a function runs on any backend without values, with the chosen keys among its statistics, and the
@@ -28,7 +28,7 @@ __all__ = ["plan", "run"]
 
 
 def run(call: Call, backend: str, rest: Running) -> Result:
-    """Output and statistics of a call, whose values may be a function, by the rest of the way."""
+    """Output and statistics by the rest of the way of a call whose values may be lazy."""
     values = call.values
     if values is None:
         return rest(call, backend)
@@ -38,7 +38,7 @@ def run(call: Call, backend: str, rest: Running) -> Result:
 
 
 def plan(call: Call, backend: str, rest: Planning) -> Plan:
-    """The plan of such a call: the values of all keys have as many features as keys, until the function is called."""
+    """The plan of the same call; a Soft read's values are planned with the features of keys."""
     values = call.values
     if values is None:
         return rest(call, backend)
@@ -47,7 +47,7 @@ def plan(call: Call, backend: str, rest: Planning) -> Plan:
 
 
 def choosing(call: Call) -> Call:
-    """The call without values that finds out which keys a read takes; its read is one of a few values."""
+    """The call without values that finds out which few keys a read takes."""
     assert call.values is not None
     call = replace(call, value=call.values.placeholder(call.key), values=None)
     if not isinstance(call.read, TopK):
@@ -91,7 +91,7 @@ def _dropped(call: Call, count: int, weights: Tensor | None) -> tuple[Tensor, Te
 
 
 def filled(call: Call, values: LazyValue) -> Call:
-    """The call with the values of all keys, for a read that takes all: zeros where nobody may attend."""
+    """The call with the values of all keys, zeros for keys that nothing may attend to."""
     call = replace(call, values=None)
     index = torch.arange(values.k_len, device=call.query.device).expand(values.shape)
     if call.mask is not None or call.bias is not None:

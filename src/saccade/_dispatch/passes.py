@@ -63,9 +63,7 @@ def _checked(arguments: Arguments) -> Call:
 
 
 def autocast(query: Tensor, *others: Any) -> tuple[Any, ...]:
-    """Tensors and the score's own as torch's scaled_dot_product_attention takes them: all but float64 in the autocast
-    dtype.
-    """
+    """Tensors and scores in the autocast dtype, float64 as it is: as torch's attention casts."""
     dtype = torch.get_autocast_dtype(query.device.type)
 
     def cast(tensor: Tensor, axes: object = None) -> Tensor:
