@@ -58,13 +58,13 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
     >>> plain(torch.zeros(2, 4), torch.zeros(2, 4), torch.ones(2, 4), None).sum(), plain("no", "tensors", "here", None)
     (tensor(8.), None)
     """
-    if not type(query) is type(key) is type(value) is Tensor:
+    is_causal = type(mask) is Causal and mask.align is None
+    if not (mask is None or is_causal or type(mask) is Tensor) or not type(query) is type(key) is type(value) is Tensor:
         return None
     if query.is_nested or key.is_nested or value.is_nested or not query.shape == key.shape == value.shape:
         return None
     if not 2 <= query.ndim <= 4 or not query.numel() or tracing() or not _alike(query, key, value):
         return None
-    is_causal = type(mask) is Causal and mask.align is None
     recorded = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
     if recorded and keeping_elsewhere():
         return None

@@ -91,8 +91,12 @@ class Memory:
             mask, bias, gate = _ring.placed(query, self.key, self.value, self.positions, memory_mask, mask, bias, gate)
             memory_mask = None
         value, state = (self.value, memory.state) if self.lazily is None else (self.lazily, None)
-        options = self.score, mask, bias, gate, normalizer, read, dropout_p, aux, backend
-        return attention(Arguments(query, self.key, value, *options, memory_mask, memory.cache, state))
+        return attention(
+            Arguments(
+                query, self.key, value, self.score, mask, bias, gate, normalizer, read, dropout_p, aux, backend,
+                memory_mask, memory.cache, state,
+            )
+        )  # fmt: skip
 
     def append(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """This memory with more keys behind; two appends to one memory never see each other.
