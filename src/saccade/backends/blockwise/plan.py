@@ -18,9 +18,10 @@ from saccade._definitions.numerics import recorded
 from saccade._definitions.structure import Grid, aligned, foreign
 from saccade.backends.blockwise.outline import outline
 from saccade.backends.blockwise.parts import Block, Part, Tiles
+from saccade.backends.offers import Pairs
 from saccade.scores import Location
 
-__all__ = ["SIZE", "Pairs", "pairs", "parts", "recorded", "share"]
+__all__ = ["SIZE", "pairs", "parts", "recorded", "share"]
 
 SIZE = 64
 """Queries and keys a block of the map."""
@@ -67,24 +68,6 @@ def share(call: Call) -> float:
     return sum(need.heads * need.share for need in needs) / sum(need.heads for need in needs)
 
 
-class Pairs(NamedTuple):
-    """Pairs of a query and a key.
-
-    Args:
-        all: in the call.
-        allowed: that its mask allows.
-        computed: whose scores are computed.
-    """
-
-    all: int
-    allowed: int
-    computed: int
-
-    def __str__(self) -> str:
-        ratio = f": {self.computed / self.allowed:.1f} times as many" if self.allowed else ""
-        return f"{self.all:,}, {self.allowed:,} allowed, {self.computed:,} computed{ratio}"
-
-
 def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
     """How many pairs a call has, its mask allows, and blocks of at most `budget` compute.
 
@@ -94,7 +77,7 @@ def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
         all_of_them: whether all are computed, whatever the mask.
     """
     call, k_len = call.aligned(), call.key.shape[-2]
-    total = math.prod(call.batch) * call.query.shape[-2] * k_len
+    total = call.pairs
     if not total:
         return Pairs(0, 0, 0)
     if all_of_them:

@@ -56,8 +56,7 @@ def _lost(call: Call) -> bool:
     """Whether nobody keeps the scores, or weights in their place: the next block's may be written over them."""
     if call.aux.weights or transforming():
         return False
-    recorded = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
-    return not recorded and opaque(call)
+    return not call.learns() and opaque(call)
 
 
 def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, reference.Known]:

@@ -4,7 +4,6 @@ What a step costs is what it starts; here that is one kernel forward and one bac
 their gradients to one sum. The weights are kept for the backward.
 """
 
-import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -60,8 +59,7 @@ def fits(call: Call) -> bool:
 
 def _pairs(call: Call) -> int:
     """How many pairs of a sequence are a step, of more than a few queries."""
-    terms = math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2] * call.query.shape[-1]
-    return MANY if call.state is not None or terms < TERMS else PAIRS
+    return MANY if call.state is not None or call.pairs * call.query.shape[-1] < TERMS else PAIRS
 
 
 def _copies(call: Call, mask: Mask) -> bool:

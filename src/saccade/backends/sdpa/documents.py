@@ -78,15 +78,23 @@ class Documented(NamedTuple):
 
 
 def documented(call: Call) -> Documented | None:
-    """The documents of a call on a CPU; None where the mask is another, where documents lie in pieces, or are so many
-    that blocks are faster.
+    """The documents of a call on a CPU, looked for once; None if the mask is another, if documents lie in pieces,
+    or are so many that blocks are faster.
     """
     if call.bias is not None or call.dropout_p or call.query.device.type != "cpu" or tracing() or transforming():
         return None
     found = parts_of(call.mask)
     if found is None or call.query.shape[-2] * call.key.shape[-2] < LEAST:
         return None
-    mask, causal = found
+    facts = vars(call)
+    if "documents" not in facts:
+        facts["documents"] = _looked_for(call, *found)
+    documents: Documented | None = facts["documents"]
+    return documents
+
+
+def _looked_for(call: Call, mask: Documents, causal: Causal | None) -> Documented | None:
+    """The documents, by a look at their ids."""
     rank = len(call.batch)
     sides = [aligned(ids, (axis,), rank) for ids, axis in ((mask.query_ids, "q"), (mask.key_ids, "k"))]
     differing = [dim for dim in range(rank) if any(side.shape[dim] > 1 for side in sides)]
