@@ -25,7 +25,7 @@ def test_a_document_is_short(document):
     assert len((ROOT / document).read_text(encoding="utf-8").split()) <= LIMITS[document]
 
 
-@pytest.mark.parametrize("document", LIMITS)
+@pytest.mark.parametrize("document", [*LIMITS, "CHANGELOG.md"])
 def test_every_path_of_a_document_exists(document):
     assert missing(document) == []
 
@@ -38,5 +38,5 @@ def test_a_wrong_path_is_noticed(monkeypatch, tmp_path):
 
 def test_no_file_is_longer_than_the_rule():
     longest = max(len(file.read_text(encoding="utf-8").splitlines()) for file in (ROOT / "src").rglob("*.py"))
-    limit = re.search(r"files (\d+)\.$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.M)
+    limit = re.search(r"files\s+(\d+)\.", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     assert longest <= int(limit[1])
