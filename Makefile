@@ -55,6 +55,7 @@ check: lint types docs
 
 lint: $(READY)
 	ruff check .
+	python tools/prose.py
 
 types: $(READY)
 	mypy
@@ -67,4 +68,3 @@ docs: $(READY)
 
 bench: $(READY)
 	saccade bench
-	python benchmarks/random_calls.py

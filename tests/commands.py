@@ -11,6 +11,7 @@ from saccade.cli.train import options, wanted
 from saccade.reports import REPORTS, load_report
 from saccade.tasks import TASKS, load_task
 from saccade.train.options import flat
+from studies.frame.study import load, names
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
@@ -64,7 +65,10 @@ def accept(arguments):
         kind = load_task(choose("TASK", rest[0], TASKS))
         return options(kind, wanted(kind, rest[1:]))
     if verb == "report":
-        return parse(load_report(choose("NAME", rest[0], REPORTS)).Options, rest[1:], "report", "") if rest else None
+        if not rest:
+            return None
+        name = choose("NAME", rest[0], [*names(), *REPORTS])
+        return parse(load(name).options if name in names() else load_report(name).Options, rest[1:], "report", "")
     own = import_module(f"saccade.cli.{verb}").Arguments
     if verb in ("predict", "look", "eval"):
         [task] = {trained()[word] for word in rest[:1]}

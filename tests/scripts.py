@@ -1,4 +1,4 @@
-"""Programs of `benchmarks` and `tools` as modules."""
+"""Programs of `tools` as modules."""
 
 import importlib.util
 from pathlib import Path

@@ -84,6 +84,13 @@ def test_imports_point_one_way():
     assert wrong == []
 
 
+def test_studies_import_no_command_line_and_no_reports():
+    studies = sorted((ROOT.parents[1] / "studies").rglob("*.py"))
+    names = {(str(path), name) for path in studies for name in imported(path)}
+    wrong = [pair for pair in names if pair[1].split(".")[1] in ("cli", "__main__", "reports")]
+    assert wrong == [] and len(studies) > 10
+
+
 def modules():
     """Every file by the name that it is imported by; a folder's name stands for its __init__.py."""
     return {

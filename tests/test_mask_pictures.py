@@ -72,7 +72,7 @@ def test_limits_are_those_of_the_library(told, value):
     ],
 )
 def test_measured_ratios_are_those_of_the_benchmark(row, told):
-    found = json.loads((ROOT / "benchmarks/results/masks-cpu.json").read_text(encoding="utf-8"))
+    found = json.loads((ROOT / "results/benchmarks/masks-cpu.json").read_text(encoding="utf-8"))
     (ratio,) = (result["ratio"] for result in found["rows"] if result["family"] == row)
     assert told.format(f"{ratio:.2f}") in " ".join(PAGE.split())
     assert (found["machine"]["threads"], found["rows"][0]["shape"]) == (2, "1x8x8192x64")

@@ -23,36 +23,36 @@ SOURCES = {
         "results/multi30k-de-en",
         "results/multi30k-en-fr",
         *(f"results/{file}.json" for file, _ in JOBS.values()),
-        "benchmarks/results/attention-cpu.json",
+        "results/benchmarks/attention-cpu.json",
     ],
-    "docs/benchmarks.md": ["benchmarks/results"],
-    "docs/benchmarks-cpu.md": ["benchmarks/results/attention-cpu.json"],
-    "docs/benchmarks-gpu.md": ["benchmarks/results/attention-gpu.json"],
-    "docs/benchmarks-decoder-step.md": ["benchmarks/results/decoder-step.json"],
-    "docs/benchmarks-hard.md": ["benchmarks/results/hard-steps.json"],
-    "docs/benchmarks-training-share.md": ["benchmarks/results/training-share.json"],
-    "docs/benchmarks-masks.md": ["benchmarks/results/fused-cpu.json"],
-    "docs/benchmarks-plain-sum.md": ["benchmarks/results/plain-sum-cpu.json", "benchmarks/results/sum-cpu.json"],
+    "docs/benchmarks.md": ["results/benchmarks"],
+    "docs/benchmarks-cpu.md": ["results/benchmarks/attention-cpu.json"],
+    "docs/benchmarks-gpu.md": ["results/benchmarks/attention-gpu.json"],
+    "docs/benchmarks-decoder-step.md": ["results/benchmarks/decoder-step.json"],
+    "docs/benchmarks-hard.md": ["results/benchmarks/hard-steps.json"],
+    "docs/benchmarks-training-share.md": ["results/benchmarks/training-share.json"],
+    "docs/benchmarks-masks.md": ["results/benchmarks/fused-cpu.json"],
+    "docs/benchmarks-plain-sum.md": ["results/benchmarks/plain-sum-cpu.json", "results/benchmarks/sum-cpu.json"],
     "docs/benchmarks-small.md": [
-        "benchmarks/results/additive-parts-cpu.json",
-        "benchmarks/results/additive-parts-2-cpu.json",
+        "results/benchmarks/additive-parts.json",
+        "results/benchmarks/additive-parts-two-threads.json",
     ],
-    "docs/benchmarks-rnnsearch.md": ["benchmarks/results/rnnsearch-kernels.json"],
-    "docs/benchmarks-translate.md": ["benchmarks/results/translate.json"],
-    "docs/benchmarks-translate-transformer.md": ["benchmarks/results/translate-transformer.json"],
+    "docs/benchmarks-rnnsearch.md": ["results/benchmarks/rnnsearch-kernels.json"],
+    "docs/benchmarks-translate.md": ["results/benchmarks/translate.json"],
+    "docs/benchmarks-translate-transformer.md": ["results/benchmarks/translate-transformer.json"],
     "docs/classify-image.md": ["results/classify-image", "results/cnn-attention-cifar10"],
     "docs/classify-text.md": ["results/classify-text", "results/pooling-sst2"],
-    "docs/experts.md": ["benchmarks/results/experts-cpu.json"],
-    "docs/masks-as-work.md": ["benchmarks/results/masks-cpu.json"],
+    "docs/experts.md": ["results/benchmarks/experts-cpu.json"],
+    "docs/masks-as-work.md": ["results/benchmarks/masks-cpu.json"],
     "docs/models.md": [
         "results/dates",
         "results/several-dates",
         "results/multi30k-de-en",
         "results/experts-dates",
     ],
-    "docs/nn.md": ["benchmarks/results/regression-cpu.json"],
+    "docs/nn.md": ["results/benchmarks/regression-cpu.json"],
     "docs/reports.md": ["results/pointing-scenes"],
-    "docs/training.md": ["benchmarks/results/training-memory.json"],
+    "docs/training.md": ["results/benchmarks/training-memory.json"],
 }
 """Files and folders that back a page which does not name them."""
 
@@ -79,13 +79,13 @@ def backing(page, part):
     pages = [page, *(f"docs/{name}" for name in re.findall(r"\((benchmarks-[\w-]+\.md)", part))]
     named += [file for one in pages for file in SOURCES.get(one, [])]
     named += [
-        f"benchmarks/results/{one.removeprefix('docs/benchmarks-').removesuffix('.md')}-cpu.json" for one in pages
+        f"results/benchmarks/{one.removeprefix('docs/benchmarks-').removesuffix('.md')}-cpu.json" for one in pages
     ]
     return tuple(sorted({file for name in named if (ROOT / name).exists() for file in files(name)}))
 
 
 def named_in(part):
-    full = re.findall(r"\b((?:benchmarks/)?results/[\w./-]*\w)", part)
+    full = re.findall(r"\b(results/[\w./-]*\w)", part)
     return full + [
         f"results/{name}{end}"
         for name in re.findall(r"[\w.-]+/[\w./-]*\w", part)

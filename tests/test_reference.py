@@ -19,7 +19,7 @@ DIRECTIVES = [
 MODULES = [
     "saccade",
     *(f"saccade.{name}" for name in ("scores", "normalizers", "masks", "biases", "reads", "errors", "nn", "runs")),
-    "saccade.nn._addressing",
+    "saccade.nn.addressing",
     *(
         f"{package.__name__}.{found.name}"
         for package in (saccade.look, saccade.models)

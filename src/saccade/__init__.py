@@ -1,4 +1,6 @@
-"""Saccade: all of attention in one library. Any score, any normalizer, soft or hard, fused, and you can look inside.
+"""Saccade: all of attention in one library.
+
+Any score, any normalizer, soft or hard, fused, and you can look inside.
 
 >>> import torch, saccade
 >>> x = torch.randn(2, 5, 8)

@@ -1,4 +1,4 @@
-"""`attend`, the one operation, and `explain`, what it would do.
+"""`attend`, the one operation, and `explain`, its plan.
 
 attend ─────────┬─ fast_path.plain ───▶ output      a small plain call, or None
                 ├─ fast_path.additive ▶ output      an additive call with nothing else, or None
@@ -90,24 +90,24 @@ def attend(
     backend: str = "auto",
     **extra: Any,
 ) -> Tensor | tuple[Tensor, AuxOutput]:
-    """Attention: any score, any normalizer, soft or hard, with the same meaning on every backend.
+    """Attention with any score, any normalizer, soft or hard, on every backend.
 
         scores  = score(query, key) + bias         # (..., Lq, Lk)
         weights = normalizer(scores, mask) * gate  # 0 exactly where the mask forbids
         output  = read(weights, value)             # (..., Lq, Dv)
 
-    A row with nothing allowed gives zeros; a key that no query may attend to influences nothing, NaN included.
+    A row with nothing allowed gives zeros. A key that no query may attend to influences nothing, even with NaN in it.
 
     Args:
         query: `(..., Lq, Dq)`. Leading dimensions of all three broadcast: grouped queries are `(B, Hkv, G, Lq, D)`
             against keys `(B, Hkv, 1, Lk, D)`.
         key: `(..., Lk, Dk)`, in the dtype and on the device of query.
-        value: `(..., Lk, Dv)`, in the dtype and on the device of query; or a function that computes the values of the
-            keys that are read: see below.
+        value: `(..., Lk, Dv)`, in the dtype and on the device of query; or a function that computes the values of keys:
+            see below.
         score: one of `saccade.scores`, or any callable `(query, key) -> (..., Lq, Lk)` whose row i depends on query
             row i and all keys alone. A third parameter gets the positions `(i, j)`, i `(rows, 1)` and j `(1, Lk)`.
         mask: boolean, True may attend: one of `saccade.masks` or a tensor that broadcasts to `(..., Lq, Lk)`.
-        bias: float, added to the scores: one of `saccade.biases` or a tensor that broadcasts to `(..., Lq, Lk)`; −inf
+        bias: float, added to the scores: one of `saccade.biases` or a tensor that broadcasts to `(..., Lq, Lk)`. −inf
             forbids.
         gate: float, multiplied into the weights: a tensor, or one of `saccade.biases` through its exponential.
         normalizer: one of `saccade.normalizers`, or any callable `(scores, mask) -> weights` whose row i depends on row
@@ -115,7 +115,7 @@ def attend(
         read: one of `saccade.reads`.
         dropout_p: probability of dropping a weight, from 0 to 1; the rest is scaled by 1 / (1 − p).
         aux: an `AuxRequest` for the weights or their statistics.
-        backend: "auto", or the name of one, which then serves the call or says why it cannot.
+        backend: "auto", or a name: that backend serves the call or raises the reason against it.
 
     A value that is a function is called once, `value(index)`, with a tuple of int64 tensors `(n,)`, one for each
     dimension of key but the last, and returns the values `(n, Dv)` of the keys `key[index]`. These are the keys that
@@ -128,8 +128,8 @@ def attend(
 
     Raises:
         ShapeError: shapes that do not fit.
-        ArgumentError: values or kinds that mean nothing here, a statistic that is undefined, a callable whose rows
-            depend on each other in a call that goes by blocks of them.
+        ArgumentError: a wrong value or kind, an undefined statistic, or a callable whose rows depend on each other in a
+            call by blocks of rows.
         UnsupportedBackend: the backend named cannot serve the call.
 
     Bahdanau, Cho, Bengio 2015; Luong, Pham, Manning 2015; Vaswani et al. 2017, equation 1.
@@ -179,11 +179,11 @@ def full_path(
     cache: Tensor | None = None,
     state: BackendState | None = None,
 ) -> Tensor | tuple[Tensor, AuxOutput]:
-    """The full path of a call, down and up: what `attend` and `Memory.read` do where no shortcut is open.
+    """The full path of `attend` and `Memory.read`, without fast_path.
 
-    Args: as for `attend`, all of them, whatever they are, and of a memory:
-        cache: what its score prepared beside the keys.
-        state: what backends keep with it.
+    Args: all those of `attend`, not validated, and of a memory:
+        cache: prepared by its score beside the keys.
+        state: data that backends keep with it.
 
     Returns:
         As `attend`.
@@ -198,8 +198,8 @@ def full_path(
     call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
     if cache is not None or state is not None:
         call = replace(call, cache=cache, state=state)
-    output, found = run(call, backend) if values is None else run_lazily(call, values, backend)
-    return output if aux is None else (output, found)
+    output, statistics = run(call, backend) if values is None else run_lazily(call, values, backend)
+    return output if aux is None else (output, statistics)
 
 
 @hide_extra_kwargs
@@ -219,12 +219,14 @@ def explain(
     backend: str = "auto",
     **extra: Any,
 ) -> Plan:
-    """The plan of `attend` for the same arguments: a backend, and why not each other one. Nothing is run.
+    """The plan of `attend`: a backend, and the reason against each other one.
+
+    Nothing is run.
 
     Args: as for `attend`.
 
     Returns:
-        A `Plan`: backend, why, peak_bytes, terms, and the calls of a value that is a function; it prints readably.
+        A `Plan` with backend, why, peak_bytes, terms, and the calls of a value that is a function. It prints readably.
 
     Raises:
         As `attend`.
@@ -240,43 +242,44 @@ def explain(
     if autocasting(query):
         query, key, value, score = autocast(query, key, value, score)
     values = lazy_values.lazy(value, key)
-    value = value if values is None else values.placeholder(key, key.shape[-1])  # its features are known by calling it
+    value = value if values is None else values.placeholder(key, key.shape[-1])  # only a call shows its features
     call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
     if values is None:
         return planned(call, backend)
-    found = planned(lazy_values.choosing(call) if call.read.sparse else call, backend)
-    return replace(found, values=lazy_values.planned(call, values))
+    choice = planned(lazy_values.choosing(call) if call.read.sparse else call, backend)
+    return replace(choice, values=lazy_values.planned(call, values))
 
 
 def planned(call: Call, backend: str) -> Plan:
-    """The plan of a call, or of what `run` makes of it."""
+    """The plan of a call, restricted to reachable keys as in `run`."""
     near = None if backend == "reference" else restrict_keys(call)
-    found = plan(call if near is None else near.call, backend)
-    if near is None or found.pairs is None:
-        return found
-    return replace(found, pairs=found.pairs._replace(all=found.pairs.all // len(near) * near.k_len))
+    choice = plan(call if near is None else near.call, backend)
+    if near is None or choice.pairs is None:
+        return choice
+    return replace(choice, pairs=choice.pairs._replace(all=choice.pairs.all // len(near) * near.k_len))
 
 
 def run_lazily(call: Call, values: LazyValue, backend: str) -> tuple[Tensor, AuxOutput]:
-    """A valid call whose values are computed when it is known which are read."""
+    """Run a valid call, and compute the values of the keys that it reads."""
     if not call.read.sparse:
         return run(lazy_values.filled(call, values), backend)
     return lazy_values.read(call, values, run(lazy_values.choosing(call), backend)[1])
 
 
 def run(call: Call, backend: str = "auto") -> tuple[Tensor, AuxOutput]:
-    """A valid call on the backend that serves it, with the keys alone that its queries can reach; the definition,
-    asked for by name, takes all of them.
+    """Run a valid call, on the reachable keys alone.
+
+    `backend="reference"`, the definition, takes all keys.
     """
     near = None if backend == "reference" else restrict_keys(call)
     if near is not None:
-        output, found = run_whole(near.call, backend)
-        return output, near.widened(found)
+        output, statistics = run_whole(near.call, backend)
+        return output, near.widened(statistics)
     return run_whole(call, backend)
 
 
 def run_whole(call: Call, backend: str) -> tuple[Tensor, AuxOutput]:
-    """A valid call with all its keys on the backend that serves it."""
+    """Run a valid call with all its keys on the backend that serves it."""
     chosen = choose(call, backend)
     if call.dropout_p > 0 or not call.soft():
         call = call.with_randomness()
@@ -289,8 +292,9 @@ def run_whole(call: Call, backend: str) -> tuple[Tensor, AuxOutput]:
 
 
 def autocast(query: Tensor, *others: Any) -> tuple[Any, ...]:
-    """Tensors and the score's own as torch's scaled_dot_product_attention takes them: all but float64 in the autocast
-    dtype.
+    """Cast tensors, and those in a score, to the autocast dtype.
+
+    As in torch's scaled_dot_product_attention, float64 stays.
     """
     dtype = torch.get_autocast_dtype(query.device.type)
 

@@ -17,10 +17,10 @@ __all__ = ["AuxOutput", "AuxRequest"]
 @registered
 @dataclass(frozen=True)
 class AuxRequest(Definition):
-    """Request for results of `attend` beside its output, as that of torch's flex_attention.
+    """Request for results of `attend` beside its output, as in flex_attention.
 
     Args:
-        weights: the weights themselves, `(..., Lq, Lk)`; they alone take quadratic memory.
+        weights: the weights themselves, `(..., Lq, Lk)`. Only they take quadratic memory.
         lse: logsumexp of (scores + bias) / temperature over allowed keys; Softmax only.
         index: the key that a hard read took.
         log_prob: the log-probability of a Sample's draw.
@@ -51,7 +51,7 @@ class AuxRequest(Definition):
         whole("top", self.top, least=0)
 
     def names(self) -> list[str]:
-        """The fields that are asked for, in their order."""
+        """Names of the requested fields, in their order."""
         return [name for name in AUX_FIELDS if getattr(self, name)]
 
 
@@ -60,13 +60,13 @@ AUX_FIELDS = ("weights", "lse", "index", "log_prob", "entropy", "top", "received
 
 @dataclass(frozen=True, eq=False)
 class AuxOutput:
-    """Results of an `AuxRequest`, None for the fields that were not requested; a pytree of its tensors.
+    """Results of an `AuxRequest`, None for other fields; a pytree of tensors.
 
     Statistics of half types are float32. All but `index` (and top's indices) are differentiable where the mathematics
     is.
 
     Args:
-        weights: `(..., Lq, Lk)`, after the gate, before dropout and read; the output is computed from this very tensor.
+        weights: `(..., Lq, Lk)`, after the gate, before dropout and read. The output is computed from this tensor.
         lse: `(..., Lq)`, natural log, before gate and dropout; −inf for an empty row.
         index: `(..., Lq)`, int64; −1 for an empty row.
         log_prob: `(..., Lq)`; 0 for an empty row.
@@ -88,7 +88,10 @@ class AuxOutput:
 
 
 def log_probability(weights: Tensor, index: Tensor) -> Tensor:
-    """log (w_index / Σ w), and 0 for an empty row; no gradient passes where the sum has lost digits, as in `shares`."""
+    """log (w_index / Σ w), and 0 for an empty row.
+
+    No gradient passes if the sum has lost digits, as in `shares`.
+    """
     if not weights.shape[-1]:
         return weights.new_zeros(index.shape)
     empty = index < 0
@@ -106,7 +109,7 @@ def entropy(weights: Tensor) -> Tensor:
 
 
 def top(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """The largest weights and their indices, −1 where the weight is 0."""
+    """The largest weights and their indices, −1 for a weight of 0."""
     return values, indices.masked_fill(values.detach() == 0, -1)
 
 

@@ -1,7 +1,7 @@
-"""Biases and gates: floats that act on scores (added before normalizing) or on weights (multiplied after).
+"""Biases, added to scores, and gates, multiplied into weights.
 
-Biases add with `+`, plain tensors included. A bias object given as `gate=` contributes exp(bias); gates multiply with
-`*`. Entries at forbidden positions are ignored, NaN too; −inf in a bias forbids exactly as a mask's False does.
+Biases add with `+`, plain tensors included. A bias object as `gate=` contributes exp(bias). Gates multiply with `*`.
+Entries at forbidden positions are ignored, NaN too. −inf in a bias forbids exactly as a mask's False does.
 """
 
 from dataclasses import dataclass
@@ -34,14 +34,17 @@ _OPERATORS = {"__add__": "add", "__radd__": "add", "add": "add", "__mul__": "mul
 
 
 class Factor(Definition):
-    """Base of all gates, and of biases, which multiply a gate by their exponential."""
+    """Base of all gates, and of biases: as a gate a bias is its exponential."""
 
     def factor(self, grid: Grid, dtype: torch.dtype, allowed: Tensor | None) -> Tensor:
-        """The gate for one block of queries, broadcastable to `(..., rows, Lk)`; forbidden entries are not read."""
+        """The gate for one block of queries, broadcastable to `(..., rows, Lk)`.
+
+        Forbidden entries are not read.
+        """
         raise TypeError(f"{type(self).__name__} defines no gate")
 
     def check(self, extent: Extent, name: str) -> None:
-        """Raises a `SaccadeError`, naming the argument `name`, where the tensors do not fit the call."""
+        """Raise a `SaccadeError` about `name` if the tensors do not fit the call."""
 
     def __mul__(self, other: "Factor | Tensor") -> "Factor":
         return Product.of(self, as_gate(other))
@@ -58,7 +61,7 @@ class Factor(Definition):
 
 
 class Bias(Factor):
-    """Base of all biases: adds with `+`, and is laid out block by block."""
+    """Base of all biases, added with `+` and computed block by block."""
 
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
         """The bias for one block of queries, broadcastable to `(..., rows, Lk)`."""
@@ -74,8 +77,9 @@ class Bias(Factor):
 
 
 def unread(values: Tensor, allowed: Tensor | None) -> Tensor:
-    """The values with 0 where not allowed, so that NaN there reaches neither the result nor another factor's
-    gradient.
+    """The values, and 0 at forbidden positions.
+
+    A forbidden NaN would reach the result, or another factor's gradient.
     """
     if allowed is None:
         return values
@@ -84,30 +88,36 @@ def unread(values: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 def as_bias(bias: Any) -> Bias:
-    """A bias, from a bias or a floating tensor; anything else is an error that names the way out."""
+    """Convert a floating tensor to a bias, and return a bias unchanged.
+
+    Raises:
+        ArgumentTypeError: a gate, or no floating tensor.
+    """
     if isinstance(bias, Bias):
         return bias
     if isinstance(bias, Factor):
-        raise ArgumentTypeError("bias: expected a bias, got a gate (a product); pass it as gate=")
+        raise ArgumentTypeError("bias: expected a bias, got a gate (a product). Pass it as gate=.")
     return Dense(floating(bias, "bias"))
 
 
 def as_gate(gate: Any) -> Factor:
-    """A gate, from a gate, a bias (through exp) or a floating tensor; anything else is an error that names the way
-    out.
+    """Convert a floating tensor to a gate, and return a gate or bias unchanged.
+
+    Raises:
+        ArgumentTypeError: no floating tensor.
     """
     return gate if isinstance(gate, Factor) else Weights(floating(gate, "gate"))
 
 
 def floating(tensor: Any, name: str) -> Tensor:
-    """Raises unless a floating tensor."""
+    """Return a floating tensor, and raise `ArgumentTypeError` for anything else."""
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(
             f"{name}: expected a floating tensor or one of saccade.biases, got {type(tensor).__name__}"
         )
     if not tensor.is_floating_point():
         raise ArgumentTypeError(
-            f"{name}: expected a floating tensor, got dtype {tensor.dtype}; a boolean tensor goes in as mask="
+            f"{name}: expected a floating tensor, got dtype {tensor.dtype}. Pass a boolean tensor as mask=."
         )
     return tensor
 
@@ -115,7 +125,7 @@ def floating(tensor: Any, name: str) -> Tensor:
 @registered
 @dataclass(frozen=True)
 class Dense(Bias):
-    """A plain floating tensor that broadcasts to `(..., Lq, Lk)`, added to the scores.
+    """Plain floating tensor, broadcast to `(..., Lq, Lk)`, added to the scores.
 
     >>> import torch
     >>> (Dense(torch.zeros(1)) + torch.ones(1)).second.tensor.tolist()
@@ -142,7 +152,7 @@ class Total(Pair, Bias):
 
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
         first, second = self.first.values(grid, dtype), self.second.values(grid, dtype)
-        forbidden = (first.detach() == -torch.inf) | (second.detach() == -torch.inf)  # whatever the other holds there
+        forbidden = (first.detach() == -torch.inf) | (second.detach() == -torch.inf)  # also against +inf or NaN
         return (first + second).masked_fill(forbidden, -torch.inf)
 
     def check(self, extent: Extent, name: str) -> None:
@@ -153,7 +163,7 @@ class Total(Pair, Bias):
 @registered
 @dataclass(frozen=True)
 class Weights(Factor):
-    """A plain floating tensor that broadcasts to `(..., Lq, Lk)`, multiplied into weights.
+    """Plain floating tensor, broadcast to `(..., Lq, Lk)`, multiplied into weights.
 
     >>> import torch
     >>> type(Weights(torch.ones(1)) * torch.ones(1)).__name__
@@ -199,11 +209,13 @@ class Positioned(Bias):
 @registered
 @dataclass(frozen=True)
 class Alibi(Positioned):
-    """bias[..., i, j] = −slope · |i + align − j| (Press, Smith, Lewis 2022, section 3).
+    """bias[..., i, j] = −slope · |i + align − j|.
+
+    Press, Smith, Lewis 2022, section 3.
 
     Args:
         slopes: `(...)`, usually one a head `(H,)`, broadcast against the batch dimensions.
-        align: as in `saccade.masks`; may be left out where Lq = Lk.
+        align: as in `saccade.masks`. It may be left out if Lq = Lk.
 
     >>> import torch
     >>> from saccade import attend
@@ -229,15 +241,15 @@ class Alibi(Positioned):
 @registered
 @dataclass(frozen=True)
 class RelativePosition(Positioned):
-    """bias[..., i, j] = table[..., clip(j − i − align, −R, R) + R]: a number a distance (Raffel et al. 2020, T5).
+    """bias[..., i, j] = table[..., clip(j − i − align, −R, R) + R].
 
-    Distances are clipped as in Shaw et al. 2018, section 3.2, where each has vectors that are added to keys and values
-    instead of a number (docs/masks-and-biases.md has them as a score of one's own); T5 puts distances into buckets that
-    grow, which are a function for `Position`.
+    It is one number a distance (Raffel et al. 2020, T5), clipped as in Shaw et al. 2018, section 3.2. There a distance
+    has vectors, added to keys and values: docs/masks-and-biases.md writes them as a score. T5 puts distances into
+    growing buckets, a function for `Position`.
 
     Args:
         table: `(..., 2R + 1)`, leading dimensions broadcast against the batch dimensions.
-        align: as in `saccade.masks`; may be left out where Lq = Lk.
+        align: as in `saccade.masks`. It may be left out if Lq = Lk.
 
     >>> import torch
     >>> from saccade._definitions.structure import Grid
@@ -258,8 +270,8 @@ class RelativePosition(Positioned):
             return self.table.to(dtype)[..., index]
         batch = broadcast_shapes(self.table.shape[:-1], index.shape[:-2])
         flat = index.expand(*batch, *index.shape[-2:]).flatten(-2)
-        found = self.table.to(dtype).expand(*batch, -1).gather(-1, flat)
-        return found.reshape(*batch, *index.shape[-2:])
+        values = self.table.to(dtype).expand(*batch, -1).gather(-1, flat)
+        return values.reshape(*batch, *index.shape[-2:])
 
     def check(self, extent: Extent, name: str) -> None:
         check_align("biases.RelativePosition", self.align, extent)
@@ -276,11 +288,13 @@ class RelativePosition(Positioned):
 @registered
 @dataclass(frozen=True)
 class GaussianWindow(Bias):
-    """bias[..., i, j] = −(j − center_i)² / 2 width²; as `gate=`, the Gaussian of Luong et al. 2015, equation 10.
+    """bias[..., i, j] = −(j − center_i)² / 2 width².
+
+    As `gate=` it is the Gaussian of Luong et al. 2015, equation 10.
 
     Args:
         center: `(..., Lq)`, positions in keys; it learns.
-        width: standard deviation in keys, from 1e-12 to 1e12, a float or a tensor `(..., Lq)`, whose values are
+        width: standard deviation in keys, from 1e-12 to 1e12, a float or a tensor `(..., Lq)`. Values of a tensor are
             checked as those of a temperature.
 
     Raises:
@@ -301,11 +315,11 @@ class GaussianWindow(Bias):
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
         center = self.center.to(dtype)[..., None]
         width = self.width[..., None] if isinstance(self.width, Tensor) and self.width.ndim else self.width
-        # NaN and -inf of such a centre without a gradient: forbidden, a distance that is not finite times 0 is NaN.
-        known = center.isfinite()
-        unknown = -center.detach().square().masked_fill(known, 0.0)
-        distance = (grid.keys() - center.masked_fill(~known, 0.0)) / bounded(width, center)
-        return torch.addcmul(unknown, distance, distance, value=-0.5)
+        # A centre that is not finite gives NaN or -inf, without a gradient: 0 times its distance would be NaN.
+        finite = center.isfinite()
+        others = -center.detach().square().masked_fill(finite, 0.0)
+        distance = (grid.keys() - center.masked_fill(~finite, 0.0)) / bounded(width, center)
+        return torch.addcmul(others, distance, distance, value=-0.5)
 
     def check(self, extent: Extent, name: str) -> None:
         per_position("center of biases.GaussianWindow", self.center, extent.q_len, "Lq", extent)
@@ -320,21 +334,20 @@ class GaussianWindow(Bias):
 @registered
 @dataclass(frozen=True, init=False)
 class Position(Bias, OfPositions):
-    """bias[..., i, j] = function(i, j, *tables): any function of positions, as flex_attention's score_mod adds it.
+    """bias[..., i, j] = function(i, j, *tables), any function of positions.
 
     Args:
         function: as of `saccade.masks.Where`, to floats that broadcast to `(..., rows, keys)`; −inf forbids.
-        tables: tensors that it is given behind i and j, floating ones in the dtype of scores. Their gradients are
-            computed block by block; those of tensors that the function closes over arrive too, but from blocks of all
+        tables: tensors for the function behind i and j, floating ones in the dtype of scores. Their gradients are
+            computed block by block. Tensors that the function closes over get gradients too, but from blocks of all
             keys, and never on `flex`.
 
     Raises:
-        ArgumentTypeError: what is no function, tables that are no tensors, or a function that returns something other
-            than floats.
-        ArgumentError: in a call, a function that fails on some of its positions, or answers on another device.
-        ShapeError: in a call, answers that do not broadcast.
+        ArgumentTypeError: no function, tables that are no tensors, or a function that does not return floats.
+        ArgumentError: in a call, a function that fails on some positions, or returns a tensor on another device.
+        ShapeError: in a call, results that do not broadcast.
 
-    Dong et al. 2024, "Flex Attention" (https://arxiv.org/abs/2412.05496): its score_mod, where that adds.
+    Dong et al. 2024, "Flex Attention" (https://arxiv.org/abs/2412.05496): its score_mod, as a sum.
 
     >>> import torch
     >>> from saccade import attend

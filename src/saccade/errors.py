@@ -1,4 +1,4 @@
-"""The tree of errors: everything Saccade raises on purpose is a `SaccadeError`.
+"""The tree of errors, with `SaccadeError` at its root.
 
     SaccadeError
     ├── ArgumentError (ValueError)          an argument's value or kind is wrong
@@ -6,7 +6,7 @@
     ├── ShapeError (ValueError)             shapes do not fit together
     └── UnsupportedBackend                  the backend named cannot serve this call
 
-Every message says what was expected, what was got, the argument's name, and the way out.
+Messages have the form `argument: expected X, got Y`, and name a way out.
 """
 
 __all__ = ["ArgumentError", "ArgumentTypeError", "SaccadeError", "ShapeError", "UnsupportedBackend"]
@@ -22,12 +22,13 @@ class SaccadeError(Exception):
 
 
 class ArgumentError(SaccadeError, ValueError):
-    """An argument has a value that means nothing here (an alpha below 1, an unknown name, a statistic that is
-    undefined).
+    """An argument has a wrong value.
+
+    For example, an alpha below 1, an unknown name, or an undefined statistic.
 
     Args:
-        complaint: what was expected and what was got; the whole message, if there is no argument.
-        argument: its name, where whoever catches the error may know it by another.
+        complaint: the expected and the actual value. Without `argument` it is the whole message.
+        argument: its name, apart, so that a caller can replace it: the command line names its option.
 
     Example:
         >>> str(ArgumentError("expected 1 or more, got 0", "mels"))
@@ -40,7 +41,10 @@ class ArgumentError(SaccadeError, ValueError):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument has the wrong type (a float tensor where a boolean mask belongs); also a `TypeError`."""
+    """An argument has the wrong type; also a `TypeError`.
+
+    For example, a float tensor as a mask.
+    """
 
 
 class ShapeError(SaccadeError, ValueError):
@@ -48,11 +52,17 @@ class ShapeError(SaccadeError, ValueError):
 
 
 class UnsupportedBackend(SaccadeError):
-    """The named backend cannot serve this call; the message says why. No other one is taken in silence."""
+    """The named backend cannot serve this call, and the message says why.
+
+    Saccade never falls back to another backend in silence.
+    """
 
 
 DISTRIBUTION = "saccade-attention"
-"""The name that pip knows this library by: `saccade` is another project on PyPI, whose import has this name, too."""
+"""Name of this library on PyPI.
+
+`saccade` is another project there, with the import `saccade` as well.
+"""
 
 
 def pip_install(extra: str) -> str:

@@ -1,8 +1,8 @@
 """Normalizers: how scores become weights.
 
-Each is called with `(scores, mask)`, mask boolean (True: may attend) or None, and returns weights of the same shape:
-exactly 0 where the mask forbids, and all 0 in a row with nothing allowed. What forbidden scores are, NaN included,
-plays no part.
+A normalizer is called with `(scores, mask)`, mask boolean (True: may attend) or None. It returns weights of the shape
+of the scores: exactly 0 if the mask forbids, and all 0 in a row with nothing allowed. Forbidden scores play no part,
+even NaN.
 """
 
 from collections.abc import Callable
@@ -26,22 +26,22 @@ NormalizerFunction = Callable[..., Tensor]
 
 
 class Normalizer(Definition):
-    """Base of the built-in normalizers; any other callable `(scores, mask) -> weights` is a normalizer as well."""
+    """Base of the built-in normalizers; any `(scores, mask) -> weights` is one too."""
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         """The definition: weights of the shape of `scores`."""
         raise ArgumentTypeError("normalizer: expected one of saccade.normalizers or a callable, got the base class")
 
     def formula(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        """The weights by operations of PyTorch alone: for backends without kernels, and to test kernels."""
+        """Weights by PyTorch alone, for backends without kernels and to test kernels."""
         return self(scores, mask)
 
     def check(self, extent: Extent) -> None:
-        """Raises a `SaccadeError` where the normalizer's tensors do not fit the call."""
+        """Raise a `SaccadeError` if the normalizer's tensors do not fit the call."""
 
     @property
     def sums_to_one(self) -> bool:
-        """Whether every row with an allowed key sums to one, so that its entropy is defined."""
+        """Whether rows with an allowed key sum to one, so that entropy is defined."""
         return False
 
 
@@ -53,13 +53,15 @@ def filled(scores: Tensor, mask: Tensor | None, value: float = -torch.inf) -> Te
 @registered
 @dataclass(frozen=True)
 class Softmax(Normalizer):
-    """w_j = exp(s_j / T) / (exp(sink) + Σ exp(s / T)) over allowed keys (Vaswani et al. 2017, equation 1).
+    """w_j = exp(s_j / T) / (exp(sink) + Σ exp(s / T)) over allowed keys.
+
+    Vaswani et al. 2017, equation 1.
 
     Args:
         temperature: T from 1e-12 to 1e12, a float or a tensor that broadcasts against `(..., Lq, 1)`. A tensor that
-            learns and leaves this range raises in an eager call; where values cannot be looked at it is clamped.
-        sink: the logit of one more key without a value, which takes its share and is dropped (Xiao et al. 2024); a
-            float, a tensor as for temperature, or None for none.
+            learns and leaves this range raises in an eager call, and is clamped if values cannot be checked.
+        sink: the logit of one more key without a value, which takes its share and is dropped (Xiao et al. 2024). It is
+            a float, a tensor as for temperature, or None.
 
     >>> import torch
     >>> Softmax()(torch.tensor([[0.0, 0.0, 5.0]]), torch.tensor([[True, True, False]])).tolist()
@@ -75,7 +77,7 @@ class Softmax(Normalizer):
         number("sink", self.sink, tensor=True, none=True)
 
     def scaled(self, scores: Tensor) -> Tensor:
-        """scores / T, which stay finite."""
+        """scores / T, clamped to finite numbers."""
         if not isinstance(self.temperature, Tensor) and self.temperature == 1.0:
             return scores
         largest = torch.finfo(scores.dtype).max
@@ -86,11 +88,14 @@ class Softmax(Normalizer):
         if self.sink is None:
             return weights
         lse = self.log_partition(scores, mask)[..., None]
-        over = (lse - like(self.sink, scores)).masked_fill(lse == -torch.inf, -torch.inf)  # else NaN of a sink at −∞
+        over = (lse - like(self.sink, scores)).masked_fill(lse == -torch.inf, -torch.inf)  # −∞ − (−∞) is NaN
         return weights * torch.sigmoid(over)
 
     def log_partition(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        """lse = log Σ exp(s / T) over allowed keys, without the sink, `(..., Lq)`; −inf where nothing is allowed."""
+        """lse = log Σ exp(s / T) over allowed keys, without the sink, `(..., Lq)`.
+
+        It is −inf if nothing is allowed.
+        """
         return simplex.log_partition(scores, mask, bounded(self.temperature, scores))
 
     def check(self, extent: Extent) -> None:
@@ -106,7 +111,9 @@ class Softmax(Normalizer):
 @registered
 @dataclass(frozen=True)
 class Sparsemax(Normalizer):
-    """w = the point of the simplex nearest to the scores, sparse (Martins, Astudillo 2016, equation 2).
+    """The point of the simplex nearest to the scores: sparse weights.
+
+    Martins, Astudillo 2016, equation 2.
 
     >>> import torch
     >>> Sparsemax()(torch.tensor([[0.0, 0.5, -3.0]]), None).tolist()
@@ -173,7 +180,9 @@ class Entmax(Normalizer):
 @registered
 @dataclass(frozen=True)
 class Sigmoid(Normalizer):
-    """w_j = 1 / (1 + exp(−(s_j + b))): every key on its own (Ramapuram et al. 2024, equation 3).
+    """w_j = 1 / (1 + exp(−(s_j + b))), every key by itself.
+
+    Ramapuram et al. 2024, equation 3.
 
     Args:
         bias: b, a float or a tensor that broadcasts against `(..., Lq, 1)`.
@@ -200,7 +209,9 @@ class Sigmoid(Normalizer):
 @registered
 @dataclass(frozen=True)
 class Sum(Normalizer):
-    """w_j = s_j / (eps + Σ s) over allowed keys, 0 in a row that sums to 0 (Nadaraya 1964, Watson 1964).
+    """w_j = s_j / (eps + Σ s) over allowed keys, 0 in a row with sum 0.
+
+    Nadaraya 1964, Watson 1964.
 
     Args:
         eps: ≥ 0, added to the row's sum.
@@ -231,8 +242,9 @@ class Sum(Normalizer):
 @registered
 @dataclass(frozen=True)
 class Identity(Normalizer):
-    """w_j = s_j where allowed: a plain readout, nothing normalized (linear associative memory, Schlag et al. 2021,
-    section 3.1).
+    """w_j = s_j over allowed keys: a plain readout, nothing normalized.
+
+    A linear associative memory is one, for example (Schlag et al. 2021, section 3.1).
 
     >>> import torch
     >>> Identity()(torch.tensor([[2.0, -1.0]]), torch.tensor([[True, False]])).tolist()

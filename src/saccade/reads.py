@@ -1,8 +1,8 @@
-"""Reads: what is taken from the values once the weights are known: their expectation (soft) or one of them (hard).
+"""Reads of values by weights: their expectation (soft), or one of them (hard).
 
-All choose among allowed keys only, ties go to the lower index, and a row without weight counts as empty: its output
-is 0 and its index −1. It is without weight where all are 0, and for `Sample` and `TopK`, which share a row's sum out,
-where the sum is.
+All reads choose among allowed keys only, and ties go to the lower index. A row without weight counts as empty: its
+output is 0 and its index −1. A row is without weight if all its weights are 0. `Sample` and `TopK` divide by the row's
+sum, so a row is empty for them if its sum is 0.
 """
 
 from dataclasses import dataclass
@@ -20,25 +20,29 @@ __all__ = ["Argmax", "Read", "Sample", "Soft", "TopK"]
 
 
 class Read(Definition):
-    """Base of the reads (a closed set: a new way to read is a new class here)."""
+    """Base of the reads, a closed set: a new read is a new class here."""
 
     def check(self, extent: Extent) -> None:
-        """Raises a `SaccadeError` where the read's tensors do not fit the call."""
+        """Raise a `SaccadeError` if the read's tensors do not fit the call."""
 
     def index(self, weights: Tensor, mask: Tensor | None) -> Tensor:
-        """The key that is read, `(..., Lq)`, −1 for an empty row; hard reads only."""
+        """Index of the key, `(..., Lq)`, −1 for an empty row; for hard reads."""
         raise TypeError(f"{type(self).__name__} reads no single key")
 
     def __call__(
         self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
     ) -> Tensor:
-        """The output `(..., Lq, Dv)`, from weights and mask `(..., Lq, Lk)`, value `(..., Lk, Dv)` and the index of a
-        hard read.
+        """The output `(..., Lq, Dv)`.
+
+        Args:
+            weights, mask: `(..., Lq, Lk)`.
+            value: `(..., Lk, Dv)`.
+            index: of a hard read, `(..., Lq)`.
         """
         raise ArgumentTypeError("read: expected one of saccade.reads, got the base class Read")
 
     chooses: ClassVar[bool] = False
-    """Whether one key a row is read, so that `aux.index` is defined."""
+    """Whether it reads one key a row, so that `aux.index` is defined."""
 
     @property
     def differentiable(self) -> bool:
@@ -47,14 +51,16 @@ class Read(Definition):
 
     @property
     def sparse(self) -> bool:
-        """Whether output and gradients follow from the values of a few keys, so that no others need be computed."""
+        """Whether output and gradients need the values of few keys alone."""
         return self.chooses
 
 
 @registered
 @dataclass(frozen=True)
 class Soft(Read):
-    """output_i = Σ_j w_ij v_j: the expectation of the value (Bahdanau et al. 2015, equation 5).
+    """output_i = Σ_j w_ij v_j, the expectation of the value.
+
+    Bahdanau et al. 2015, equation 5.
 
     >>> import torch
     >>> Soft()(torch.tensor([[0.5, 0.5]]), torch.tensor([[2.0], [4.0]])).tolist()
@@ -80,7 +86,10 @@ def pick(value: Tensor, index: Tensor) -> Tensor:
 
 
 def straight_through(hard: Tensor, weights: Tensor, value: Tensor) -> Tensor:
-    """What was read of one key, with the gradient of the expectation (Bengio, Léonard, Courville 2013)."""
+    """The hard output with the gradient of the expectation.
+
+    Bengio, Léonard, Courville 2013.
+    """
     soft = weights @ value
     return hard.detach() + (soft - soft.detach())
 
@@ -88,17 +97,19 @@ def straight_through(hard: Tensor, weights: Tensor, value: Tensor) -> Tensor:
 @registered
 @dataclass(frozen=True)
 class Sample(Read):
-    """One key drawn with probability w_ij / Σ_j w_ij: the first whose cumulative weight exceeds u · Σ_j w_ij.
+    """One key drawn with probability w_ij / Σ_j w_ij.
 
-    One uniform a row decides, drawn outside every kernel, so that the same u gives the same index on every backend.
-    With estimator "reinforce" the draw passes no gradient to the scores, `aux.log_prob` does (Williams 1992; Xu et al.
-    2015, equation 12); with "straight_through" the forward is the draw and the backward is Soft's (Bengio, Léonard,
+    It is the first key with a cumulative weight above u · Σ_j w_ij. The uniform u, one a row, is drawn outside every
+    kernel, so that one u gives one index on every backend.
+    With estimator "reinforce" the draw passes no gradient to the scores, `aux.log_prob` does (Williams 1992, and Xu et
+    al. 2015, equation 12). With "straight_through" the forward is the draw and the backward is Soft's (Bengio, Léonard,
     Courville 2013).
 
     Args:
         estimator: "reinforce" or "straight_through".
-        generator: where the uniforms come from; None is torch's default.
-        uniform: u itself, `(..., Lq)` in [0, 1): under vmap, compile and export, or to repeat a draw. Not both.
+        generator: the source of uniforms; None is torch's default.
+        uniform: u itself, `(..., Lq)` in [0, 1): under vmap, compile and export, or to repeat a draw. It excludes a
+            generator.
 
     Raises:
         ArgumentError: an unknown estimator, both generator and uniform.
@@ -123,7 +134,7 @@ class Sample(Read):
                 f"generator: expected a torch.Generator or None, got {type(self.generator).__name__}"
             )
         if self.generator is not None and self.uniform is not None:
-            raise ArgumentError("uniform: expected either uniform= or generator=, got both; leave one out")
+            raise ArgumentError("uniform: expected either uniform= or generator=, got both. Leave one out.")
 
     @property
     def differentiable(self) -> bool:
@@ -144,7 +155,7 @@ class Sample(Read):
         ensure(inside, "uniform of reads.Sample: expected values in [0, 1), got some outside", values=extent.values)
 
     def drawn(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> "Sample":
-        """The same read with its uniforms `(..., Lq)` drawn, if they were not given."""
+        """This read with uniforms `(..., Lq)`: its own, or newly drawn ones."""
         if self.uniform is not None:
             return self
         return Sample(self.estimator, uniform=torch.rand(shape, generator=self.generator, dtype=dtype, device=device))
@@ -152,7 +163,7 @@ class Sample(Read):
     def index(self, weights: Tensor, mask: Tensor | None) -> Tensor:
         if self.uniform is None:
             raise ArgumentError(
-                "uniform of reads.Sample: expected the uniforms, got None; call drawn(shape, dtype, device) first"
+                "uniform of reads.Sample: expected the uniforms, got None. Call drawn(shape, dtype, device) first."
             )
         weights = weights.detach()
         if not weights.shape[-1]:
@@ -160,9 +171,8 @@ class Sample(Read):
         cumulative = weights.cumsum(-1)
         total = cumulative[..., -1:]
         exceeds = cumulative > self.uniform.to(weights.dtype)[..., None] * total
-        last = (
-            weights.shape[-1] - 1 - (weights > 0).flip(-1).to(torch.uint8).argmax(-1)
-        )  # where u · total rounds up to total
+        # u · total may round up to total: then the last key with weight
+        last = weights.shape[-1] - 1 - (weights > 0).flip(-1).to(torch.uint8).argmax(-1)
         first = torch.where(exceeds.any(-1), exceeds.to(torch.uint8).argmax(-1), last)
         return first.masked_fill(~(total[..., 0] > 0), -1)
 
@@ -177,10 +187,10 @@ class Sample(Read):
 @registered
 @dataclass(frozen=True)
 class Argmax(Read):
-    """output_i = v_j, j the allowed key of the largest weight, the lower one of a tie.
+    """output_i = v_j, j the allowed key of the largest weight, the first of a tie.
 
     Args:
-        estimator: None passes no gradient to the scores; with "straight_through" the forward is the choice and the
+        estimator: None passes no gradient to the scores. With "straight_through" the forward is the choice and the
             backward is Soft's, to scores and values (Bengio, Léonard, Courville 2013).
 
     Raises:
@@ -225,10 +235,12 @@ class Argmax(Read):
 @registered
 @dataclass(frozen=True)
 class TopK(Read):
-    """The expectation over the k largest weights alone, renormalized (Shazeer et al. 2017, equation 5, on weights).
+    """The expectation over the k largest weights alone, renormalized.
+
+    Shazeer et al. 2017, equation 5, on weights.
 
     Args:
-        k: how many, ≥ 1; more than Lk is Lk.
+        k: the number of keys, ≥ 1; more than Lk is Lk.
 
     Raises:
         ArgumentError: k below 1.
@@ -258,22 +270,22 @@ class TopK(Read):
 
 
 def largest(weights: Tensor, k: int, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The k largest weights of a row among allowed keys, falling, and their indices: each `(..., Lq, min(k, Lk))`.
+    """The k largest weights of a row among allowed keys, falling, and their indices.
 
-    Ties go to the lower index; beyond the allowed keys the weight is 0 and the index −1. torch.topk promises no order
-    among equals; a few rounds of argmax do, and a stable sort where k is large.
+    Both are `(..., Lq, min(k, Lk))`. Ties go to the lower index. Beyond the allowed keys the weight is 0 and the index
+    −1. torch.topk promises no order among equals, so k rounds of argmax do it, or a stable sort if k is large.
     """
     k = min(k, weights.shape[-1])
     rest = weights.detach() if mask is None else weights.detach().masked_fill(~mask, -torch.inf)
     if k > 8 or not k:
         ordered, indices = rest.sort(dim=-1, descending=True, stable=True)
-        found, indices = ordered[..., :k], indices[..., :k]
+        values, indices = ordered[..., :k], indices[..., :k]
     else:
         rounds = []
         for _ in range(k):
             index = rest.argmax(-1, keepdim=True)
             rounds.append((rest.gather(-1, index), index))
             rest = rest.scatter(-1, index, -torch.inf)
-        found, indices = (torch.cat(side, -1) for side in zip(*rounds, strict=True))
-    beyond = found == -torch.inf
+        values, indices = (torch.cat(side, -1) for side in zip(*rounds, strict=True))
+    beyond = values == -torch.inf
     return weights.gather(-1, indices).masked_fill(beyond, 0.0), indices.masked_fill(beyond, -1)

@@ -1,8 +1,7 @@
 """Scores: how well each query fits each key.
 
 Every score is a frozen dataclass that is called with `(query, key)` and returns `(..., Lq, Lk)`. Tensors in it are
-ordinary differentiable arguments. The call itself is the definition; backends may compute the same numbers another
-way.
+ordinary differentiable arguments. The call is the definition. Backends may compute the numbers another way.
 """
 
 from collections.abc import Callable
@@ -18,68 +17,58 @@ from saccade._definitions.structure import Axes, Definition, Extent, registered
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 __all__ = [
-    "Additive",
-    "Cosine",
-    "Dot",
-    "Gaussian",
-    "General",
-    "Kernel",
-    "Location",
-    "ScaledDot",
-    "Score",
-    "ScoreFunction",
-]
+    "Additive", "Cosine", "Dot", "Gaussian", "General", "Kernel", "Location", "ScaledDot", "Score", "ScoreFunction",
+]  # fmt: skip
 
 ScoreFunction = Callable[..., Tensor]
 """`(query, key)` or `(query, key, positions)` to scores."""
 
 
 class Score(Definition):
-    """Base of the built-in scores; any other callable `(query, key) -> (..., Lq, Lk)` is a score as well."""
+    """Base of the built-in scores; any `(query, key) -> (..., Lq, Lk)` is one too."""
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        """The definition: scores `(..., Lq, Lk)` of query `(..., Lq, Dq)` against key `(..., Lk, Dk)`."""
+        """Scores `(..., Lq, Lk)` of query `(..., Lq, Dq)` against key `(..., Lk, Dk)`."""
         raise ArgumentTypeError("score: expected one of saccade.scores or a callable, got the base class Score")
 
     def check(self, extent: Extent) -> None:
-        """Raises a `SaccadeError` where the score's tensors do not fit the call."""
+        """Raise a `SaccadeError` if the score's tensors do not fit the call."""
         same_dim(self, extent)
 
     def query_dim(self, k_dim: int) -> int:
-        """How many features a query has where keys have `k_dim`."""
+        """Features of a query if keys have `k_dim`."""
         return k_dim
 
     def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        """`(query', key', scale)` with scores = scale · query' · key', or None where the score is no dot product."""
+        """`(query', key', scale)` of scale · query' · key'; None of no dot product."""
         return None
 
     def prepare(self, key: Tensor) -> tuple["Score", Tensor, Tensor | None]:
-        """`(score', key', cache)` equivalent to the score and key, with all work that depends on keys alone already
-        done.
+        """Equivalent `(score', key', cache)`, all work on keys alone being done.
 
-        The cache `(..., Lk, D')` speeds a backend up and carries no gradient; the reference does without it.
+        The cache `(..., Lk, D')` speeds a backend up and carries no gradient. The reference does without it.
         """
         return self, key, None
 
     axes: ClassVar[dict[str, Axes]] = {}
     mixes_keys: ClassVar[bool] = False
-    """Whether what one key holds acts, through rounding, on the scores of others."""
+    """Whether one key changes the scores of other keys, through rounding."""
 
 
 def same_dim(score: Score, extent: Extent) -> None:
-    """Raises `ShapeError` unless queries and keys have the same number of features."""
+    """Raise `ShapeError` unless queries and keys have one number of features."""
     if extent.q_dim != extent.k_dim:
         raise ShapeError(
             f"key: expected last dimension {extent.q_dim}, that of query, for scores.{type(score).__name__}, got "
-            f"{extent.k_dim}; "
-            "project one of them, or use scores.General with a (Dq, Dk) weight"
+            f"{extent.k_dim}. Project one of them, or use scores.General with a (Dq, Dk) weight."
         )
 
 
 @registered
 @dataclass(frozen=True)
 class Dot(Score):
-    """Dot product, scores[i, j] = q_i · k_j (Luong, Pham, Manning 2015, section 3.1, "dot").
+    """Dot product, scores[i, j] = q_i · k_j (Luong et al. 2015, section 3.1).
+
 
     >>> import torch
     >>> Dot()(torch.eye(2), torch.tensor([[3.0, 4.0]])).tolist()
@@ -96,13 +85,13 @@ class Dot(Score):
 @registered
 @dataclass(frozen=True)
 class ScaledDot(Score):
-    """Scaled dot product, scores[i, j] = scale · q_i · k_j, then c · tanh(s / c) with a softcap c.
+    """Scaled dot product, scores[i, j] = scale · q_i · k_j.
 
     Args:
         scale: the factor, a float or a tensor that broadcasts against `(..., Lq, 1)`, such as one a head `(H, 1, 1)`
-            that learns; None means 1/√D (Vaswani et al. 2017, equation 1).
-        softcap: c from 1e-12 to 1e12 bounds the scores to (−c, c) (Gemma 2, section 2), a float or a tensor as for
-            scale; None leaves them alone. Values of a tensor are checked as those of a temperature.
+            that learns. None means 1/√D (Vaswani et al. 2017, equation 1).
+        softcap: c from 1e-12 to 1e12, a float or a tensor as for scale. Scores s become c · tanh(s / c), within (−c, c)
+            (Gemma 2, section 2). None does not bound them. Values of a tensor are checked as those of a temperature.
 
     Raises:
         ArgumentError: softcap is outside its range.
@@ -150,8 +139,9 @@ class ScaledDot(Score):
 @registered
 @dataclass(frozen=True)
 class Cosine(Score):
-    """Cosine similarity, scores[i, j] = β cos(q_i, k_j); a zero vector scores 0 (Graves, Wayne, Danihelka 2014,
-    equations 5-6).
+    """Cosine similarity, scores[i, j] = β cos(q_i, k_j), 0 for a zero vector.
+
+    Graves, Wayne, Danihelka 2014, equations 5-6.
 
     Args:
         beta: the key strength β, a float or a tensor `(..., Lq, 1)`.
@@ -178,7 +168,7 @@ class Cosine(Score):
         return self._against(query, unit(key))
 
     def _against(self, query: Tensor, units: Tensor) -> tuple[Tensor, Tensor, float]:
-        """What is multiplied with keys of unit length."""
+        """`as_dot` for keys of unit length."""
         if isinstance(self.beta, Tensor):
             return unit(query) * like(self.beta, query), units, 1.0
         return unit(query), units, self.beta
@@ -190,7 +180,7 @@ class Cosine(Score):
 @registered
 @dataclass(frozen=True)
 class UnitKeyCosine(Cosine):
-    """`Cosine` against keys that are of unit length already: what `Cosine.prepare` leaves to be done for each query."""
+    """`Cosine` against keys of unit length, made by `Cosine.prepare`."""
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return (unit(query) * like(self.beta, query)) @ key.mT
@@ -202,7 +192,7 @@ class UnitKeyCosine(Cosine):
 @registered
 @dataclass(frozen=True)
 class General(Score):
-    """Bilinear score, scores[i, j] = q_iᵀ W k_j (Luong, Pham, Manning 2015, section 3.1, "general").
+    """Bilinear score, scores[i, j] = q_iᵀ W k_j (Luong et al. 2015, section 3.1).
 
     Args:
         weight: W, `(..., Dq, Dk)`, in the dtype of query.
@@ -234,9 +224,9 @@ class General(Score):
 @registered
 @dataclass(frozen=True)
 class Additive(Score):
-    """Additive score, scores[i, j] = vᵀ tanh(q_i + k_j), query and key already projected to D features.
+    """Additive score, scores[i, j] = vᵀ tanh(q_i + k_j).
 
-    Bahdanau, Cho, Bengio 2015, appendix A.1.2, with W_a s and U_a h given as query and key.
+    Query and key are W_a s and U_a h of Bahdanau, Cho, Bengio 2015, appendix A.1.2: projections to D features.
 
     Args:
         v: `(..., D)`, in the dtype of query.
@@ -263,28 +253,30 @@ class Additive(Score):
         return self, key, powers if key.is_cpu else by_key(powers)
 
 
-#: The largest |x| for which e^{2x} neither overflows nor leaves the normal numbers, by dtype.
+#: The largest |x|, by dtype, for which e^{2x} is a normal number.
 EXPONENT_LIMIT = {torch.float32: 43.0, torch.float64: 350.0}
 
 
 def exponentials(projected: Tensor) -> Tensor:
-    """e^{2x}, and NaN where it would leave the range: whoever multiplies with it notices, and takes the tanh itself."""
+    """e^{2x}, or NaN beyond the limit: there kernels compute the tanh itself."""
     limit = EXPONENT_LIMIT[projected.dtype]
     return torch.exp(2 * projected).masked_fill_(~(projected.abs() <= limit), torch.nan)
 
 
 def by_key(powers: Tensor) -> Tensor:
-    """The same numbers `(..., S, D)`, neighbouring keys beside each other in memory, as a GPU's lanes read them."""
+    """Exponentials `(..., S, D)` with keys contiguous in memory, for a GPU's lanes."""
     return powers.mT.contiguous().mT
 
 
 @registered
 @dataclass(frozen=True)
 class Location(Score):
-    """Location-based score, scores[i, j] = (W q_i)_j: the keys' contents play no part (Luong et al. 2015, equation 8).
+    """Location-based score, scores[i, j] = (W q_i)_j.
+
+    The contents of keys play no part. Luong et al. 2015, equation 8.
 
     Args:
-        weight: W, `(..., Lmax, Dq)`; more than Lmax keys are an error.
+        weight: W, `(..., Lmax, Dq)`. More than Lmax keys are an error.
 
     >>> import torch
     >>> Location(torch.tensor([[1.0], [2.0], [3.0]]))(torch.ones(1, 1), torch.zeros(2, 5)).tolist()
@@ -305,23 +297,22 @@ class Location(Score):
         if extent.k_len > self.weight.shape[-2]:
             raise ShapeError(
                 f"weight of scores.Location: expected at least {extent.k_len} rows, one a key, got Lmax = "
-                f"{self.weight.shape[-2]}; "
-                "make the weight longer or shorten the keys"
+                f"{self.weight.shape[-2]}. Make the weight longer or shorten the keys."
             )
 
 
 NEAR = 256.0
-"""Squares, in squares of a bandwidth, that float32 expands to 10⁻⁵; normal points of 64 features are below."""
+"""Largest ‖x‖² / h² with an error of 10⁻⁵ in float32: 64 normal features."""
 
 
 @registered
 @dataclass(frozen=True)
 class Gaussian(Score):
-    """Gaussian kernel as a score, scores[i, j] = −‖q_i − k_j‖² / 2h²: its softmax is kernel regression (Nadaraya
-    1964, Watson 1964).
+    """Gaussian kernel as a score, scores[i, j] = −‖q_i − k_j‖² / 2h².
 
-    Expanded into dot products about the keys' mean, so that points far from the origin lose nothing to cancellation.
-    The product is in float64, unless an eager call on a CPU sees that all points lie within 16 bandwidths of the mean.
+    Its softmax is kernel regression (Nadaraya 1964, Watson 1964). The square is expanded into dot products about the
+    keys' mean, so that points far from the origin lose nothing to cancellation. The product is in float64, unless an
+    eager call on a CPU finds all points within 16 bandwidths of the mean.
 
     Args:
         bandwidth: h from 1e-12 to 1e12 in the units of query and key, a float or a tensor that broadcasts against
@@ -351,7 +342,7 @@ class Gaussian(Score):
         return scores.clamp(min=torch.finfo(query.dtype).min).to(query.dtype)
 
     def _fits(self, query: Tensor, key: Tensor) -> bool:
-        """Whether all points are so near to the center that their own type has enough digits."""
+        """Whether the dtype has enough digits for points this near to the center."""
         if query.device.type != "cpu" or recorded() or not query.numel():
             return False
         query, key, limit = query.detach(), key.detach(), NEAR * square(bounded(self.bandwidth, query.detach()))
@@ -373,9 +364,10 @@ KERNELS: dict[str, Callable[[Tensor], Tensor]] = {
 @registered
 @dataclass(frozen=True)
 class Kernel(Score):
-    """A kernel of compact support, scores[i, j] = K(u), u = ‖q_i − k_j‖ / h; with `normalizers.Sum`, kernel regression.
+    """Kernel of compact support, scores[i, j] = K(u), u = ‖q_i − k_j‖ / h.
 
-    boxcar ½[u ≤ 1] · epanechnikov ¾(1 − u²)₊ · triangular (1 − u)₊ (Nadaraya 1964, Watson 1964; Epanechnikov 1969).
+    With `normalizers.Sum` it is kernel regression (Nadaraya 1964, Watson 1964, Epanechnikov 1969).
+    boxcar ½[u ≤ 1] · epanechnikov ¾(1 − u²)₊ · triangular (1 − u)₊
 
     Args:
         name: "boxcar", "epanechnikov" or "triangular".
@@ -408,5 +400,5 @@ class Kernel(Score):
 
 
 def square(value: float | Tensor) -> float | Tensor:
-    """value², of numbers and tensors alike."""
+    """value², of a number or a tensor."""
     return value * value

@@ -2,9 +2,8 @@
 
 import torch
 
-from saccade.bench.machine import Machine, Probe
-from saccade.bench.row import Place, Row, Work
-from saccade.bench.targets import times
+from saccade.bench.measure import Machine, Probe
+from saccade.bench.row import Place, Row, Work, times
 
 PLACE = Place(torch.device("cpu"))
 MACHINE = Machine(

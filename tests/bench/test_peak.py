@@ -6,9 +6,7 @@ import pytest
 import torch
 
 from bench.fake import PLACE, row
-from saccade.bench import peak
-from saccade.bench.row import Absent, Place
-from saccade.bench.rows import rows, select
+from saccade.bench import Absent, Place, peak, rows, select
 from tiny import python
 
 MEBIBYTE = 2**20
@@ -62,7 +60,7 @@ def test_a_process_that_ends_without_a_word_is_an_absence(monkeypatch):
     class Done:
         returncode, stdout, stderr = -9, "", ""
 
-    monkeypatch.setattr(peak.subprocess, "run", lambda *words, **options: Done)
+    monkeypatch.setattr(subprocess, "run", lambda *words, **options: Done)
     with pytest.raises(Absent, match="ended with -9, as for want of memory"):
         peak.peak_of(smallest(PLACE), "ours", PLACE)
 

@@ -1,7 +1,7 @@
 import pytest
 
 from bench.fake import row
-from saccade.bench.plot import draw
+from saccade.bench._plot import draw
 from saccade.bench.row import Result
 from saccade.errors import ArgumentError
 from tiers import rest_slow

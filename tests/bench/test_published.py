@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
+from saccade.bench._page import cells, summary
 from saccade.bench.row import Result, Row, Target, Work
-from saccade.bench.table import cells, summary
 from tiers import every
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +50,7 @@ def result_of(told):
 @every("name", PAGES)
 def test_a_page_has_the_rows_of_its_file_and_no_others(name):
     page = (ROOT / f"docs/{PAGES[name]}.md").read_text(encoding="utf-8")
-    found = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text(encoding="utf-8"))
+    found = json.loads((ROOT / f"results/benchmarks/{name}.json").read_text(encoding="utf-8"))
     results = [result_of(told) for told in found["rows"]]
     rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| row |")]
     assert rows == [f"| {' | '.join(cells(result))} |" for result in results]

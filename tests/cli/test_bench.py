@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.fake import MACHINE, PROBES, row
-from saccade.bench import table
-from saccade.bench.row import Absent
+from saccade.bench import Absent, _page
 from saccade.cli import bench, main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
@@ -22,7 +21,7 @@ TINY = ["--rows", "dot forward 2x4x16x16 torch", "--seconds", "0.001", "--thread
 def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "probes", lambda device: PROBES)
     monkeypatch.setattr(bench, "look_at", lambda device, known: MACHINE)
-    monkeypatch.setattr(table, "disturbed", lambda results: [])  # whatever else runs on the machine of the tests
+    monkeypatch.setattr(_page, "disturbed", lambda results: [])  # whatever else runs on the machine of the tests
     monkeypatch.chdir(tmp_path)
 
 
@@ -139,7 +138,7 @@ def test_quick_measures_rows_of_short_list_for_shorter_time(monkeypatch, capsys)
         seen.update(settings, names=[one.family for one in rows])
         return iter(())
 
-    monkeypatch.setattr(bench, "measured", measured)
+    monkeypatch.setattr(bench, "measure_rows", measured)
     offered(monkeypatch, row(family="long"), row(family="short", quick=True))
     assert main(["bench", "--quick"]) == 0
     both = {"probes": PROBES}
@@ -194,7 +193,7 @@ def test_a_read_only_folder_is_refused_before_measuring(monkeypatch, capsys):
     )
 
 
-def test_what_cannot_be_written_keeps_nothing_else_from_being(monkeypatch, capsys):
+def test_an_unwritable_file_keeps_no_other_from_being(monkeypatch, capsys):
     offered(monkeypatch, row())
     write = bench.write
 
@@ -212,7 +211,7 @@ def test_what_cannot_be_written_keeps_nothing_else_from_being(monkeypatch, capsy
 
 
 @pytest.mark.parametrize(("option", "name"), [("--json", "a.json"), ("--page", "a.md"), ("--plot", "a.svg")])
-def test_a_file_that_came_while_it_measured_is_not_written_over(option, name, monkeypatch, capsys):
+def test_a_file_that_came_meanwhile_is_not_written_over(option, name, monkeypatch, capsys):
     offered(monkeypatch, row(ours=lambda x: lambda: x * Path(name).write_text("mine") / len("mine")))
     assert main(["bench", "--seconds", "0.001", option, name]) == 2
     assert f"{name}: there is a file now, which is not written over" in capsys.readouterr().err

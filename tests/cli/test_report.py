@@ -1,7 +1,10 @@
+from unittest.mock import Mock
+
 import pytest
 
-from saccade.cli import main
+from saccade.cli import main, report
 from saccade.reports import REPORTS, Made, load_report
+from studies.frame.study import names
 from tiers import every
 
 BY_ITSELF = ("complexity", "regression", "alignment", "bottleneck", "isolation", "fast-weights")  # which take no data
@@ -11,7 +14,7 @@ def test_alone_it_lists_the_reports(capsys):
     for arguments in ([], ["--help"]):
         assert main(["report", *arguments]) == 0
         listed = capsys.readouterr().out
-        assert all(f"  {name} " in listed for name in REPORTS)
+        assert all(f"  {name} " in listed for name in [*names(), *REPORTS])
 
 
 @every(
@@ -20,7 +23,7 @@ def test_alone_it_lists_the_reports(capsys):
         (["lenght"], "did you mean length?"),
         (["alignment"], "--run: expected the folder of a translation run, or --quick, got neither"),
         (["length", "--quik"], "did you mean --quick?"),
-        *(([name], "--data: expected a corpus, got none") for name in REPORTS if name not in BY_ITSELF),
+        *(([name], "--data: expected a corpus, got none") for name in [*names(), *REPORTS] if name not in BY_ITSELF),
         (["scores", "--quick", "--data", "corpus"], "--quick: expected no --data but dates or several-dates"),
         (["soft-hard", "--samples", "1"], "--samples: expected a number from 2 to 1000, got 1"),
         (["length", "--data", "no/such", "--output", "r"], "no/such"),
@@ -43,3 +46,18 @@ def test_the_table_on_standard_output_and_the_rest_on_standard_error(text, fresh
     assert ("is complete already" in err) is not fresh and ("interrupted; what is done is kept" in err) is (
         text is None
     )
+
+
+def test_an_installed_package_says_where_the_studies_are(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(report, "_CHECKOUT", tmp_path)
+    for arguments in ([], ["soft-hard", "--quick"]):
+        assert main(["report", *arguments]) == 2
+        err = capsys.readouterr().err
+        assert "the studies are in the folder studies/ of Saccade's repository" in err and err.count("\n") == 1
+
+
+def test_a_missing_package_of_studies_is_one_line(monkeypatch, capsys):
+    missing = ModuleNotFoundError("No module named 'markdown'", name="markdown")
+    monkeypatch.setattr(report, "import_module", Mock(side_effect=missing))
+    assert main(["report"]) == 2
+    assert "expected the package markdown, got none" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bench.fake import row
-from saccade.bench.plot import draw as draw_ratios
+from saccade.bench._plot import draw as draw_ratios
 from saccade.bench.row import Result
 from saccade.look import curves, dot_plot, spectrogram
 from saccade.look.answered import answered

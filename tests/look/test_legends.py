@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bench.fake import row
-from saccade.bench.plot import draw as ratios
+from saccade.bench._plot import draw as ratios
 from saccade.bench.row import Result
 from saccade.look.curves import Curve, draw
 from saccade.look.dot_plot import Dots

@@ -267,7 +267,9 @@ ERRORS = {
         torch.arange(3)[None, None], k, v
     ),
     "key: expected (2, n, 4) as in the memory, got (2, n, 3)": lambda m, k, v: m.write(torch.arange(3), v, v),
-    "memory: expected one that grows, got one of 3 slots; write(positions, key, value)": lambda m, k, v: m.append(k, v),
+    "memory: expected one that grows, got one of 3 slots. Use write(positions, key, value).": lambda m, k, v: m.append(
+        k, v
+    ),
     "align of Causal: expected 'start', 'end', an int or a tensor, since keys of a memory of slots stand anywhere": (
         lambda m, k, v: m.read(k[:, :1], mask=masks.Causal() & masks.Prefix(2))
     ),

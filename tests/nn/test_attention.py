@@ -157,7 +157,7 @@ def test_another_dtype_is_one_clear_error(name):
 @every("name", MODULES)
 def test_a_nested_tensor_is_one_clear_error(name, layout):
     nested = torch.nested.nested_tensor([torch.randn(3, 6), torch.randn(5, 6)], layout=layout)
-    said = "(query|key|elements): expected a dense tensor, got a nested one; pad it"
+    said = "(query|key|elements): expected a dense tensor, got a nested one. Pad it"
     with pytest.raises(ArgumentTypeError, match=said):
         MODULES[name](nested)
 

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from saccade import AuxRequest, masks, nn
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.nn import _gating
+from saccade.nn import gating
 from tiers import every
 
 MIXTURES = {
@@ -191,11 +191,11 @@ def test_the_load_of_a_hierarchy_is_equation_14():
     torch.manual_seed(5)
     balance = mixture(x)[1]
     torch.manual_seed(5)
-    first = _gating.choose(x @ mixture.group_gate.T, x @ mixture.group_noise_gate.T, 2)
+    first = gating.choose(x @ mixture.group_gate.T, x @ mixture.group_noise_gate.T, 2)
     rows = [(token, int(group)) for token, row in enumerate(first.experts) for group in row]
     gates = [gate.view(3, 2, 4) for gate in (mixture.gate, mixture.noise_gate)]
     clean, spread = (torch.stack([gate[group] @ x[token] for token, group in rows]) for gate in gates)
-    second = _gating.choose(clean, spread, 2)
+    second = gating.choose(clean, spread, 2)
     wanted = torch.zeros(3, 2, dtype=torch.float64)
     for group in range(3):
         came = [place for place, row in enumerate(rows) if row[1] == group]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from saccade import nn
 from saccade.errors import ArgumentError, ShapeError
-from saccade.nn import _addressing
+from saccade.nn import addressing
 from tiers import every
 
 MEMORIES = {
@@ -252,7 +252,7 @@ def test_powers_do_not_vanish():
     gamma = torch.tensor([200.0])
     assert float((weights**gamma).sum()) == 0.0  # what the formula as it stands divides by
     exact = 1 / (1 + 999 * (1 / 1.1) ** 200)
-    assert float(_addressing.sharpen(weights, gamma)[7]) == pytest.approx(exact, rel=1e-4)
+    assert float(addressing.sharpen(weights, gamma)[7]) == pytest.approx(exact, rel=1e-4)
 
 
 SMALL, LINKED = nn.ExternalMemory(5, 3), nn.ExternalMemory(5, 3, addressing="links")
@@ -291,7 +291,7 @@ def test_by_content_alone_a_head_finds_its_key():
     memory, state, controller, after = moved_once("content")
     asked = memory.heads(controller)[:, : 2 * memory._reader].unflatten(-1, (2, -1))
     key, beta = asked[..., :4], torch.nn.functional.softplus(asked[..., 4:5])
-    torch.testing.assert_close(after.read_weights, _addressing.content(key, beta, after.memory))
+    torch.testing.assert_close(after.read_weights, addressing.content(key, beta, after.memory))
     elsewhere = state._replace(read_weights=state.read_weights.flip(-1), write_weights=state.write_weights.flip(-1))
     torch.testing.assert_close(memory(controller, elsewhere).read_weights, after.read_weights)
 
@@ -317,7 +317,7 @@ def test_a_state_with_a_part_of_another_size_is_refused(name):
     memory = nn.ExternalMemory(16, 4, num_reads=2, addressing="links")
     state = memory.start(3, 10)
     small = getattr(state, name)[..., :2]
-    with pytest.raises(ShapeError, match="state.[a-z_]+: expected .* begin with start"):
+    with pytest.raises(ShapeError, match="state.[a-z_]+: expected .* Begin with start"):
         memory(torch.randn(3, 16), state._replace(**{name: small}))
 
 

@@ -66,9 +66,9 @@ def test_positions_that_are_not_said_are_not_guessed():
     torch.testing.assert_close(attention(x, memory=memory), attention(x, memory=attention.remember(x)))
     with pytest.raises(ArgumentError, match="positions: expected those of the new keys"):
         attention.append(memory, x)
-    with pytest.raises(ArgumentError, match="append by that module's append"):
+    with pytest.raises(ArgumentError, match="Append by that module's append"):
         memory.append(memory.key, memory.value)
-    with pytest.raises(ArgumentError, match="keys that stand elsewhere"):
+    with pytest.raises(ArgumentError, match="got other keys than queries"):
         attention(x, x + 1, positions=torch.arange(4))
     late = attention.append(attention.remember(x), x, positions=torch.tensor([[9, 9, 9, 9], [1, 2, 3, 4]]))
     assert late.positions.tolist()[0] == [0, 1, 2, 3, 9, 9, 9, 9]
@@ -169,7 +169,7 @@ def test_what_has_dimensions_of_heads_keeps_them():
 def test_more_queries_than_positions_are_to_be_placed():
     attention, x = module(), torch.randn(1, 3, 16).double()
     memory = attention.remember(x[:, :2], positions=torch.tensor([0, 4]))
-    with pytest.raises(ArgumentError, match="positions: expected those of the 3 queries"):
+    with pytest.raises(ArgumentError, match="positions: expected those of 3 queries"):
         attention(x, memory=memory)
     assert attention(x, memory=memory, positions=torch.tensor([0, 4, 5])).shape == x.shape
     counted = attention.remember(x[:, :2])

@@ -264,7 +264,7 @@ def test_what_does_not_fit_is_refused():
     cell, inputs = made(window=3), drawn()
     with pytest.raises(ArgumentError, match="window: expected an int of at least 0 or None, got -1"):
         made(window=-1)
-    with pytest.raises(ArgumentError, match="score: expected one that compares states, got 'location'"):
+    with pytest.raises(ArgumentError, match="score: expected a score that compares states, got 'location'"):
         made(score="location")
     with pytest.raises(ArgumentError, match="batch_size: expected an int of at least 1"):
         cell.start(0)

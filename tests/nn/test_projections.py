@@ -65,7 +65,7 @@ def test_heads_that_do_not_divide_the_features():
     output, aux = module(query, key, value, aux=AuxRequest(weights=True))
     assert output.shape == (2, 5, 10) and aux.weights.shape == (2, 1, 3, 5, 6)
     with pytest.raises(
-        ArgumentError, match="num_heads: expected a divisor of embed_dim = 10, got 3; or give head_dim="
+        ArgumentError, match="num_heads: expected a divisor of embed_dim = 10, got 3. Change it, or pass head_dim="
     ):
         nn.MultiheadAttention(10, 3)
 

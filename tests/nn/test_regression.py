@@ -166,7 +166,7 @@ def test_it_works_where_estimators_do():
         ({"bandwidth": "best"}, "'leave-one-out' or 'gradient', got 'best'"),
         ({"bandwidth": "gradient", "metric": "round"}, "metric: expected one of scalar, diagonal, full"),
         ({"bandwidth": 1.0, "metric": "round"}, "metric: expected one of scalar, diagonal, full"),
-        ({"bandwidth": "gradient", "kernel": "boxcar"}, "kernel: expected one with a gradient"),
+        ({"bandwidth": "gradient", "kernel": "boxcar"}, "kernel: expected a kernel with a gradient"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, said):
@@ -266,11 +266,11 @@ def test_the_rank_of_a_coverage_is_not_moved_by_rounding(count):
 
 
 def test_one_point_needs_a_bandwidth_and_has_no_interval():
-    with pytest.raises(ArgumentError, match="bandwidth: expected a number where there is one point"):
+    with pytest.raises(ArgumentError, match="bandwidth: expected a number for a single point"):
         nn.KernelRegression().fit([[1.0]], [2.0])
     known = nn.KernelRegression(bandwidth=1.0).fit([[1.0]], [2.0])
     assert known.predict([[3.0]]) == [2.0] and np.isnan(known.loo_error_)
-    with pytest.raises(ArgumentError, match="expected 2 points"):
+    with pytest.raises(ArgumentError, match="expected a fit to 2 points"):
         known.predict_interval([[1.0]])
     with pytest.raises(ArgumentError, match="coverage: expected a share"):
         nn.KernelRegression().fit(*data()).predict_interval(data()[0], coverage=1.0)

@@ -227,5 +227,5 @@ def test_gates_of_another_lstm_are_refused():
         quantized = torch.ao.quantization.quantize_dynamic(module, dtype=torch.qint8)
     outputs, _ = quantized(X, lengths=LENGTHS)
     torch.testing.assert_close(outputs, module(X, lengths=LENGTHS)[0], rtol=0.1, atol=0.05)
-    with pytest.raises(ArgumentError, match=r"aux: expected None where lstm is not torch\.nn\.LSTM"):
+    with pytest.raises(ArgumentError, match=r"aux: expected None unless lstm is a torch\.nn\.LSTM"):
         quantized(X, aux=AuxRequest(weights=True))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from saccade.nn import _gating, _routing
+from saccade.nn import _routing, gating
 
 
 def drawn(*sizes, seed):
@@ -17,7 +17,7 @@ def test_parts_are_the_whole(masked, monkeypatch):
 
     def measured():
         routes = _routing.by_tokens(tokens, gate, None, 2, there)
-        loss = _gating.squared_variation(routes.importance) + routes.lse.sum() + (routes.pairs.weight**2).sum()
+        loss = gating.squared_variation(routes.importance) + routes.lse.sum() + (routes.pairs.weight**2).sum()
         return routes, torch.autograd.grad(loss, (tokens, gate), create_graph=True)
 
     whole, grads = measured()

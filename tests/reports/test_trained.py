@@ -7,19 +7,16 @@ import pytest
 from saccade.cli import main
 from saccade.reports import training
 from saccade.reports.folder import Folder
-from saccade.reports.soft_hard import noise
 from saccade.tasks.translate import Translate
 from tiers import rest_slow
 
-REPORTS = {"order": 10 + 2 * (len(Translate.models) + 1), "scores": 9, "soft-hard": 2 * 6 * 2}  # how many rows
+REPORTS = {"order": 10 + 2 * (len(Translate.models) + 1), "scores": 9}  # how many rows
 REPORTS["experts"] = 7 * 2
 
 
 @pytest.fixture
 def words(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(noise, "BATCHES", 2)
-    monkeypatch.setattr(noise, "DRAWS", 2)
     return ["--data", str(corpus), "--source", "de", "--target", "en", "--max-steps", "2"]
 
 

@@ -1,6 +1,16 @@
-"""How fast attention is here: rows of ours and a peer in one process, in turns, beside what the machine allows.
+"""Speed of attention on your machine: our calls and others' in one process, in turns, beside the machine's limits.
 
-`rows/` says what is measured, one file a subject; `measure.py` and `peak.py` measure time and memory; `machine.py`
-finds the limits; `run.py` goes through the rows; `table.py`, `page.py` and `plot.py` show what was found.
-`saccade bench` is all of it from a shell.
+`saccade bench` is all of it from a shell. A row is a value: a name, and two calls on the same tensors whose results are
+compared before they are timed.
+
+Example:
+    >>> import torch
+    >>> place = Place(torch.device("cpu"))
+    >>> [row.peer for row in select(rows(place), "dot forward 2x4x16x16", quick=True)]
+    ['torch']
 """
+
+from saccade.bench._rows import rows, select
+from saccade.bench.row import Absent, Place, Prepare, Result, Row, Run, Target, Work
+
+__all__ = ["Absent", "Place", "Prepare", "Result", "Row", "Run", "Target", "Work", "rows", "select"]

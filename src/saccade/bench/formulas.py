@@ -1,15 +1,15 @@
-"""The formulas as they are usually written, which peers compute, and calls made of functions and tensors."""
+"""Formulas of attention as they are usually written, and calls made of functions and tensors."""
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from saccade.bench.row import Absent, Prepare, Run
-
-__all__ = ["compiled", "dot", "forward", "keras", "remembered", "textbook", "training"]
+from saccade import attend
+from saccade.bench.row import Absent, Inputs, Place, Prepare, Row, Run, Work
 
 Function = Callable[..., Tensor]
 
@@ -20,7 +20,7 @@ def textbook(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
 
 
 def keras(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
-    """The same as Keras's AdditiveAttention computes it: a product and a sum in place of the matrix product."""
+    """Additive attention as Keras's AdditiveAttention computes it, with a sum in place of the matrix product."""
     scores = (v * torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3))).sum(-1)
     return torch.softmax(scores, -1) @ value
 
@@ -31,7 +31,7 @@ def dot(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def remembered(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Run:
-    """Additive attention on exponentials of the keys that are made once: v · tanh(q + k) = Σ v − 2 v · 1 / (1 + EF)."""
+    """Additive attention on exponentials of the keys that are made once: v · tanh(q + k) = Σ v - 2 v · 1 / (1 + EF)."""
     powers = (2 * key).exp()[..., None, :, :]
     total = v.sum()
 
@@ -48,7 +48,7 @@ def forward(function: Function) -> Prepare:
 
 
 def training(function: Function) -> Prepare:
-    """Prepare function(*inputs) and the gradient by all of them that learn; nothing is accumulated.
+    """Prepare function(*inputs) and its gradient by all inputs that learn; nothing is accumulated.
 
     >>> square = training(lambda x: x * x)(torch.tensor([3.0], requires_grad=True))
     >>> square()[0].shape
@@ -57,7 +57,7 @@ def training(function: Function) -> Prepare:
 
     def prepare(*inputs: Tensor) -> Run:
         learning = [tensor for tensor in inputs if tensor.requires_grad]
-        upstream: list[Tensor] = []  # what comes down to the output: drawn once, the same for both sides
+        upstream: list[Tensor] = []  # gradient of the output: drawn once, equal for both sides
 
         def run() -> tuple[Tensor, ...]:
             output = function(*inputs)
@@ -71,6 +71,10 @@ def training(function: Function) -> Prepare:
     return prepare
 
 
+PASSES: dict[str, Callable[[Function], Prepare]] = {"forward": forward, "forward+backward": training}
+"""Both ways to run a function, by the word in a row's name."""
+
+
 def compiled(function: Function, prepare: Callable[[Function], Prepare] = forward) -> Prepare:
     """Prepare a function that torch.compile has made for the shapes of its inputs.
 
@@ -81,9 +85,8 @@ def compiled(function: Function, prepare: Callable[[Function], Prepare] = forwar
     def compile_it(*inputs: Tensor) -> Run:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what the compiler says of its own parts
-                # It counts the shapes a function was compiled for, and beyond eight gives up without a word.
-                torch.compiler.reset()
+                warnings.simplefilter("ignore")  # of the compiler about its own parts
+                torch.compiler.reset()  # it silently gives up after eight shapes of a function
                 run = prepare(torch.compile(function, dynamic=False))(*inputs)
                 run()
         except RuntimeError as error:
@@ -91,3 +94,62 @@ def compiled(function: Function, prepare: Callable[[Function], Prepare] = forwar
         return run
 
     return compile_it
+
+
+def attention(place: Place, options: Callable[..., dict[str, Any]]) -> Function:
+    """`attend` by a place's backend, without statistics; options are made of the inputs after query, key and value."""
+
+    def run(query: Tensor, key: Tensor, value: Tensor, *more: Tensor) -> Tensor:
+        result: Any = attend(query, key, value, backend=place.backend, **options(*more))
+        output: Tensor = result[0] if isinstance(result, tuple) else result
+        return output
+
+    return run
+
+
+def normal(sizes: Sequence[int], *, grad: bool = False, v_grad: bool = False) -> Inputs:
+    """Query, key and value of `(..., queries, keys, dim)`, and a vector v that keeps additive scores around 1."""
+    *batch, queries, keys, dim = sizes
+    return lambda place: (
+        *(place.normal(*batch, length, dim, grad=grad) for length in (queries, keys, keys)),
+        place.normal(dim, grad=v_grad, scale=dim**-0.5),
+    )
+
+
+def additive_work(terms: float, step: str = "forward") -> Work:
+    """Additive terms, with the operations of a plain multiply that a term costs.
+
+    Forward, four terms v/x, x = 1 + EF, that share one reciprocal take 4 multiply-adds for x, 2 x 3 for the sums in
+    pairs, 3 to join the pairs, and 1 to add. These 14 instructions do two operations each in a product. The division is
+    not counted. Backward, four terms take 9 instructions for reciprocals from a shared one, and each 1 for x, 1 for
+    r(1 - r) and 3 for the sums of the gradients: 29 more.
+    """
+    return Work(terms, "terms", "multiply", 7.0 if step == "forward" else 21.5)
+
+
+def dot_work(terms: float, step: str = "forward") -> Work:
+    """The two products of so many terms, query-key pairs times features, and four more backward."""
+    return Work(4 * terms * (1 if step == "forward" else 3), "FLOP", "multiply")
+
+
+def attention_row(
+    place: Place, family: str, sizes: Sequence[int], step: str, options: Callable[..., dict[str, Any]], **more: Any
+) -> Row:
+    """A row whose side of ours is `attend` with options, which are made of v.
+
+    Args:
+        place: device, backend and threads.
+        family: of the row.
+        sizes: `(..., queries, keys, dim)`.
+        step: "forward" or "forward+backward".
+        options: of `attend`.
+        more: fields of the row; the shape is `(..., keys, dim)` by default.
+    """
+    shape = "x".join(map(str, (*sizes[:-3], *sizes[-2:])))
+    fields: dict[str, Any] = {
+        "family": family,
+        "shape": shape,
+        "size": sizes[-2],
+        "inputs": normal(sizes, grad=step != "forward"),
+    }
+    return Row(**({"ours": PASSES[step](attention(place, options))} | fields | more))

@@ -1,19 +1,25 @@
-"""Time of calls that take turns in one process: whatever else the machine does falls on all of them."""
+"""Measurement of rows: both sides prepared from the same tensors, compared once, and timed in turns in one process."""
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
+from types import MappingProxyType
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from saccade.bench.row import Run
+from saccade.bench.peak import peak_of
+from saccade.bench.row import Absent, Place, Result, Row, Run
+from saccade.errors import SaccadeError
+from saccade.train.environment import free_bytes, hardware, versions
 
-__all__ = ["behind", "medians", "ratio", "turns", "waiting"]
-
-_SAMPLE = 1e-3  # seconds that one sample takes at the least: shorter calls are repeated
-_MOST = 1000  # repeats
+_SAMPLE, _REPEATS = 1e-3, 1000  # least seconds of a sample; shorter calls are repeated, at most so often
 _SHORT = 20e-3  # seconds of a call that is made once more to warm up
+_FAR = 1e-3  # sides that differ by more than this share of the largest number do not compute the same
+_PACKAGES = ("numpy", "numba", "triton", "entmax", "x-transformers", "statsmodels")  # which change the figures
 
 
 def turns(
@@ -26,84 +32,47 @@ def turns(
     clock: Callable[[], float] = time.perf_counter,
     wait: Callable[[], None] = lambda: None,
 ) -> list[list[float]]:
-    """Return the seconds that one call of each took, round by round, every other round in the opposite order.
+    """Return the seconds of one call of each, round by round, every other round in the opposite order.
 
-    Each is called a few times before, to see how long it takes: a call shorter than a millisecond is repeated so that a
-    sample takes about one. A short one is called once before the clock starts, too: what ran before it has the caches.
+    A call shorter than a millisecond is repeated so that a sample takes about one. A short call is made once before
+    the clock starts, too: the call before it has filled the caches.
 
     Args:
-        runs: the calls that are compared, each of which has run before: what a first call compiles is not to count.
+        runs: the calls that are compared; each has run before, so that compiling does not count.
         seconds: how long to go on.
         least: rounds that are made even if they take longer.
-        most: seconds after which no other round is begun, whatever `least` says.
-        beside: a call that begins each round, and whose time is the last of it.
-        clock: seconds since whenever.
+        most: seconds after which no other round begins, whatever `least` is.
+        beside: a call that begins each round; its time is the last of the round.
+        clock: seconds since some moment.
         wait: waits until a call that has returned is done, as on a GPU.
 
     Example:
         >>> len(turns([lambda: None, lambda: None], seconds=0.0, least=3))
         3
     """
-    all_of_them = [*runs, *([] if beside is None else [beside])]
-    repeats = [_repeats(run, clock, wait) for run in all_of_them]
+    calls = [*runs, *([] if beside is None else [beside])]
+    repeats = [_repeats(run, clock, wait) for run in calls]
     order = list(range(len(runs)))
     begin = clock()
     rounds: list[list[float]] = []
     while not rounds or (passed := clock() - begin) < seconds or (len(rounds) < least and passed < most):
-        taken = [0.0] * len(all_of_them)
+        taken = [0.0] * len(calls)
         turn = order if len(rounds) % 2 == 0 else order[::-1]
-        for place in [*range(len(runs), len(all_of_them)), *turn]:
-            taken[place] = _sample(all_of_them[place], repeats[place], clock, wait)
+        for index in [*range(len(runs), len(calls)), *turn]:
+            if repeats[index]:
+                calls[index]()
+            taken[index] = _timed(calls[index], max(repeats[index], 1), clock, wait)
         rounds.append(taken)
     return rounds
 
 
-def medians(rounds: Sequence[Sequence[float]]) -> list[float]:
-    """Return the median seconds of each call.
-
-    >>> medians([[1.0, 4.0], [2.0, 3.0], [9.0, 2.0]])
-    [2.0, 3.0]
-    """
-    return [median(taken) for taken in zip(*rounds, strict=True)]
-
-
-def ratio(rounds: Sequence[Sequence[float]]) -> float:
-    """Return the median over rounds of the second call's time over the first's, whatever stood beside them.
-
-    >>> ratio([[1.0, 4.0], [2.0, 4.0], [9.0, 2.0]])
-    2.0
-    """
-    return median(theirs / max(ours, 1e-12) for ours, theirs, *_ in rounds)
-
-
-def behind(rounds: Sequence[Sequence[float]]) -> float:
-    """Return the median over rounds of the first call's time beyond the second's, in seconds.
-
-    >>> behind([[1.0, 4.0], [2.0, 1.5], [9.0, 2.0]])
-    0.5
-    """
-    return median(ours - theirs for ours, theirs, *_ in rounds)
-
-
-def waiting(device: torch.device) -> Callable[[], None]:
-    """Return what waits for a device: nothing on a CPU, where calls return when they are done."""
-    return torch.cuda.synchronize if device.type == "cuda" else lambda: None
-
-
 def _repeats(run: Run, clock: Callable[[], float], wait: Callable[[], None]) -> int:
-    """How often a sample calls it; 0 for a call so long that what it finds in the caches makes no difference."""
+    """Calls in a sample; 0 for a call so long that the state of the caches makes no difference."""
     first = _timed(run, 1, clock, wait)
     if first > _SHORT:
         return 0
     taken = max(min(first, _timed(run, 1, clock, wait), _timed(run, 1, clock, wait)), 1e-9)
-    return min(max(math.ceil(_SAMPLE / taken), 1), _MOST)
-
-
-def _sample(run: Run, repeats: int, clock: Callable[[], float], wait: Callable[[], None]) -> float:
-    """Seconds of one call, from so many of them after one that is not counted; from one alone where `repeats` is 0."""
-    if repeats:
-        run()
-    return _timed(run, max(repeats, 1), clock, wait)
+    return min(max(math.ceil(_SAMPLE / taken), 1), _REPEATS)
 
 
 def _timed(run: Run, repeats: int, clock: Callable[[], float], wait: Callable[[], None]) -> float:
@@ -113,3 +82,173 @@ def _timed(run: Run, repeats: int, clock: Callable[[], float], wait: Callable[[]
         run()
     wait()
     return (clock() - begin) / repeats
+
+
+def medians(rounds: Sequence[Sequence[float]]) -> list[float]:
+    """Return the median seconds of each call."""
+    return [median(taken) for taken in zip(*rounds, strict=True)]
+
+
+def ratios(rounds: Sequence[Sequence[float]]) -> list[float]:
+    """Return the second call's time over the first's in each round.
+
+    >>> median(ratios([[1.0, 4.0], [2.0, 4.0], [9.0, 2.0]]))
+    2.0
+    """
+    return [theirs / max(ours, 1e-12) for ours, theirs, *_ in rounds]
+
+
+def interval(numbers: Sequence[float]) -> tuple[float, float]:
+    """Return a 95% confidence interval of the median: numbers of a rank 0.98 √n below the middle and above it.
+
+    How many numbers lie below the median is binomial. Of five or fewer it is the least and the greatest.
+
+    >>> interval([4.0, 2.0, 3.0])
+    (2.0, 4.0)
+    """
+    ranked = sorted(numbers)
+    skipped = max(math.floor((len(ranked) - 1.96 * len(ranked) ** 0.5) / 2), 0)
+    return ranked[skipped], ranked[-1 - skipped]
+
+
+def waiting(device: torch.device) -> Callable[[], None]:
+    """Return a call that waits for a device: none on a CPU, whose calls return when they are done."""
+    return torch.cuda.synchronize if device.type == "cuda" else lambda: None
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A plain operation whose speed is a limit."""
+
+    run: Run
+    amount: float  # its FLOP or bytes
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine and its speed before any row."""
+
+    hardware: Mapping[str, object]  # device, processor, cores, threads, GPU
+    versions: Mapping[str, str]  # of Python, torch, Saccade and the peers that are installed
+    rates: Mapping[str, float]  # "multiply" in FLOP/s of a float32 product, "copy" in bytes read and written a second
+
+
+def probes(device: torch.device) -> dict[str, Probe]:
+    """Return "multiply", a float32 product of two matrices, and "copy", larger than any cache."""
+    size, length = (8192, 1 << 28) if device.type == "cuda" else (1024, 1 << 24)
+    a, b = (torch.randn(size, size, device=device) for _ in range(2))
+    product = torch.empty_like(a)
+    source, copy = (torch.zeros(length, device=device) for _ in range(2))
+    return {
+        "multiply": Probe(lambda: torch.mm(a, b, out=product), 2 * size**3),
+        "copy": Probe(lambda: copy.copy_(source), 2 * 4 * length),
+    }
+
+
+def look_at(device: torch.device, known: Mapping[str, Probe], seconds: float = 0.3) -> Machine:
+    """Return a machine's description, and the rate of each probe: the fastest of all tries in so many seconds."""
+    rates = {}
+    for name, probe in known.items():
+        probe.run()
+        rates[name] = probe.amount / min(min(turns([probe.run], seconds=seconds, wait=waiting(device))))
+    return Machine(hardware(device), versions(_PACKAGES), rates)
+
+
+def measure_rows(
+    rows: Sequence[Row],
+    place: Place,
+    *,
+    whole: float = math.inf,
+    clock: Callable[[], float] = time.perf_counter,
+    **settings: Any,
+) -> Iterator[Result]:
+    """Yield the result of `measure_row` for each row; no row begins after `whole` seconds."""
+    begin = clock()
+    for row in rows:
+        if clock() - begin > whole:
+            yield Result(row, absent=f"not begun: {whole:g} seconds were over")
+        else:
+            yield measure_row(row, place, **settings)
+
+
+def measure_row(
+    row: Row, place: Place, *, probes: Mapping[str, Probe] = MappingProxyType({}), **settings: Any
+) -> Result:
+    """Measure one row; `settings` are those of `turns`, and probes bound the speed by name.
+
+    A side that cannot be measured is named with its reason; ours is measured without the peer. Sides that differ
+    although they should compute the same numbers are not timed.
+    """
+    torch.manual_seed(0)
+    if row.memory:
+        return _peaks(row, place)
+    try:
+        inputs = row.inputs(place)
+        runs = [row.ours(*inputs)]
+        first = runs[0]()
+    except SaccadeError as error:
+        return Result(row, absent=f"ours: {_reason(error)}")
+    values: dict[str, Any] = {}
+    try:
+        _check_room(row, place)
+        runs.append(row.theirs(*inputs))
+        second = runs[1]()
+    except (Absent, RuntimeError, MemoryError) as error:  # the peer's own errors too
+        del runs[1:]
+        values["absent"] = f"{row.peer}: {_reason(error)}"
+    else:
+        if row.same:
+            apart = distances(first, second)
+            values["difference"] = worst = max(apart, key=lambda distance: (math.isnan(distance), distance))
+            if not worst <= _FAR:  # NaN too
+                part = f" in part {apart.index(worst)} of {len(apart)}" if len(apart) > 1 else ""
+                return Result(row, absent=f"both: their numbers differ by {worst:.1e}{part}", **values)
+        del second
+    del first
+    probe = None if row.work is None else probes.get(row.work.limit)
+    beside = None if probe is None else probe.run
+    rounds = turns(runs, beside=beside, wait=waiting(place.device), **settings)
+    taken = medians(rounds)
+    if len(runs) == 2:
+        values |= {"peer": taken[1], "ratio": median(ratios(rounds)), "interval": interval(ratios(rounds))}
+        values["behind"] = median(ours - theirs for ours, theirs, *_ in rounds)
+    if probe is not None and row.work is not None:
+        values["limit"] = probe.amount / taken[-1] / row.work.cost
+    return Result(row, taken[0], rounds=len(rounds), **values)
+
+
+def distances(ours: Any, theirs: Any) -> list[float]:
+    """Return the largest distance of two tensors, or of each pair in two tuples, over the peer's largest number.
+
+    >>> distances(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+    [0.5]
+    """
+    pairs = [(ours, theirs)] if isinstance(theirs, Tensor) else list(zip(ours, theirs, strict=True))
+    plain = [(a.detach(), b.detach()) for a, b in pairs]
+    return [float((a - b).abs().max()) / max(float(b.abs().max()), 1e-30) for a, b in plain]
+
+
+def _reason(error: Exception) -> str:
+    """The first line of an error's message."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _peaks(row: Row, place: Place) -> Result:
+    """Measure the bytes that each side takes beyond its inputs."""
+    try:
+        ours = float(peak_of(row, "ours", place))
+    except SaccadeError as error:
+        return Result(row, absent=f"ours: {error}")
+    try:
+        _check_room(row, place)
+        peer = float(peak_of(row, "theirs", place))
+    except Absent as error:
+        return Result(row, ours, rounds=1, absent=f"{row.peer}: {error}")
+    return Result(row, ours, peer, peer / max(ours, 1.0), rounds=1)
+
+
+def _check_room(row: Row, place: Place) -> None:
+    """Raise `Absent` if the peer needs more than half of the free memory."""
+    free = free_bytes(place.device)
+    if free is not None and row.peer_bytes > free / 2:
+        raise Absent(f"it takes {row.peer_bytes / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free")

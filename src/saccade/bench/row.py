@@ -1,6 +1,8 @@
-"""What a row of the benchmark is: a call of ours, a peer's, the work they do, and what is to be reached."""
+"""A row of the benchmark as a value: a call of ours, a peer's, the work they do, and targets."""
 
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -11,15 +13,14 @@ from torch import Tensor
 from saccade._dispatch.choose import BACKENDS as _NAMED
 from saccade.errors import SaccadeError
 
-__all__ = ["BACKENDS", "Absent", "Place", "Prepare", "Result", "Row", "Run", "Target", "Work", "package"]
-
 BACKENDS = ("auto", *_NAMED)
 Run = Callable[[], Any]
 Prepare = Callable[..., Run]
+Inputs = Callable[["Place"], tuple[Tensor, ...]]
 
 
 class Absent(SaccadeError):
-    """A side of a row cannot be measured here; the message is the reason, and stands in its place."""
+    """Reason why one side of a row is not measured here."""
 
 
 def package(name: str) -> Any:
@@ -39,128 +40,94 @@ def package(name: str) -> Any:
         raise Absent(f"{' '.join(str(error).split())}; pip install -e '.[bench]' brings the peers") from error
 
 
+def run_python(words: Sequence[str], environment: dict[str, str] | None = None) -> str:
+    """Return the standard output of a Python process.
+
+    Raises:
+        Absent: the process failed; with the last line of its errors.
+    """
+    done = subprocess.run(  # noqa: S603 the words are ours
+        [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        missing = f"its process ended with {done.returncode}, as for want of memory"
+        raise Absent((done.stderr.strip().splitlines() or [missing])[-1])
+    return done.stdout
+
+
 @dataclass(frozen=True)
 class Place:
-    """Where and how our side runs.
+    """Device, backend and threads of a measurement."""
 
-    Args:
-        device: that tensors are on, for both sides.
-        backend: of our calls; "auto", or one that serves them or is named as absent with its reason.
-        threads: of torch's operations on a CPU.
-    """
-
-    device: torch.device
-    backend: str = "auto"
-    threads: int = 1
+    device: torch.device  # of the tensors of both sides
+    backend: str = "auto"  # of our calls; a named one may refuse a row
+    threads: int = 1  # of torch's operations on a CPU
 
     def normal(self, *shape: int, grad: bool = False, scale: float = 1.0) -> Tensor:
-        """Normal numbers of a standard deviation, which learn or do not."""
+        """Draw normal numbers of a standard deviation, which learn or do not."""
         return (torch.randn(*shape, device=self.device) * scale).requires_grad_(grad)
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one call has to do, and what of it the machine could do.
-
-    Args:
-        amount: in `unit`.
-        unit: "terms" (of an additive score), "FLOP" or "B" (bytes).
-        limit: the measured rate that bounds it: "multiply" (FLOP/s) or "copy" (B/s).
-        cost: how much of that rate one unit takes at the least.
-    """
+    """Work of one call, and the rate of the machine that bounds it."""
 
     amount: float
-    unit: str
-    limit: str
-    cost: float = 1.0
+    unit: str  # "terms" (of an additive score), "FLOP" or "B" (bytes)
+    limit: str  # the measured rate: "multiply" (FLOP/s) or "copy" (B/s)
+    cost: float = 1.0  # how much of that rate one unit takes at the least
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a row ought to reach.
+    """A goal of a row."""
 
-    Args:
-        text: for the table.
-        met: whether a result reaches it.
-        ratio: the ratio that it amounts to, for the plot, if it is one.
-        beside: whether it speaks of the peer, so that without one nothing can be said.
-    """
-
-    text: str
+    text: str  # for the table
     met: Callable[["Result"], bool]
-    ratio: float | None = None
-    beside: bool = True
+    ratio: float | None = None  # the ratio that it amounts to, for the plot, if it is one
+    beside: bool = True  # whether it compares with the peer, and so needs the peer's time
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One line of the table.
+    """One line of the table: two calls that are prepared from the same tensors."""
 
-    Args:
-        subject: the table that it stands in on a page.
-        family: what is measured, the same for all sizes.
-        shape: the size, for the table.
-        size: the same as one number, for the plot.
-        peer: whom ours stands beside.
-        inputs: makes the tensors that both sides are prepared from.
-        ours: from these to a call without arguments; raises `Absent` where it cannot be made.
-        theirs: the same for the peer.
-        work: what one call does, if there is a limit to compare it with.
-        targets: what is to be reached.
-        memory: whether the peak of the resident memory is measured, in fresh processes, and not the time.
-        warm: for memory, small inputs that both sides run once before, so that nothing is compiled while it counts.
-        peer_bytes: what the peer allocates at the least; where that is not free, it is absent.
-        same: whether both sides compute the same numbers, which is then looked at.
-        quick: whether `--quick` measures it.
-    """
-
-    subject: str
-    family: str
-    shape: str
-    size: int
-    peer: str
-    inputs: Callable[[Place], tuple[Tensor, ...]]
-    ours: Prepare
-    theirs: Prepare
-    work: Work | None = None
+    family: str  # name of the measurement, equal for all sizes
+    shape: str  # the size, for the table
+    size: int  # the size as one number, for the plot
+    peer: str  # name of the other side
+    inputs: Inputs  # makes the tensors of both sides
+    ours: Prepare  # makes our call from them; raises `Absent` if that is impossible here
+    theirs: Prepare  # makes the peer's call
+    work: Work | None = None  # of one call, if a limit bounds it
     targets: tuple[Target, ...] = ()
-    memory: bool = False
-    warm: Callable[[Place], tuple[Tensor, ...]] | None = None
-    peer_bytes: int = 0
-    same: bool = True
-    quick: bool = False
+    memory: bool = False  # whether the peak of memory is measured, in fresh processes, and not the time
+    warm: Inputs | None = None  # small inputs for a first call of a memory row, whose compiling must not count
+    peer_bytes: int = 0  # least allocation of the peer; it is absent if that is not free
+    same: bool = True  # whether both sides compute the same numbers, which is then checked
+    quick: bool = False  # whether `--quick` measures it
+    subject: str = ""  # the table of a page that it belongs to
 
     @property
     def name(self) -> str:
-        """What a pattern is matched with: family, shape and peer."""
+        """Family, shape and peer, which patterns of `--rows` match."""
         return f"{self.family} {self.shape} {self.peer}"
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a row came to.
-
-    Args:
-        row: that was measured.
-        ours: median seconds of our call, or its bytes where memory is measured; None if it could not be measured.
-        peer: the same of the peer.
-        ratio: the median over pairs of peer / ours: above 1, ours is better.
-        behind: the median over pairs of ours − peer, in seconds: below 0, ours is faster.
-        rounds: how many pairs.
-        limit: units of work a second that the machine could do meanwhile; None where nothing bounds it.
-        difference: the largest distance between both sides' numbers, over the largest of the peer's.
-        absent: why a side was not measured, or None.
-    """
+    """Measurement of a row; None is what was not measured."""
 
     row: Row
-    ours: float | None = None
-    peer: float | None = None
-    ratio: float | None = None
-    behind: float | None = None
-    rounds: int = 0
-    limit: float | None = None
-    difference: float | None = None
-    absent: str | None = None
+    ours: float | None = None  # median seconds of our call, or its bytes in a memory row
+    peer: float | None = None  # of the peer's call
+    ratio: float | None = None  # median over pairs of peer / ours: above 1, ours is better
+    behind: float | None = None  # median over pairs of ours - peer, in seconds
+    rounds: int = 0  # number of pairs
+    limit: float | None = None  # units of work a second that the machine could do meanwhile
+    difference: float | None = None  # largest distance of both sides' numbers, over the peer's largest number
+    absent: str | None = None  # why a side was not measured
+    interval: tuple[float, float] | None = None  # 95% confidence interval of the ratio
 
     @property
     def speed(self) -> float | None:
@@ -171,8 +138,58 @@ class Result:
 
     @property
     def met(self) -> bool | None:
-        """Whether all targets are reached; None where there is none, or not enough was measured to tell."""
+        """Whether all targets are reached; None without targets, or if a side that they need is missing."""
         targets = self.row.targets
         if not targets or self.ours is None or (self.ratio is None and any(target.beside for target in targets)):
             return None
         return all(target.met(self) for target in targets)
+
+
+def times(ratio: float) -> Target:
+    """So many times as fast as the peer."""
+    return Target(f"≥ {ratio:g}x", lambda result: (result.ratio or 0.0) >= ratio, ratio)
+
+
+def as_fast(share: float, amount: float, peers: float) -> Target:
+    """A share of the peer's work a second; the peer is a call of another size.
+
+    >>> as_fast(0.6, amount=1e6, peers=1e8).text
+    '≥ 60% of its speed'
+    """
+    return Target(f"≥ {share:.0%} of its speed", times(share * peers / amount).met, share * peers / amount)
+
+
+def at_most(factor: float) -> Target:
+    """At most so many times the peer's time."""
+    return Target(f"≤ {factor:g}x the time", lambda result: (result.ratio or 0.0) * factor >= 1, 1 / factor)
+
+
+def beyond(seconds: float) -> Target:
+    """At most so many seconds more than a peer that does a part of the work."""
+    return Target(f"≤ {seconds:g} s more", lambda result: result.behind is not None and result.behind <= seconds)
+
+
+def close_behind() -> Target:
+    """At most 5% or 25 µs behind the peer, whichever is more."""
+
+    def met(result: Result) -> bool:
+        assert result.behind is not None
+        assert result.peer is not None
+        return result.behind <= max(0.05 * result.peer, 25e-6)
+
+    return Target("≤ 5% or 25 µs behind", met)
+
+
+def speed_of(rate: float, unit: str, threads: int) -> Target:
+    """So many units of work a second and thread, whatever the peer does.
+
+    >>> speed_of(5e9, "terms", 2).text
+    '≥ 5 G terms/s a thread'
+    """
+    text = f"≥ {rate / 1e9:g} G {unit}/s a thread"
+    return Target(text, lambda result: (result.speed or 0.0) >= rate * threads, beside=False)
+
+
+def within(mebibytes: int) -> Target:
+    """Less than so much memory."""
+    return Target(f"< {mebibytes} MiB", lambda result: (result.ours or 0.0) < mebibytes * 2**20, beside=False)

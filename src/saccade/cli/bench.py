@@ -1,4 +1,4 @@
-"""`saccade bench`: how fast attention is here, beside other ways to compute it and the machine's own limit."""
+"""`saccade bench`: speed of attention here, beside other ways to compute it and the machine's own limit."""
 
 import errno
 import os
@@ -13,13 +13,10 @@ from typing import Any
 
 import torch
 
-from saccade.bench.machine import Machine, Probe, look_at, probes
-from saccade.bench.page import page
-from saccade.bench.record import record
-from saccade.bench.row import BACKENDS, Place, Result, Row
-from saccade.bench.rows import rows, select
-from saccade.bench.run import measured
-from saccade.bench.table import header, limits, line, summary, widths
+from saccade.bench import Place, Result, Row, rows, select
+from saccade.bench._page import COLUMNS, cells, limits, line, page, record, summary, widths
+from saccade.bench.measure import Machine, Probe, look_at, measure_rows, probes
+from saccade.bench.row import BACKENDS
 from saccade.cli.arguments import UsageError, choose, parse
 from saccade.train.environment import choose_device
 from saccade.train.files import encode, write
@@ -29,114 +26,119 @@ from saccade.train.options import not_positive
 __all__ = ["run"]
 
 _INTERRUPTED = 130
-_SECONDS, _LEAST = 2.0, 5  # of a row's turns, and rounds at the least
-_QUICK_SECONDS, _QUICK_LEAST = 0.3, 3
-_QUICK_MOST, _QUICK_WHOLE = 8.0, 85.0  # seconds of a row and of all rows, after which nothing is begun: it ends in time
+_SETTINGS = {"seconds": 2.0, "least": 5}  # seconds of a row's turns, and rounds at the least
+_QUICK = {"seconds": 0.3, "least": 3, "most": 8.0, "whole": 85.0}  # and seconds after which no round, no row begins
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Measure ours beside peers: both in one process and in turns, the median ratio, and the machine's own limit.
+    """Measure attention beside its peers, in one process and in turns, with the machine's own limit.
 
-    Peers that are not installed are named as absent. Ctrl-C ends it; what was measured until then is kept.
+    A peer that is not installed is named as absent. Ctrl-C ends the measurement and keeps all rows before it.
     """
 
     quick: bool = False
-    """Measure a short list, shortly: within two minutes on two cores."""
+    """Measure a short list: two minutes on two cores."""
 
     rows: str = "*"
-    """Measure the rows whose name contains this alone; * and ? stand for whatever is there, | for either."""
+    """Measure only rows whose name contains this; * and ? match any characters, | separates alternatives."""
 
     seconds: float | None = None
-    """How long to measure each row: 2 if not given, 0.3 with --quick; slow rows take the time of five rounds."""
+    """Seconds for each row: 2 by default, 0.3 with --quick; a slow row takes the time of five rounds."""
 
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
     threads: int | None = None
-    """Threads of a CPU, for both sides; as torch has it if not given."""
+    """Threads of a CPU, for both sides; torch's default if not given."""
 
     backend: str = "auto"
     """Backend of our calls; rows that it cannot serve are named with the reason."""
 
     json: str | None = None
-    """Also write everything that was measured as JSON to this new file."""
+    """Also write all measurements as JSON to this new file."""
 
     page: str | None = None
-    """Also write a page in Markdown to this new file."""
+    """Also write a page of Markdown to this new file."""
 
     plot: str | None = None
-    """Also draw the ratios: PNG and SVG, both new, of this name."""
+    """Also draw the ratios as PNG and SVG of this name; both files must be new."""
 
 
 def run(arguments: list[str]) -> int:
-    """Print each row as soon as it is measured, and write what was asked for."""
-    given = parse(Arguments, arguments, "saccade bench", Arguments.__doc__ or "")
-    _check(given)
-    device = choose_device(given.device)
-    if given.threads is not None:
-        torch.set_num_threads(given.threads)
-    place = Place(device, given.backend, torch.get_num_threads())
-    wanted = select(rows(place), given.rows, quick=given.quick)
-    say(f"rows: {len(wanted)}; the machine's limits first")
-    known = probes(device)
-    machine = look_at(device, known)
+    """Print each row as soon as it is measured, and write the files."""
+    options = parse(Arguments, arguments, "saccade bench", Arguments.__doc__ or "")
+    _check(options)
+    device = choose_device(options.device)
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    place = Place(device, options.backend, torch.get_num_threads())
+    chosen = select(rows(place), options.rows, quick=options.quick)
+    say(f"rows: {len(chosen)}; the machine's limits first")
+    limiting = probes(device)
+    machine = look_at(device, limiting)
     output(limits(machine), flush=True)
     results, interrupted = list[Result](), True
+    settings = (_QUICK if options.quick else _SETTINGS) | ({"seconds": options.seconds} if options.seconds else {})
     try:
-        interrupted = _measured(results, wanted, place, known, given)
+        interrupted = _measure(results, chosen, place, limiting, settings)
         output(summary(results))
-    finally:  # what was measured before an error, such as a lack of memory, took as long
-        _write(results, machine, given, shlex.join(["saccade", "bench", *arguments]), interrupted)
+    finally:  # an error, such as a lack of memory, must not lose the rows before it
+        about = {
+            "command": shlex.join(["saccade", "bench", *arguments]),
+            "quick": options.quick,
+            "seconds": settings["seconds"],
+            "backend": options.backend,
+            "interrupted": interrupted,
+        }
+        _write(results, machine, options, about)
     if interrupted:
-        say(f"interrupted after {len(results)} of {len(wanted)} rows")
+        say(f"interrupted after {len(results)} of {len(chosen)} rows")
     return _INTERRUPTED if interrupted else 0
 
 
-def _measured(
-    results: list[Result], wanted: Sequence[Row], place: Place, known: Mapping[str, Probe], given: Arguments
+def _measure(
+    results: list[Result],
+    chosen: Sequence[Row],
+    place: Place,
+    limiting: Mapping[str, Probe],
+    settings: Mapping[str, Any],
 ) -> bool:
-    """Whether the user ended it before the last of the results, which are printed one by one."""
-    wide = widths(wanted)
-    output(header(wide), flush=True)
-    quick = {"least": _QUICK_LEAST, "most": _QUICK_MOST, "whole": _QUICK_WHOLE}
-    limits_of_time: dict[str, Any] = quick if given.quick else {"least": _LEAST}
+    """Print and keep the results one by one; return whether the user interrupted it."""
+    wide = widths(chosen)
+    output(line(COLUMNS, wide), flush=True)
     try:
-        _progress(wanted, 0)
-        for result in measured(wanted, place, seconds=_seconds(given), probes=known, **limits_of_time):
-            _progress(wanted, None)
+        _progress(chosen, 0)
+        for result in measure_rows(chosen, place, probes=limiting, **settings):
+            _progress(chosen, None)
             results.append(result)
-            output(line(result, wide), flush=True)
-            _progress(wanted, len(results))
+            output(line(cells(result), wide), flush=True)
+            _progress(chosen, len(results))
     except KeyboardInterrupt:
-        _progress(wanted, None)
+        _progress(chosen, None)
         return True
     return False
 
 
-def _seconds(given: Arguments) -> float:
-    return given.seconds if given.seconds is not None else _QUICK_SECONDS if given.quick else _SECONDS
-
-
-def _progress(wanted: Sequence[Row], place: int | None) -> None:
-    """Which row is under way, in a line of a terminal that goes away again."""
+def _progress(chosen: Sequence[Row], index: int | None) -> None:
+    """Show the present row in a line of a terminal that goes away again."""
     if sys.stderr.isatty():
-        text = "" if place is None or place == len(wanted) else f"{place + 1} of {len(wanted)}: {wanted[place].name}"
+        text = "" if index is None or index == len(chosen) else f"{index + 1} of {len(chosen)}: {chosen[index].name}"
         with unheard():
             sys.stderr.write(f"\r\x1b[K{text}")
             sys.stderr.flush()
 
 
-def _check(given: Arguments) -> None:
-    """Refuse what means nothing, before minutes are spent on it."""
-    if wrong := not_positive(given.seconds):
+def _check(options: Arguments) -> None:
+    """Reject meaningless options before minutes are spent on them."""
+    if wrong := not_positive(options.seconds):
         raise UsageError(f"--seconds: {wrong}")
-    most = os.cpu_count() or 1
-    if given.threads is not None and not 0 < given.threads <= most:
-        raise UsageError(f"--threads: expected a number from 1 to {most}, got {given.threads}")
-    choose("--backend", given.backend, BACKENDS)
+    cores = os.cpu_count() or 1
+    if options.threads is not None and not 0 < options.threads <= cores:
+        raise UsageError(f"--threads: expected a number from 1 to {cores}, got {options.threads}")
+    choose("--backend", options.backend, BACKENDS)
     taken: dict[Path, str] = {}
-    for option, name in (("--json", given.json), ("--page", given.page), ("--plot", given.plot)):
+    for option, name in (("--json", options.json), ("--page", options.page), ("--plot", options.plot)):
         if name is None:
             continue
         if not name:
@@ -173,33 +175,26 @@ def _pictures(name: str) -> list[Path]:
     return [stem.with_name(stem.name + suffix) for suffix in (".png", ".svg")]
 
 
-def _write(results: Sequence[Result], machine: Machine, given: Arguments, command: str, interrupted: bool) -> None:
-    """The files that were asked for, as many as can be written; their paths are printed.
+def _write(results: Sequence[Result], machine: Machine, options: Arguments, about: Mapping[str, object]) -> None:
+    """Write as many of the files as possible, and print their paths.
 
     Raises:
-        OSError: the first that could not be written, after all others are.
+        OSError: the first error, after all other files are written.
     """
-    settings = {
-        "command": command,
-        "quick": given.quick,
-        "seconds": _seconds(given),
-        "backend": given.backend,
-        "interrupted": interrupted,
-    }
     failed: list[OSError] = []
     picture: Path | None = None
     with _later(failed):
-        picture = _draw(results, machine, given.plot)
-    if given.json is not None:
+        picture = _draw(results, machine, options.plot)
+    if options.json is not None:
         with _later(failed):
-            _write_new(Path(given.json), encode(record(results, machine, settings)))
-            output(f"JSON: {given.json}")
-    if given.page is not None:
-        at = Path(given.page)
-        seen = None if picture is None else os.path.relpath(picture, at.parent)
+            _write_new(Path(options.json), encode(record(results, machine, about)))
+            output(f"JSON: {options.json}")
+    if options.page is not None:
+        path = Path(options.page)
+        relative = None if picture is None else os.path.relpath(picture, path.parent)
         with _later(failed):
-            _write_new(at, page(results, machine, command, seen).encode())
-            output(f"page: {at}")
+            _write_new(path, page(results, machine, str(about["command"]), relative).encode())
+            output(f"page: {path}")
     if failed:
         raise failed[0]
 
@@ -214,7 +209,7 @@ def _later(failed: list[OSError]) -> Iterator[None]:
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    """Write a file that was not there before minutes of measuring, and still is not."""
+    """Write a file if there was none before minutes of measuring, and still is none."""
     _check_still_new(path)
     write(path, content)
 
@@ -225,12 +220,12 @@ def _check_still_new(path: Path) -> None:
 
 
 def _draw(results: Sequence[Result], machine: Machine, name: str | None) -> Path | None:
-    """The PNG, if a plot was asked for and there is something to draw."""
+    """Draw the plot, if there is a ratio to draw, and return the path of the PNG."""
     if name is None:
         return None
-    from saccade.bench.plot import draw, drawn
+    from saccade.bench._plot import draw
 
-    if not drawn(results):
+    if all(result.ratio is None for result in results):
         say("--plot: nothing to draw, no row has both sides")
         return None
     for path in _pictures(name):

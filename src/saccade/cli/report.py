@@ -1,28 +1,35 @@
-"""`saccade report NAME`: try a claim from the literature, and write a page about it."""
+"""`saccade report NAME`: test a claim of the literature, and write a page about it."""
 
+import sys
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from saccade.cli.arguments import choose, parse
 from saccade.cli.threads import advise_threads
+from saccade.errors import SaccadeError
 from saccade.reports import REPORTS, load_report
 from saccade.train.notes import output, say
 
 __all__ = ["run"]
 
 _INTERRUPTED = 130
+_CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def run(arguments: list[str]) -> int:
-    """Make the report that the arguments name, or list them all, and print what it found."""
+    """Run the study that the arguments name, or list all studies."""
+    frame = _frame()
+    names = sorted([*frame.names(), *REPORTS])
     if not arguments or arguments[0] in ("-h", "--help"):
-        output("usage: saccade report NAME [OPTIONS]\n\nsaccade report NAME --help says which options there are.\n")
-        output("NAME:\n" + "\n".join(f"  {name:10} {load_report(name).sentence}" for name in REPORTS))
+        output("usage: saccade report NAME [OPTIONS]\n\nsaccade report NAME --help lists the options.\n")
+        output("NAME:\n" + "\n".join(f"  {name:13} {_loaded(frame, name)[0]}" for name in names))
         return 0
-    name = choose("NAME", arguments[0], REPORTS)
-    report = load_report(name)
-    options: Any = parse(report.Options, arguments[1:], f"saccade report {name}", report.sentence)
+    name = choose("NAME", arguments[0], names)
+    sentence, kind, make = _loaded(frame, name)
+    options: Any = parse(kind, arguments[1:], f"saccade report {name}", sentence)
     advise_threads(options.threads)
-    made = report.make(options)
+    made = make(options)
     if made.text is None:
         say("interrupted; what is done is kept, and the same command goes on from there")
         return _INTERRUPTED
@@ -31,3 +38,35 @@ def run(arguments: list[str]) -> int:
     output(made.text)
     output(f"report: {made.folder}")
     return 0
+
+
+def _frame() -> Any:
+    """The module of studies in this checkout.
+
+    Raises:
+        SaccadeError: if this is an installed package, which has none.
+    """
+    if not (_CHECKOUT / "studies" / "frame").is_dir():
+        raise SaccadeError(
+            "saccade report: the studies are in the folder studies/ of Saccade's repository, not in the "
+            "package. Run it from a checkout: pip install -e '.[train,studies]'"
+        )
+    if str(_CHECKOUT) not in sys.path:
+        sys.path.insert(0, str(_CHECKOUT))
+    try:
+        return import_module("studies.frame.study")
+    except ModuleNotFoundError as error:
+        if error.name not in ("statsmodels", "markdown", "scipy"):
+            raise
+        raise SaccadeError(
+            f"saccade report: expected the package {error.name}, got none. Run pip install -e '.[train,studies]'"
+        ) from error
+
+
+def _loaded(frame: Any, name: str) -> tuple[str, type, Any]:
+    """A study's sentence, its options and the function that makes it."""
+    if name in REPORTS:
+        report = load_report(name)
+        return report.sentence, report.Options, report.make
+    study = frame.load(name)
+    return study.sentence, study.options, lambda options: frame.make(study, options)

@@ -1,10 +1,10 @@
-"""Masks: which keys each query may attend to. Boolean, and True always means *may attend*.
+"""Masks: the keys that each query may attend to. True always means *may attend*.
 
-Masks compose with `&`, `|` and `~`, boolean tensors on either side included; nothing is laid out as a tensor before a
-backend needs it, and then only for the block of queries at hand.
+Masks compose with `&`, `|` and `~`, boolean tensors on either side included. No mask becomes a tensor before a backend
+needs it, and then only for one block of queries.
 
 `align` places query i at key position i + align: "start" (0), "end" (Lk − Lq), an int, or an integer tensor `(...)` of
-batch dimensions. Where Lq ≠ Lk it must be said: cached decoding is where windows meet the wrong length.
+batch dimensions. If Lq ≠ Lk, `align` is required: for example, a cached decoder has one query and many keys.
 """
 
 from saccade.masks.base import Both, Dense, Either, Mask, Not, as_mask

@@ -1,4 +1,4 @@
-"""Masks under which each query may attend to one interval of keys, as its two ends: nothing is laid out."""
+"""Bounds of masks that allow each query one interval of keys."""
 
 import torch
 from torch import Tensor
@@ -14,11 +14,11 @@ __all__ = ["by_numbers", "everybody", "intervals", "participants"]
 Bounds = tuple[Tensor, Tensor]
 
 POSITIONED = (Causal, Window, Prefix, Intervals)
-"""Masks that numbers alone may describe."""
+"""Masks that may consist of numbers alone."""
 
 
 def by_numbers(mask: Mask) -> bool:
-    """Whether all of a mask is known without its tensors.
+    """Whether numbers alone determine a mask, without any tensor.
 
     >>> from saccade import masks
     >>> by_numbers(~masks.Causal() | masks.Prefix(3)), by_numbers(masks.Causal() & masks.Where(lambda i, j: i == j))
@@ -32,7 +32,9 @@ def by_numbers(mask: Mask) -> bool:
 
 
 def everybody(mask: Mask, grid: Grid) -> bool:
-    """Whether numbers alone tell that every query may attend to some key, and that some query may to each.
+    """Whether every query may attend to some key, and every key is attended to.
+
+    False if numbers alone do not prove it.
 
     >>> from saccade import masks
     >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
@@ -50,68 +52,72 @@ def everybody(mask: Mask, grid: Grid) -> bool:
     start = shift(mask.align, grid)
     if isinstance(start, Tensor):
         return False
-    last = start + grid.q_len - 1  # where the last query stands
+    last = start + grid.q_len - 1  # position of the last query
     before = left is None or (start - left <= 0 and last - left < grid.k_len)
     return before and (right is None or (start + right >= 0 and last + right >= grid.k_len - 1))
 
 
 def participants(mask: Mask, grid: Grid) -> tuple[Tensor, Tensor] | None:
-    """Which keys some query may attend to `(..., Lk)`, and which queries may attend to some key `(..., Lq)`, without
-    laying the mask out; None where its intervals are not known.
+    """Keys that some query may attend to, and queries that may attend to some key.
+
+    Booleans `(..., Lk)` and `(..., Lq)`, without a dense mask. None if the intervals of the mask are unclear.
 
     Args:
         mask: of an aligned call.
-        grid: all queries and keys; the answer is on its device, and nothing is waited for.
+        grid: all queries and keys; the result is on its device, without synchronization.
 
     >>> from saccade import masks
     >>> mask, grid = masks.Window(1, 0, align=-1), Grid(4, 4, 0, 4, torch.device("cpu"))
     >>> [flags.tolist() for flags in participants(mask, grid)]
     [[True, True, True, False], [False, True, True, True]]
     """
-    if (found := intervals(mask, grid)) is None:
+    bounds = intervals(mask, grid)
+    if bounds is None:
         return None
-    first, end = torch.broadcast_tensors(*found)
+    first, end = torch.broadcast_tensors(*bounds)
     first, end = (bound.expand(*bound.shape[:-1], grid.q_len) for bound in (first, end))
     queries = first < end
-    # one more from the first key of each query on, one fewer behind its last
+    # +1 at the first key of each query, −1 behind its last
     steps = torch.zeros(*queries.shape[:-1], grid.k_len + 1, dtype=torch.int32, device=grid.device)
     steps.scatter_add_(-1, first, queries.int()).scatter_add_(-1, end, -queries.int())
     return steps.cumsum(-1)[..., : grid.k_len] > 0, queries
 
 
 def intervals(mask: Mask, grid: Grid) -> Bounds | None:
-    """The first key that each query may attend to, and the one behind the last; None where the mask does not say.
+    """The first allowed key of each query, and the key behind its last allowed one.
+
+    None if the mask allows more than one interval a query, or does not show that it allows one.
 
     Args:
-        mask: of an aligned call, its tensors where the grid is. Whether the keys of a document lie together is looked
-            at on the CPU alone; elsewhere it would have to be waited for.
+        mask: of an aligned call, its tensors where the grid is. Documents are searched on the CPU alone, since a
+            GPU would have to synchronize.
         grid: all queries and keys.
 
     Returns:
-        int64 `(..., Lq or 1)` each, within 0 .. Lk; nothing is allowed where the first is not below the second.
+        int64 `(..., Lq or 1)` each, within 0 .. Lk. Nothing is allowed if the first is not below the second.
 
     >>> from saccade import masks
     >>> mask, grid = masks.Window(1, 0) & masks.Prefix(3), Grid(4, 4, 0, 4, torch.device("cpu"))
     >>> [bound.tolist() for bound in intervals(mask, grid)]
     [[0, 0, 1, 2], [1, 2, 3, 3]]
     """
-    found = _bounds(mask, grid)
-    return None if found is None else (found[0].clamp(0, grid.k_len), found[1].clamp(0, grid.k_len))
+    bounds = _bounds(mask, grid)
+    return None if bounds is None else (bounds[0].clamp(0, grid.k_len), bounds[1].clamp(0, grid.k_len))
 
 
 def _bounds(mask: Mask, grid: Grid) -> Bounds | None:
     nothing, everything = _column(0, grid), _column(grid.k_len, grid)
     if type(mask) is Both:
-        one, other = _bounds(mask.first, grid), _bounds(mask.second, grid)
-        if one is None or other is None:
+        first, second = _bounds(mask.first, grid), _bounds(mask.second, grid)
+        if first is None or second is None:
             return None
-        return torch.maximum(one[0], other[0]), torch.minimum(one[1], other[1])
+        return torch.maximum(first[0], second[0]), torch.minimum(first[1], second[1])
     if type(mask) is Causal:
         return nothing, _behind(_positions(mask, grid), grid)
     if type(mask) is Window:
-        own = _positions(mask, grid)
-        first = nothing if mask.left is None else own - mask.left
-        return first, everything if mask.right is None else _behind(own + mask.right, grid)
+        queries = _positions(mask, grid)
+        start = nothing if mask.left is None else queries - mask.left
+        return start, everything if mask.right is None else _behind(queries + mask.right, grid)
     if type(mask) is Intervals:
         return _column(mask.start, grid), _column(mask.end, grid)
     if type(mask) is Prefix:
@@ -124,14 +130,14 @@ def _bounds(mask: Mask, grid: Grid) -> Bounds | None:
 
 
 def _positions(mask: Causal | Window, grid: Grid) -> Tensor:
-    """Where the queries stand among the keys, `(..., Lq)`."""
+    """Positions of the queries among the keys, `(..., Lq)`."""
     start = shift(mask.align, grid)
     queries = torch.arange(grid.q_len, device=grid.device)
     return queries + (start.long()[..., 0] if isinstance(start, Tensor) else start)
 
 
 def _behind(last: Tensor, grid: Grid) -> Tensor:
-    """The key behind the last that may be attended to; an align may be the largest number there is."""
+    """The key behind the last allowed one, without overflow for a huge align."""
     return last.clamp(max=grid.k_len) + 1
 
 
@@ -141,7 +147,7 @@ def _column(bound: Tensor | int, grid: Grid) -> Tensor:
 
 
 def _documents(queries: Tensor, keys: Tensor) -> Bounds | None:
-    """The keys of each query's document, where those of each lie together."""
+    """The keys of each query's document, if each document is contiguous."""
     batch = broadcast_shapes(queries.shape[:-1], keys.shape[:-1])
     queries, keys = (ids.expand(*batch, ids.shape[-1]).contiguous() for ids in (queries, keys))
     keys, order = keys.sort(dim=-1, stable=True)

@@ -1,4 +1,4 @@
-"""What all masks are, boolean tensors as masks, and what `&`, `|` and `~` make of them."""
+"""Base class of masks, boolean tensors as masks, and their composition."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,7 +21,10 @@ _OPERATORS = {
 
 
 class Mask(Definition):
-    """Base of all masks: composes with `&`, `|`, `~`, and is laid out block by block. Your own defines `dense`."""
+    """Base of all masks, composed with `&`, `|` and `~`.
+
+    A mask of your own defines `dense`, which is called for one block of queries at a time.
+    """
 
     per_example: ClassVar[bool] = False  # whether its tensors have all batch dimensions or none
 
@@ -30,11 +33,11 @@ class Mask(Definition):
         raise ArgumentTypeError("mask: expected one of saccade.masks, got the base class Mask")
 
     def check(self, extent: Extent) -> None:
-        """Raises a `SaccadeError` where the mask does not fit the call."""
+        """Raise a `SaccadeError` if the mask does not fit the call."""
 
     @property
     def keys_alone(self) -> bool:
-        """Whether the mask is the same for every query, so that a memory can keep it."""
+        """Whether the mask is one for all queries, so that a memory can keep it."""
         return False
 
     def __and__(self, other: "Mask | Tensor") -> "Mask":
@@ -59,19 +62,22 @@ class Mask(Definition):
 
 
 def as_mask(mask: Any, name: str = "mask") -> Mask:
-    """A mask, from a mask or a boolean tensor; anything else is an error that names the way out."""
+    """Convert a boolean tensor to a mask, and return a mask unchanged.
+
+    Raises:
+        ArgumentTypeError: neither a mask nor a dense boolean tensor.
+    """
     if isinstance(mask, Mask):
         return mask
     if not isinstance(mask, Tensor):
         raise ArgumentTypeError(f"{name}: expected a boolean tensor or one of saccade.masks, got {type(mask).__name__}")
     if mask.dtype != torch.bool:
         raise ArgumentTypeError(
-            f"{name}: expected a boolean tensor (True: may attend), got dtype {mask.dtype}; pass additive scores "
-            "as bias=, "
-            "weights as gate=, or compare first (mask != 0)"
+            f"{name}: expected a boolean tensor (True: may attend), got dtype {mask.dtype}. Pass additive scores "
+            "as bias=, weights as gate=, or compare first (mask != 0)."
         )
     if mask.layout != torch.strided:
-        raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {mask.layout}; call .to_dense()")
+        raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {mask.layout}. Call .to_dense().")
     return Dense(mask)
 
 
@@ -80,7 +86,7 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
 class Dense(Mask):
     """A plain boolean tensor that broadcasts to `(..., Lq, Lk)`.
 
-    Two dimensions are `(Lq, Lk)`, with a warning if they could be `(B, Lk)` as well, since B = Lq.
+    Two dimensions are `(Lq, Lk)`. If B = Lq they could be `(B, Lk)` as well, and a warning says so.
 
     >>> import torch
     >>> Dense(torch.tensor([[True, False]])) & ~Dense(torch.tensor(True))

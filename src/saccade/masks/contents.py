@@ -1,4 +1,4 @@
-"""Masks by what a tensor holds for each query: a centre, the first and last key, or the document it is of."""
+"""Masks by a tensor of queries: their centres, intervals of keys, or documents."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,7 +16,9 @@ from saccade.masks.base import Mask
 @registered
 @dataclass(frozen=True)
 class Around(Mask):
-    """Keys near a centre, |j − center_i| ≤ radius (Luong, Pham, Manning 2015, section 3.2: local attention).
+    """Keys near a centre, |j − center_i| ≤ radius.
+
+    Local attention of Luong, Pham, Manning 2015, section 3.2.
 
     Args:
         center: `(..., Lq)`, positions in keys, int or float.
@@ -52,13 +54,14 @@ class Around(Mask):
 @registered
 @dataclass(frozen=True)
 class Intervals(Mask):
-    """Keys of one interval a query, start_i ≤ j < end_i: neighbourhoods (Hassani et al. 2023, in one dimension), tiles
-    that slide, all before a point.
+    """Keys of one interval a query, start_i ≤ j < end_i.
+
+    For example, neighbourhoods (Hassani et al. 2023, in one dimension), sliding tiles, or all keys before a point.
 
     Args:
-        start: integers `(..., Lq)`, or one int; leading dimensions none, or exactly the query's (size 1 where they are
-            shared). Below 0 is 0.
-        end: likewise; beyond Lk is Lk, and where it is not above start nothing is allowed.
+        start: integers `(..., Lq)`, or one int. It has no leading dimensions, or exactly the query's (size 1 if they
+            are shared). Below 0 is 0.
+        end: as `start`. Beyond Lk is Lk. If it is not above start, nothing is allowed.
 
     Raises:
         ArgumentTypeError: a bound that is neither one int nor a tensor of integers.
@@ -105,11 +108,13 @@ class Intervals(Mask):
 @registered
 @dataclass(frozen=True)
 class Documents(Mask):
-    """Keys of the query's own document, query_ids_i = key_ids_j: several packed into one row.
+    """Keys of the query's own document, query_ids_i = key_ids_j.
+
+    For example, several documents packed into one row.
 
     Args:
         query_ids: integer `(..., Lq)`; leading dimensions none, or exactly the query's.
-        key_ids: integer `(..., Lk)`, likewise.
+        key_ids: integer `(..., Lk)`, leading dimensions as of `query_ids`.
 
     >>> import torch
     >>> from saccade import masks

@@ -1,4 +1,4 @@
-"""Masks that are a function of the user's own of two positions."""
+"""Masks by a function of two positions, written by the user."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +14,7 @@ from saccade.masks.base import Mask
 @registered
 @dataclass(frozen=True)
 class Where(Mask, OfPositions):
-    """Pairs of query i and key j for which `function(i, j)` is true.
+    """Pairs of query i and key j by a predicate `function(i, j)`.
 
     It is a mask_mod of flex_attention for whole blocks of pairs. The function is evaluated block by block, never for
     all pairs at once, and once more to find the empty blocks. Combined with a mask of known shape
@@ -23,12 +23,12 @@ class Where(Mask, OfPositions):
     Args:
         function: `(i, j)`, int64 tensors `(rows, 1)` and `(1, keys)` of indices from 0 on, to a boolean tensor that
             broadcasts to `(..., rows, keys)`, by torch's operations. It may index tensors by i and j, batch dimensions
-            in front: `ids[:, i] == ids[:, j]`. No gradient is asked of it, and no randomness may be in it.
+            in front: `ids[:, i] == ids[:, j]`. It needs no gradient and must not be random.
 
     Raises:
-        ArgumentTypeError: what is no function, or one that returns something other than booleans.
-        ArgumentError: in a call, a function that fails on some of its positions, or answers on another device.
-        ShapeError: in a call, answers that do not broadcast.
+        ArgumentTypeError: no function, or a function that does not return booleans.
+        ArgumentError: in a call, a function that fails on some positions, or returns a tensor on another device.
+        ShapeError: in a call, results that do not broadcast.
 
     Dong et al. 2024, "Flex Attention" (https://arxiv.org/abs/2412.05496): its mask_mod.
 

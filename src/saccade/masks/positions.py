@@ -1,4 +1,4 @@
-"""Masks that compare where queries and keys stand: with each other, or keys with a length."""
+"""Masks that compare positions of queries and keys, or of keys and a length."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +14,7 @@ from saccade.masks.base import Mask
 
 
 def shift(align: Align, grid: Grid) -> int | Tensor:
-    """The key position of query 0; of a tensor `(...)` as `(..., 1, 1)`."""
+    """The key position of query 0. For a tensor `(...)` it is `(..., 1, 1)`."""
     if isinstance(align, Tensor):
         return align[..., None, None]
     if align == "end":
@@ -29,16 +29,17 @@ class Positioned(Mask):
     align: Align
 
     def both(self, grid: Grid) -> tuple[Tensor, Tensor]:
-        """Key positions `(..., 1, Lk)`, and those at which the queries stand, `(..., rows, 1)`: one block's where
-        all are alike.
+        """Key positions `(..., 1, Lk)` and query positions `(..., rows, 1)`.
+
+        If all blocks are alike, they are the positions of one block.
         """
         grid = grid.one()
         return grid.keys(), grid.queries() + shift(self.align, grid)
 
     def relative(self, grid: Grid) -> Tensor:
         """Key position minus query position, `(..., rows, Lk)`."""
-        keys, own = self.both(grid)
-        return keys - own
+        keys, queries = self.both(grid)
+        return keys - queries
 
     def check(self, extent: Extent) -> None:
         check_align(f"masks.{type(self).__name__}", self.align, extent)
@@ -47,10 +48,12 @@ class Positioned(Mask):
 @registered
 @dataclass(frozen=True)
 class Causal(Positioned):
-    """Keys at or before the query's own position: j ≤ i + align (Vaswani et al. 2017, section 3.2.3).
+    """Keys at or before the query's own position, j ≤ i + align.
+
+    Vaswani et al. 2017, section 3.2.3.
 
     Args:
-        align: "start", "end", an int or an integer tensor `(...)`; may be left out where Lq = Lk.
+        align: "start", "end", an int or an integer tensor `(...)`. It may be left out if Lq = Lk.
 
     >>> import torch
     >>> from saccade import attend
@@ -63,19 +66,20 @@ class Causal(Positioned):
     align: Align = None
 
     def dense(self, grid: Grid) -> Tensor:
-        keys, own = self.both(grid)
-        return keys <= own
+        keys, queries = self.both(grid)
+        return keys <= queries
 
 
 @registered
 @dataclass(frozen=True)
 class Window(Positioned):
-    """Keys from `left` before the query's position to `right` after it; None is unbounded (Beltagy et al. 2020,
-    section 3.1).
+    """Keys from `left` before the query's position to `right` after it.
+
+    None is unbounded (Beltagy et al. 2020, section 3.1).
 
     Args:
         left: how many keys before, from 0 to 2⁶¹, or None.
-        right: how many keys after, likewise.
+        right: how many keys after, from 0 to 2⁶¹, or None.
         align: as for `Causal`.
 
     Raises:
@@ -95,23 +99,22 @@ class Window(Positioned):
         whole("right", self.right, least=0, most=FAR, none=True)
 
     def dense(self, grid: Grid) -> Tensor:
-        keys, own = self.both(grid)
-        sides = [] if self.left is None else [keys >= own - self.left]
-        sides += [] if self.right is None else [keys <= own + self.right]
+        keys, queries = self.both(grid)
+        sides = [] if self.left is None else [keys >= queries - self.left]
+        sides += [] if self.right is None else [keys <= queries + self.right]
         if not sides:
-            return torch.ones(broadcast_shapes(keys.shape, own.shape), dtype=torch.bool, device=keys.device)
+            return torch.ones(broadcast_shapes(keys.shape, queries.shape), dtype=torch.bool, device=keys.device)
         return sides[0] if len(sides) == 1 else sides[0] & sides[1]
 
 
 @registered
 @dataclass(frozen=True)
 class Lengths(Mask):
-    """Keys before each sequence's length, j < key_lengths: the padding behind it is invisible.
+    """Keys before each sequence's length, j < key_lengths, without the padding.
 
     Args:
-        key_lengths: integer tensor whose dimensions are none, or exactly the query's batch dimensions (size 1 where
-            they are shared): `(B,)` against `(B, L, D)`, `lengths[:, None]` against `(B, H, L, D)`. Nothing is
-            guessed.
+        key_lengths: integer tensor whose dimensions are none, or exactly the query's batch dimensions (size 1 if
+            they are shared). For example, `(B,)` against `(B, L, D)`, `lengths[:, None]` against `(B, H, L, D)`.
 
     >>> import torch
     >>> from saccade._definitions.structure import Grid
@@ -139,17 +142,18 @@ class Lengths(Mask):
     def check(self, extent: Extent) -> None:
         name = "key_lengths of masks.Lengths"
         integers(name, self.key_lengths, extent)
-        if not extent.values:  # not even the message below: it would make a constant of a symbolic Lk
+        if not extent.values:  # the message below would make a constant of a symbolic Lk
             return
-        inside = (self.key_lengths >= 0) & (self.key_lengths.long() <= extent.k_len)  # Lk may leave a short type
+        inside = (self.key_lengths >= 0) & (self.key_lengths.long() <= extent.k_len)  # Lk may overflow a short type
         ensure(inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside", values=True)
 
 
 @registered
 @dataclass(frozen=True)
 class Prefix(Mask):
-    """The first `length` keys, j < length, for every query (the prefix language model of Raffel et al. 2020, with `|
-    Causal()`).
+    """The first `length` keys, j < length, for every query.
+
+    With `| Causal()` it is the prefix language model of Raffel et al. 2020.
 
     Args:
         length: an int ≥ 0 or an integer tensor `(...)` of batch dimensions.

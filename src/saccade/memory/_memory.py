@@ -1,4 +1,4 @@
-"""`remember`: keys prepared once and read many times, kept all or as many as fit."""
+"""`remember`: keys prepared once and read many times."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,21 +26,22 @@ from saccade.memory._prepared import Renewed, check_appended, check_device, chec
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Prepared keys and their values. State goes in and comes out: every method returns a new memory and changes none.
+    """Prepared keys and their values, made by `remember`.
 
-    Made by `remember`. `len(memory)` is the number of keys. Two memories are equal only if they are one object.
+    Every method returns a new memory and changes none. `len(memory)` is the number of keys. Two memories are equal only
+    if they are one object.
 
     Args:
-        score: what is left of the score to do for each query.
+        score: the score of queries against prepared keys.
         key: `(..., Lk, D)`, as the score prepared them.
-        value: `(..., Lk, Dv)`; without features where a function computes those that are read.
-        cache: what the score prepared beside them `(..., Lk, C)`, or None; made again where keys changed in place.
-        mask: which keys may be attended to, boolean `(..., 1, Lk)`, or None for all.
-        prepare: the score that `remember` was given, which prepares the keys that are appended.
-        positions: where the keys stand `(..., Lk)`, if the memory was told, or None; −1 of a slot without a key.
-        lazily: what computes the values that are read, or None where they are given.
-        capacity: how many keys a memory keeps that is written to by positions, or None of one that grows.
-        state: what backends keep with these very tensors from read to read; another memory has another.
+        value: `(..., Lk, Dv)`, without features if `lazily` computes the values.
+        cache: `(..., Lk, C)`, prepared by the score beside the keys, or None. It is renewed if keys change in place.
+        mask: the allowed keys, boolean `(..., 1, Lk)`, or None for all.
+        prepare: the score of `remember`, which prepares the keys of `append`.
+        positions: of the keys, `(..., Lk)`, −1 for a slot without a key, or None.
+        lazily: the function that computes values, or None if they are tensors.
+        capacity: the number of slots of a memory with positions, or None for a memory that grows.
+        state: data that backends keep with these tensors from read to read.
     """
 
     score: scores.Score | scores.ScoreFunction
@@ -54,8 +55,8 @@ class Memory:
     capacity: int | None = None
     _buffer: Buffer | None = field(default=None, repr=False)
     _room: _ring.Room | None = field(default=None, repr=False)
-    _version: int | None = field(default=None, repr=False)  # of the key, when the cache was made of it
-    # a function, not the class: a compiler traces no class that it meets as a default
+    _version: int | None = field(default=None, repr=False)  # of the key at the time of the cache
+    # a function, since a compiler traces no class as a default
     state: BackendState = field(default_factory=lambda: BackendState(), init=False, repr=False)
 
     def __len__(self) -> int:
@@ -74,10 +75,10 @@ class Memory:
         aux: AuxRequest | None = None,
         backend: str = "auto",
     ) -> Any:
-        """`attend` against this memory: the same arguments, the same result, nothing prepared again.
+        """`attend` against this memory, without preparing its keys again.
 
-        Args: as for `attend`; `mask` acts together with the memory's own. None as normalizer or read is attend's
-            default.
+        Args: as for `attend`; `mask` acts together with that of the memory. None as normalizer or read
+            is attend's default.
 
         Returns:
             The output `(..., Lq, Dv)`; with aux a pair of it and an `AuxOutput`.
@@ -87,18 +88,17 @@ class Memory:
         """
         normalizer, read = SOFTMAX if normalizer is None else normalizer, SOFT if read is None else read
         memory = self._current()
-        plain = (
-            self.capacity is None and mask is None and bias is None and gate is None and aux is None and dropout_p == 0
-        )
-        if plain and self.lazily is None and type(read) is reads.Soft and backend in ("auto", "cpu") and not tracing():
+        plain = self.capacity is None and self.lazily is None and mask is None and bias is None and gate is None
+        plain = plain and aux is None and dropout_p == 0 and type(read) is reads.Soft
+        if plain and backend in ("auto", "cpu") and not tracing():
             output = fast_path.repeated(memory.state, query, self.mask, normalizer)
             if output is not None:
                 return output
         both = mask
-        if self.mask is not None:  # with all dimensions of the query, so that none can be taken for another
+        if self.mask is not None:  # with all dimensions of the query, so that none is ambiguous
             rank = query.ndim - 2 if isinstance(query, Tensor) else 0
-            own = aligned(self.mask, ("q", "k"), rank)
-            both = own if mask is None else as_mask(mask) & own
+            aligned_mask = aligned(self.mask, ("q", "k"), rank)
+            both = aligned_mask if mask is None else as_mask(mask) & aligned_mask
         if self.capacity is not None:
             assert self.positions is not None
             both, bias, gate = _ring.placed(query, self.key, self.value, self.positions, self.mask, mask, bias, gate)
@@ -108,45 +108,49 @@ class Memory:
         return full_path(query, self.key, value, *call, cache=memory.cache, state=state)
 
     def append(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
-        """This memory with more keys behind; two appends to one memory never see each other.
+        """This memory with more keys behind.
 
-        Without gradients room is kept ahead, so that a step costs what one step needs; with gradients, concatenation.
+        Two appends to one memory never see each other. Without gradients a buffer has room for later keys, so that the
+        cost of a step does not grow with the memory. With gradients keys are concatenated.
 
         Args:
             key: `(..., n, Dk)`, unprepared, as `remember` takes them.
             value: `(..., n, Dv)`.
-            mask: which of the new keys may be attended to, as for `remember`; None allows them all.
+            mask: the allowed ones of the new keys, as for `remember`; None allows all.
 
         Raises:
-            ShapeError, ArgumentError: what does not fit the memory.
+            ShapeError, ArgumentError: arguments that do not fit the memory.
         """
         if self.capacity is not None:
             raise ArgumentError(
-                f"memory: expected one that grows, got one of {self.capacity} slots; write(positions, key, value)"
+                f"memory: expected one that grows, got one of {self.capacity} slots. Use write(positions, key, value)."
             )
-        return self._current()._joined(self._prepared(key, value, mask))
+        memory, new = self._current(), self._prepared(key, value, mask)
+        masked = memory.mask is not None or new.mask is not None
+        joined, buffer = extended(memory._parts(masked), new._parts(masked), memory._buffer)
+        return replace(memory._of(joined, masked), _buffer=buffer)
 
     def write(self, positions: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
-        """This memory with keys at these positions, those of the lowest positions forgotten where it is full: a ring.
+        """This memory with keys at these positions: a ring.
 
-        A memory keeps as many keys as it has, or as `remember(..., positions=..., capacity=...)` says: of each entry
-        those of the highest positions, in their order. A position that is there is written over. Without gradients,
-        what follows the last position costs what is new; anything else costs a copy of the memory. Earlier memories
-        stay as they are.
+        A full memory forgets its lowest positions. It has as many slots as keys, or the `capacity` of
+        `remember(..., positions=...)`. They hold the keys of the highest positions, in order, for each entry of the
+        batch. A key at an old position replaces the key there. Without gradients, writing behind the last position
+        costs as much as the new keys, and other writes cost a copy of the memory. Earlier memories do not change.
 
         Args:
-            positions: integers `(n,)`, or `(..., n)` of as many leading dimensions as the memory has; −1 writes
-                nothing. Of equal ones the last counts.
+            positions: integers `(n,)`, or `(..., n)` with the leading dimensions of the memory. −1 writes nothing. Of
+                equal ones the last counts.
             key: `(..., n, Dk)`, unprepared, as `remember` takes them.
             value: `(..., n, Dv)`.
-            mask: which of the new keys may be attended to, as for `remember`; None allows them all.
+            mask: the allowed ones of the new keys, as for `remember`; None allows all.
 
         Returns:
-            A memory of as many slots, whose `positions` say where each key stands; masks and biases of its reads
-            compare these, and what has a dimension of keys, given or returned, is in the order of slots.
+            A memory of as many slots, with the position of each key in `positions`. Masks and biases of its reads
+            compare positions. Arguments and results with a dimension of keys are in the order of slots.
 
         Raises:
-            ShapeError, ArgumentError: what does not fit the memory; positions below −1.
+            ShapeError, ArgumentError: arguments that do not fit the memory, or positions below −1.
 
         >>> import torch
         >>> from saccade import remember
@@ -157,25 +161,25 @@ class Memory:
         """
         new = self._prepared(key, value, mask)
         _ring.served(self.score)
-        places = _ring.checked(positions, new.key, new.value)
+        written = _ring.checked(positions, new.key, new.value)
         capacity = len(self) if self.capacity is None else self.capacity
-        known = torch.arange(len(self), device=self.key.device) if self.positions is None else self.positions
+        held = torch.arange(len(self), device=self.key.device) if self.positions is None else self.positions
         masked = self.mask is not None or new.mask is not None
         olds, news = self._parts(masked), new._parts(masked)
         room = self._current()._room
-        parts, room = _ring.written([*olds, known[..., None]], [*news, places[..., None]], capacity, room)
+        parts, room = _ring.written([*olds, held[..., None]], [*news, written[..., None]], capacity, room)
         return replace(self._of(parts, masked), capacity=capacity, _buffer=None, _room=room)
 
     def _prepared(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> "Memory":
-        """More keys for this memory, prepared as its own are."""
+        """More keys for this memory, prepared like the keys in it."""
         if self.positions is not None and self.capacity is None:
-            own = "keys without positions of their own"
-            raise ArgumentError(f"memory: expected {own}, got a module's; append by that module's append")
+            expected = "keys without positions of their own"
+            raise ArgumentError(f"memory: expected {expected}, got a module's. Append by that module's append.")
         if self.lazily is not None:
-            made = "expected values as a tensor to append to, got a function of keys that it was made with"
-            raise ArgumentError(f"memory: {made}; remember all keys, with a function that knows them all")
+            expected = "expected values as a tensor to append to, got a function of keys"
+            raise ArgumentError(f"memory: {expected}. Remember all keys, with one function for all.")
         new = _remembered(key, value, self.prepare, mask)
-        shared = None if self.capacity is None else 1  # slots that a batch shared are each entry's own by now
+        shared = None if self.capacity is None else 1  # entries of a batch no longer share slots
         check_appended("key", self.key, new.key, shared)
         check_appended("value", self.value, new.value, shared)
         if shared is None:
@@ -183,13 +187,8 @@ class Memory:
         pairs = zip(self._parts(masked := new.mask is not None), new._parts(masked), strict=True)
         return new._of([part.expand(*ours.shape[:-2], -1, -1) for ours, part in pairs], masked)
 
-    def _joined(self, new: "Memory") -> "Memory":
-        masked = self.mask is not None or new.mask is not None
-        joined, buffer = extended(self._parts(masked), new._parts(masked), self._buffer)
-        return replace(self._of(joined, masked), _buffer=buffer)
-
     def _of(self, parts: list[Tensor], masked: bool) -> "Memory":
-        """This memory with other parts; positions may be the last of them."""
+        """This memory with other parts, in the order of `_parts`, then positions."""
         rest = parts[2:]
         cache = rest.pop(0) if self.cache is not None else None
         mask = rest.pop(0).mT if masked else None
@@ -198,37 +197,39 @@ class Memory:
         return replace(self, key=parts[0], value=parts[1], cache=cache, mask=mask, positions=positions, _version=count)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Put a copy together, whose keys count their changes anew: its cache is made again when it is first read."""
+        """Restore a copy, with a cache for the first read to renew."""
         vars(self).update(state, _version=None if state["_version"] is None else -1)
 
     def _current(self) -> "Memory":
-        """This memory with a cache of its keys as they are now: an optimizer may have changed them in place."""
+        """This memory with a cache of its keys after changes in place."""
         count, learned = version(self.key, self.cache), self.key.is_leaf and self.key.requires_grad
         if count is None or self._version is None or (count == self._version and not learned):
             return self
         kept = self.state.of(Renewed)
         memory: Memory | None = kept.memory
-        if memory is None or memory._version != count or learned:  # fused optimizers count no change
+        if memory is None or memory._version != count or learned:  # fused optimizers do not count their changes
             assert isinstance(self.score, scores.Score)
             cache = self.score.prepare(self.key)[2]
             kept.memory = memory = replace(self, cache=cache, _buffer=None, _room=None, _version=count)
         return memory
 
     def _parts(self, masked: bool) -> list[Tensor]:
-        """All that grows with the keys, with their number at dimension −2."""
+        """Tensors that grow with the keys, along dimension −2."""
         cache = self._current().cache
         parts = [self.key, self.value] + ([] if cache is None else [cache])
         return [*parts, self.full_mask().mT] if masked else parts
 
     def full_mask(self) -> Tensor:
-        """The mask `(..., 1, Lk)` with every batch dimension, all True where there is none."""
+        """The mask `(..., 1, Lk)` with every batch dimension, all True without one."""
         shape = (*broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2]), 1, len(self))
         if self.mask is None:
             return torch.ones(shape, dtype=torch.bool, device=self.key.device)
         return self.mask.expand(shape)
 
     def select(self, batch_index: Tensor) -> "Memory":
-        """The memories at `batch_index` of the first batch dimension: how beams are reordered.
+        """The memories at `batch_index` of the first batch dimension.
+
+        Beam search reorders its beams by it, for example.
 
         Args:
             batch_index: integer `(n,)`; entries may repeat.
@@ -250,7 +251,7 @@ class Memory:
         size = broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
 
         def chosen(tensor: Tensor, axes: tuple[str, ...] = ("k", "d")) -> Tensor:
-            first = tensor.ndim - len(axes) - rank  # more than 0 where a score has the queries' dimensions in front
+            first = tensor.ndim - len(axes) - rank  # above 0 if a score has leading dimensions of the queries
             return tensor.index_select(first, batch_index) if first >= 0 and tensor.shape[first] == size else tensor
 
         inside = (batch_index >= 0) & (batch_index < size)
@@ -277,12 +278,12 @@ class Memory:
             scores[..., i, j] = vᵀ tanh(q_i + k_j + f_j)
 
         Args:
-            offset: f, `(..., Lk, D)`, in the keys' dtype; its leading dimensions are broadcast with theirs, and may be
-                more, as one for each of several queries.
+            offset: f, `(..., Lk, D)`, in the keys' dtype. Its leading dimensions broadcast with those of the keys, and
+                there may be more, for example one of several queries.
 
         Returns:
-            A memory of the joint leading dimensions, to be read by queries that share f. What is appended to it is not
-            moved.
+            A memory of the joint leading dimensions, to be read by queries that share f. It does not move the keys of
+            later appends.
 
         Raises:
             ArgumentError: a score other than `scores.Additive`, which does not add key and query, or another dtype.
@@ -300,36 +301,31 @@ class Memory:
         if not isinstance(self.score, scores.Additive):
             raise ArgumentError(f"score: expected scores.Additive to shift keys of, got {type(self.score).__name__}")
         check_offset(offset, self.key)
-        # Of the sums, not e^{2k} times e^{2f}: as many exponentials are taken, and no product leaves the range.
+        # Exponentials of the sums: there are as many as of e^{2k} times e^{2f}, without overflow.
         score, key, cache = self.score.prepare(self.key + offset)
         more = self.mask, self.prepare, self.positions, self.lazily, self.capacity
         return Memory(score, key, self.value, cache, *more, _version=version(key, cache))
 
     def truncate(self, n: int) -> "Memory":
-        """The first n keys, as when a decoder steps back; of a memory of slots, the keys at positions below n.
+        """The first n keys, or the keys at positions below n in a memory of slots.
 
         Raises:
-            ArgumentError: n is negative or more than there are.
+            ArgumentError: n is negative or above the number of keys.
         """
         whole("n", n, least=0)
         if self.capacity is not None:
-            return self._before(n)
+            assert self.positions is not None
+            before, masked = self.positions.masked_fill(self.positions >= n, -1), self.mask is not None
+            parts = _ring.kept([*self._parts(masked), before[..., None]], len(self))
+            return replace(self._of(parts, masked), _room=None)
         if n > len(self):
-            raise ArgumentError(f"n: expected an int from 0 to {len(self)}, the keys there are, got {n}")
+            raise ArgumentError(f"n: expected an int from 0 to {len(self)}, the number of keys, got {n}")
         cache = None if self.cache is None else self.cache[..., :n, :]
         mask = None if self.mask is None else self.mask[..., :n]
         key, value = self.key[..., :n, :], self.value[..., :n, :]
         positions = None if self.positions is None else self.positions[..., :n]
         lazily = None if self.lazily is None else self.lazily.truncate(n)
         return replace(self, key=key, value=value, cache=cache, mask=mask, positions=positions, lazily=lazily)
-
-    def _before(self, n: int) -> "Memory":
-        """The keys at positions below n, in as many slots."""
-        assert self.positions is not None
-        places = self.positions.masked_fill(self.positions >= n, -1)
-        masked = self.mask is not None
-        parts = _ring.kept([*self._parts(masked), places[..., None]], len(self))
-        return replace(self._of(parts, masked), _room=None)
 
 
 def remember(
@@ -341,19 +337,20 @@ def remember(
     capacity: int | None = None,
     positions: Tensor | None = None,
 ) -> Memory:
-    """Prepares keys once (projections, norms, exponentials), to be read at many steps: `remember(k, v).read(q)` is
-    `attend(q, k, v)`.
+    """Prepare keys once (projections, norms, exponentials) to read them many times.
+
+    `remember(k, v).read(q)` is `attend(q, k, v)`.
 
     Args:
         key: `(..., Lk, Dk)`.
-        value: `(..., Lk, Dv)`, or a function of which keys are read, as for `attend`: `value(index)` is called at each
-            read. Such a memory can be read, selected from, truncated and shifted, but not appended to.
+        value: `(..., Lk, Dv)`, or a function of the index of keys, as for `attend`: `value(index)` is called at each
+            read. Such a memory has no `append`.
         score: as for `attend`.
-        mask: which of these keys may be attended to: `masks.Lengths`, or boolean `(..., 1, Lk)`.
-        capacity: how many keys to keep room for, without gradients; a hint, appending beyond it is fine. With
-            positions, how many keys the memory keeps at all.
-        positions: where the keys stand, integers `(Lk,)` or `(..., Lk)`, for a memory of a fixed number of slots that
-            is written to by positions (`Memory.write`): a ring. None of one that grows.
+        mask: the allowed keys, `masks.Lengths` or boolean `(..., 1, Lk)`.
+        capacity: the number of keys to keep room for, without gradients. It is a hint: a memory can grow beyond it.
+            With positions it is the number of slots.
+        positions: of the keys, integers `(Lk,)` or `(..., Lk)`. The memory then has a fixed number of slots, a ring,
+            with `Memory.write`. None makes a memory that grows.
 
     If you change keys in place (an optimizer step, for example), make the memory again: `scores.Cosine` and
     `scores.General` keep projected copies of the keys. `scores.Additive` notices the change and prepares them again.
@@ -362,7 +359,7 @@ def remember(
         A `Memory`.
 
     Raises:
-        ShapeError, ArgumentError: what does not fit.
+        ShapeError, ArgumentError: arguments that do not fit.
 
     >>> import torch
     >>> from saccade import remember
@@ -389,12 +386,12 @@ def remember(
 
 
 def _slots(memory: Memory, positions: Tensor, capacity: int | None) -> Memory:
-    """A memory of `capacity` slots that holds these keys, or those of the highest positions."""
+    """A memory of `capacity` slots with these keys, or the last of them."""
     _ring.served(memory.score)
-    places, masked = _ring.checked(positions, memory.key, memory.value), memory.mask is not None
-    parts = [*memory._parts(masked), places[..., None]]
-    capacity = len(memory) if capacity is None else capacity
-    return replace(memory._of(_ring.kept(parts, capacity), masked), capacity=capacity)
+    masked = memory.mask is not None
+    parts = [*memory._parts(masked), _ring.checked(positions, memory.key, memory.value)[..., None]]
+    slots = len(memory) if capacity is None else capacity
+    return replace(memory._of(_ring.kept(parts, slots), masked), capacity=slots)
 
 
 def _remembered(key: Tensor, value: Any, score: Any, mask: Any) -> Memory:

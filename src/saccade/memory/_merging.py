@@ -1,4 +1,4 @@
-"""`merge`: results over parts of the keys joined into the result over all of them."""
+"""`merge`: attention over parts of the keys joined into attention over all."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +12,9 @@ __all__ = ["merge"]
 
 
 def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
-    """Joins softmax attention over parts of the keys (rings, paged caches) into attention over all of them.
+    """Join softmax attention over parts of the keys into attention over all keys.
+
+    For example, over the parts of a ring or the pages of a cache.
 
         output = Σ_p exp(lse_p) output_p / Σ_p exp(lse_p)
 
@@ -21,7 +23,7 @@ def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
         lses: of each part, `(..., Lq)`, natural log, from `AuxRequest(lse=True)`.
 
     Returns:
-        `(..., Lq, Dv)`; zeros where every part is empty.
+        `(..., Lq, Dv)`; zeros if every part is empty.
 
     Raises:
         ArgumentError: no parts, or another number of lses than of outputs.
@@ -33,9 +35,9 @@ def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
     >>> merge([torch.tensor([[1.0]]), torch.tensor([[3.0]])], [torch.tensor([0.0]), torch.tensor([0.0])]).item()
     2.0
     """
-    for name, given in (("outputs", outputs), ("lses", lses)):
-        if given is not None and not isinstance(given, Iterable):
-            raise ArgumentTypeError(f"{name}: expected a sequence of tensors, got {type(given).__name__}")
+    for name, sequence in (("outputs", outputs), ("lses", lses)):
+        if sequence is not None and not isinstance(sequence, Iterable):
+            raise ArgumentTypeError(f"{name}: expected a sequence of tensors, got {type(sequence).__name__}")
     outputs, lses = list(() if outputs is None else outputs), list(() if lses is None else lses)
     if not outputs or len(outputs) != len(lses):
         raise ArgumentError(
@@ -52,9 +54,9 @@ def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
 
 
 def _check(output: object, lse: object, first: Tensor) -> None:
-    """Refuse an output and an lse that are no part of what the first is one of."""
+    """Reject an output or an lse that does not fit the first part."""
     if not isinstance(output, Tensor) or not isinstance(lse, Tensor):
-        raise ArgumentTypeError("outputs: expected tensors, and tensors as lses, got something else")
+        raise ArgumentTypeError("outputs: expected tensors, and tensors as lses, got another type")
     if not output.is_floating_point() or not lse.is_floating_point():
         got = f"dtypes {output.dtype} and {lse.dtype}"
         raise ArgumentTypeError(f"outputs: expected floating tensors, and floating lses, got {got}")

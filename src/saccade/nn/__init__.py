@@ -1,7 +1,7 @@
-"""Modules over `attend`, and what stands beside attention: memories, experts, an LSTM.
+"""Modules over `attend`, and modules beside it: memories, experts, an LSTM.
 
-`Retina` and `Glimpse` attend to images by looking at a part of them. `KernelRegression` is no module but an estimator
-as scikit-learn has them, imported when it is asked for; without scikit-learn there is none.
+`Retina` and `Glimpse` attend to a part of an image. `KernelRegression` is an estimator for scikit-learn, not a module.
+It is imported at its first use, and absent without scikit-learn.
 """
 
 import sys
@@ -37,7 +37,7 @@ __all__ = [
     "SetPool",
 ]
 if not TYPE_CHECKING and (sys.modules["sklearn"] if "sklearn" in sys.modules else find_spec("sklearn")) is None:
-    __all__.remove("KernelRegression")  # `import *` takes what is there
+    __all__.remove("KernelRegression")  # so that `import *` works without it
 
 
 def __getattr__(name: str) -> Any:

@@ -1,13 +1,13 @@
-"""How wide a kernel should be, told by leaving out: each known answer is predicted by all others.
+"""Bandwidth of a kernel by leave-one-out error.
 
     ŷ₋ᵢ(h) = Σ_{j ≠ i} K(‖xᵢ − xⱼ‖ / h) yⱼ / Σ_{j ≠ i} K(‖xᵢ − xⱼ‖ / h),   error(h) = mean over i of (yᵢ − ŷ₋ᵢ(h))²
 
-That is one call of `attend` whose mask allows all pairs but the diagonal's. Where many h are tried the distances stay
-the same, so that they are computed once, and what is left of each h is the kernel of n² numbers and a product.
+Each label y is predicted from all other points: one call of `attend` with a mask that forbids the diagonal. A search
+over many h computes the distances once. Then each h costs the kernel of n² numbers, and a product.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,16 +21,16 @@ from saccade.auxiliary import AuxRequest
 
 __all__ = ["LeftOut", "leave_one_out", "left_out", "means", "weights"]
 
-_WIDEST = 50.0  # times a rule of thumb, and as much below it, bandwidths are tried
-_CLOSER = 11, 9  # bandwidths that are tried about the best one, and about the best of these, where the error has steps
-_CLOSE = 1e-4  # of a bandwidth: where it is smooth, the search ends
-_DENSE = 4096  # points up to which all distances, and the mask without the diagonal, are laid out, which is faster
-_LOWEST = -600.0  # exponents: what is below takes long, as it is not normal, and weighs nothing
-_PAIRS = 1 << 16  # whose kernels are computed together: they stay in the cache
+_WIDEST = 50.0  # the search goes from 1/50 of a rule of thumb to 50 times it
+_CLOSER = 11, 9  # points of two finer grids about the best bandwidth, for an error with steps
+_CLOSE = 1e-4  # relative tolerance of the search over a smooth error
+_DENSE = 4096  # points up to which distances and the mask are dense, which is faster
+_LOWEST = -600.0  # exponents: below it numbers are denormal, slow and negligible
+_PAIRS = 1 << 16  # pairs that are computed together, so that they stay in the cache
 
 
 def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
-    """Return the one bandwidth by which each known answer is predicted best by all others.
+    """Return the bandwidth with the smallest leave-one-out error.
 
     Args:
         points: `(n, features)`, n from 2 on.
@@ -38,7 +38,8 @@ def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
         kernel: "gaussian" or a key of `scores.KERNELS`.
 
     Source:
-        Härdle, Marron 1985, "Optimal bandwidth selection in nonparametric regression function estimation".
+        Härdle, Marron 1985, "Optimal bandwidth selection in nonparametric regression function estimation". A smooth
+        error is minimized by the method of Brent 1973, chapter 5.
 
     Example:
         >>> x = torch.linspace(0, 6, 60, dtype=torch.float64)[:, None]
@@ -57,10 +58,13 @@ def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
         return errors.of_width(math.exp(log_width))
 
     if kernel != "boxcar":
-        return math.exp(_least(error, best - apart, best + apart))
+        from scipy.optimize import minimize_scalar  # here, since only a search needs SciPy
+
+        bounds = best - apart, best + apart
+        return math.exp(minimize_scalar(error, bounds=bounds, method="bounded", options={"xatol": _CLOSE}).x)
     for count in _CLOSER:  # grids, since the error of a boxcar has steps
         grid = np.linspace(best - apart, best + apart, count)
-        best, apart = float(grid[np.argmin([error(float(one)) for one in grid])]), 2 * apart / (count - 1)
+        best, apart = float(grid[np.argmin([error(float(point)) for point in grid])]), 2 * apart / (count - 1)
     return math.exp(best)
 
 
@@ -72,7 +76,7 @@ class LeftOut:
         points: `(n, features)`.
         centred: answers less their mean, `(n, outputs)`.
         kernel: "gaussian" or a key of `scores.KERNELS`.
-        distances: of all pairs, as `_distances` has them; None where there are too many.
+        distances: of all pairs, as `_distances` has them; None of too many.
 
     Example:
         >>> x = torch.tensor([[0.0], [1.0], [2.0]], dtype=torch.float64)
@@ -88,37 +92,37 @@ class LeftOut:
 
     @classmethod
     def of(cls, points: Tensor, answers: Tensor, kernel: str) -> "LeftOut":
-        """Return the errors of some points `(n, features)` and their answers `(n, outputs)`."""
+        """Return the errors of points `(n, features)` with answers `(n, outputs)`."""
         distances = _distances(points, kernel) if len(points) <= _DENSE else None
         return cls(points, answers - answers.mean(0), kernel, distances)
 
     def of_width(self, width: float) -> float:
-        """Return the error by one bandwidth."""
+        """Return the error of one bandwidth."""
         if self.distances is None:
             return float((self.centred - left_out(self.points / width, self.centred, self.kernel)).square().mean())
-        return sum(self._missed(self._weights(part, width), wanted) for part, wanted in self._parts()) / self._count
+        return sum(self._error(self._weights(part, width), answers) for part, answers in self._parts()) / self._count
 
     def halved(self, widest: float, count: int) -> list[float]:
-        """Return the errors by bandwidths of which the square is halved from one to the next.
+        """Return the errors of bandwidths widest / √2ⁱ, for i from 0 to count − 1.
 
-        A Gaussian's weights by the next bandwidth are the squares of those by this one: all take one exponential.
+        For a Gaussian, the weights of the next bandwidth are squares of these, so one exponential serves all.
         """
         if self.distances is None or self.kernel != "gaussian":
-            return [self.of_width(widest * 2 ** (-place / 2)) for place in range(count)]
-        total = [0.0] * count
-        for part, wanted in self._parts():
+            return [self.of_width(widest * 2 ** (-halvings / 2)) for halvings in range(count)]
+        totals = [0.0] * count
+        for part, answers in self._parts():
             weights = self._weights(part, widest)
-            for place in range(count):
-                total[place] += self._missed(weights, wanted)
+            for halvings in range(count):
+                totals[halvings] += self._error(weights, answers)
                 weights.square_()
-        return [one / self._count for one in total]
+        return [total / self._count for total in totals]
 
     @property
     def _count(self) -> int:
         return self.centred.numel()
 
     def _parts(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Rows of distances that stay in the cache, and their answers."""
+        """Blocks of rows of distances, small enough for the cache, and their answers."""
         assert self.distances is not None
         rows = max(1, _PAIRS // len(self.points))
         yield from zip(self.distances.split(rows), self.centred.split(rows), strict=True)
@@ -129,15 +133,16 @@ class LeftOut:
             return scaled.clamp_(min=_LOWEST).exp_()
         return scores.KERNELS[self.kernel](scaled)
 
-    def _missed(self, weights: Tensor, wanted: Tensor) -> float:
-        """The sum of squared errors of some rows; a product with each column: of two at once BLAS makes far more."""
+    def _error(self, weights: Tensor, answers: Tensor) -> float:
+        """The sum of squared errors of some rows."""
         mass = weights.sum(1)
-        found = torch.stack([weights @ column for column in self.centred.unbind(1)], 1)
-        return float((wanted - found / mass.where(mass > 0, 1.0)[:, None]).square().sum())
+        # A product for each column: BLAS is far slower with two at once.
+        sums = torch.stack([weights @ column for column in self.centred.unbind(1)], 1)
+        return float((answers - sums / mass.where(mass > 0, 1.0)[:, None]).square().sum())
 
 
 def left_out(points: Tensor, values: Tensor, kernel: str) -> Tensor:
-    """Return what all other points have for each one: a call whose mask leaves the diagonal out.
+    """Return leave-one-out predictions: attention with the diagonal forbidden.
 
     Args:
         points: `(n, features)`, in bandwidths.
@@ -150,7 +155,7 @@ def left_out(points: Tensor, values: Tensor, kernel: str) -> Tensor:
 
 
 def means(query: Tensor, key: Tensor, value: Tensor, kernel: str, mask: masks.Mask | Tensor | None = None) -> Tensor:
-    """Return the means of values, weighed by a kernel of the distance between queries and keys; 0 where none is near.
+    """Return means of values, weighted by a kernel of distance; 0 without neighbours.
 
     Args:
         query: `(m, features)`, in bandwidths.
@@ -159,12 +164,12 @@ def means(query: Tensor, key: Tensor, value: Tensor, kernel: str, mask: masks.Ma
         kernel: "gaussian" or a key of `scores.KERNELS`.
         mask: as for `attend`.
     """
-    found: Tensor = attend(query, key, value, mask=mask, **_weighed(kernel))
-    return found
+    output: Tensor = attend(query, key, value, mask=mask, **_weighed(kernel))
+    return output
 
 
 def weights(query: Tensor, key: Tensor, kernel: str) -> Tensor:
-    """Return what `means` weighs values by, `(m, n)`.
+    """Return the weights of `means`, `(m, n)`.
 
     Args:
         query: `(m, features)`, in bandwidths.
@@ -177,28 +182,21 @@ def weights(query: Tensor, key: Tensor, kernel: str) -> Tensor:
 
 
 def _weighed(kernel: str) -> dict[str, Any]:
-    """The options of `attend` that make weights of a kernel."""
+    """Options of `attend` for the weights of a kernel."""
     if kernel == "gaussian":
         return {"score": scores.Gaussian(1.0)}
     return {"score": scores.Kernel(kernel, 1.0), "normalizer": normalizers.Sum()}
 
 
 def _distances(points: Tensor, kernel: str) -> Tensor:
-    """What is scaled by 1 / h² before the kernel is taken: squared distances, the diagonal being as far as can be.
+    """Squared distances, to be scaled by 1 / h², with an infinite diagonal.
 
-    Of the Gaussian they are −‖xᵢ − xⱼ‖² / 2 less the largest of each row, so that no row of weights is lost to
-    underflow, however small h is.
+    For the Gaussian they are −‖xᵢ − xⱼ‖² / 2 less the largest of each row, so that no row of weights underflows for any
+    h.
     """
     centred = points - points.mean(0)
     squares = centred.square().sum(1)
-    found = (squares[:, None] + squares - 2 * centred @ centred.mT).clamp_(min=0).fill_diagonal_(torch.inf)
+    distances = (squares[:, None] + squares - 2 * centred @ centred.mT).clamp_(min=0).fill_diagonal_(torch.inf)
     if kernel != "gaussian":
-        return found
-    return found.sub_(found.amin(1, keepdim=True)).mul_(-0.5)
-
-
-def _least(error: Callable[[float], float], low: float, high: float) -> float:
-    """The least of a smooth function between two places (Brent 1973, chapter 5)."""
-    from scipy.optimize import minimize_scalar  # here: who finds no bandwidth needs no SciPy
-
-    return float(minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": _CLOSE}).x)
+        return distances
+    return distances.sub_(distances.amin(1, keepdim=True)).mul_(-0.5)

@@ -1,8 +1,8 @@
-"""How tokens come to their experts and back: pairs of a token and an expert, sorted so that an expert's are together.
+"""Dispatch of tokens to experts: pairs of both, sorted by expert.
 
     pairs ──drop──▶ Pairs ──sort by expert──▶ rows ──grouped products──▶ rows ──add up by token──▶ outputs
 
-Nothing here goes from expert to expert: what it costs follows from the number of pairs.
+There is no loop over experts: the cost follows from the number of pairs.
 """
 
 from typing import Literal, NamedTuple, TypeAlias
@@ -18,12 +18,12 @@ Drop: TypeAlias = Literal["weight", "order"]
 
 
 class Pairs(NamedTuple):
-    """Which tokens go to which experts.
+    """Pairs of a token and one of its experts.
 
     Args:
         token: int64 `(pairs,)`.
         expert: int64 `(pairs,)`.
-        weight: of the expert's output in the token's, `(pairs,)`; 0 where the pair is not kept.
+        weight: of the expert's output in the token's, `(pairs,)`; 0 unless the pair is kept.
         kept: boolean `(pairs,)`: neither padding nor dropped.
     """
 
@@ -34,13 +34,13 @@ class Pairs(NamedTuple):
 
 
 def sort(pairs: Pairs, num_experts: int) -> tuple[Pairs, Tensor]:
-    """Pairs in the order of their experts, and where each expert's end, int32 `(experts,)`.
+    """Sort pairs by expert, and return the end of each expert, int32 `(experts,)`.
 
-    Pairs that are not kept come last. They are left out where it may be looked how many there are; elsewhere, under a
-    compiler and on a GPU, which would have to wait, they are the last expert's, to no effect, as their weight is 0.
+    Pairs that are not kept come last. An eager call on a CPU leaves them out. Under a compiler or on a GPU their number
+    is not available, so they go to the last expert, with weight 0.
 
-    >>> found, ends = sort(Pairs(*map(torch.tensor, ([0, 1], [1, 0], [1.0, 1.0], [True, True]))), 2)
-    >>> found.token.tolist(), ends.tolist()
+    >>> ordered, ends = sort(Pairs(*map(torch.tensor, ([0, 1], [1, 0], [1.0, 1.0], [True, True]))), 2)
+    >>> ordered.token.tolist(), ends.tolist()
     ([1, 0], [1, 2])
     """
     key = pairs.expert.masked_fill(~pairs.kept, num_experts)
@@ -55,13 +55,13 @@ def sort(pairs: Pairs, num_experts: int) -> tuple[Pairs, Tensor]:
 
 
 def limit(pairs: Pairs, num_experts: int, capacity: Tensor, drop: Drop) -> Pairs:
-    """Drops what is beyond the capacity of an expert.
+    """Drop pairs beyond the capacity of an expert.
 
     Args:
-        pairs: of which some are kept.
+        pairs: some of which are kept.
         num_experts: how many experts there are.
-        capacity: how many pairs an expert takes at most, int64 `()`.
-        drop: which are dropped: those of the smallest weights, or those that come last.
+        capacity: the largest number of pairs of an expert, int64 `()`.
+        drop: "weight" drops the smallest weights, "order" the last pairs.
 
     >>> pairs = Pairs(*map(torch.tensor, ([0, 1, 2], [0, 0, 1], [0.5, 0.75, 1.0], [True, True, True])))
     >>> limit(pairs, 2, torch.tensor(1), "weight").kept.tolist()

@@ -1,7 +1,8 @@
-"""Keys that belong to a module and not to its input: torch's `add_bias_kv` and `add_zero_attn`.
+"""Keys of a module beside those of its input: `add_bias_kv` and `add_zero_attn`.
 
-Every query may attend to them, whatever the mask. They are no part of masks, positions, memories or statistics: a
-softmax over keys and these is the softmax over the keys with a sink, whose share their values get.
+Every query may attend to them, whatever the mask. They are no part of masks, positions, memories or statistics. A
+softmax over both kinds of keys is a softmax with a sink over the input's keys. The values of extra keys get the share
+of the sink.
 """
 
 from dataclasses import replace
@@ -19,7 +20,7 @@ __all__ = ["ExtraKeys", "answered", "asking", "check", "extra_keys"]
 
 
 class ExtraKeys(NamedTuple):
-    """Values of a module's own keys, and the logits of these keys for some queries.
+    """Values of the extra keys, and their logits for some queries.
 
     Args:
         value: `(..., n, Dv)`.
@@ -30,15 +31,15 @@ class ExtraKeys(NamedTuple):
     logits: Tensor
 
     def sunk(self, normalizer: normalizers.Softmax) -> normalizers.Softmax:
-        """The softmax with these keys' logits as a sink, beside the one that it has."""
+        """The softmax with the extra logits in its sink."""
         total = self.logits.logsumexp(-1, keepdim=True)
         if normalizer.sink is not None:
             total = torch.logaddexp(total, torch.as_tensor(normalizer.sink, dtype=total.dtype, device=total.device))
         return replace(normalizer, sink=total)
 
-    def joined(self, found: tuple[Tensor, AuxOutput], sunk: normalizers.Softmax, dropout_p: float) -> Tensor:
-        """The output with what is read of these keys: each has exp(logit − lse of all) of the weight."""
-        output, aux = found
+    def joined(self, result: tuple[Tensor, AuxOutput], sunk: normalizers.Softmax, dropout_p: float) -> Tensor:
+        """The output with the extra values, weighted by exp(logit − lse of all)."""
+        output, aux = result
         assert aux.lse is not None
         assert isinstance(sunk.sink, Tensor)
         total = torch.logaddexp(aux.lse[..., None].to(sunk.sink.dtype), sunk.sink)
@@ -49,13 +50,13 @@ class ExtraKeys(NamedTuple):
 def extra_keys(
     score: scores.Score, normalizer: normalizers.Softmax, query: Tensor, key: Tensor | None, value: Tensor, zero: bool
 ) -> ExtraKeys:
-    """What queries `(..., Lq, D)` make of the module's own keys.
+    """Values and logits of the extra keys for queries `(..., Lq, D)`.
 
     Args:
-        score, normalizer: the module's.
+        score, normalizer: of the module.
         query: projected, in heads.
-        key, value: learned ones `(..., 1, D)`; key is None where there are none, value tells the features then.
-        zero: whether a key and a value of zeros are there, too.
+        key, value: learned, `(..., 1, D)`. Without learned ones key is None, and value has the right shape.
+        zero: whether to add a key and a value of zeros.
     """
     keys = [] if key is None else [key]
     values = [] if key is None else [value]
@@ -67,21 +68,21 @@ def extra_keys(
 
 
 def check(name: str, score: Any, normalizer: Any, read: Any) -> None:
-    """Raises `ArgumentError`, naming the argument, where keys beside those of the input mean nothing."""
+    """Raise `ArgumentError` about `name` if extra keys are undefined."""
     if not isinstance(score, scores.Score) or isinstance(score, scores.Location):
         got = "scores.Location" if isinstance(score, scores.Location) else "a callable"
         raise ArgumentError(f"{name}: expected a score of saccade.scores that compares contents, got {got}")
     if not isinstance(normalizer, normalizers.Softmax):
-        raise ArgumentError(f"{name}: expected normalizers.Softmax, got {type(normalizer).__name__}; leave {name} out")
+        raise ArgumentError(f"{name}: expected normalizers.Softmax, got {type(normalizer).__name__}. Leave {name} out.")
     if not isinstance(read, reads.Soft):
-        raise ArgumentError(f"{name}: expected reads.Soft, got {type(read).__name__}; leave {name} out")
+        raise ArgumentError(f"{name}: expected reads.Soft, got {type(read).__name__}. Leave {name} out.")
 
 
 def asking(aux: AuxRequest | None) -> AuxRequest:
-    """The request with the log-sum-exp that the keys are joined by."""
+    """The request with lse, to join the extra keys by."""
     return AuxRequest(lse=True) if aux is None else replace(aux, lse=True)
 
 
-def answered(aux: AuxRequest, found: AuxOutput) -> AuxOutput:
-    """The statistics without a log-sum-exp that nobody asked for."""
-    return found if aux.lse else replace(found, lse=None)
+def answered(aux: AuxRequest, statistics: AuxOutput) -> AuxOutput:
+    """The requested statistics, without the lse that `asking` adds."""
+    return statistics if aux.lse else replace(statistics, lse=None)

@@ -1,4 +1,4 @@
-"""What is said of sequences, where their scores have dimensions of heads behind those of the batch."""
+"""Masks, biases and positions of sequences, for scores with dimensions of heads."""
 
 from typing import Any
 
@@ -18,13 +18,14 @@ __all__ = ["beside_heads", "checked_positions", "following", "last"]
 _PAIRS = (Both, Either, Total, Product)
 
 
-def beside_heads(given: Any, rank: int, heads: int) -> Any:
-    """The same mask, bias or gate for scores that have dimensions of heads behind the batch's: what is said of each
-    example holds for all its heads.
+def beside_heads(definition: Any, rank: int, heads: int) -> Any:
+    """A mask, bias or gate of examples, for scores of all their heads.
+
+    The dimensions of heads come behind those of the batch.
 
     Args:
-        given: of `(..., Lq, Lk)`; what has dimensions of the heads already keeps them. Of biases and gates
-            `biases.GaussianWindow` alone is widened; an `align` of each example is to have a dimension of the heads.
+        definition: of `(..., Lq, Lk)`. Tensors with dimensions of the heads keep them. `biases.GaussianWindow` is the
+            only bias or gate that changes. An `align` of each example needs a dimension of the heads.
         rank: batch dimensions of a sequence.
         heads: dimensions of its heads.
 
@@ -33,37 +34,38 @@ def beside_heads(given: Any, rank: int, heads: int) -> Any:
     >>> beside_heads(mask, rank=1, heads=1).first.key_lengths.tolist()
     [[5], [3]]
     """
-    if isinstance(given, _PAIRS):
-        return type(given)(*(beside_heads(part, rank, heads) for part in (given.first, given.second)))
-    if isinstance(given, Not):
-        return type(given)(beside_heads(given.other, rank, heads))
-    if not rank or not (isinstance(given, Around | GaussianWindow) or getattr(given, "per_example", False)):
-        return given
+    if isinstance(definition, _PAIRS):
+        parts = definition.first, definition.second
+        return type(definition)(*(beside_heads(part, rank, heads) for part in parts))
+    if isinstance(definition, Not):
+        return type(definition)(beside_heads(definition.other, rank, heads))
+    if not rank or not (isinstance(definition, Around | GaussianWindow) or getattr(definition, "per_example", False)):
+        return definition
 
     def widened(tensor: Tensor, axes: Axes) -> Tensor:
         if tensor.ndim != rank + len(axes):
             return tensor
         return tensor[(slice(None),) * rank + (None,) * heads]
 
-    return given.map(widened)
+    return definition.map(widened)
 
 
 def checked_positions(positions: Tensor, x: Tensor, rotary_base: float | None) -> Tensor:
-    """Positions of a sequence's tokens, `(..., L)` with the batch dimensions of the sequence or none.
+    """Validate positions of tokens, `(..., L)` with all batch dimensions or none.
 
     Args:
-        positions: whatever was given.
+        positions: any value.
         x: the sequence `(..., L, D)`.
-        rotary_base: of the module, the only one who looks at positions.
+        rotary_base: of the module. Only rotary modules read positions.
 
     Raises:
-        ArgumentError: a module without rotary positions; what is no tensor of numbers, or elsewhere.
+        ArgumentError: a module without rotary positions, no tensor of numbers, or another device.
         ShapeError: another length, or other leading dimensions.
     """
     if rotary_base is None:
         raise ArgumentError(
-            "positions: expected None, since nothing but rotary positions reads them, got some; give the module a "
-            "rotary_base, or place masks and biases by their align="
+            "positions: expected None for a module without rotary positions, got some. Give the module a rotary_base, "
+            "or move masks and biases by align=."
         )
     length = x.shape[-2]
     extent = Extent(tuple(x.shape[:-2]), length, length, x.shape[-1], x.shape[-1], x.dtype, x.device, values=False)
@@ -73,32 +75,30 @@ def checked_positions(positions: Tensor, x: Tensor, rotary_base: float | None) -
     return positions.expand(*positions.shape[:-1], length)
 
 
-def following(known: Tensor | None, count: int, new: Tensor) -> Tensor:
-    """The positions of keys with those of more behind: where none are known of the first `count`, these are 0, 1, 2 and
-    so on.
+def following(positions: Tensor | None, count: int, new: Tensor) -> Tensor:
+    """Positions of `count` keys and of new keys behind them; None is 0, 1, 2, ...
 
     >>> following(None, 2, torch.tensor([[2], [7]])).tolist()
     [[0, 1, 2], [0, 1, 7]]
     """
-    known = torch.arange(count, device=new.device) if known is None else known
-    batch = broadcast_shapes(known.shape[:-1], new.shape[:-1])
-    return torch.cat([part.expand(*batch, part.shape[-1]) for part in (known, new)], -1)
+    positions = torch.arange(count, device=new.device) if positions is None else positions
+    batch = broadcast_shapes(positions.shape[:-1], new.shape[:-1])
+    return torch.cat([part.expand(*batch, part.shape[-1]) for part in (positions, new)], -1)
 
 
-def last(known: Tensor | None, count: int, rows: int) -> int | Tensor:
-    """Where the last `rows` of `count` keys stand: from which position on, or at which of those that are known.
+def last(positions: Tensor | None, count: int, rows: int) -> int | Tensor:
+    """Positions of the last `rows` of `count` keys, or the first of them for None.
 
     Raises:
-        ArgumentError: more than are known.
+        ArgumentError: more rows than keys with positions.
 
     >>> last(None, 3, 2), last(torch.tensor([0, 4, 9]), 3, 2).tolist()
     (1, [4, 9])
     """
-    if known is None:
+    if positions is None:
         return count - rows
     if rows > count:
         raise ArgumentError(
-            f"positions: expected those of the {rows} queries, which are more than the memory's {count} keys, whose "
-            "positions are known, got None"
+            f"positions: expected those of {rows} queries, which are more than the {count} keys of the memory, got None"
         )
-    return known[..., count - rows :]
+    return positions[..., count - rows :]

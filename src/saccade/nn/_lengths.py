@@ -13,15 +13,15 @@ __all__ = ["check_lengths", "steps"]
 
 
 def check_lengths(lengths: Any, inputs: Tensor) -> None:
-    """Raises unless integers from 0 to the length, one a sequence.
+    """Raise unless lengths are integers from 0 to the length, one a sequence.
 
     Args:
-        lengths: whatever was given.
+        lengths: any value.
         inputs: `(batch, length, ...)`.
 
     Raises:
         ShapeError: another shape.
-        ArgumentError: no integers, or some outside.
+        ArgumentError: no integers, or integers out of range.
 
     >>> import torch
     >>> check_lengths(torch.tensor([3]), torch.zeros(1, 2, 4))
@@ -29,20 +29,20 @@ def check_lengths(lengths: Any, inputs: Tensor) -> None:
     ...
     saccade.errors.ArgumentError: lengths: expected from 0 to 2, got some outside
     """
-    batch, most = inputs.shape[:2]
+    batch, longest = inputs.shape[:2]
     if not isinstance(lengths, Tensor) or lengths.shape != (batch,):
         got = tuple(lengths.shape) if isinstance(lengths, Tensor) else type(lengths).__name__
         raise ShapeError(f"lengths: expected an integer tensor ({batch},), got {got}")
     whole_dtype("lengths", lengths)
-    inside = (lengths >= 0) & (lengths <= most)
-    ensure(inside, f"lengths: expected from 0 to {most}, got some outside", values=not (tracing() or transforming()))
+    inside = (lengths >= 0) & (lengths <= longest)
+    ensure(inside, f"lengths: expected from 0 to {longest}, got some outside", values=not (tracing() or transforming()))
 
 
 def steps(lengths: Tensor, inputs: Tensor) -> Tensor:
-    """Which steps there are, boolean `(batch, length)`.
+    """Steps before the end of each sequence, boolean `(batch, length)`.
 
     Args:
-        lengths: how many steps each sequence has, integer `(batch,)`.
+        lengths: the number of steps of each sequence, integer `(batch,)`.
         inputs: `(batch, length, ...)`.
 
     >>> import torch

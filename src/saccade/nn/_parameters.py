@@ -1,4 +1,4 @@
-"""Definitions inside modules: their tensors move, learn and are saved with the module."""
+"""Definitions inside modules, with tensors that move and learn with the module."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from saccade._definitions.structure import Definition
 
 
 class Parameters(nn.Module):
-    """A definition whose parameters are the module's parameters and whose other tensors are its buffers.
+    """Module with the parameters of a definition, and its other tensors as buffers.
 
     Args:
         thing: a definition (a score, a normalizer, a read), a callable, or a module.
@@ -39,7 +39,9 @@ class Parameters(nn.Module):
 
 
 def new_zeros(module: nn.Module, *size: int) -> Tensor:
-    """Zeros of the dtype and device that a module has: of its first floating-point parameter, or torch's defaults.
+    """Zeros of a module's dtype and device.
+
+    They are those of its first floating-point parameter, or torch's defaults.
 
     >>> new_zeros(nn.Linear(3, 4).double(), 2, 5).dtype
     torch.float64

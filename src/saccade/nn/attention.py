@@ -26,29 +26,29 @@ SCORES = ("additive", "cosine", "dot", "gaussian", "general", "location", "scale
 
 
 class Attention(nn.Module):
-    """Attention with learned projections: output = attend(W_q query, W_k key, value) over any score.
+    """Attention with learned projections, attend(W_q query, W_k key, value).
 
     Args:
         query_dim: features of query.
         key_dim: features of key; None means query_dim.
-        value_dim: features of value, or of what a function of keys makes as value; None means key_dim. Values are read
-            as they are.
-        hidden_dim: features that query and key are projected to. None projects nothing for the dot-like scores (and for
-            "additive" means query_dim).
+        value_dim: features of value, a tensor or the result of a function. None means key_dim. Values have no
+            projection.
+        hidden_dim: features of projected queries and keys. None means query_dim for "additive", and no projection for
+            other scores.
         score: "additive" (Bahdanau et al. 2015: W_q, W_k and v are learned), "dot", "scaled_dot", "cosine", "gaussian"
-            (bandwidth 1), "general" (W is learned), "location" (W is learned; needs max_length), an object from
+            (bandwidth 1), "general" (W is learned), "location" (W is learned, max_length required), an object from
             `saccade.scores`, any callable or module `(query, key) -> scores`. Parameters in an object learn with the
             module.
         normalizer: one of `saccade.normalizers` or a callable; None is Softmax.
         read: one of `saccade.reads`; None is Soft.
-        eval_read: the read outside training, as `reads.Argmax()` where training draws; None is `read`.
-        output_dim: features of a learned projection of the output; None for none.
-        max_length: the most keys that "location" can score; other scores have any number, and no use for it.
+        eval_read: the read outside training. For example, `reads.Argmax()` if training samples. None is `read`.
+        output_dim: features of a learned projection of the output. None projects nothing.
+        max_length: the largest number of keys for "location". Other scores ignore it.
         dropout_p: probability of dropping a weight, in training.
         device, dtype: as everywhere in torch.nn.
 
     Raises:
-        ArgumentError: an unknown name, dimensions that a score cannot compare.
+        ArgumentError: an unknown name, or dimensions that a score cannot compare.
 
     >>> import torch
     >>> attention = Attention(query_dim=6, key_dim=4, hidden_dim=8)
@@ -84,24 +84,24 @@ class Attention(nn.Module):
             whole(name, size, least=1, none=True)
         for reader in (read, eval_read):
             parts(score, normalizer, reader, dropout_p)
-        place: dict[str, Any] = {"device": device, "dtype": dtype}
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         key_dim = query_dim if key_dim is None else key_dim
         self.query_dim, self.key_dim = query_dim, key_dim
         self.value_dim = key_dim if value_dim is None else value_dim
         if hidden_dim is None and score == "additive":
             hidden_dim = query_dim
-        self.query_projection = nn.Linear(query_dim, hidden_dim, **place) if hidden_dim else nn.Identity()
+        self.query_projection = nn.Linear(query_dim, hidden_dim, **factory) if hidden_dim else nn.Identity()
         self.key_projection = (
-            nn.Linear(key_dim, hidden_dim, bias=score != "additive", **place) if hidden_dim else nn.Identity()
+            nn.Linear(key_dim, hidden_dim, bias=score != "additive", **factory) if hidden_dim else nn.Identity()
         )
         sides = (hidden_dim or query_dim, hidden_dim or key_dim)
         self.score = Parameters(
-            named_score(score, *sides, max_length=max_length, **place) if isinstance(score, str) else score
+            named_score(score, *sides, max_length=max_length, **factory) if isinstance(score, str) else score
         )
         self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Parameters(reads.Soft() if read is None else read)
         self.eval_read = None if eval_read is None else Parameters(eval_read)
-        self.output_projection = nn.Linear(self.value_dim, output_dim, **place) if output_dim else nn.Identity()
+        self.output_projection = nn.Linear(self.value_dim, output_dim, **factory) if output_dim else nn.Identity()
         self.dropout_p = dropout_p
 
     @hide_extra_kwargs
@@ -119,15 +119,15 @@ class Attention(nn.Module):
         aux: AuxRequest | None = None,
         **extra: Any,
     ) -> Any:
-        """Attends from query to key and value, or to a memory of this module's `remember`.
+        """Attend from query to key and value, or to a memory of `remember`.
 
         Args:
             query: `(..., Lq, query_dim)`.
             key: `(..., Lk, key_dim)`; None is query (self-attention).
-            value: `(..., Lk, value_dim)`, or a function of which keys are read, as for `attend`; None is key.
+            value: `(..., Lk, value_dim)`, or a function of the index of keys, as for `attend`. None is key.
             memory: instead of key and value.
             mask, bias, gate, aux: as for `attend`.
-            read: in the place of the module's own, as a `reads.Sample` with uniforms of this call; None: that one.
+            read: instead of the module's read, for example a `reads.Sample` with uniforms of this call.
 
         Returns:
             `(..., Lq, value_dim)`, or output_dim; with aux a pair of it and an `AuxOutput`.
@@ -137,12 +137,13 @@ class Attention(nn.Module):
         """
         if extra:
             reject_extra_kwargs(Attention.forward, extra)
+        own_read = self.read if self.training or self.eval_read is None else self.eval_read
         options = {
             "mask": mask,
             "bias": bias,
             "gate": gate,
             "normalizer": self.normalizer.get(),
-            "read": self._reader().get() if read is None else read,
+            "read": own_read.get() if read is None else read,
             "dropout_p": self.dropout_p if self.training else 0.0,
             "aux": aux,
         }
@@ -150,13 +151,13 @@ class Attention(nn.Module):
         if memory is None:
             key, value = sources(query, key, value)
             self._fits(key, value)
-            found = attend(
+            result = attend(
                 self.query_projection(query), self.key_projection(key), value, score=self.score.get(), **options
             )
         else:
             only_memory(memory, key, value)
-            found = memory.read(self.query_projection(query), **options)
-        return projected(found, self.output_projection, aux)
+            result = memory.read(self.query_projection(query), **options)
+        return projected(result, self.output_projection, aux)
 
     def remember(
         self,
@@ -170,7 +171,7 @@ class Attention(nn.Module):
 
         Args:
             key: `(..., Lk, key_dim)`.
-            value: `(..., Lk, value_dim)`, or a function of which keys are read, as for `attend`; None is key.
+            value: `(..., Lk, value_dim)`, or a function of the index of keys, as for `attend`. None is key.
             mask: `masks.Lengths` or boolean `(..., 1, Lk)`.
             capacity: as for `saccade.remember`.
 
@@ -184,25 +185,22 @@ class Attention(nn.Module):
     def append(
         self, memory: Memory, key: Tensor, value: Tensor | None = None, mask: Mask | Tensor | None = None
     ) -> Memory:
-        """The memory with more keys behind, projected and prepared as `remember` does.
+        """The memory with more keys behind, projected and prepared as by `remember`.
 
         Args:
             memory: of this module's `remember`.
             key: `(..., n, key_dim)`.
             value: `(..., n, value_dim)`; None is key.
-            mask: which of the new keys may be attended to; None allows all.
+            mask: the allowed ones of the new keys. None allows all.
         """
         value = key if value is None else value
         self._fits(key, value)
         return memory.append(self.key_projection(key), value, mask)
 
-    def _reader(self) -> Parameters:
-        return self.read if self.training or self.eval_read is None else self.eval_read
-
     def _fits(self, key: Tensor, value: Any) -> None:
-        """Raises unless the projections can take key and value."""
+        """Raise unless the projections can take key and value."""
         features("key", key, self.key_dim, self.key_projection)
-        if isinstance(value, Tensor):  # what is none, attend says
+        if isinstance(value, Tensor):  # attend rejects any other value
             same_dtype("value", value, self.output_projection)
 
 
@@ -213,57 +211,57 @@ def sources(query: Tensor, key: Tensor | None, value: Any) -> tuple[Tensor, Any]
 
 
 def only_memory(memory: Any, key: Tensor | None, value: Any) -> None:
-    """Raises `ArgumentError` unless a `Memory` is given, and neither a key nor a value beside it."""
+    """Raise unless the memory is a `Memory`, without key and value beside it."""
     if not isinstance(memory, Memory):
-        raise ArgumentTypeError(f"memory: expected what this module's remember returns, got {type(memory).__name__}")
+        raise ArgumentTypeError(f"memory: expected the result of this module's remember, got {type(memory).__name__}")
     if key is not None or value is not None:
-        raise ArgumentError("memory: expected either memory= or key and value, got both; append to the memory first")
+        raise ArgumentError("memory: expected either memory= or key and value, got both. Append to the memory first.")
 
 
 def features(name: str, tensor: Any, size: int, weight: Any) -> None:
-    """Raises unless a dense tensor `(..., length, size)`, of the dtype of the weight that is to multiply it.
+    """Raise unless an argument is dense, `(..., length, size)`, of the weight's dtype.
 
     Args:
         name, tensor: of the argument.
-        size: features that are expected.
-        weight: or the layer that holds it, whose dtype counts if it is `plain`.
+        size: the expected features.
+        weight: a tensor or its layer. The dtype of a layer counts if it is `plain`.
     """
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
     if tensor.is_nested:
-        raise ArgumentTypeError(f"{name}: expected a dense tensor, got a nested one; pad it and give masks.Lengths")
+        raise ArgumentTypeError(f"{name}: expected a dense tensor, got a nested one. Pad it and pass masks.Lengths.")
     if tensor.ndim < 2 or tensor.shape[-1] != size:
         raise ShapeError(f"{name}: expected (..., length, {size}), got shape {tuple(tensor.shape)}")
     same_dtype(name, tensor, weight)
 
 
 def same_dtype(name: str, tensor: Tensor, weight: Any) -> None:
-    """Raises unless the tensor has the dtype of the weight, or autocast gives both another."""
+    """Raise unless the tensor has the weight's dtype, or autocast casts both."""
     if isinstance(weight, nn.Module):
         if type(weight) not in _WEIGHTS or not plain(weight, type(weight)):
-            return  # a layer in another one's place decides which dtypes it takes
+            return  # a layer of the user decides about dtypes
         weight = getattr(weight, _WEIGHTS[type(weight)])
     if tensor.dtype == weight.dtype:
         return
     double = torch.float64 in (tensor.dtype, weight.dtype)
     if not tensor.is_floating_point() or double or not autocasting(tensor):
         raise ArgumentError(
-            f"{name}: expected dtype {weight.dtype}, that of the module's parameters, got dtype {tensor.dtype}; "
-            f"convert one of them: {name}.to({weight.dtype}), or module.to({tensor.dtype})"
+            f"{name}: expected dtype {weight.dtype}, that of the module's parameters, got dtype {tensor.dtype}. "
+            f"Convert one of them: {name}.to({weight.dtype}), or module.to({tensor.dtype})."
         )
 
 
 def parts(score: Any, normalizer: Any, read: Any, dropout_p: float) -> None:
-    """Raises unless score (a name or more), normalizer, read and dropout_p are what `attend` takes."""
+    """Raise unless `attend` takes score (or its name), normalizer, read and dropout_p."""
     named = scores.Dot() if isinstance(score, str) else score
     soft, expectation = normalizers.Softmax(), reads.Soft()
     kinds(named, soft if normalizer is None else normalizer, expectation if read is None else read, AuxRequest())
     probability(dropout_p)
 
 
-def projected(found: Any, projection: Callable[[Tensor], Tensor], aux: AuxRequest | None) -> Any:
-    """The output projected, in attend's return convention."""
-    return projection(found) if aux is None else (projection(found[0]), found[1])
+def projected(result: Any, projection: Callable[[Tensor], Tensor], aux: AuxRequest | None) -> Any:
+    """A result of `attend` with its output projected."""
+    return projection(result) if aux is None else (projection(result[0]), result[1])
 
 
 def named_score(
@@ -276,11 +274,11 @@ def named_score(
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
 ) -> scores.Score:
-    """A score by its name, with freshly initialized parameters; `heads` are leading dimensions of these.
+    """A score by its name, with new parameters, `heads` being their first dimensions.
 
     Raises:
-        ArgumentError: an unknown name, a missing max_length, features that differ where the score compares them one
-            by one.
+        ArgumentError: an unknown name, a missing max_length, or different features of query and key for a score that
+            compares features one by one.
     """
 
     def parameter(rows: int, *columns: int) -> nn.Parameter:
@@ -295,7 +293,7 @@ def named_score(
         return scores.General(parameter(query_dim, key_dim))
     if name == "location":
         if max_length is None:
-            raise ArgumentError("max_length: expected the most keys that the location score shall see, got None")
+            raise ArgumentError("max_length: expected the largest number of keys of the location score, got None")
         return scores.Location(parameter(max_length, query_dim))
     if query_dim != key_dim:
         raise ArgumentError(

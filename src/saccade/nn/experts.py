@@ -1,6 +1,6 @@
-"""`MixtureOfExperts`: many networks side by side, of which each token is given to the few that its gate chooses.
+"""`MixtureOfExperts`: many networks and a gate to choose a few for each token.
 
-    tokens ──gates (_gating.py, routing.py)──▶ pairs, sorted by expert (_dispatch.py) ──▶ grouped products ──▶ sums
+    tokens ──gates (gating.py, routing.py)──▶ pairs, sorted by expert (_dispatch.py) ──▶ grouped products ──▶ sums
 
 The gate is attention with a hard read: tokens are queries, experts are keys, and the k largest weights are read.
 """
@@ -22,7 +22,7 @@ from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.grouped import grouped_product
 from saccade.masks import Mask
-from saccade.nn import _dispatch, _gating
+from saccade.nn import _dispatch, gating
 from saccade.nn._dispatch import Drop, Pairs
 from saccade.nn._routing import Routes, by_experts, by_groups, by_tokens, described
 from saccade.nn.attention import features
@@ -35,17 +35,16 @@ Routing: TypeAlias = Literal["tokens", "experts"]
 
 
 class Balance(NamedTuple):
-    r"""How evenly tokens were given to experts, and what uneven loads cost.
+    r"""Loads of experts, and the loss of an uneven load.
 
     Args:
-        loss: \(w_i \mathrm{CV}(\mathrm{Importance})^2 + w_l \mathrm{CV}(\mathrm{Load})^2\), a number that training adds
-            to its own.
+        loss: \(w_i \mathrm{CV}(\mathrm{Importance})^2 + w_l \mathrm{CV}(\mathrm{Load})^2\), to be added to the loss of
+            training.
         importance: the sum of each expert's weights, `(experts,)`, equation 6.
-        load: how many tokens each expert is expected to be given, `(experts,)`, equation 10; without noise how many
-            it was given.
-        taken: how many tokens each expert took, int64 `(experts,)`.
-        dropped: how many pairs of a token and an expert were beyond the expert's capacity, int64 `()`.
-        tokens: how many tokens there were, padding left out, int64 `()`.
+        load: the expected number of tokens of each expert, `(experts,)`, equation 10. Without noise it is the number.
+        taken: the number of tokens of each expert, int64 `(experts,)`.
+        dropped: the number of pairs of a token and an expert beyond the expert's capacity, int64 `()`.
+        tokens: the number of tokens without padding, int64 `()`.
     """
 
     loss: Tensor
@@ -57,19 +56,21 @@ class Balance(NamedTuple):
 
 
 class MixtureOfExperts(nn.Module):
-    r"""Experts, each a network of two layers, of which a token is given to k: cost grows with k, not with their number.
+    r"""Mixture of experts, networks of two layers.
+
+    A gate chooses k experts for each token. The cost grows with k, not with the number of experts.
 
     .. math::
         y = \sum_{i \in \mathrm{top}_k H(x)} G(x)_i \, E_i(x), \qquad E_i(x) = W^o_i \, \phi(W^h_i x)
 
-    with the gate of noisy logits, where noise is drawn in training alone:
+    with a gate of noisy logits. Only training draws noise:
 
     .. math::
         G(x) = \mathrm{softmax}(\mathrm{KeepTopK}(H(x), k)), \qquad
         H(x)_i = (x W_g)_i + \varepsilon_i \, \mathrm{softplus}((x W_\mathrm{noise})_i)
 
-    A gate left to itself gives all tokens to few experts, which learn the faster for it. Two losses are against that,
-    of the weights that experts got and of the tokens that they may expect:
+    Without balance a gate gives all tokens to few experts, since these learn faster. Two losses act against that, on
+    the weights of experts and on their expected numbers of tokens:
 
     .. math::
         L = w_i \, \mathrm{CV}\Big(\sum_x G(x)\Big)^2 + w_l \, \mathrm{CV}\Big(\sum_x P(x)\Big)^2, \qquad
@@ -78,37 +79,37 @@ class MixtureOfExperts(nn.Module):
 
     Args:
         embed_dim: features of a token and of its output.
-        num_experts: how many experts there are.
-        k: how many of them a token is given to; with groups, how many groups and in each how many experts; with
-            routing "experts", how many on average.
+        num_experts: the number of experts.
+        k: experts of a token. With groups, k groups and k experts in each of them. With routing "experts", the mean
+            number.
         hidden_dim: of each expert's layer in the middle; None is 4 embed_dim.
-        groups: None, or a hierarchy: a first gate chooses k of so many groups, a gate of each group k of its experts.
-        routing: "tokens": each token takes its k experts. "experts": each expert takes the tokens that weigh most,
-            all experts as many, so that nothing is to be balanced; a token may be taken by none, and what is taken of
-            a sequence hangs on what comes later in it, which a model that writes must not know.
-        noise: whether training draws noise; with it gates begin at zero, all experts alike. None is True, and False
+        groups: None, or the number of groups in a hierarchy: a first gate chooses k groups, and the gate of each
+            group k of its experts.
+        routing: "tokens": each token takes its k experts. "experts": each expert takes the tokens of largest
+            weight. All experts take equally many, so balance needs no loss. But a token may have no expert, and the
+            choice depends on later tokens, so it does not suit a model that generates.
+        noise: whether training draws noise. With noise, gates begin at zero, all experts alike. None is True, and False
             with routing "experts", which has none.
-        importance_weight, load_weight: \(w_i\) and \(w_l\); None is 0.1, and 0 where the loss would teach nothing: of
-            the load without noise, of both with routing "experts".
-        capacity_factor: in training, an expert takes at most ⌈factor · pairs / num_experts⌉ tokens, the rest are
-            dropped: their output is what their other experts say, or 0. None drops nothing. With routing "experts"
-            how many each takes; None is 1.
-        eval_capacity_factor: the same outside training; None drops nothing, so that no answer hangs on the others in
+        importance_weight, load_weight: \(w_i\) and \(w_l\). None is 0.1, or 0 if the loss has no effect: on the load
+            without noise, on both with routing "experts".
+        capacity_factor: in training, an expert takes at most ⌈factor · pairs / num_experts⌉ tokens and drops the rest.
+            The output of a dropped token comes from its other experts, or is 0. None drops nothing. With routing
+            "experts" each takes exactly so many, and None is 1.
+        eval_capacity_factor: capacity_factor outside training. None drops nothing, so that no prediction depends on
             its batch. With routing "experts" None is capacity_factor.
-        drop: which tokens are dropped: "weight", those to whom the expert matters least, or "order", those that come
-            last in the batch.
+        drop: the tokens to drop: "weight", those of the smallest weights, or "order", the last ones of the batch.
         activation: φ.
         dropout_p: probability of dropping a feature of the layer in the middle, in training.
         device, dtype: of the parameters.
 
     Raises:
-        ArgumentError: more experts a token than there are; groups that do not divide them; losses that teach nothing;
-            numbers out of range.
+        ArgumentError: k above num_experts, groups that do not divide num_experts, losses without effect, or numbers
+            out of range.
 
     Source:
         Shazeer et al. 2017, equations 1 to 14 (https://arxiv.org/abs/1701.06538). Routing "experts": Zhou et al. 2022,
         "Mixture-of-Experts with Expert Choice Routing", equations 1 to 3 (https://arxiv.org/abs/2202.09368). Capacity:
-        Lepikhin et al. 2020, "GShard", section 2.2 (https://arxiv.org/abs/2006.16668); dropping by weight: Riquelme et
+        Lepikhin et al. 2020, "GShard", section 2.2 (https://arxiv.org/abs/2006.16668). Dropping by weight: Riquelme et
         al. 2021, "Scaling Vision with Sparse Mixture of Experts", section 4 (https://arxiv.org/abs/2106.05974).
 
     >>> import torch
@@ -163,10 +164,10 @@ class MixtureOfExperts(nn.Module):
         if routing == "experts":
             self.capacity_factor = 1.0 if capacity_factor is None else capacity_factor
             self.eval_capacity_factor = self.capacity_factor if eval_capacity_factor is None else eval_capacity_factor
-        hidden, place = 4 * embed_dim if hidden_dim is None else hidden_dim, {"device": device, "dtype": dtype}
+        hidden, factory = 4 * embed_dim if hidden_dim is None else hidden_dim, {"device": device, "dtype": dtype}
 
         def parameter(*sizes: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(*sizes, **place))  # type: ignore[arg-type]
+            return nn.Parameter(torch.empty(*sizes, **factory))  # type: ignore[arg-type]
 
         self.gate = parameter(num_experts, embed_dim)
         self.noise_gate = parameter(num_experts, embed_dim) if noise else None
@@ -177,7 +178,10 @@ class MixtureOfExperts(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Experts as `torch.nn.Linear` has it; gates of zeros, or where no noise tells experts apart, small numbers."""
+        """Draw experts as `torch.nn.Linear` does, and zero the gates.
+
+        Without noise, gates are small random numbers, since zeros would tie all experts.
+        """
         for weight in (self.inner, self.outer):
             bound = weight.shape[1] ** -0.5
             nn.init.uniform_(weight, -bound, bound)
@@ -192,15 +196,15 @@ class MixtureOfExperts(nn.Module):
     def forward(
         self, query: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None, **extra: Any
     ) -> Any:
-        """Gives tokens to experts.
+        """Give tokens to experts.
 
         Args:
             query: tokens, `(..., L, embed_dim)`.
-            mask: which of them there are, boolean `(..., L)` or `masks.Lengths`: others take no expert, no capacity
-                and no part in the losses, whatever they hold, and their output is 0.
-            aux: what is to be said of the weights of experts, `(..., L, experts)`: `weights`, by which their outputs
-                are summed, `top` and `index`, the experts of the largest, `received`, each expert's load by weight,
-                and of the gate, before anything is dropped, `entropy` and, without groups, `lse`.
+            mask: False for padding, boolean `(..., L)` or `masks.Lengths`. Padding takes no expert, no capacity and no
+                part in the losses, whatever it holds, and its output is 0.
+            aux: request for statistics of the weights of experts, `(..., L, experts)`. `weights` sum the outputs of
+                experts. `top` and `index` are the experts of largest weight. `received` is the load of each expert
+                by weight. `entropy` and `lse` (without groups) are of the gate, before tokens are dropped.
 
         Returns:
             The output `(..., L, embed_dim)` and a `Balance`; with aux also an `AuxOutput`.
@@ -217,7 +221,7 @@ class MixtureOfExperts(nn.Module):
         tokens, there = query.reshape(-1, self.embed_dim), _there(mask, query)
         if there is not None:
             tokens = tokens.masked_fill(~there[:, None], 0.0)
-        with without_autocast(query):  # which expert is nearest is lost in rounding
+        with without_autocast(query):  # half types would round away the order of experts
             routes = self._routes(wide(tokens), there)
         kept = self._limited(routes.pairs, tokens.shape[0])
         output = self._outputs(tokens, kept).view(query.shape)
@@ -230,7 +234,7 @@ class MixtureOfExperts(nn.Module):
         if self.routing == "experts":
             return by_experts(tokens, wide(self.gate), self._capacity, there)
         noises = self.noise_gate, self.group_noise_gate
-        noise, group_noise = [None if not self.training or one is None else wide(one) for one in noises]
+        noise, group_noise = [None if not self.training or gate is None else wide(gate) for gate in noises]
         if self.group_gate is None:
             return by_tokens(tokens, wide(self.gate), noise, self.k, there)
         return by_groups(tokens, (wide(self.group_gate), group_noise), (wide(self.gate), noise), self.k, there)
@@ -240,10 +244,10 @@ class MixtureOfExperts(nn.Module):
         return self.capacity_factor if self.training else self.eval_capacity_factor
 
     def _capacity(self, count: Any) -> Any:
-        """How many tokens an expert takes at most, of so many: an int of an int, and of a tensor a tensor.
+        """The capacity of an expert for `count` tokens, an int or a tensor as count is.
 
-        In whole numbers: rounding would make one more of 100 · 7 / 25 in one float, and none in another. A part less
-        than the factor tells, as a float of 1.1 is above 1.1; and no token comes to an expert twice.
+        It is computed in integers, since ⌈100 · 7 / 25⌉ depends on rounding in floats. The factor is lowered by
+        10⁻⁸, since the float 1.1 is above 1.1. No token comes to an expert twice.
         """
         assert self._factor is not None
         parts, whole = max(1, round(self._factor * _PARTS) - 1) * self._pairs_a_token, _PARTS * self.num_experts
@@ -254,7 +258,7 @@ class MixtureOfExperts(nn.Module):
         return self.k if self.groups is None else self.k**2
 
     def _limited(self, pairs: Pairs, count: int) -> Pairs:
-        """The pairs that no capacity drops."""
+        """The pairs within the capacity."""
         if self.routing == "experts" or self._factor is None:
             return pairs
         there = pairs.kept.sum() // self._pairs_a_token
@@ -265,48 +269,47 @@ class MixtureOfExperts(nn.Module):
         pairs, ends = _dispatch.sort(pairs, self.num_experts)
         rows, inner, outer = _cast(tokens.index_select(0, pairs.token), self.inner, self.outer)
         hidden = self.dropout(self.activation(grouped_product(rows, inner, ends)))
-        found = wide(grouped_product(hidden, outer, ends)) * pairs.weight[:, None]
-        return (
-            wide(tokens).new_zeros(tokens.shape).index_add(0, pairs.token, found.to(wide(tokens).dtype)).to(rows.dtype)
-        )
+        outputs = wide(grouped_product(hidden, outer, ends)) * pairs.weight[:, None]
+        sums = wide(tokens).new_zeros(tokens.shape)
+        return sums.index_add(0, pairs.token, outputs.to(sums.dtype)).to(rows.dtype)
 
     def _balance(self, routes: Routes, kept: Pairs, tokens: Tensor, there: Tensor | None) -> Balance:
-        loss = self.importance_weight * _gating.squared_variation(routes.importance)
-        loss = loss + self.load_weight * _gating.squared_variation(routes.load)
+        loss = self.importance_weight * gating.squared_variation(routes.importance)
+        loss = loss + self.load_weight * gating.squared_variation(routes.load)
         taken = torch.zeros(self.num_experts, dtype=torch.int64, device=tokens.device)
         taken = taken.index_add(0, kept.expert, kept.kept.long())
         count = torch.tensor(tokens.shape[0], device=tokens.device) if there is None else there.sum()
         return Balance(loss, routes.importance, routes.load, taken, routes.pairs.kept.sum() - taken.sum(), count)
 
     def _check(self, aux: AuxRequest) -> None:
-        """Refuse what is not defined of this gate."""
+        """Reject statistics without a definition for this gate."""
         if aux.log_prob:
-            raise ArgumentError("log_prob: expected a Sample read, got a mixture, whose experts are no draw")
+            raise ArgumentError("log_prob: expected a Sample read, got a mixture, which draws no experts")
         if self.routing == "experts" and (aux.entropy or aux.lse):
             name = "entropy" if aux.entropy else "lse"
             raise ArgumentError(
                 f"{name}: expected routing 'tokens', whose weights of a token sum to one, got 'experts'"
             )
         if self.groups is not None and aux.lse:
-            raise ArgumentError("lse: expected a gate without groups, got groups, which have no one sum; leave it out")
+            raise ArgumentError("lse: expected a gate without groups, got groups with a sum each. Leave it out.")
 
     def extra_repr(self) -> str:
-        """What `print` shows of it."""
+        """The sizes, for `print`."""
         groups = "" if self.groups is None else f", groups={self.groups}"
         return f"{self.embed_dim}, num_experts={self.num_experts}, k={self.k}{groups}, routing={self.routing!r}"
 
 
 def _check_choice(num_experts: int, k: int, groups: int | None, routing: str) -> None:
-    """Raises unless so many experts can be chosen from."""
+    """Raise unless the numbers of experts, groups and choices fit."""
     if routing not in get_args(Routing):
         raise ArgumentError(f"routing: expected one of {', '.join(get_args(Routing))}, got {routing!r}")
     if k > num_experts:
-        raise ArgumentError(f"k: expected at most num_experts = {num_experts}, got {k}; add experts or take fewer")
+        raise ArgumentError(f"k: expected at most num_experts = {num_experts}, got {k}. Add experts or take fewer.")
     if groups is None:
         return
     whole("groups", groups, least=1)
     if routing == "experts":
-        raise ArgumentError("groups: expected None with routing 'experts', which has one gate; use routing 'tokens'")
+        raise ArgumentError("groups: expected None with routing 'experts', which has one gate. Use routing 'tokens'.")
     if num_experts % groups:
         raise ArgumentError(f"groups: expected a divisor of num_experts = {num_experts}, got {groups}")
     fewest = min(groups, num_experts // groups)
@@ -316,18 +319,17 @@ def _check_choice(num_experts: int, k: int, groups: int | None, routing: str) ->
 
 
 def _loss_weight(name: str, value: float | None, teaches: bool) -> float:
-    """The weight of a loss, which has to be one that teaches something."""
+    """The weight of a loss, rejected if the loss has no effect."""
     number(name, value, least=0, finite=True, none=True)
     if value and not teaches:
-        way_out = (
-            "whose experts take equally many" if name == "importance_weight" else "as without noise it teaches nothing"
-        )
-        raise ArgumentError(f"{name}: expected 0 or None here, {way_out}, got {value}")
+        balanced = name == "importance_weight"
+        reason = "whose experts take equally many" if balanced else "as without noise it has no gradient"
+        raise ArgumentError(f"{name}: expected 0 or None here, {reason}, got {value}")
     return (0.1 if teaches else 0.0) if value is None else float(value)
 
 
 def _there(mask: Mask | Tensor | None, query: Tensor) -> Tensor | None:
-    """Which tokens are no padding, boolean `(tokens,)`."""
+    """Tokens without padding, boolean `(tokens,)`."""
     if mask is None:
         return None
     if isinstance(mask, Mask):
@@ -343,12 +345,12 @@ def _there(mask: Mask | Tensor | None, query: Tensor) -> Tensor | None:
     try:
         return mask.expand(query.shape[:-1]).reshape(-1)
     except RuntimeError:
-        wanted = f"a shape that broadcasts to (..., L) = {tuple(query.shape[:-1])}"
-        raise ShapeError(f"mask: expected {wanted}, got {tuple(mask.shape)}") from None
+        expected = f"a shape that broadcasts to (..., L) = {tuple(query.shape[:-1])}"
+        raise ShapeError(f"mask: expected {expected}, got {tuple(mask.shape)}") from None
 
 
 def _cast(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """As autocast has products."""
+    """Cast as autocast casts the operands of a product."""
     if not autocasting(tensors[0]) or tensors[0].dtype == torch.float64:
         return tensors
     return tuple(tensor.to(torch.get_autocast_dtype(tensor.device.type)) for tensor in tensors)

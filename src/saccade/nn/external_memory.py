@@ -1,7 +1,8 @@
-"""`ExternalMemory`: a memory beside a controller, which heads read and write by content and by location.
+"""`ExternalMemory`: a memory beside a controller, with heads that read and write.
 
-The heads of a Neural Turing Machine (Graves et al. 2014) move from where they were, those of a Differentiable Neural
-Computer (Graves et al. 2016) find free cells and follow the order of writing. State goes in and comes out.
+Heads address cells by content and by location. In a Neural Turing Machine (Graves et al. 2014) a head moves from its
+last cell. In a Differentiable Neural Computer (Graves et al. 2016) heads find free cells and follow the order of
+writing. State goes in and comes out.
 """
 
 from collections.abc import Sequence
@@ -17,27 +18,27 @@ from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.heads import step
 from saccade.kernels.links import Links
 from saccade.kernels.shift import Shift
-from saccade.nn import _addressing
+from saccade.nn import addressing
 from saccade.nn.attention import features
 
 __all__ = ["Addressing", "ExternalMemory", "MemoryState"]
 
 Addressing = Literal["shift", "links"]
 By = Literal["both", "content", "location"]
-_CERTAIN = 60.0  # a gate's number whose sigmoid is 1 to the last digit, and of the negative one 10⁻²⁶
+_CERTAIN = 60.0  # a logit: its sigmoid rounds to 1, and that of its negative is 10⁻²⁶
 
 
 class MemoryState(NamedTuple):
-    """What a memory holds after a step, and where its heads are.
+    """Contents of a memory after a step, and the weights of its heads.
 
     Args:
         memory: `(batch, cells, cell_dim)`.
-        read: what was read, `(batch, heads, cell_dim)`.
+        read: results of the reads, `(batch, heads, cell_dim)`.
         read_weights: `(batch, heads, cells)`.
         write_weights: `(batch, write heads, cells)`.
-        usage: how much each cell is in use, `(batch, cells)`; None with "shift", as the rest.
-        precedence: how much each cell was the last that was written, `(batch, cells)`.
-        links: `(batch, cells, cells)`, how much the first was written right after the second.
+        usage: of each cell, `(batch, cells)`; None with "shift", like precedence and links.
+        precedence: how much each cell was the last one written, `(batch, cells)`.
+        links: `(batch, cells, cells)`, how much the first cell was written right after the second.
     """
 
     memory: Tensor
@@ -50,34 +51,34 @@ class MemoryState(NamedTuple):
 
 
 class ExternalMemory(nn.Module):
-    r"""A memory of any number of cells; each step writes to it, then reads from it.
+    r"""A memory of any number of cells, written and then read at each step.
 
     .. math::
         M_t = M_{t-1} \odot \prod_h (1 - w^h e^h) + \sum_h w^h a^h, \qquad r_t = w^r M_t
 
-    Where a head reads or writes, w, is by content, \(w^c = \mathrm{softmax}(\beta \cos(k, M))\), and
+    The weights w of a head are by content, \(w^c = \mathrm{softmax}(\beta \cos(k, M))\), and
 
     - with "shift" by location: \(w^g = g w^c + (1 - g) w_{t-1}\), moved by s to \(\tilde w = w^g * s\), sharpened to
       \(w \propto \tilde w^\gamma\);
     - with "links" by the history of writing: \(w^w = g^w (g^a a + (1 - g^a) w^c)\) with a the freest cells, and
       \(w^r = \pi_1 L^\top w^r_{t-1} + \pi_2 w^c + \pi_3 L w^r_{t-1}\), backward and forward along the links L.
 
-    Its weights know nothing of the number of cells: a memory trained with 20 runs with 200. It starts with all cells
-    alike, as learned, and with "shift" with all heads on the first.
+    Its parameters do not depend on the number of cells: a memory trained with 20 cells runs with 200. It starts with a
+    learned vector in all cells, and with "shift" all heads start on the first cell.
 
     Args:
-        controller_dim: features of the controller's output, which says what each head does.
+        controller_dim: features of the controller's output, from which heads get their parameters.
         cell_dim: features of a cell.
         num_reads: heads that read.
         num_writes: heads that write; with "links" one.
         addressing: "shift" or "links".
-        max_shift: the furthest that a head moves in a step, in cells; with "shift".
-        by: with "shift", what a head goes by: "both"; "content" alone, where g = 1 and s and γ leave w as it is; or
-            "location" alone, where g = 0.
+        max_shift: the largest shift of a head in a step, in cells; with "shift".
+        by: the addressing of heads with "shift": "both", "content" alone (g = 1, and s and γ do not change w), or
+            "location" alone (g = 0).
         device, dtype: of the parameters.
 
     Raises:
-        ArgumentError: sizes below 1; an addressing that there is not; several writers with "links".
+        ArgumentError: sizes below 1, an unknown addressing, several writers with "links".
 
     Source:
         "shift": Graves, Wayne, Danihelka 2014, equations 2 to 9 (https://arxiv.org/abs/1410.5401). "links": Graves et
@@ -116,25 +117,27 @@ class ExternalMemory(nn.Module):
         if by not in get_args(By):
             raise ArgumentError(f"by: expected one of {', '.join(get_args(By))}, got {by!r}")
         if addressing == "links" and by != "both":
-            raise ArgumentError(f"by: expected 'both' with addressing 'links', got {by!r}; use 'shift'")
+            raise ArgumentError(f"by: expected 'both' with addressing 'links', got {by!r}. Use 'shift'.")
         if addressing == "links" and num_writes != 1:
-            raise ArgumentError(f"num_writes: expected 1 with addressing 'links', got {num_writes}; use 'shift'")
+            raise ArgumentError(f"num_writes: expected 1 with addressing 'links', got {num_writes}. Use 'shift'.")
         self.controller_dim, self.cell_dim, self.addressing = controller_dim, cell_dim, addressing
         self.num_reads, self.num_writes, self.max_shift = num_reads, num_writes, max_shift
-        # beside its key a head asks for β, g, γ and shifts; with links for β, free and three modes, or β and two gates
+        # beside its key a head has β, g, γ and shifts; with links β, free and three modes, or β and two gates
         moved = 3 + 2 * max_shift + 1
         self._reader = cell_dim + (5 if addressing == "links" else moved)
         self._writer = 3 * cell_dim + (3 if addressing == "links" else moved)  # key, erase and add
-        place: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.heads = nn.Linear(controller_dim, num_reads * self._reader + num_writes * self._writer, **place)
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.heads = nn.Linear(controller_dim, num_reads * self._reader + num_writes * self._writer, **factory)
         self.by = by
         self.register_buffer("_settled", self._certain(by, device), persistent=False)
-        self.first_cell = nn.Parameter(torch.randn(cell_dim, **place) * 0.1)
-        self.first_read = nn.Parameter(torch.zeros(num_reads, cell_dim, **place))
+        self.first_cell = nn.Parameter(torch.randn(cell_dim, **factory) * 0.1)
+        self.first_read = nn.Parameter(torch.zeros(num_reads, cell_dim, **factory))
 
     @property
     def strengths(self) -> list[int]:
-        """Which outputs of `heads` say β, of readers and then writers: a bias there lets heads begin choosing.
+        """Indices of β in the outputs of `heads`, of readers and then of writers.
+
+        For example, a bias there makes heads sharp from the start.
 
         >>> ExternalMemory(4, 3, num_reads=2).strengths
         [3, 12, 21]
@@ -144,7 +147,7 @@ class ExternalMemory(nn.Module):
         return [*reads, *(first + head * self._writer + self.cell_dim for head in range(self.num_writes))]
 
     def _certain(self, by: By, device: torch.device | str | None) -> Tensor:
-        """What heads ask for whatever the controller says, NaN where that is for it to say."""
+        """Parameters of heads that `by` fixes, and NaN for those of the controller."""
         settled = torch.full((self.heads.out_features,), torch.nan, device=device)
         for strength in self.strengths if by != "both" else ():
             gate, sharpness, first = strength + 1, strength + 2, strength + 3
@@ -159,8 +162,8 @@ class ExternalMemory(nn.Module):
         """The state before the first step.
 
         Args:
-            batch_size: how many memories, one an example.
-            num_cells: of each.
+            batch_size: the number of memories, one an example.
+            num_cells: cells of each memory.
 
         Raises:
             ArgumentError: numbers below 1.
@@ -183,14 +186,14 @@ class ExternalMemory(nn.Module):
         return MemoryState(memory, read, reading, writing, nothing, nothing, links)
 
     def forward(self, controller: Tensor, state: MemoryState) -> MemoryState:
-        """Writes, then reads.
+        """Write, then read.
 
         Args:
             controller: `(batch, controller_dim)`.
-            state: as `start` or the last step returned it; it is left as it is.
+            state: from `start` or the last step. It does not change.
 
         Returns:
-            The next state: what was read is its `read`.
+            The next state, with the results of reading in `read`.
 
         Raises:
             ShapeError: a controller or a state of other sizes.
@@ -200,46 +203,46 @@ class ExternalMemory(nn.Module):
             expected = f"(batch, {self.controller_dim}), a step of each memory"
             raise ShapeError(f"controller: expected {expected}, got {tuple(controller.shape)}")
         self._check(controller, state)
-        asked = self.heads(controller).to(state.memory.dtype)
+        parameters = self.heads(controller).to(state.memory.dtype)
         if self.by != "both":
-            asked = torch.where(self._settled.isnan(), asked, self._settled.to(asked.dtype))
-        with without_autocast(asked):  # a state keeps its type from step to step
-            return self._step(asked, state)
+            parameters = torch.where(self._settled.isnan(), parameters, self._settled.to(parameters.dtype))
+        with without_autocast(parameters):  # a state keeps its dtype from step to step
+            return self._step(parameters, state)
 
-    def _step(self, asked: Tensor, state: MemoryState) -> MemoryState:
+    def _step(self, parameters: Tensor, state: MemoryState) -> MemoryState:
         held = state.memory, state.read_weights, state.write_weights
         if self.addressing == "shift":
             heads = Shift(self._by_shift, self.num_reads, self.num_writes, self.max_shift)
-            return MemoryState(*step(heads, asked, *held))
+            return MemoryState(*step(heads, parameters, *held))
         heads_by_links = Links(self._by_links, self.num_reads)
         linked = cast("tuple[Tensor, Tensor, Tensor]", (state.usage, state.precedence, state.links))
-        return MemoryState(*step(heads_by_links, asked, *held, *linked))
+        return MemoryState(*step(heads_by_links, parameters, *held, *linked))
 
-    def _said(self, asked: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What each reader and each writer asks for, and erase and add vectors."""
+    def _of_heads(self, parameters: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Parameters of readers and of writers, and the vectors erase and add."""
         sizes = self.num_reads * self._reader, self.num_writes * self._writer
-        reads, writes = asked.split(sizes, -1)
+        reads, writes = parameters.split(sizes, -1)
         reads, writes = reads.unflatten(-1, (self.num_reads, -1)), writes.unflatten(-1, (self.num_writes, -1))
         writes, erase, add = _split(writes, (self._writer - 2 * self.cell_dim, self.cell_dim, self.cell_dim))
         return reads, writes, erase.sigmoid(), add.tanh()
 
-    def _by_shift(self, asked: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> tuple[Tensor, ...]:
-        reads, writes, erase, add = self._said(asked)
+    def _by_shift(self, parameters: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> tuple[Tensor, ...]:
+        reads, writes, erase, add = self._of_heads(parameters)
         writing = self._moved(writes, memory, writing)
-        memory = _addressing.write(memory, writing, erase, add)
+        memory = addressing.write(memory, writing, erase, add)
         reading = self._moved(reads, memory, reading)
         return memory, reading @ memory, reading, writing
 
-    def _moved(self, asked: Tensor, memory: Tensor, weights: Tensor) -> Tensor:
-        """Equations 5 to 9."""
-        key, beta, gate, gamma, shifts = _split(asked, (self.cell_dim, 1, 1, 1, 2 * self.max_shift + 1))
-        similar = _addressing.content(key, F.softplus(beta), memory)
+    def _moved(self, parameters: Tensor, memory: Tensor, weights: Tensor) -> Tensor:
+        """The next weights of heads, equations 5 to 9."""
+        key, beta, gate, gamma, shifts = _split(parameters, (self.cell_dim, 1, 1, 1, 2 * self.max_shift + 1))
+        similar = addressing.content(key, F.softplus(beta), memory)
         gated = torch.lerp(weights, similar, gate.sigmoid())
-        return _addressing.sharpen(_addressing.shift(gated, shifts.softmax(-1)), 1 + F.softplus(gamma))
+        return addressing.sharpen(addressing.shift(gated, shifts.softmax(-1)), 1 + F.softplus(gamma))
 
     def _by_links(
         self,
-        asked: Tensor,
+        parameters: Tensor,
         memory: Tensor,
         reading: Tensor,
         writing: Tensor,
@@ -247,24 +250,24 @@ class ExternalMemory(nn.Module):
         precedence: Tensor,
         links: Tensor,
     ) -> tuple[Tensor, ...]:
-        reads, writes, erase, add = self._said(asked)
+        reads, writes, erase, add = self._of_heads(parameters)
         key, beta, free, modes = _split(reads, (self.cell_dim, 1, 1, 3))
-        used = _addressing.usage(used, writing[:, 0], reading, free.sigmoid())
+        used = addressing.usage(used, writing[:, 0], reading, free.sigmoid())
         writing = self._allocated(writes, used, memory)
-        memory = _addressing.write(memory, writing, erase, add)
-        links, precedence = _addressing.follow(links, precedence, writing[:, 0])
-        ways = reading @ links, _addressing.content(key, _above_one(beta), memory), reading @ links.mT
+        memory = addressing.write(memory, writing, erase, add)
+        links, precedence = addressing.follow(links, precedence, writing[:, 0])
+        ways = reading @ links, addressing.content(key, _above_one(beta), memory), reading @ links.mT
         reading = (torch.stack(ways, -1) @ modes.softmax(-1)[..., None])[..., 0]
         return memory, reading @ memory, reading, writing, used, precedence, links
 
-    def _allocated(self, asked: Tensor, used: Tensor, memory: Tensor) -> Tensor:
-        """Where is written: what is like the key, or what is free, or nowhere."""
-        key, beta, allocate, gate = _split(asked, (self.cell_dim, 1, 1, 1))
-        similar = _addressing.content(key, _above_one(beta), memory)
-        return gate.sigmoid() * torch.lerp(similar, _addressing.allocation(used)[:, None], allocate.sigmoid())
+    def _allocated(self, parameters: Tensor, used: Tensor, memory: Tensor) -> Tensor:
+        """Weights of writing: by content, by allocation, or none."""
+        key, beta, allocate, gate = _split(parameters, (self.cell_dim, 1, 1, 1))
+        similar = addressing.content(key, _above_one(beta), memory)
+        return gate.sigmoid() * torch.lerp(similar, addressing.allocation(used)[:, None], allocate.sigmoid())
 
     def _check(self, controller: Tensor, state: MemoryState) -> None:
-        """Refuse a state of other sizes: kernels index by them and would not notice."""
+        """Reject a state of other sizes: kernels would index out of bounds."""
         batch, cells = controller.shape[0], state.memory.shape[-2]
         linked = self.addressing == "links"
         expected = {
@@ -278,13 +281,13 @@ class ExternalMemory(nn.Module):
         }
         for name, shape in expected.items():
             part = getattr(state, name)
-            found = None if part is None else tuple(part.shape)
-            if found != shape:
-                raise ShapeError(f"state.{name}: expected {shape} of this memory, got {found}; begin with start()")
+            got = None if part is None else tuple(part.shape)
+            if got != shape:
+                raise ShapeError(f"state.{name}: expected {shape} of this memory, got {got}. Begin with start().")
 
 
-def _split(asked: Tensor, sizes: Sequence[int]) -> list[Tensor]:
-    parts: list[Tensor] = list(torch.split(asked, list(sizes), -1))
+def _split(parameters: Tensor, sizes: Sequence[int]) -> list[Tensor]:
+    parts: list[Tensor] = list(torch.split(parameters, list(sizes), -1))
     return parts
 
 

@@ -1,4 +1,4 @@
-"""`GatedLSTM`: torch's LSTM, whose output gate is shown as what it is, weights over the entries of its state."""
+"""`GatedLSTM`: torch's LSTM with its output gate as attention weights."""
 
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ __all__ = ["GatedLSTM", "LSTMState"]
 
 
 class LSTMState(NamedTuple):
-    """What an LSTM knows after a step.
+    """State of an LSTM after a step.
 
     Args:
         hidden: h, `(batch, hidden_dim)`, the output.
@@ -36,23 +36,22 @@ class GatedLSTM(nn.Module):
         i, f, o &= \sigma(W_{ifo} x_t + U_{ifo} h_{t-1} + b_{ifo}), \qquad g = \tanh(W_g x_t + U_g h_{t-1} + b_g) \\
         c_t &= f \odot c_{t-1} + i \odot g, \qquad h_t = o \odot \tanh(c_t)
 
-    The output is the state, each of its entries times a weight between 0 and 1 that follows from what is read and from
-    what was put out: attention over the entries of a state, multiplied and not summed. With `aux` these weights are
-    returned beside the output, and `look.recording.record` records them as it does those of any attention: a row for
-    each step, a column for each entry. The LSTM itself is torch's, `lstm`, and as fast; gates are computed when they
-    are asked for, of all steps at once.
+    The output is the state, with a weight between 0 and 1 on each entry. The weights follow from the input and the last
+    output. They are attention over the entries of a state, multiplied and not summed. `aux` requests the weights, and
+    `look.recording.record` records them like those of any attention: a row for each step, a column for each entry. The
+    LSTM is torch's, `lstm`, and as fast. Gates are computed on request, for all steps at once.
 
     Args:
         input_dim: features of x.
         hidden_dim: features of h and of c.
-        bias: whether there is b.
+        bias: whether to learn b.
         device, dtype: of the parameters.
 
     Raises:
         ArgumentError: sizes below 1.
 
     Source:
-        Hochreiter, Schmidhuber 1997, "Long short-term memory"; with the forget gate of Gers, Schmidhuber, Cummins 2000.
+        Hochreiter, Schmidhuber 1997, "Long short-term memory", with the forget gate of Gers, Schmidhuber, Cummins 2000.
 
     >>> from saccade import AuxRequest
     >>> lstm = GatedLSTM(input_dim=4, hidden_dim=6)
@@ -81,7 +80,7 @@ class GatedLSTM(nn.Module):
         """The state before the first step, zeros.
 
         Args:
-            batch_size: how many sequences.
+            batch_size: the number of sequences.
 
         Raises:
             ArgumentError: a number below 1.
@@ -101,34 +100,42 @@ class GatedLSTM(nn.Module):
         lengths: Tensor | None = None,
         aux: AuxRequest | None = None,
     ) -> Any:
-        """Steps of sequences, one or many.
+        """Run one or many steps of sequences.
 
         Args:
             inputs: `(batch, length, input_dim)`.
-            state: to go on from; None begins.
-            lengths: how many steps each sequence has, integer `(batch,)`; None: all. Behind its end its state stays.
-            aux: what of the gates is asked for: `weights` `(batch, length, hidden_dim)`, zeros behind the end, their
-                `top`, and what each entry `received` in all steps.
+            state: the state before; None is the start.
+            lengths: the number of steps of each sequence, integer `(batch,)`; None is all. Its state stays at its end.
+            aux: request for statistics of the gates: `weights` `(batch, length, hidden_dim)`, zeros behind the end,
+                their `top`, and the sum over steps `received`.
 
         Returns:
-            The pair of outputs h `(batch, length, hidden_dim)`, zeros behind the end, and the last state; with aux a
-            pair of that and an `AuxOutput`.
+            The pair of outputs h `(batch, length, hidden_dim)`, zeros behind the end, and the last state. With aux, a
+            pair of that pair and an `AuxOutput`.
 
         Raises:
             ShapeError: inputs or a state of other sizes.
-            ArgumentError: inputs of another dtype; a statistic that gates, which do not sum to one, have not.
+            ArgumentError: inputs of another dtype, or a statistic that needs weights with sum one.
         """
         features("inputs", inputs, self.input_dim, self.lstm)
         if inputs.ndim != 3:
             raise ShapeError(f"inputs: expected (batch, length, {self.input_dim}), got {tuple(inputs.shape)}")
         if lengths is not None:
             check_lengths(lengths, inputs)
-            # Whatever stands in padding: gates are computed of it, and times 0 a number that is none is none.
+            # Padding may hold NaN and 0 · NaN is NaN, so mask the inputs first.
             inputs = inputs.masked_fill(~steps(lengths, inputs)[..., None], 0.0)
-        _check_request(aux)
-        state = self._checked(state, len(inputs))
+        for name in () if aux is None else aux.names():
+            if name not in ("weights", "top", "received"):
+                got = f"{name}. The weights are gates, which do not sum to 1."
+                raise ArgumentError(f"aux: expected weights, top or received, got {got}")
+        state = self._start(len(inputs)) if state is None else LSTMState(*state)
+        for name, part in zip(LSTMState._fields, state, strict=True):
+            if part.shape != (len(inputs), self.hidden_dim):
+                raise ShapeError(f"state.{name}: expected {(len(inputs), self.hidden_dim)}, got {tuple(part.shape)}")
         outputs, last = self._run(inputs, state, lengths)
-        return (outputs, last) if aux is None else ((outputs, last), self._told(inputs, outputs, state, lengths, aux))
+        if aux is None:
+            return outputs, last
+        return (outputs, last), self._statistics(inputs, outputs, state, lengths, aux)
 
     def _run(self, inputs: Tensor, state: LSTMState, lengths: Tensor | None) -> tuple[Tensor, LSTMState]:
         if not inputs.shape[0] or not inputs.shape[1]:
@@ -137,7 +144,7 @@ class GatedLSTM(nn.Module):
         if lengths is None:
             outputs, (hidden, cell) = self.lstm(inputs, before)
             return outputs, LSTMState(hidden[0], cell[0])
-        some = lengths > 0  # torch packs no sequence of no steps: it takes one, which is forgotten
+        some = lengths > 0  # torch cannot pack an empty sequence: give it one step, and drop that
         packed = pack_padded_sequence(inputs, lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False)
         outputs, (hidden, cell) = self.lstm(packed, before)
         outputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
@@ -145,14 +152,14 @@ class GatedLSTM(nn.Module):
         last = LSTMState(torch.where(some, hidden[0], state.hidden), torch.where(some, cell[0], state.cell))
         return outputs.masked_fill(~some[..., None], 0.0), last
 
-    def _told(
+    def _statistics(
         self, inputs: Tensor, outputs: Tensor, state: LSTMState, lengths: Tensor | None, aux: AuxRequest
     ) -> AuxOutput:
-        """The gates of all steps: each follows from an input and from the output of the step before."""
-        lstm: Any = self.lstm  # or what stands in its place
+        """Statistics of gates, computed from inputs and the outputs one step before."""
+        lstm: Any = self.lstm  # or a user's module
         if not isinstance(lstm, nn.LSTM):
-            expected = "None where lstm is not torch.nn.LSTM, whose weights give the gates"
-            raise ArgumentError(f"aux: expected {expected}, got a {type(lstm).__name__}; leave aux out")
+            expected = "None unless lstm is a torch.nn.LSTM, whose weights give the gates"
+            raise ArgumentError(f"aux: expected {expected}, got a {type(lstm).__name__}. Leave aux out.")
         before = torch.cat((state.hidden[:, None], outputs[:, :-1]), 1)[:, : inputs.shape[1]]
         of_input, of_hidden, *biases = (part[3 * self.hidden_dim :] for part in self.lstm.all_weights[0])
         gates = torch.sigmoid(F.linear(inputs, of_input, *biases[:1]) + F.linear(before, of_hidden, *biases[1:]))
@@ -163,19 +170,3 @@ class GatedLSTM(nn.Module):
             top=top(*gates.topk(min(aux.top, self.hidden_dim), -1)) if aux.top else None,
             received=gates.sum(-2) if aux.received else None,
         )
-
-    def _checked(self, state: LSTMState | None, batch: int) -> LSTMState:
-        if state is None:
-            return self._start(batch)
-        for name, part in zip(LSTMState._fields, state, strict=True):
-            if part.shape != (batch, self.hidden_dim):
-                raise ShapeError(f"state.{name}: expected {(batch, self.hidden_dim)}, got {tuple(part.shape)}")
-        return LSTMState(*state)
-
-
-def _check_request(aux: AuxRequest | None) -> None:
-    for name in () if aux is None else aux.names():
-        if name not in ("weights", "top", "received"):
-            raise ArgumentError(
-                f"aux: expected weights, top or received, got {name}; gates are weights that do not sum to 1"
-            )

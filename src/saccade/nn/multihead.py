@@ -1,4 +1,4 @@
-"""`MultiheadAttention`: any score in every head, grouped queries, a cache that goes in and comes out."""
+"""`MultiheadAttention`: any score in every head, grouped queries, a cache."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,47 +24,48 @@ from saccade.nn.attention import features, named_score, only_memory, parts, proj
 
 
 class MultiheadAttention(nn.Module):
-    """Multi-head attention, head_h = attend(W_h^Q query, W_h^K key, W_h^V value), output = W^O [head_1; ...; head_H].
+    """Multi-head attention over any score.
 
-    Vaswani et al. 2017, section 3.2.2. Batch comes first. Loads the state of `torch.nn.MultiheadAttention` (of equal
-    key and value dimensions or with kdim and vdim, with add_bias_kv and add_zero_attn) and computes the same.
+        head_h = attend(W_h^Q query, W_h^K key, W_h^V value),  output = W^O [head_1; ...; head_H]
+
+    Vaswani et al. 2017, section 3.2.2. Batch comes first. It loads the state of `torch.nn.MultiheadAttention`, with
+    its outputs: with kdim and vdim or without, and with add_bias_kv and add_zero_attn.
 
     Args:
-        embed_dim: features of query, and of the output unless output_dim says otherwise.
+        embed_dim: features of query.
         num_heads: H.
-        num_kv_heads: heads of keys and values, a divisor of H: queries share them in groups (Ainslie et al. 2023);
-            None is H.
+        num_kv_heads: heads of keys and values, a divisor of H. Groups of queries share them (Ainslie et al. 2023). None
+            is H.
         head_dim: features of a head's queries and keys; None is embed_dim / H.
         value_head_dim: features of a head's values; None is head_dim.
         output_dim: features of the output; None is embed_dim.
         kdim, vdim: features of key and of value; None is embed_dim.
-        bias: whether the projections add one.
+        bias: whether the projections add a bias.
         score: a name as for `Attention` (parameters are one set a head), an object or a callable.
         normalizer: one of `saccade.normalizers` or a callable; None is Softmax.
         read: one of `saccade.reads`; None is Soft.
         max_length: as for `Attention`.
-        rotary_base: turns queries and keys by their positions (`saccade.biases.rotate`, Su et al. 2021), with this base
-            of the wavelengths; None leaves them as they are. Both begin at position 0, but the queries of a memory
-            are its last keys; `positions=` says otherwise, for each example.
-        qk_norm: "rms" or "layer" normalizes the features of each head's queries and keys before they are turned and
-            compared, with factors that heads share (LayerNorm: Dehghani et al. 2023; RMSNorm: Zhang,
-            Sennrich 2019); None leaves them. Unit vectors (Henry et al. 2020) are
-            `score=scores.Cosine(beta)`.
-        output_gate: multiplies what a head has read by σ(W^G query) before W^O, "elementwise" each of its features, or
-            "headwise" all of them by one number (Qiu et al. 2025); None does not.
-        add_bias_kv: one more key and value of every example, learned, that all may attend to, as in torch.
-        add_zero_attn: one more key and value of zeros, likewise.
+        rotary_base: rotates queries and keys by their positions (`saccade.biases.rotate`, Su et al. 2021), with this
+            base of the wavelengths. None rotates nothing. Positions begin at 0, but the queries of a memory are its
+            last keys. `positions=` sets others for each example.
+        qk_norm: "rms" or "layer" normalizes the features of each head's queries and keys before rotation and score,
+            with factors that heads share ("layer": Dehghani et al. 2023, "rms": Zhang, Sennrich 2019). None does
+            not. For unit vectors (Henry et al. 2020) use `score=scores.Cosine(beta)`.
+        output_gate: multiplies the output of each head by σ(W^G query) before W^O (Qiu et al. 2025). "elementwise" has
+            a gate for each feature, "headwise" one for each head. None has no gates.
+        add_bias_kv: adds a learned key and value, which all queries may attend to, as in torch.
+        add_zero_attn: adds a key and value of zeros, which all queries may attend to.
         dropout_p: probability of dropping a weight, in training.
         backend: as for `attend`.
         device, dtype: as everywhere in torch.nn.
 
-    Keys that add_bias_kv and add_zero_attn add are no part of masks, memories and statistics: weights are those of the
-    keys that were given, and sum to less than 1. They need a score of `saccade.scores` that compares contents, the
-    softmax, and the soft read. A row in which the mask allows nothing reads them alone.
+    The keys of add_bias_kv and add_zero_attn are no part of masks, memories and statistics: weights are those of the
+    input's keys, and sum to less than 1. They need a score of `saccade.scores` on contents, the softmax, and the soft
+    read. A row in which the mask allows nothing reads them alone.
 
     Raises:
-        ArgumentError: heads that do not divide what they must; a rotary_base with an odd number of features a head;
-            unknown names; keys of the module's own where they mean nothing.
+        ArgumentError: heads that do not divide features, a rotary_base with an odd number of features a head, unknown
+            names, or extra keys that are undefined.
 
     >>> import torch
     >>> attention = MultiheadAttention(16, 4, num_kv_heads=2)
@@ -119,20 +120,20 @@ class MultiheadAttention(nn.Module):
         self._size(embed_dim, num_heads, num_kv_heads, head_dim, value_head_dim, output_dim, kdim, vdim)
         positive_number("rotary_base", rotary_base, none=True)
         if rotary_base is not None and self.head_dim % 2:
-            got = f"got head_dim = {self.head_dim}; take other heads"
+            got = f"got head_dim = {self.head_dim}. Choose other heads."
             raise ArgumentError(f"rotary_base: expected an even number of features a head, {got}")
         self.rotary_base, self.backend, self.dropout_p = rotary_base, backend, dropout_p
-        place: dict[str, Any] = {"device": device, "dtype": dtype}
-        declare(self, self.inputs, self.sizes, bias, **place)
-        self.out_proj = nn.Linear(num_heads * self.value_head_dim, self.output_dim, bias=bias, **place)
-        self.query_norm, self.key_norm = (head_norm(qk_norm, self.head_dim, bias, **place) for _ in range(2))
-        self.gate_proj = output_gating(output_gate, embed_dim, num_heads, self.value_head_dim, bias, **place)
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        declare(self, self.inputs, self.sizes, bias, **factory)
+        self.out_proj = nn.Linear(num_heads * self.value_head_dim, self.output_dim, bias=bias, **factory)
+        self.query_norm, self.key_norm = (head_norm(qk_norm, self.head_dim, bias, **factory) for _ in range(2))
+        self.gate_proj = output_gating(output_gate, embed_dim, num_heads, self.value_head_dim, bias, **factory)
         for name, size in (("bias_k", self.sizes[1]), ("bias_v", self.sizes[2])):
-            self.register_parameter(name, nn.Parameter(torch.empty(1, 1, size, **place)) if add_bias_kv else None)
+            self.register_parameter(name, nn.Parameter(torch.empty(1, 1, size, **factory)) if add_bias_kv else None)
         self.add_zero_attn = add_zero_attn
         if isinstance(score, str):
             heads = (num_heads,) if self._groups is None else (self._groups, num_heads // self._groups)
-            score = named_score(score, self.head_dim, self.head_dim, max_length=max_length, heads=heads, **place)
+            score = named_score(score, self.head_dim, self.head_dim, max_length=max_length, heads=heads, **factory)
         self.score = Parameters(score)
         self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Parameters(reads.Soft() if read is None else read)
@@ -151,11 +152,11 @@ class MultiheadAttention(nn.Module):
         kdim: int | None,
         vdim: int | None,
     ) -> None:
-        """Sets features of heads, inputs and output: those that are given, and those that follow from them."""
+        """Set the features of heads, inputs and output, with their defaults."""
         whole("embed_dim", embed_dim, least=1)
         whole("num_heads", num_heads, least=1)
-        given = {"head_dim": head_dim, "value_head_dim": value_head_dim, "output_dim": output_dim}
-        for name, size in (given | {"num_kv_heads": num_kv_heads, "kdim": kdim, "vdim": vdim}).items():
+        sizes = {"head_dim": head_dim, "value_head_dim": value_head_dim, "output_dim": output_dim}
+        for name, size in (sizes | {"num_kv_heads": num_kv_heads, "kdim": kdim, "vdim": vdim}).items():
             whole(name, size, least=1, none=True)
         self.embed_dim, self.num_heads = embed_dim, num_heads
         self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
@@ -170,11 +171,12 @@ class MultiheadAttention(nn.Module):
 
     @property
     def _extra(self) -> str | None:
-        """The argument that gave the module keys of its own, or None."""
+        """The argument of the extra keys, or None without any."""
         return "add_bias_kv" if self.bias_k is not None else "add_zero_attn" if self.add_zero_attn else None
 
     def reset_parameters(self) -> None:
-        """Draw input projections, Glorot-uniform (Glorot, Bengio 2010, equation 16); W^O and W^G stay as they are."""
+        """Draw input projections, Glorot-uniform (Glorot, Bengio 2010), and zero biases."""
+        # W^O and W^G keep their weights
         linear = [self.out_proj] if self.gate_proj is None else [self.out_proj, self.gate_proj]
         for name, parameter in self.named_parameters(recurse=False):
             if name.endswith("weight"):
@@ -188,15 +190,15 @@ class MultiheadAttention(nn.Module):
                 nn.init.zeros_(projection.bias)
 
     def _project(self, which: int, x: Tensor) -> Tensor:
-        """Input projection 0 (query), 1 (key) or 2 (value), split into heads: `(..., heads, L, head_dim)`.
+        """Input projection 0 (query), 1 (key) or 2 (value) in heads.
 
-        With grouped queries the heads are `(Hkv, G)` for queries and `(Hkv, 1)` for keys and values.
+        It is `(..., heads, L, head_dim)`. With grouped queries heads are `(Hkv, G)`, and `(Hkv, 1)` of keys and values.
         """
         features(("query", "key", "value")[which], x, self.inputs[which], weight_of(self, which))
         return self._split(which, applied(self, which, x))
 
     def _split(self, which: int, x: Tensor) -> Tensor:
-        """A projection in heads `(..., heads, L, D)`, queries and keys normalized."""
+        """A projection in heads `(..., heads, L, D)`, with normalized queries and keys."""
         heads = divided(x, self.value_head_dim if which == 2 else self.head_dim, self._groups)
         normed: Tensor = heads if which == 2 else (self.query_norm, self.key_norm)[which](heads)
         return normed
@@ -209,12 +211,12 @@ class MultiheadAttention(nn.Module):
     def _head_dims(self) -> int:
         return 1 if self._groups is None else 2
 
-    def _beside(self, given: Any, x: Tensor) -> Any:
-        """A mask, bias or gate of the sequences x for the scores of their heads."""
-        return beside_heads(given, x.ndim - 2, self._head_dims) if isinstance(given, Mask | Factor) else given
+    def _beside(self, definition: Any, x: Tensor) -> Any:
+        """A mask, bias or gate of sequences x for the scores of their heads."""
+        return beside_heads(definition, x.ndim - 2, self._head_dims)
 
     def _turned(self, heads: Tensor, positions: int | Tensor = 0) -> Tensor:
-        """Rotated by the positions, or by those from a first one on."""
+        """Rotate heads by positions, or by the positions from an int on."""
         if self.rotary_base is None:
             return heads
         if not isinstance(positions, Tensor):
@@ -226,7 +228,7 @@ class MultiheadAttention(nn.Module):
     def _heads(
         self, query: Tensor, key: Tensor, value: Tensor, positions: int | Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """All three input projections: one product where they are of the same tensor."""
+        """All three input projections, in one product for self-attention."""
         if self.in_proj_weight is not None and query is key is value:
             together = nn.functional.linear(query, self.in_proj_weight, self.in_proj_bias)
             first, second, third = map(self._split, range(3), together.split(self.sizes, -1))
@@ -250,7 +252,7 @@ class MultiheadAttention(nn.Module):
         aux: AuxRequest | None = None,
         **extra: Any,
     ) -> Any:
-        """Attends from query to key and value, or to a memory of this module's `remember`.
+        """Attend from query to key and value, or to a memory of `remember`.
 
         Args:
             query: `(..., Lq, embed_dim)`.
@@ -258,20 +260,20 @@ class MultiheadAttention(nn.Module):
             value: `(..., Lk, vdim)`; None is key.
             memory: instead of key and value.
             mask, bias, gate: as for `attend`, against `(..., H, Lq, Lk)`; with grouped queries against `(..., Hkv, G,
-                Lq, Lk)`. What is said of each example needs no dimension for the heads: `masks.Lengths(n)` with n
-                `(...)`, `masks.Around` and `biases.GaussianWindow` with a center `(..., Lq)`; of heads `(1, H, Lq)`.
-            read: in the place of the module's own, as a `reads.Sample` with uniforms of this call; None: that one.
-            positions: where the queries stand, for rotary positions, `(..., Lq)` or `(Lq,)`, in tokens: that of a token
-                among its example's own, wherever padding put it. None counts from 0, and takes the last keys' of a
-                memory. Without a memory, keys are the queries and stand where these do.
+                Lq, Lk)`. Tensors of examples need no dimension of heads: `masks.Lengths(n)` with n `(...)`, or
+                `masks.Around` and `biases.GaussianWindow` with a center `(..., Lq)`. A center of heads is `(1, H, Lq)`.
+            read: instead of the module's read, for example a `reads.Sample` with uniforms of this call.
+            positions: of the queries, for rotary modules, `(..., Lq)` or `(Lq,)`. They count the tokens of an example
+                without its padding. None counts from 0, or takes the positions of a memory's last keys. Without a
+                memory they are positions of the keys as well.
             aux: as for `attend`.
 
         Returns:
-            `(..., Lq, output_dim)`; with aux a pair of it and an `AuxOutput` with one entry a head.
+            `(..., Lq, output_dim)`. With aux, a pair of it and an `AuxOutput` with one entry a head.
 
         Raises:
-            ArgumentError: both a memory and a key or value; positions of queries that are not the keys, or of a module
-                without rotary positions.
+            ArgumentError: both a memory and a key or value. Also positions of cross-attention, or of a module without
+                rotary positions.
         """
         if extra:
             reject_extra_kwargs(MultiheadAttention.forward, extra)
@@ -290,22 +292,22 @@ class MultiheadAttention(nn.Module):
             key, value = sources(query, key, value)
             if positions is not None and key is not query:
                 raise ArgumentError(
-                    "positions: expected them for self-attention or a memory, got keys that stand elsewhere; give "
-                    "remember(key, positions=...) theirs, and this its memory"
+                    "positions: expected self-attention or a memory, got other keys than queries. Call "
+                    "remember(key, positions=...), and pass its memory."
                 )
-            places = 0 if positions is None else checked_positions(positions, query, self.rotary_base)
-            heads, keys, values = self._heads(query, key, value, places)
-            found = self._attended(
+            rotations = 0 if positions is None else checked_positions(positions, query, self.rotary_base)
+            heads, keys, values = self._heads(query, key, value, rotations)
+            result = self._attended(
                 heads, lambda more: attend(heads, keys, values, score=self.score.get(), **more), options
             )
         else:
             only_memory(memory, key, value)
             heads = self._turned(self._project(0, query), self._last(memory, query, positions))
-            found = self._attended(heads, lambda more: memory.read(heads, **more), options)
-        return projected(found, lambda heads: self._join(heads, query), aux)
+            result = self._attended(heads, lambda more: memory.read(heads, **more), options)
+        return projected(result, lambda heads: self._join(heads, query), aux)
 
     def _attended(self, heads: Tensor, attended: Callable[[dict[str, Any]], Any], options: dict[str, Any]) -> Any:
-        """What a call with these options returns, the module's own keys read with the others."""
+        """The result of a call with these options, extra keys included."""
         if self._extra is None:
             return attended(options)
         score, aux, normalizer = self.score.get(), options["aux"], options["normalizer"]
@@ -317,18 +319,18 @@ class MultiheadAttention(nn.Module):
             score, normalizer, heads, key, divided(value, self.value_head_dim, self._groups), self.add_zero_attn
         )
         sunk = extra.sunk(normalizer)
-        found = attended({**options, "normalizer": sunk, "aux": _extra_keys.asking(aux)})
-        output = extra.joined(found, sunk, options["dropout_p"])
-        return output if aux is None else (output, _extra_keys.answered(aux, found[1]))
+        result = attended({**options, "normalizer": sunk, "aux": _extra_keys.asking(aux)})
+        output = extra.joined(result, sunk, options["dropout_p"])
+        return output if aux is None else (output, _extra_keys.answered(aux, result[1]))
 
     def _last(self, memory: Memory, query: Tensor, positions: Tensor | None) -> int | Tensor:
-        """Where queries of a memory stand: as is said, or at its last keys."""
+        """Positions of queries of a memory, by default those of its last keys."""
         if positions is not None:
             return checked_positions(positions, query, self.rotary_base)
         return 0 if self.rotary_base is None else last(memory.positions, len(memory), query.shape[-2])
 
     def _join(self, heads: Tensor, query: Tensor) -> Tensor:
-        """The output of all heads together, each behind its gate."""
+        """The output of all heads, with their gates."""
         heads = heads if self._groups is None else heads.flatten(-4, -3)
         read = heads.transpose(-2, -3)
         if self.gate_proj is not None:
@@ -350,19 +352,18 @@ class MultiheadAttention(nn.Module):
         Args:
             key: `(..., Lk, kdim)`.
             value: `(..., Lk, vdim)`; None is key.
-            mask: which of the keys may be attended to, against `(..., H, 1, Lk)`, or `masks.Lengths` of the examples.
-            positions: where the keys stand, `(..., Lk)` or `(Lk,)`, as for forward; None counts from 0. The memory
-                keeps them.
+            mask: the allowed keys, against `(..., H, 1, Lk)`, or `masks.Lengths` of the examples.
+            positions: of the keys, `(..., Lk)` or `(Lk,)`, as for forward. None counts from 0. The memory keeps them.
             capacity: as for `saccade.remember`.
 
         Returns:
             A `Memory` for this module's `forward(query, memory=...)`.
         """
         value, keys = key if value is None else value, self._project(1, key)
-        places = 0 if positions is None else checked_positions(positions, key, self.rotary_base)
-        heads, mask = (self._turned(keys, places), self._project(2, value)), self._beside(mask, key)
+        rotations = 0 if positions is None else checked_positions(positions, key, self.rotary_base)
+        heads, mask = (self._turned(keys, rotations), self._project(2, value)), self._beside(mask, key)
         memory = remember(*heads, score=self.score.get(), mask=mask, capacity=capacity)
-        return replace(memory, positions=places) if isinstance(places, Tensor) else memory
+        return replace(memory, positions=rotations) if isinstance(rotations, Tensor) else memory
 
     def append(
         self,
@@ -379,20 +380,20 @@ class MultiheadAttention(nn.Module):
             memory: of this module's `remember`.
             key: `(..., n, kdim)`.
             value: `(..., n, vdim)`; None is key.
-            mask: which of the new keys may be attended to; None allows all.
-            positions: where the new keys stand, `(..., n)` or `(n,)`; None goes on from the number of keys, and is
-                refused where the memory keeps positions, since padding may lie in between.
+            mask: the allowed ones of the new keys. None allows all.
+            positions: of the new keys, `(..., n)` or `(n,)`. None counts on from the number of keys. A memory with
+                positions rejects None, since there may be padding between.
 
         Raises:
-            ArgumentError: positions missing, or given to a module without rotary positions.
+            ArgumentError: missing positions, or positions for a module without rotary positions.
         """
         keys, values = self._project(1, key), self._project(2, key if value is None else value)
         mask = self._beside(mask, key)
         if positions is None:
             if memory.positions is not None:
-                raise ArgumentError("positions: expected those of the new keys, since the memory keeps such, got None")
+                raise ArgumentError("positions: expected those of the new keys, as the memory has positions, got None")
             return memory.append(self._turned(keys, len(memory)), values, mask)
-        places = checked_positions(positions, key, self.rotary_base)
-        joined = following(memory.positions, len(memory), places)
-        grown = replace(memory, positions=None).append(self._turned(keys, places), values, mask)
+        positions = checked_positions(positions, key, self.rotary_base)
+        joined = following(memory.positions, len(memory), positions)
+        grown = replace(memory, positions=None).append(self._turned(keys, positions), values, mask)
         return replace(grown, positions=joined)

@@ -1,8 +1,8 @@
 """`PastAttention`: a recurrent network that attends to its own past states.
 
 Cheng, Dong, Lapata 2016, "Long Short-Term Memory-Networks for Machine Reading" (https://arxiv.org/abs/1601.06733). An
-LSTM goes on from its last state; this one from a sum over all its states, weighted by what it now reads. State goes in
-and comes out.
+LSTM continues from its last state. This one continues from a sum over all its states, weighted by the current input.
+State goes in and comes out.
 """
 
 from collections.abc import Callable
@@ -30,9 +30,9 @@ class Tape(NamedTuple):
     """The states of past steps, the last one last.
 
     Args:
-        keys: the hidden tape as scores compare it, `(batch, n, attention_dim)`.
+        keys: the hidden tape, projected for scores, `(batch, n, attention_dim)`.
         states: hidden tape and memory tape side by side, h and c, `(batch, n, 2 hidden_dim)`.
-        there: which entries are steps of the sequence, boolean `(batch, n)`; None: all.
+        there: True for steps of the sequence, boolean `(batch, n)`; None is all.
     """
 
     keys: Tensor
@@ -41,7 +41,7 @@ class Tape(NamedTuple):
 
 
 class PastState(NamedTuple):
-    """What a `PastAttention` knows after a step.
+    """State of a `PastAttention` after a step.
 
     Args:
         hidden: h, `(batch, hidden_dim)`, the output.
@@ -57,7 +57,7 @@ class PastState(NamedTuple):
 
 
 class PastAttention(nn.Module):
-    r"""An LSTM whose last state is a sum over its past states, weighted by attention.
+    r"""LSTM over a sum of its past states, weighted by attention.
 
     .. math::
         a_i &= v^\top \tanh(W_h h_i + W_x x_t + W_{\tilde h} \tilde h_{t-1}), \qquad s = \mathrm{softmax}(a) \\
@@ -65,18 +65,18 @@ class PastAttention(nn.Module):
         i, f, o &= \sigma(W_{ifo} [\tilde h_t, x_t]), \qquad \hat c = \tanh(W_c [\tilde h_t, x_t]) \\
         c_t &= f \odot \tilde c_t + i \odot \hat c, \qquad h_t = o \odot \tanh(c_t)
 
-    Its LSTM is torch's, with biases, so that its weights can be loaded. Before the first step there is no state to
+    Its LSTM is torch's, with biases, so that it loads weights from torch. Before the first step there is no state to
     attend to, and both sums are zeros.
 
     Args:
         input_dim: features of x.
         hidden_dim: features of h and of c.
         attention_dim: features that scores compare; None is hidden_dim.
-        score: by name or object, as for `Attention`; "location" has no place here.
+        score: by name or object, as for `Attention`, except "location".
         normalizer: as for `Attention`.
-        window: how many of the last states are attended to; None is all of them. With a window a step takes the same
-            time and memory however long the sequence is. With 1 there is nothing to choose from, and with 0 there is
-            no attention: both are torch's LSTM.
+        window: the number of last states to attend to; None is all. With a window, the time and memory of a step do not
+            depend on the length of the sequence. With 1 there is no choice, and with 0 no attention: both are torch's
+            LSTM.
         dropout_p: as for `Attention`, of the weights over states.
         device, dtype: of the parameters.
 
@@ -118,16 +118,16 @@ class PastAttention(nn.Module):
         whole("window", window, least=0, none=True)
         if isinstance(score, str) and score == "location":
             raise ArgumentError(
-                "score: expected one that compares states, got 'location'; they have no fixed places here"
+                "score: expected a score that compares states, got 'location'. Past states have no fixed positions."
             )
         self.input_dim, self.hidden_dim, self.window = input_dim, hidden_dim, window
-        place: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.lstm = nn.LSTMCell(input_dim, hidden_dim, **place)
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.lstm = nn.LSTMCell(input_dim, hidden_dim, **factory)
         if window == 0:
             return
         width = hidden_dim if attention_dim is None else attention_dim
-        self.input_query = nn.Linear(input_dim, width, **place)  # W_x
-        self.attended_query = nn.Linear(hidden_dim, width, bias=False, **place)  # W_h̃
+        self.input_query = nn.Linear(input_dim, width, **factory)  # W_x
+        self.attended_query = nn.Linear(hidden_dim, width, bias=False, **factory)  # W_h̃
         self.attention = Attention(
             width,
             hidden_dim,
@@ -136,9 +136,9 @@ class PastAttention(nn.Module):
             score=score,
             normalizer=normalizer,
             dropout_p=dropout_p,
-            **place,
+            **factory,
         )
-        # The two above stand in the place of its projection of queries, and keys are projected once, when they come.
+        # The two layers above project queries, and each key is projected once, at its step.
         self.state_key = self.attention.key_projection  # W_h
         self.attention.query_projection = self.attention.key_projection = nn.Identity()
         self.attention.key_dim = width
@@ -147,7 +147,7 @@ class PastAttention(nn.Module):
         """The state before the first step.
 
         Args:
-            batch_size: how many sequences.
+            batch_size: the number of sequences.
 
         Raises:
             ArgumentError: a number below 1.
@@ -169,19 +169,19 @@ class PastAttention(nn.Module):
         return PastState(nothing, nothing, nothing, Tape(keys, states, there))
 
     def forward(self, x: Tensor, state: PastState, *, active: Tensor | None = None) -> PastState:
-        """One step.
+        """Run one step.
 
         Args:
             x: `(batch, input_dim)`.
-            state: as `start` or the last step returned it; it is left as it is.
-            active: which sequences have this step, boolean `(batch,)`; the state of others stays. None: all.
+            state: from `start` or the last step. It does not change.
+            active: True for sequences with this step, boolean `(batch,)`; None is all. The state of others stays.
 
         Returns:
-            The next state; its `hidden` is the output.
+            The next state, with the output in `hidden`.
 
         Raises:
             ShapeError: an input or a state of other sizes.
-            ArgumentError: an input of another dtype; `active` that is not boolean.
+            ArgumentError: an input of another dtype, or `active` that is not boolean.
         """
         features("x", x, self.input_dim, self.lstm)
         if x.ndim != 2:
@@ -191,7 +191,7 @@ class PastAttention(nn.Module):
             raise ShapeError(
                 f"active: expected a boolean tensor {tuple(x.shape[:1])}, got {active.dtype} {tuple(active.shape)}"
             )
-        if active is not None:  # of numbers that are none, as padding may be, the gradients of weights are none
+        if active is not None:  # padding may hold NaN, which would reach the gradients of weights
             x = x.masked_fill(~active[:, None], 0.0)
         queries, gates = self._of_inputs(x)
         return self._next(queries, gates, state, self._lstm(), active)
@@ -199,12 +199,12 @@ class PastAttention(nn.Module):
     def run(
         self, inputs: Tensor, state: PastState | None = None, *, lengths: Tensor | None = None
     ) -> tuple[Tensor, PastState]:
-        """All steps of sequences.
+        """Run all steps of sequences.
 
         Args:
             inputs: `(batch, length, input_dim)`.
-            state: to go on from; None begins.
-            lengths: how many steps each sequence has, integer `(batch,)`; None: all. Behind its end its state stays.
+            state: the state before; None is the start.
+            lengths: the number of steps of each sequence, integer `(batch,)`; None is all. Its state stays at its end.
 
         Returns:
             The outputs h `(batch, length, hidden_dim)`, zeros behind the end, and the last state.
@@ -228,16 +228,19 @@ class PastAttention(nn.Module):
             there = steps(lengths, inputs)
             inputs, active = inputs.masked_fill(~there[..., None], 0.0), there.unbind(1)
         queries, gates = self._of_inputs(inputs)
-        asked = [None] * inputs.shape[1] if queries is None else queries.unbind(1)
+        by_step = [None] * inputs.shape[1] if queries is None else queries.unbind(1)
         step, hidden = self._lstm(), []
-        for query, gate, now in zip(asked, gates.unbind(1), active, strict=True):
+        for query, gate, now in zip(by_step, gates.unbind(1), active, strict=True):
             state = self._next(query, gate, state, step, now)
             hidden.append(state.hidden if now is None else state.hidden.masked_fill(~now[:, None], 0.0))
         outputs = torch.stack(hidden, 1) if hidden else inputs.new_zeros(len(inputs), 0, self.hidden_dim)
         return outputs, state
 
     def _of_inputs(self, inputs: Tensor) -> tuple[Tensor | None, Tensor]:
-        """What inputs are in queries and in gates, of all steps at once; a cell that is not `plain` takes inputs."""
+        """Queries and gates from the inputs of all steps at once.
+
+        A cell that is not `plain` gets the inputs instead of gates.
+        """
         gates = F.linear(inputs, self.lstm.weight_ih, self.lstm.bias_ih) if plain(self.lstm, nn.LSTMCell) else inputs
         return (None if self.window == 0 else self.input_query(inputs)), gates
 
@@ -252,18 +255,15 @@ class PastAttention(nn.Module):
         if state.tape is None or query is None:
             hidden, cell = step(gates, state.hidden, state.cell)
             return _kept(state, PastState(hidden, cell, state.hidden), active)
-        attended, cell = self._attend(query + self.attended_query(state.attended), state.tape).chunk(2, -1)
-        hidden, cell = step(gates, attended, cell)
-        return _kept(state, PastState(hidden, cell, attended, self._longer(hidden, cell, state.tape, active)), active)
-
-    def _attend(self, query: Tensor, tape: Tape) -> Tensor:
-        """The sums of states, h̃ and c̃ side by side."""
+        tape, query = state.tape, query + self.attended_query(state.attended)
         there = None if tape.there is None else tape.there[:, None]
-        read: Tensor = self.attention(query[:, None], tape.keys, tape.states, mask=there)
-        return read[:, 0]
+        sums = self.attention(query[:, None], tape.keys, tape.states, mask=there)[:, 0]
+        attended, cell = sums.chunk(2, -1)
+        hidden, cell = step(gates, attended, cell)
+        return _kept(state, PastState(hidden, cell, attended, self._longer(hidden, cell, tape, active)), active)
 
     def _longer(self, hidden: Tensor, cell: Tensor, tape: Tape, active: Tensor | None) -> Tape:
-        """The tape with this step behind what there is, or in the place of what leaves the window."""
+        """The tape with this step, and without the step that leaves the window."""
         first = 0 if self.window is None else 1
         keys = torch.cat((tape.keys[:, first:], self.state_key(hidden)[:, None]), 1)
         states = torch.cat((tape.states[:, first:], torch.cat((hidden, cell), -1)[:, None]), 1)
@@ -272,34 +272,34 @@ class PastAttention(nn.Module):
         before = keys.new_ones(tape.keys.shape[:2], dtype=torch.bool) if tape.there is None else tape.there
         now = before.new_ones(len(before)) if active is None else active
         there = torch.cat((before[:, first:], now[:, None]), 1)
-        # A window moves on for active sequences alone. Without one the tape grows for all, and the others have an entry
-        # that is not there.
+        # A window moves for active sequences alone. Without a window the tape grows for all, and `there` is False for
+        # the new entry of inactive ones.
         if self.window is None or active is None:
             return Tape(keys, states, there)
         return Tape(*(_chosen(active, *pair) for pair in zip((keys, states, there), (*tape[:2], before), strict=True)))
 
     def _check(self, x: Tensor, state: PastState) -> None:
-        """Refuse a state of other sizes."""
+        """Reject a state of other sizes."""
         for name in ("hidden", "cell", "attended"):
-            found = tuple(getattr(state, name).shape)
-            if found != (len(x), self.hidden_dim):
+            size = tuple(getattr(state, name).shape)
+            if size != (len(x), self.hidden_dim):
                 expected = f"{(len(x), self.hidden_dim)} of this cell"
-                raise ShapeError(f"state.{name}: expected {expected}, got {found}; begin with start()")
+                raise ShapeError(f"state.{name}: expected {expected}, got {size}. Begin with start().")
         steps = 0 if state.tape is None else state.tape.states.shape[1]
         if (state.tape is None) != (self.window == 0) or (self.window and steps != self.window):
             expected = f"one of {self.window or 'all'} steps" if self.window != 0 else "None with window 0"
             got = "None" if state.tape is None else f"one of {steps}"
-            raise ShapeError(f"state.tape: expected {expected}, got {got}; begin with start()")
+            raise ShapeError(f"state.tape: expected {expected}, got {got}. Begin with start().")
         if state.tape is None:
             return
         for name, width in (("keys", self.attention.query_dim), ("states", 2 * self.hidden_dim)):
-            wanted, there = (len(x), steps, width), tuple(getattr(state.tape, name).shape)
-            if there != wanted:
-                raise ShapeError(f"state.tape.{name}: expected {wanted} of this cell, got {there}; begin with start()")
+            due, size = (len(x), steps, width), tuple(getattr(state.tape, name).shape)
+            if size != due:
+                raise ShapeError(f"state.tape.{name}: expected {due} of this cell, got {size}. Begin with start().")
 
 
 def _kept(before: PastState, after: PastState, active: Tensor | None) -> PastState:
-    """The last state of active sequences after a step, of others before it."""
+    """The state after a step for active sequences, and before it for others."""
     if active is None:
         return after
     hidden, cell, attended = (_chosen(active, *pair) for pair in zip(after[:3], before[:3], strict=True))

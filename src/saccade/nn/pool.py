@@ -1,4 +1,4 @@
-"""`AttentionPool`: learned queries, what the literature calls fixed attention."""
+"""`AttentionPool`: learned queries, called fixed attention in the literature."""
 
 from typing import Any
 
@@ -15,18 +15,19 @@ from saccade.nn.attention import Attention
 
 
 class AttentionPool(nn.Module):
-    """A sequence pooled by learned queries, output_n = Σ_j softmax_j(score(q_n, k_j)) v_j.
+    """A sequence pooled by learned queries q.
 
-    With score "dot" the query is a learned vector; with "additive" the score is an MLP of the key, vᵀ tanh(W k_j + q_n)
-    (Yang et al. 2016, equations 5-7, where q is the bias). Several queries share v and W; those of Lin et al. 2017,
-    equation 6, share W and are a v each.
+        output_n = Σ_j softmax_j(score(q_n, k_j)) v_j
+
+    With score "dot" the query is a learned vector. With "additive" the score is an MLP of the key, vᵀ tanh(W k_j + q_n)
+    (Yang et al. 2016, equations 5-7, with q as bias). Several queries share v and W. In Lin et al. 2017, equation 6,
+    each query is a v, and they share W.
 
     Args:
-        key_dim: features of what is pooled.
+        key_dim: features of the sequence.
         value_dim: features of value; None is key_dim.
-        num_queries: how many learned queries, each giving one output.
-        hidden_dim: features that keys are projected to before they are compared; None is none for the dot-like
-            scores, and key_dim for "additive".
+        num_queries: the number of learned queries and outputs.
+        hidden_dim: features of projected keys. None is key_dim for "additive", and no projection for other scores.
         score, normalizer, max_length, dropout_p, device, dtype: as for `Attention`.
 
     >>> import torch
@@ -69,7 +70,7 @@ class AttentionPool(nn.Module):
             device=device,
             dtype=dtype,
         )
-        self.attention.query_projection = nn.Identity()  # the learned queries stand where projected ones would
+        self.attention.query_projection = nn.Identity()  # learned queries need no projection
         self.attention.query_dim = width
         self.queries = nn.Parameter(torch.randn(num_queries, width, device=device, dtype=dtype) * width**-0.5)
 
@@ -85,7 +86,7 @@ class AttentionPool(nn.Module):
         aux: AuxRequest | None = None,
         **extra: Any,
     ) -> Any:
-        """Pools a sequence.
+        """Pool a sequence.
 
         Args:
             key: `(..., Lk, key_dim)`.

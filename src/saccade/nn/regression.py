@@ -1,11 +1,11 @@
-"""Kernel regression as attention: a prediction is a mean of known answers, weighed by how near their points are.
+"""Kernel regression as attention: a prediction is a weighted mean of answers.
 
     predict(x) = Σᵢ wᵢ(x) yᵢ,   wᵢ(x) = K(‖A(x − xᵢ)‖) / Σⱼ K(‖A(x − xⱼ)‖)
 
-Points asked for are queries, known points keys, their answers values. The Gaussian kernel is the softmax of
-`scores.Gaussian`, kernels of compact support are `scores.Kernel` by `normalizers.Sum`. What K's width should be is told
-by leaving out: each known answer is predicted by all others, which is one call of `attend` whose mask allows all pairs
-but the diagonal's.
+New points are queries, points of the training data keys, their answers values. The Gaussian kernel is the softmax of
+`scores.Gaussian`. Kernels of compact support are `scores.Kernel` with `normalizers.Sum`. The bandwidth minimizes the
+leave-one-out error: one call of `attend` predicts each answer from all other points, with a mask that forbids the
+diagonal.
 """
 
 import math
@@ -29,42 +29,41 @@ __all__ = ["KernelRegression"]
 _Numbers = NDArray[np.float64]
 _METRICS = ("scalar", "diagonal", "full")
 _STEPS = 100  # of L-BFGS
-_AT_ONCE = 1 << 16  # points that are predicted together
-_WEIGHTS_AT_ONCE = 1 << 22  # weights that are computed together
+_AT_ONCE = 1 << 16  # points in a block of predictions
+_WEIGHTS_AT_ONCE = 1 << 22  # weights in a block
 
 
 class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Regression by a weighted mean of known answers (Nadaraya-Watson), an estimator as scikit-learn has them.
+    r"""Nadaraya-Watson regression, an estimator for scikit-learn.
 
     .. math::
         \hat y(x) = \sum_i \frac{K(\lVert A (x - x_i) \rVert)}{\sum_j K(\lVert A (x - x_j) \rVert)} y_i
 
-    Where no known point is within a kernel's support the mean of all answers is predicted.
+    If no training point is within a kernel's support, the prediction is the mean of all answers.
 
     Args:
         kernel: "gaussian", exp(−u²/2); "epanechnikov", "triangular" or "boxcar", as `scores.Kernel` has them.
-        bandwidth: h in A = 1/h, in the units of X; a number for each feature; "leave-one-out" for the one h that
-            predicts each known answer best by all others; or "gradient" for an A that does, found by L-BFGS.
-        metric: what "gradient" finds: "scalar", one h; "diagonal", one for each feature, so that features that tell
-            nothing are left out by large ones; "full", a matrix, the learned weighting function.
+        bandwidth: h in A = 1/h, in the units of X, or a number for each feature. "leave-one-out" is the h of smallest
+            leave-one-out error. "gradient" minimizes that error over A by L-BFGS.
+        metric: the form of A for "gradient". "scalar" is one h. "diagonal" is one h for each feature, large for
+            features without information. "full" is a matrix, the learned weighting function.
 
     Attributes:
         transform_: A, `(features, features)`.
         bandwidth_: h, a number or `(features,)`; None of a full matrix.
-        loo_error_: mean squared error of known answers by all others, computed when it is first asked for; nan of a
-            single point.
+        loo_error_: mean squared leave-one-out error, computed at the first access; nan of a single point.
 
     Source:
-        Nadaraya 1964, "On estimating regression"; Watson 1964, "Smooth regression analysis"; Härdle,
-        Marron 1985 for bandwidths by leave-one-out; Weinberger, Tesauro 2007, "Metric learning for kernel regression",
+        Nadaraya 1964, "On estimating regression". Watson 1964, "Smooth regression analysis". Härdle,
+        Marron 1985 for bandwidths by leave-one-out. Weinberger, Tesauro 2007, "Metric learning for kernel regression",
         for A by its gradient.
 
     Example:
         >>> x = np.linspace(0, 6, 60)[:, None]
-        >>> known = KernelRegression().fit(x, np.sin(x[:, 0]))
-        >>> float(abs(known.predict(x) - np.sin(x[:, 0])).max()) < 0.1
+        >>> model = KernelRegression().fit(x, np.sin(x[:, 0]))
+        >>> float(abs(model.predict(x) - np.sin(x[:, 0])).max()) < 0.1
         True
-        >>> low, high = known.predict_interval(x, coverage=0.9)
+        >>> low, high = model.predict_interval(x, coverage=0.9)
         >>> bool((low <= high).all())
         True
     """
@@ -78,26 +77,28 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.kernel, self.bandwidth, self.metric = kernel, bandwidth, metric
 
     def __sklearn_tags__(self) -> Any:
-        """Say to scikit-learn that answers may be several numbers."""
+        """Tags for scikit-learn: there may be several outputs."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> "KernelRegression":
-        """Keep points and answers, and find the bandwidth; a fit that is refused leaves all as it was.
+        """Keep points and answers, and find the bandwidth.
+
+        A fit that raises changes nothing.
 
         Args:
             X: `(n, features)`, finite.
             y: `(n,)` or `(n, outputs)`, finite.
 
         Raises:
-            ArgumentError: an unknown kernel, method or metric; a bandwidth outside 1e-12 to 1e12, or not one for each
-                feature; a bandwidth to be found from one point; a kernel without a gradient everywhere by "gradient".
-            ValueError: numbers that are none, not finite, or of other shapes, in scikit-learn's words.
+            ArgumentError: an unknown kernel, method or metric. A bandwidth outside 1e-12 to 1e12, or not one for each
+                feature. A search for a bandwidth with one point. A kernel without a gradient, with "gradient".
+            ValueError: values that are no finite numbers, or other shapes, in scikit-learn's words.
         """
         before = dict(self.__dict__)
         try:
-            with torch.inference_mode(False):  # of what is made in that mode there are no gradients
+            with torch.inference_mode(False):  # that mode would exclude gradients
                 return self._fitted(X, y)
         except BaseException:
             self.__dict__ = before
@@ -105,40 +106,46 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fitted(self, X: ArrayLike, y: ArrayLike) -> "KernelRegression":
         points, answers = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        _check_words(self.kernel, self.metric)
+        kernels = ("gaussian", *scores.KERNELS)
+        for name, value, choices in (("kernel", self.kernel, kernels), ("metric", self.metric, _METRICS)):
+            if value not in choices:
+                raise ArgumentError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
         self._y_shape = answers.shape[1:]
         self._mean = answers.mean(0)
-        # A copy: what is given may be changed, or not be writable.
+        # A copy: the caller's array may change, or be read-only.
         self._points = torch.tensor(points, device="cpu")
         self._centre = self._points.mean(0)
-        self._points = self._points - self._centre  # so that what A makes of points far away loses nothing
+        self._points = self._points - self._centre  # so that points far from the origin lose no digits
         centred = np.ascontiguousarray(answers - self._mean, dtype=np.float64)
         self._answers = torch.from_numpy(centred.reshape(len(answers), -1))
         if isinstance(self.bandwidth, str) and len(points) < 2:
             got = f"{self.bandwidth!r}, 1 sample"
-            raise ArgumentError(f"bandwidth: expected a number where there is one point, got {got}")
-        self.transform_ = self._found(points.shape[1]).numpy()
+            raise ArgumentError(f"bandwidth: expected a number for a single point, got {got}")
+        self.transform_ = self._fitted_transform(points.shape[1]).numpy()
         diagonal = np.diag(self.transform_)
         self.bandwidth_ = None
         if np.array_equal(self.transform_, np.diag(diagonal)):
             widths = 1 / abs(diagonal)  # no distance depends on the signs of A's rows
             self.bandwidth_ = widths if (widths != widths[0]).any() else float(widths[0])
-        self._missed: Tensor | None = None
+        self._squared_errors: Tensor | None = None
         return self
 
     @property
     def loo_error_(self) -> float:
-        """Mean squared error of known answers by all others, n² pairs when it is first asked for; nan of one point."""
+        """Mean squared leave-one-out error, n² pairs at the first access.
+
+        It is nan of a single point.
+        """
         check_is_fitted(self)
         return float(self._squares.mean()) if len(self._points) > 1 else math.nan
 
     @property
     def _squares(self) -> Tensor:
-        """By how much each known answer is missed by all others, squared."""
-        if self._missed is None:
+        """Squared leave-one-out errors of the answers."""
+        if self._squared_errors is None:
             left_out = self._left_out(torch.from_numpy(self.transform_))
-            self._missed = (self._answers - left_out).square()
-        return self._missed
+            self._squared_errors = (self._answers - left_out).square()
+        return self._squared_errors
 
     def predict(self, X: ArrayLike) -> _Numbers:
         """Return a prediction for each point.
@@ -147,64 +154,67 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X: `(m, features)`.
 
         Returns:
-            `(m,)`, or `(m, outputs)` as y was.
+            `(m,)` or `(m, outputs)`, like y.
         """
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, reset=False)
-        found: _Numbers = self._shaped(self._read(points, self._answers)) + self._mean
-        return found
+        predictions: _Numbers = self._shaped(self._read(points, self._answers)) + self._mean
+        return predictions
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[_Numbers, _Numbers]:
-        r"""Return intervals, predictions ± q σ(x), with σ(x) the error at known points near x.
+        r"""Return intervals, predictions ± q σ(x), with the local error σ(x).
 
         .. math::
             \sigma^2(x) = \sum_i w_i(x) (y_i - \hat y_{-i}(x_i))^2
 
-        and q such that the share `coverage` of the known answers lies within their own, those of leave-one-out:
-        the jackknife's quantile (Lei et al. 2018, "Distribution-free predictive inference for regression", section
-        5.2, scale residuals so). Where no known point is near, σ is the standard deviation of all known answers.
+        The factor q is the jackknife's quantile: the share `coverage` of answers lies within the intervals of
+        leave-one-out. Lei et al. 2018, "Distribution-free predictive inference for regression", section 5.2, scale
+        residuals so. Without a training point near x, σ is the standard deviation of all answers.
 
         Args:
             X: `(m, features)`.
-            coverage: the share of answers that are to lie within, above 0 and below 1.
+            coverage: the share of answers within the intervals, above 0 and below 1.
 
         Returns:
-            The lower and the upper ends, each shaped as `predict` has it.
+            The lower and the upper ends, with the shape of `predict`.
 
         Raises:
-            ArgumentError: if coverage is no such share, or one point alone was fitted.
+            ArgumentError: a coverage out of range, or a fit to a single point.
         """
         check_is_fitted(self)
         if not 0 < coverage < 1:
             raise ArgumentError(f"coverage: expected a share above 0 and below 1, got {coverage}")
         count = len(self._points)
         if count < 2:
-            raise ArgumentError("predict_interval: expected 2 points or more to be fitted, got 1")
+            raise ArgumentError("predict_interval: expected a fit to 2 points or more, got 1")
         points = validate_data(self, X, dtype=np.float64, reset=False)
         least = self._squares.mean(0).sqrt() * 1e-6 + 1e-300
         transform = torch.from_numpy(self.transform_)
-        own = self._missed_by(lambda values: self._left_out(transform, values)).maximum(least)
-        factor = (self._squares.sqrt() / own).sort(0).values[_rank(count, coverage) - 1]
-        sigma = self._missed_by(lambda values: self._read(points, values)).maximum(least)
+        deviation = self._deviation(lambda values: self._left_out(transform, values)).maximum(least)
+        factor = (self._squares.sqrt() / deviation).sort(0).values[_rank(count, coverage) - 1]
+        sigma = self._deviation(lambda values: self._read(points, values)).maximum(least)
         middle, width = self.predict(X), self._shaped(factor * sigma)
         return middle - width, middle + width
 
     def weights(self, X: ArrayLike) -> _Numbers:
-        """Return the weight of each known point in each prediction, `(m, n)`: rows sum to 1, or to 0 of none near.
+        """Return weights of training points in predictions, `(m, n)`.
+
+        Rows sum to 1, or to 0 without a point near.
 
         Args:
             X: `(m, features)`.
         """
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, reset=False)
-        keys, found = self._scaled(self._points), np.empty((len(points), len(self._points)))
+        keys, table = self._scaled(self._points), np.empty((len(points), len(self._points)))
         size = max(1, _WEIGHTS_AT_ONCE // len(self._points))
         for first in range(0, len(points), size):
-            found[first : first + size] = weights(self._asked(points[first : first + size]), keys, self.kernel).numpy()
-        return found
+            block = slice(first, first + size)
+            table[block] = weights(self._queries(points[block]), keys, self.kernel).numpy()
+        return table
 
-    def _found(self, features: int) -> Tensor:
-        """A, by the bandwidth that is given or the method that finds it."""
+    def _fitted_transform(self, features: int) -> Tensor:
+        """A, from a bandwidth or from the method to find it."""
         if not isinstance(self.bandwidth, str):
             widths = np.asarray(self.bandwidth, dtype=np.float64)
             if widths.shape not in ((), (features,)) or not bool(((widths >= SMALLEST) & (widths <= LARGEST)).all()):
@@ -213,29 +223,29 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return torch.from_numpy(np.diag(1 / np.broadcast_to(widths, (features,))))
         if self.bandwidth not in ("leave-one-out", "gradient"):
             raise ArgumentError(f"bandwidth: expected numbers, 'leave-one-out' or 'gradient', got {self.bandwidth!r}")
-        one = torch.eye(features, dtype=torch.float64, device="cpu")
-        start = one / leave_one_out(self._points, self._answers, self.kernel)
+        identity = torch.eye(features, dtype=torch.float64, device="cpu")
+        start = identity / leave_one_out(self._points, self._answers, self.kernel)
         if self.bandwidth == "leave-one-out":
             return start
         if self.kernel == "boxcar":
-            raise ArgumentError("kernel: expected one with a gradient for bandwidth 'gradient', got 'boxcar'")
+            raise ArgumentError("kernel: expected a kernel with a gradient for bandwidth 'gradient', got 'boxcar'")
         return self._descended(start)
 
     def _descended(self, start: Tensor) -> Tensor:
-        """A by the gradient of the error of leave-one-out, from one h on.
+        """A by the gradient of the leave-one-out error, from one h on.
 
-        What is searched for is a factor of that A, a number without a unit, as the tolerances of L-BFGS are.
+        The search is over a factor of the first A, without a unit, since tolerances of L-BFGS have none.
         """
         full = self.metric == "full"
-        given = torch.eye(len(start), dtype=torch.float64, device="cpu")
+        factor = torch.eye(len(start), dtype=torch.float64, device="cpu")
         if not full:
-            given = given.new_zeros(1 if self.metric == "scalar" else len(start))  # its logarithm
-        given.requires_grad_()
+            factor = factor.new_zeros(1 if self.metric == "scalar" else len(start))  # its logarithm
+        factor.requires_grad_()
 
         def transform() -> Tensor:
-            return given @ start if full else start * given.exp()
+            return factor @ start if full else start * factor.exp()
 
-        search = torch.optim.LBFGS([given], max_iter=_STEPS, line_search_fn="strong_wolfe")
+        search = torch.optim.LBFGS([factor], max_iter=_STEPS, line_search_fn="strong_wolfe")
         scale = self._answers.square().mean().clamp(min=1e-300)
 
         def error() -> Tensor:
@@ -246,28 +256,28 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         with torch.enable_grad():
             search.step(error)
-        found = transform().detach()
-        return found if bool(found.isfinite().all()) else start
+        result = transform().detach()
+        return result if bool(result.isfinite().all()) else start
 
     def _left_out(self, transform: Tensor, values: Tensor | None = None) -> Tensor:
-        """What all other points have for each known one."""
+        """Leave-one-out predictions of the training points."""
         return left_out(self._points @ transform.mT, self._answers if values is None else values, self.kernel)
 
     def _read(self, points: _Numbers, values: Tensor) -> Tensor:
-        """Means of what known points have, for other points."""
+        """Weighted means of the training points' values, for new points."""
         keys, blocks = self._scaled(self._points), range(0, len(points), _AT_ONCE)
-        asked = (self._asked(points[first : first + _AT_ONCE]) for first in blocks)
-        return torch.cat([means(one, keys, values, self.kernel) for one in asked])
+        queries = (self._queries(points[first : first + _AT_ONCE]) for first in blocks)
+        return torch.cat([means(block, keys, values, self.kernel) for block in queries])
 
-    def _asked(self, points: _Numbers) -> Tensor:
-        """Points from outside as queries."""
+    def _queries(self, points: _Numbers) -> Tensor:
+        """New points as queries."""
         return self._scaled(torch.tensor(points, device="cpu") - self._centre)
 
     def _scaled(self, points: Tensor) -> Tensor:
         return points @ torch.from_numpy(self.transform_).mT
 
-    def _missed_by(self, read: Callable[[Tensor], Tensor]) -> Tensor:
-        """What known answers near some points are missed by; where none is near, the deviation of all answers."""
+    def _deviation(self, read: Callable[[Tensor], Tensor]) -> Tensor:
+        """Errors of answers near some points, or the deviation of all answers."""
         values = torch.cat([self._squares, torch.ones_like(self._squares[:, :1])], 1)
         near, total = read(values).split([self._squares.shape[1], 1], 1)
         squares = torch.where(total != 0, near, self._answers.square().mean(0))
@@ -278,19 +288,11 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _rank(count: int, coverage: float) -> int:
-    """Which of so many misses, from the least on, an interval reaches: ⌈(count + 1) · coverage⌉, and at most the last.
+    """Rank of the error that an interval reaches, ⌈(count + 1) · coverage⌉ ≤ count.
 
-    That is as split conformal prediction has it. The product is rounded first: of 100 · 0.55 floats make more than 55.
+    It is that of split conformal prediction. The product is rounded first, since 100 · 0.55 > 55 in floats.
 
     >>> _rank(99, 0.55), _rank(99, 0.551), _rank(99, 0.999)
     (55, 56, 99)
     """
     return max(1, min(count, math.ceil(round((count + 1) * coverage, 9))))
-
-
-def _check_words(kernel: str, metric: str) -> None:
-    known = ("gaussian", *scores.KERNELS)
-    if kernel not in known:
-        raise ArgumentError(f"kernel: expected one of {', '.join(known)}, got {kernel!r}")
-    if metric not in _METRICS:
-        raise ArgumentError(f"metric: expected one of {', '.join(_METRICS)}, got {metric!r}")

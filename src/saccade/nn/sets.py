@@ -1,6 +1,6 @@
-"""Attention on sets: blocks whose outputs follow their elements whatever the order, and one that sums a set up.
+"""Attention on sets: equivariant blocks, and an invariant summary.
 
-Lee et al. 2019, "Set Transformer" (https://arxiv.org/abs/1810.00825). Its blocks are one, MAB, with other queries:
+Lee et al. 2019, "Set Transformer" (https://arxiv.org/abs/1810.00825). Every block is MAB, with other queries:
 
     SetAttention(dim, heads)                     SAB(X) = MAB(X, X)                          n² pairs
     SetAttention(dim, heads, num_inducing=m)     ISAB(X) = MAB(X, MAB(I, X)), I learned      2 · n · m pairs
@@ -24,22 +24,22 @@ __all__ = ["SetAttention", "SetPool"]
 
 
 class _Block(nn.Module):
-    """Queries that read a set: MAB(X, Y) = LN(H + rFF(H)) with H = LN(X + Multihead(X, Y, Y)), equations 6 and 7."""
+    """MAB(X, Y) = LN(H + rFF(H)), H = LN(X + Multihead(X, Y, Y)), eq. 6 and 7."""
 
     def __init__(self, embed_dim: int, num_heads: int, hidden_dim: int | None, layer_norm: bool, **more: Any) -> None:
         super().__init__()
-        place = {name: more[name] for name in ("device", "dtype")}
+        factory = {name: more[name] for name in ("device", "dtype")}
         self.attention = MultiheadAttention(embed_dim, num_heads, **more)
-        self.feed_forward = _feed_forward(embed_dim, hidden_dim, place)
-        norms = [nn.LayerNorm(embed_dim, **place) if layer_norm else nn.Identity() for _ in range(2)]
+        self.feed_forward = _feed_forward(embed_dim, hidden_dim, factory)
+        norms = [nn.LayerNorm(embed_dim, **factory) if layer_norm else nn.Identity() for _ in range(2)]
         self.attention_norm, self.output_norm = norms
 
     def forward(self, query: Tensor, key: Tensor, mask: Mask | Tensor | None, aux: AuxRequest | None) -> Any:
         read = self.attention(query, key, mask=mask, aux=aux)
-        read, found = (read, None) if aux is None else read
+        read, statistics = (read, None) if aux is None else read
         hidden = self.attention_norm(query + read)
         output = self.output_norm(hidden + self.feed_forward(hidden))
-        return output if aux is None else (output, found)
+        return output if aux is None else (output, statistics)
 
 
 class SetAttention(nn.Module):
@@ -51,19 +51,19 @@ class SetAttention(nn.Module):
         \mathrm{MAB}(X, Y) &= \mathrm{LN}(H + \mathrm{rFF}(H)), \quad
             H = \mathrm{LN}(X + \mathrm{Multihead}(X, Y, Y))
 
-    It is equivariant: outputs of elements in another order are the outputs in that order. With inducing points its cost
-    grows with the number of elements, and not with its square.
+    It is equivariant: permuting elements permutes outputs. With inducing points its cost grows with the number of
+    elements, not with its square.
 
     Args:
         embed_dim: features of an element and of its output, a multiple of num_heads.
         num_heads: of each attention.
-        num_inducing: m, learned points through which elements attend to each other; None: each attends to all.
-        hidden_dim: of the layer in the middle of rFF, a network that all elements share; None is embed_dim.
-        layer_norm: whether LN normalizes; without it LN(x) = x.
+        num_inducing: m, learned points through which elements attend to each other. None: each attends to all.
+        hidden_dim: of the layer in the middle of rFF, a network shared by all elements. None is embed_dim.
+        layer_norm: whether LN normalizes. Otherwise LN(x) = x.
         score, normalizer, dropout_p, device, dtype: as for `MultiheadAttention`.
 
     Raises:
-        ArgumentError: heads that do not divide embed_dim; sizes below 1.
+        ArgumentError: heads that do not divide embed_dim, or sizes below 1.
 
     Source:
         Lee et al. 2019, equations 6 to 10 (https://arxiv.org/abs/1810.00825).
@@ -114,18 +114,17 @@ class SetAttention(nn.Module):
         aux: AuxRequest | None = None,
         **extra: Any,
     ) -> Any:
-        """Lets elements attend to each other.
+        """Let elements attend to each other.
 
         Args:
             elements: `(..., n, embed_dim)`.
-            mask: which elements there are, as for `attend`, against `(..., heads, queries, n)`, the same for all
-                queries: `masks.Lengths` of the sets, or booleans `(..., 1, 1, n)`. Outputs where there is no element
-                mean nothing.
+            mask: False for padding, as for `attend`, against `(..., heads, queries, n)`. It must be one for all
+                queries: `masks.Lengths` of the sets, or booleans `(..., 1, 1, n)`. Outputs of padding mean nothing.
             aux: as for `attend`.
 
         Returns:
-            `(..., n, embed_dim)`; with aux a pair of it and an `AuxOutput` with one entry a head: of elements by
-            elements, with inducing points of elements by these.
+            `(..., n, embed_dim)`. With aux, a pair of it and an `AuxOutput` with one entry a head. Its keys are
+            elements, or inducing points.
         """
         if extra:
             reject_extra_kwargs(SetAttention.forward, extra)
@@ -137,21 +136,21 @@ class SetAttention(nn.Module):
 
 
 class SetPool(nn.Module):
-    r"""A set summed up by learned seeds that attend to its elements.
+    r"""A set summarized by learned seeds attending to its elements.
 
     .. math::
         \mathrm{PMA}_k(Z) = \mathrm{MAB}(S, \mathrm{rFF}(Z))
 
-    It is invariant: elements in another order have the same outputs.
+    It is invariant: the order of elements does not change the outputs.
 
     Args:
         embed_dim: features of an element and of an output, a multiple of num_heads.
         num_heads: of the attention.
-        num_seeds: k, how many outputs.
+        num_seeds: k, the number of outputs.
         hidden_dim, layer_norm, score, normalizer, dropout_p, device, dtype: as for `SetAttention`.
 
     Raises:
-        ArgumentError: heads that do not divide embed_dim; sizes below 1.
+        ArgumentError: heads that do not divide embed_dim, or sizes below 1.
 
     Source:
         Lee et al. 2019, equation 11 (https://arxiv.org/abs/1810.00825).
@@ -198,16 +197,15 @@ class SetPool(nn.Module):
         aux: AuxRequest | None = None,
         **extra: Any,
     ) -> Any:
-        """Sums a set up.
+        """Summarize a set.
 
         Args:
             elements: `(..., n, embed_dim)`.
-            mask: which elements there are, as for `SetAttention`. Of a set without any the outputs are what seeds
-                make of zeros.
+            mask: False for padding, as for `SetAttention`. For an empty set, seeds attend to zeros.
             aux: as for `attend`.
 
         Returns:
-            `(..., num_seeds, embed_dim)`; with aux a pair of it and an `AuxOutput` with one entry a head.
+            `(..., num_seeds, embed_dim)`. With aux, a pair of it and an `AuxOutput` with one entry a head.
         """
         if extra:
             reject_extra_kwargs(SetPool.forward, extra)
@@ -216,10 +214,10 @@ class SetPool(nn.Module):
         return self.block(seeds, self.feed_forward(elements), mask, aux)
 
 
-def _feed_forward(dim: int, hidden_dim: int | None, place: dict[str, Any]) -> nn.Sequential:
-    """rFF: the same two layers for each element."""
+def _feed_forward(dim: int, hidden_dim: int | None, factory: dict[str, Any]) -> nn.Sequential:
+    """rFF: two layers, applied to each element."""
     width = dim if hidden_dim is None else hidden_dim
-    return nn.Sequential(nn.Linear(dim, width, **place), nn.ReLU(), nn.Linear(width, dim, **place))
+    return nn.Sequential(nn.Linear(dim, width, **factory), nn.ReLU(), nn.Linear(width, dim, **factory))
 
 
 def _learned(count: int, dim: int, device: torch.device | str | None, dtype: torch.dtype | None) -> nn.Parameter:

@@ -14,10 +14,8 @@ __all__ = ["REPORTS", "Made", "Report", "load_report"]
 
 REPORTS = {
     "length": "saccade.reports.length.report:Length",
-    "complexity": "saccade.reports.complexity.report:Complexity",
     "order": "saccade.reports.order.report:Order",
     "scores": "saccade.reports.scores.report:Scores",
-    "soft-hard": "saccade.reports.soft_hard.report:SoftHard",
     "pooling": "saccade.reports.pooling.report:Pooling",
     "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
     "glimpses": "saccade.reports.glimpses.report:Glimpses",
@@ -29,7 +27,6 @@ REPORTS = {
     "memory": "saccade.reports.memory.report:Memory",
     "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
     "isolation": "saccade.reports.isolation.report:Isolation",
-    "fast-weights": "saccade.reports.fast_weights.report:FastWeights",
     "implicit": "saccade.reports.implicit.report:Implicit",
     "alignment": "saccade.reports.alignment.report:Alignment",
 }

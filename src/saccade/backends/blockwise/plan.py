@@ -30,7 +30,7 @@ LEAST = 1 << 16
 
 FAR = 1 << 28
 """Pairs of all entries below which none is made off the CPU, where a few large blocks are faster than many small ones
-(`benchmarks/cuda_masks.py`).
+(`results/benchmarks/cuda-masks.json`).
 """
 
 CPU = torch.device("cpu")

@@ -33,8 +33,8 @@ LEAST_FEATURES = 16
 PAIRS, FLOAT_PAIRS = 1 << 31, 1 << 29
 """Pairs of queries and keys of all heads, in half types and in float32, from which `auto` prefers it to torch's kernels
 with the mask laid out. A call of it takes 3 to 7 ms on an H100, whatever the length; those take 2 to 3.5 ms for 2²⁹
-pairs in bfloat16, the most that were measured (`benchmarks/cuda_masks.py`), and 17 ms trained in float32: both limits
-are reckoned from these.
+pairs in bfloat16, the most that were measured (`results/benchmarks/cuda-masks.json`), and 17 ms trained in float32:
+both limits are reckoned from these.
 """
 
 LEAST = 1 << 20

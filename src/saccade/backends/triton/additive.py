@@ -27,7 +27,7 @@ CAP = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 FREE = {torch.float32: 10.7, torch.float64: 88.0}
 """The largest |q| + |k| for which 1 + e^{2(q + k)} is at most CAP by itself."""
 
-# Sizes of tiles, by what `benchmarks/triton_tiles.py` measures on an H100: queries and keys of a tile of scores, where
+# Sizes of tiles, measured on an H100 (`results/benchmarks/triton-tiles.json`): queries and keys of scores, where
 # many keys follow each other under no mask, elsewhere, and of one query, as a decoder has; and of gradients, whose
 # chunks lie within a tile of scores. Chunks of 32 would be a sixteenth faster, scores of 32 queries a sixth slower.
 WIDE_ROWS, WIDE_KEYS = 16, 256

@@ -17,8 +17,8 @@ class Shape(NamedTuple):
 
 
 SHORT, LONG = Shape(1, 256, 1), Shape(1, 1024, 1)
-"""Of rows up to 256 keys, and of longer ones: a warp a row, so that no sum crosses warps. The fastest of those that
-`benchmarks/triton_tiles.py` tries on an H100, or near it.
+"""Of rows up to 256 keys, and of longer ones: a warp a row, so that no sum crosses warps. The fastest on an H100 of
+those in `results/benchmarks/triton-tiles.json`, or near it.
 """
 
 

@@ -12,8 +12,8 @@ from saccade import look
 from saccade._definitions.numerics import divide
 from saccade.auxiliary import AuxRequest
 from saccade.nn import MixtureOfExperts
-from saccade.nn._gating import squared_variation
 from saccade.nn.experts import Balance
+from saccade.nn.gating import squared_variation
 from saccade.tasks.batches import in_batches
 from saccade.tasks.text.special import PADDING
 from saccade.tasks.translate import Translate

@@ -1,0 +1,192 @@
+"""Results as lines of text, as a page of Markdown, and as JSON."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from saccade.bench.measure import Machine
+from saccade.bench.row import Result, Row
+
+COLUMNS = ("row", "peer", "ours", "peer's", "ratio", "speed", "of limit", "target")
+_WIDTHS = (0, 0, 9, 9, 7, 16, 8, 0)  # characters; 0: as long as the rows need, or the last
+_BYTES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_THOUSANDS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1.0, ""))
+_DISTURBED = 2 / 3  # of the best limit; below it another program used the machine
+_TITLES = {
+    "additive": "Additive attention",
+    "sparse": "Sparsemax and entmax",
+    "dot": "Dot scores",
+    "masks": "Masks",
+    "half": "Half types",
+    "statistics": "Statistics and draws",
+    "lazy": "Values that are computed when they are read",
+    "memory": "External memories",
+    "regression": "Kernel regression",
+    "experts": "Mixtures of experts",
+    "training": "Training steps",
+    "start": "Start of commands",
+    "random": "Random calls",
+}
+
+
+def amount(value: float, memory: bool = False) -> str:
+    """Return seconds, or bytes, with three digits.
+
+    >>> amount(0.00123), amount(12.3456), amount(423 * 2**20, memory=True)
+    ('1.23 ms', '12.3 s', '423 MiB')
+    """
+    return _with_unit(value, _BYTES if memory else _SECONDS)
+
+
+def speed(rate: float, unit: str) -> str:
+    """Return units a second.
+
+    >>> speed(3.21e10, "terms"), speed(8.5e10, "FLOP")
+    ('32.1 G terms/s', '85 GFLOP/s')
+    """
+    named = f" {unit}/s" if unit == "terms" else f"{unit}/s"
+    return _with_unit(rate, [(size, f"{prefix}{named}".strip()) for size, prefix in _THOUSANDS])
+
+
+def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
+    size, unit = next(((size, unit) for size, unit in units if value >= size), units[-1])
+    return f"{value / size:.3g} {unit}" if value < 999.5 * size else f"{value / size:.0f} {unit}"
+
+
+def cells(result: Result) -> list[str]:
+    """Return the columns of a result; a missing number is empty, and the last column has the reason."""
+    row, rate = result.row, result.speed
+    targets = (
+        ", ".join(target.text for target in row.targets) + {True: ": met", False: ": missed", None: ""}[result.met]
+    )
+    absent = f"absent: {result.absent}" if result.absent else ""
+    return [
+        f"{row.family} {row.shape}",
+        row.peer,
+        *("" if value is None else amount(value, row.memory) for value in (result.ours, result.peer)),
+        "" if result.ratio is None else f"{result.ratio:.2f}",
+        "" if rate is None or row.work is None else speed(rate, row.work.unit),
+        "" if rate is None or result.limit is None else f"{rate / result.limit:.0%}",
+        "; ".join(part for part in (targets, absent) if part),
+    ]
+
+
+def limits(machine: Machine) -> str:
+    """Return the machine in a line, with the rates that bound the rows.
+
+    >>> rates = {"multiply": 1.5e11, "copy": 2e10}
+    >>> print(limits(Machine({"processor": "x86", "threads": 2}, {"torch": "2.13"}, rates)))
+    x86, 2 threads, torch 2.13; a plain multiply reaches 150 GFLOP/s, a copy 20 GB/s
+    """
+    hardware = machine.hardware
+    threads = f"{hardware['threads']} thread{'s' if hardware['threads'] != 1 else ''}"
+    device = hardware.get("gpu") or f"{hardware['processor']}, {threads}"
+    rates = [speed(machine.rates["multiply"], "FLOP"), speed(machine.rates["copy"], "B")]
+    return f"{device}, torch {machine.versions['torch']}; a plain multiply reaches {rates[0]}, a copy {rates[1]}"
+
+
+def widths(rows: Sequence[Row]) -> list[int]:
+    """Return the widths of all columns, from the names of the rows."""
+    name = max([len(f"{row.family} {row.shape}") for row in rows] + [len(COLUMNS[0])])
+    peer = max([len(row.peer) for row in rows] + [len(COLUMNS[1])])
+    return [name, peer, *_WIDTHS[2:]]
+
+
+def line(columns: Sequence[str], wide: Sequence[int]) -> str:
+    """Return columns side by side, words to the left and numbers to the right."""
+    left = [f"{text:<{width}}" for text, width in zip(columns[:2], wide[:2], strict=True)]
+    right = [f"{text:>{width}}" for text, width in zip(columns[2:-1], wide[2:-1], strict=True)]
+    return "  ".join([*left, *right, columns[-1]]).rstrip()
+
+
+def summary(results: Sequence[Result]) -> str:
+    """Return the number of targets that were reached, and of rows beside which the machine was slow.
+
+    >>> summary([])
+    'targets: 0 met, 0 missed, 0 not measured'
+    """
+    met = [result.met for result in results if result.row.targets]
+    targets = f"targets: {met.count(True)} met, {met.count(False)} missed, {met.count(None)} not measured"
+    slow = disturbed(results)
+    if not slow:
+        return targets
+    rows = f"{len(slow)} of {len(results)} rows, {slow[0].row.name}{' the first' if len(slow) > 1 else ''}"
+    return (
+        f"{targets}\ndoubtful: {rows}: beside them this machine reached less than two thirds of what it did at its best"
+    )
+
+
+def disturbed(results: Sequence[Result]) -> list[Result]:
+    """Return the rows beside which the machine's limit was far below its best, since another program ran.
+
+    >>> disturbed([])
+    []
+    """
+    bounded: dict[tuple[str, float], list[tuple[Result, float]]] = {}
+    for result in results:
+        work = result.row.work
+        if work is not None and work.limit and result.limit is not None:
+            bounded.setdefault((work.limit, work.cost), []).append((result, result.limit))
+    best = {kind: max(limit for _, limit in pairs) for kind, pairs in bounded.items()}
+    slow = {id(pair[0]) for kind, pairs in bounded.items() for pair in pairs if pair[1] < best[kind] * _DISTURBED}
+    return [result for result in results if id(result) in slow]
+
+
+def page(results: Sequence[Result], machine: Machine, command: str, picture: str | None = None) -> str:
+    """Return a page with a table for each subject.
+
+    Args:
+        results: of the rows, in order.
+        machine: that they were measured on.
+        command: that measured them.
+        picture: path of the plot, relative to the page.
+    """
+    versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
+    parts = ["# What was measured", f"```bash\n{command}\n```", f"{limits(machine)}.", f"{versions}."]
+    if picture is not None:
+        parts.append(f"![Ratios over sizes]({picture})")
+    for subject in dict.fromkeys(result.row.subject for result in results):
+        rows = [cells(result) for result in results if result.row.subject == subject]
+        table = [COLUMNS, ("---", "---", *["---:"] * (len(COLUMNS) - 3), "---"), *rows]
+        parts += [f"## {_TITLES[subject]}", "\n".join(map(_markdown, table))]
+    return "\n\n".join([*parts, f"{summary(results)}."]) + "\n"
+
+
+def _markdown(columns: Sequence[str]) -> str:
+    if columns[0] == "---":
+        return f"|{'|'.join(columns)}|"
+    return "| " + " | ".join(text.replace("|", r"\|") for text in columns) + " |"
+
+
+def record(results: Sequence[Result], machine: Machine, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return results, machine and settings as JSON can hold them.
+
+    Args:
+        results: of the rows, in order.
+        machine: that they were measured on.
+        settings: command, seconds, rounds, device, backend, interrupted.
+    """
+    return {
+        **settings,
+        "machine": dict(machine.hardware),
+        "versions": dict(machine.versions),
+        "limits": {"multiply_flops": machine.rates["multiply"], "copy_bytes_per_second": machine.rates["copy"]},
+        "rows": [_record_of(result) for result in results],
+    }
+
+
+def _record_of(result: Result) -> dict[str, Any]:
+    row, work = result.row, result.row.work
+    return {
+        "row": f"{row.family} {row.shape}",
+        **{name: getattr(row, name) for name in ("subject", "family", "shape", "peer")},
+        "unit": "bytes" if row.memory else "seconds",
+        "ours": result.ours,
+        "theirs": result.peer,
+        **{name: getattr(result, name) for name in ("ratio", "interval", "behind", "rounds", "difference", "speed")},
+        "speed_unit": None if work is None else f"{work.unit}/s",
+        "limit": result.limit,
+        "targets": [target.text for target in row.targets],
+        "met": result.met,
+        "absent": result.absent,
+    }

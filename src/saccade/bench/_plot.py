@@ -1,0 +1,110 @@
+"""Ratios as a picture: a panel a family over its sizes, and one for all families of a single size."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from saccade.bench.row import Result
+from saccade.errors import ArgumentError
+from saccade.look.curves import plain_ticks
+from saccade.look.drawing import write_picture
+from saccade.look.pictures import FAINT, GRID, INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_STYLES = (("#27459a", "o"), ("#d1495b", "s"), ("#2e9e83", "^"), ("#8d5fa8", "D"), ("#b5771d", "v"), ("#4d4d66", "P"))
+_TARGET = "#d18b00"
+_COLUMNS, _WIDE, _HIGH, _LINE = 3, 4.4, 3.0, 0.24  # panels a row; inches of a panel, and of one line of the last
+
+
+def draw(results: Sequence[Result], path: str | Path, *, title: str, note: str = "") -> list[Path]:
+    """Draw ratios over sizes, with targets as dashed lines and the peer's own height, 1, as a thin one.
+
+    Args:
+        results: at least one with a ratio.
+        path: of the files, without a suffix.
+        title: a line above the picture.
+        note: a line below the title.
+
+    Returns:
+        The paths of the PNG and the SVG.
+
+    Raises:
+        ArgumentError: if no result has a ratio.
+        OSError: if the files cannot be written.
+    """
+    shown = [result for result in results if result.ratio is not None]
+    if not shown:
+        raise ArgumentError("results: expected one or more with a ratio, got none")
+    story = "; ".join(f"{r.row.family} {r.row.shape} beside {r.row.peer}: {r.ratio:.3g}" for r in shown)
+    return write_picture(path, lambda: _figure(shown, title, note), title=title, story=story)
+
+
+def _figure(results: Sequence[Result], title: str, note: str) -> "Figure":
+    from matplotlib.figure import Figure
+
+    families: dict[str, list[Result]] = {}
+    for result in results:
+        families.setdefault(result.row.family, []).append(result)
+    lines = {name: own for name, own in families.items() if len({result.row.size for result in own}) > 1}
+    single = [result for name, own in families.items() if name not in lines for result in own]
+    across = math.ceil(len(lines) / _COLUMNS)
+    heights = [_HIGH * across] * bool(lines) + [0.7 + _LINE * len(single)] * bool(single)
+    figure = Figure(figsize=(_COLUMNS * _WIDE, sum(heights) + 0.7), dpi=130, layout="constrained")
+    parts = list(figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
+    for index, (name, own) in enumerate(lines.items()):
+        _over_sizes(parts[0].add_subplot(across, _COLUMNS, index + 1), name, own)
+    if single:
+        _at_one_size(parts[-1].add_subplot(), single)
+    figure.suptitle(f"{title}\n{note}".strip(), fontsize=11, color=INK, x=0.01, ha="left")
+    return figure
+
+
+def _over_sizes(axes: "Axes", family: str, results: Sequence[Result]) -> None:
+    """A line for each peer."""
+    for index, peer in enumerate(dict.fromkeys(result.row.peer for result in results)):
+        colour, marker = _STYLES[index % len(_STYLES)]
+        points = sorted((r.row.size, r.ratio or 0.0) for r in results if r.row.peer == peer)
+        axes.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=4.5, linewidth=1.4, label=peer)
+        targets = {target.ratio for r in results if r.row.peer == peer for target in r.row.targets}
+        for height in sorted(ratio for ratio in targets if ratio is not None):
+            axes.axhline(height, color=colour, linewidth=1, linestyle="--", label=f"target {height:.3g}")
+    axes.axhline(1, color=FAINT, linewidth=0.8)
+    sizes = sorted({result.row.size for result in results})
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sizes, [str(size) for size in sizes], fontsize=7)
+    axes.set_yscale("log")
+    plain_ticks(axes.yaxis)
+    axes.set_title(family, fontsize=9.5, color=INK, loc="left")
+    axes.set_xlabel("length", fontsize=8, color=INK)
+    axes.set_ylabel(f"peer's {'bytes' if results[0].row.memory else 'time'} / ours", fontsize=8, color=INK)
+    axes.legend(frameon=False, fontsize=7, labelcolor=INK, loc="best")
+    _frame(axes)
+
+
+def _at_one_size(axes: "Axes", results: Sequence[Result]) -> None:
+    """A point a row, its target a bar across it."""
+    heights = list(range(len(results)))[::-1]
+    axes.scatter([result.ratio or 0.0 for result in results], heights, color=_STYLES[0][0], s=22, zorder=3)
+    for height, result in zip(heights, results, strict=True):
+        for target in result.row.targets:
+            if target.ratio is not None:
+                axes.plot([target.ratio] * 2, [height - 0.35, height + 0.35], color=_TARGET, linewidth=1.6)
+    axes.axvline(1, color=FAINT, linewidth=0.8)
+    axes.set_yticks(heights, [f"{r.row.family} {r.row.shape} / {r.row.peer}" for r in results], fontsize=7.5)
+    axes.set_xscale("log")
+    plain_ticks(axes.xaxis)
+    axes.set_xlabel("peer's time / ours (a bar: the target)", fontsize=8, color=INK)
+    axes.set_title("at one size", fontsize=9.5, color=INK, loc="left")
+    _frame(axes)
+
+
+def _frame(axes: "Axes") -> None:
+    axes.tick_params(axis="both", length=2, width=0.5, color=FAINT, labelcolor=INK, labelsize=7.5)
+    axes.grid(color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=FAINT, linewidth=0.5)

@@ -1,0 +1,172 @@
+"""Additive attention: whole sequences, training, steps of a decoder, and memory of a training step."""
+
+import math
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade import remember
+from saccade.bench.formulas import (
+    PASSES,
+    additive_work,
+    attention,
+    attention_row,
+    compiled,
+    keras,
+    normal,
+    remembered,
+    textbook,
+    training,
+)
+from saccade.bench.row import Place, Prepare, Row, Run, Target, Work, as_fast, speed_of, times, within
+from saccade.scores import Additive
+
+_LENGTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
+_COMPILED = (32, 256, 1024)  # each length is compiled on its own, which takes up to half a minute
+_STEPS = (32, 128, 512, 2048, 4096)
+_LARGE = 8, 256, 256, 256
+_SMALL = ((3, 301, 77, 130), (32, 40, 45, 512), (16, 64, 64, 64), (2, 128, 128, 64), (4, 100, 100, 30))
+"""Odd or small sizes: batch, queries, keys, features."""
+_MEMORY = (1024, 2048, 4096, 8192, 16384)
+
+
+def rows(place: Place) -> list[Row]:
+    """Return the rows of additive attention."""
+    return [
+        *(row for step in PASSES for length in _LENGTHS for row in _sequence(place, length, step)),
+        *(row for length in _STEPS for row in _decoder_step(place, length)),
+        *(_plain_sum(place, batch, keys, 512) for batch in (8, 16, 32, 64) for keys in (32, 128, 512)),
+        _plain_sum(place, 1, 1, 8),
+        *(_small(place, sizes, step) for step in PASSES for sizes in _SMALL),
+        *(_memory(place, length) for length in _MEMORY),
+    ]
+
+
+def _score(v: Tensor) -> dict[str, Any]:
+    return {"score": Additive(v)}
+
+
+def _sequence(place: Place, length: int, step: str) -> list[Row]:
+    """Whole sequences of a length beside the textbook formula, eager and compiled, and beside Keras's."""
+    backward, prepare = step != "forward", PASSES[step]
+    sizes = (8 if length <= 256 else 1, length, length, 256)
+    peers: dict[str, Prepare] = {"eager": prepare(textbook)}
+    if length in _COMPILED:
+        peers["torch.compile"] = compiled(textbook, prepare)
+    if length == 256:
+        peers["Keras's formula"] = prepare(keras)
+    return [
+        attention_row(
+            *(place, f"additive {step}", sizes, step, _score),
+            peer=peer,
+            inputs=normal(sizes, grad=backward, v_grad=backward),
+            theirs=theirs,
+            work=additive_work(math.prod(sizes), step),
+            targets=_targets(place, peer, backward) if length == 256 else (),
+            peer_bytes=4 * math.prod(sizes) * (4 if backward else 2),
+            quick=length == 256 and (peer == "eager" or (peer == "torch.compile" and not backward)),
+        )
+        for peer, theirs in peers.items()
+    ]
+
+
+def _targets(place: Place, peer: str, backward: bool) -> tuple[Target, ...]:
+    """Targets at 256: those of a CPU, or in other numbers those of a GPU."""
+    if place.device.type == "cuda":
+        speed = speed_of(1e12 if backward else 5e12, "terms", 1)
+        return (speed,) if backward else (times(15), speed) if peer == "eager" else ()
+    if backward:
+        return (times(25),) if peer == "eager" else ()
+    speed = speed_of(5e9, "terms", place.threads)
+    return {"eager": (times(30), speed), "torch.compile": (times(10), speed)}.get(peer, ())
+
+
+def _small(place: Place, sizes: tuple[int, int, int, int], step: str) -> Row:
+    """A small call, or one of odd sizes, beside the speed of a large one."""
+    backward, run = step != "forward", PASSES[step](attention(place, _score))
+    return attention_row(
+        *(place, f"additive small {step}", sizes, step, _score),
+        shape="x".join(map(str, sizes)),
+        size=math.prod(sizes),
+        peer=f"ours at {'x'.join(map(str, _LARGE))}",
+        inputs=normal(sizes, grad=backward, v_grad=backward),
+        theirs=lambda *_: run(*normal(_LARGE, grad=backward, v_grad=backward)(place)),
+        work=additive_work(math.prod(sizes), step),
+        targets=(as_fast(0.6, math.prod(sizes), math.prod(_LARGE)),) if place.device.type == "cpu" else (),
+        same=False,
+    )
+
+
+def _step(place: Place, batch: int, keys: int, dim: int, **more: Any) -> Row:
+    """One query an entry that reads keys which were prepared once; the keys are values too."""
+
+    def ours(query: Tensor, key: Tensor, v: Tensor) -> Run:
+        memory = remember(key, key, score=Additive(v))
+        return lambda: memory.read(query, backend=place.backend)
+
+    return Row(
+        family="additive decoder step",
+        shape=f"{batch}x{keys}x{dim}",
+        size=keys,
+        inputs=lambda place: (
+            *(place.normal(batch, length, dim) for length in (1, keys)),
+            place.normal(dim, scale=dim**-0.5),
+        ),
+        ours=ours,
+        **more,
+    )
+
+
+def _decoder_step(place: Place, keys: int) -> list[Row]:
+    """A step beside the textbook formula, and beside plain torch on remembered exponentials."""
+    sizes, cpu = (64, keys, 512), place.device.type == "cpu"
+    beside = partial(
+        _step, place, *sizes, work=additive_work(math.prod(sizes)), peer_bytes=8 * math.prod(sizes), quick=keys == 32
+    )
+    return [
+        beside(
+            peer="eager",
+            theirs=lambda query, key, v: lambda: textbook(query, key, key, v),
+            targets=(times(25),) if keys == 32 and cpu else (),
+        ),
+        beside(
+            peer="torch on remembered exponentials",
+            theirs=lambda query, key, v: remembered(query, key, key, v),
+        ),
+    ]
+
+
+def _plain_sum(place: Place, batch: int, keys: int, dim: int) -> Row:
+    """A step beside the sum of the numbers that it reads: the keys' exponentials, and the values.
+
+    A step of one key of 8 features has next to nothing to read: its time is Python's in every step.
+    """
+    size = batch * keys * dim
+    return _step(
+        *(place, batch, keys, dim),
+        peer="a plain sum of the same bytes",
+        theirs=lambda query, key, v: torch.stack([key, key]).sum,
+        work=Work(8.0 * size, "B", "copy"),
+        targets=(as_fast(0.6, size, size),) if place.device.type == "cpu" and keys > 1 else (),
+        same=False,
+    )
+
+
+def _memory(place: Place, length: int) -> Row:
+    """Memory of a training step beyond its inputs."""
+    return Row(
+        family="additive memory of training",
+        shape=f"{length}x{length}x32",
+        size=length,
+        peer="eager",
+        inputs=normal((length, length, 32), grad=True, v_grad=True),
+        ours=training(attention(place, _score)),
+        theirs=training(textbook),
+        targets=(within(400),) if length == _MEMORY[-1] else (),
+        memory=True,
+        warm=normal((128, 128, 32), grad=True, v_grad=True),  # compiles the kernels of a large call
+        peer_bytes=16 * length**2 * 32,
+        quick=length == _MEMORY[0],
+    )

@@ -1,0 +1,66 @@
+"""Start of commands, in processes of their own, beside a process that only imports their dependencies."""
+
+import itertools
+import shutil
+import tempfile
+import weakref
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from saccade.bench.row import Place, Prepare, Row, Run, Target, beyond, run_python
+
+_STEPS = 4
+_SIZES = ("--hidden-dim", "16", "--embedding-dim", "8")
+_PAIRS = "".join(
+    f"{split}\tein Satz {number}\ta line {number}\n" for split in ("train", "dev", "test") for number in "123"
+)
+
+
+def rows(place: Place) -> list[Row]:
+    """Return the rows of commands: an answer beside importing torch, a training beside importing Lightning."""
+    settings = ("--threads", f"{place.threads}", "--device", f"{place.device}")
+    training = f"start of a training of {_STEPS} steps"
+    return [
+        _row("start of predict", "import torch", partial(_predict, settings), beyond(1.2), quick=True),
+        _row(training, "import lightning", partial(_train, settings), beyond(4)),
+    ]
+
+
+def _row(family: str, imported: str, ours: Prepare, target: Target, *, quick: bool = False) -> Row:
+    return Row(
+        family=family,
+        shape="translate",
+        size=1,
+        peer=imported,
+        inputs=lambda place: (),
+        ours=ours,
+        theirs=lambda: partial(run_python, ["-c", f"{imported}, torch"]),
+        targets=(target,),
+        same=False,
+        quick=quick,
+    )
+
+
+def _predict(settings: Sequence[str]) -> Run:
+    """One line, answered by a small model."""
+    folder = Path(tempfile.mkdtemp())
+    data, run = folder / "pairs.tsv", folder / "run"
+    data.write_text(f"split\tde\ten\n{_PAIRS}", encoding="utf-8")
+    words = ["--data", f"{data}", "--run", f"{run}", "--max-steps", "1", *_SIZES, *settings]
+    run_python(["-m", "saccade", "train", "translate", *words])
+    answer = partial(run_python, ["-m", "saccade", "predict", f"{run}", "ein Satz"])
+    weakref.finalize(answer, shutil.rmtree, folder)
+    return answer
+
+
+def _train(settings: Sequence[str]) -> Run:
+    """A training by the defaults of its task, each in a new folder."""
+    folder, numbers = Path(tempfile.mkdtemp()), itertools.count()
+
+    def trained() -> str:
+        words = ["--run", f"{folder / str(next(numbers))}", "--max-steps", f"{_STEPS}", *settings]
+        return run_python(["-m", "saccade", "train", "translate", *words])
+
+    weakref.finalize(trained, shutil.rmtree, folder)
+    return trained

@@ -1,0 +1,103 @@
+"""Dot scores with softmax beside torch's kernels and others, from tiny, where `attend` itself costs, to large."""
+
+import warnings
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+from saccade import attend
+from saccade.bench import formulas
+from saccade.bench.formulas import compiled, forward, training
+from saccade.bench.row import Absent, Place, Prepare, Row, Work, close_behind, package
+from saccade.masks import Causal
+
+_SHAPES = ((1, 1, 4, 8), (2, 4, 16, 16), (64, 16), (2, 4, 128, 32), (4, 8, 512, 64), (1, 8, 2048, 64))
+_QUICK = ((2, 4, 16, 16), (4, 8, 512, 64))
+_BESIDE_OTHERS = ((2, 4, 128, 32), (4, 8, 512, 64))
+_TORCH = ("torch", "torch's math kernel")  # the target holds beside both
+_KINDS = ("forward", "causal", "mask", "recorded forward", "forward+backward")
+
+
+def rows(place: Place) -> list[Row]:
+    """Return the rows of dot scores; a mask is measured if there are heads."""
+    return [
+        _row(place, kind, shape, peer, theirs)
+        for kind in _KINDS
+        for shape in _SHAPES
+        if len(shape) == 4 or kind not in ("causal", "mask")
+        for peer, theirs in _peers(kind, shape).items()
+    ]
+
+
+def _row(place: Place, kind: str, shape: tuple[int, ...], peer: str, theirs: Prepare) -> Row:
+    *batch, length, dim = shape
+    causal = Causal() if kind == "causal" else None
+    pairs = torch.Size(batch).numel() * length**2 / (2 if kind == "causal" else 1)  # half of them are forbidden
+
+    def inputs(place: Place) -> tuple[Tensor, ...]:
+        grad = kind in ("recorded forward", "forward+backward")
+        qkv = tuple(place.normal(*shape, grad=grad) for _ in range(3))
+        return (*qkv, torch.rand(shape[0], 1, length, length, device=place.device) > 0.3) if kind == "mask" else qkv
+
+    def ours(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+        return attend(query, key, value, mask=causal if mask is None else mask, backend=place.backend)
+
+    return Row(
+        family=f"dot {kind}",
+        shape="x".join(map(str, shape)),
+        size=length,
+        peer=peer,
+        inputs=inputs,
+        ours=training(ours) if kind == "forward+backward" else forward(ours),
+        theirs=theirs,
+        work=Work(4 * pairs * dim * (3 if kind == "forward+backward" else 1), "FLOP", "multiply"),
+        targets=(close_behind(),) if peer in _TORCH else (),
+        quick=shape in _QUICK and (peer == "torch" or (peer == "x-transformers" and kind == "forward")),
+    )
+
+
+def _peers(kind: str, shape: tuple[int, ...]) -> dict[str, Prepare]:
+    """Torch's choice among its kernels, its plain kernel, and at two of the sizes other packages."""
+    prepare = training if kind == "forward+backward" else forward
+    causal = kind == "causal"
+    peers: dict[str, Prepare] = {
+        "torch": prepare(lambda q, k, v, mask=None: sdpa(q, k, v, mask, is_causal=causal)),
+        "torch's math kernel": prepare(partial(_math, causal=causal)),
+    }
+    if shape in _BESIDE_OTHERS and kind in ("forward", "causal", "forward+backward"):
+        peers["x-transformers"] = partial(_x_transformers, prepare, causal, False)
+        peers["x-transformers, flash"] = partial(_x_transformers, prepare, causal, True)
+        if kind != "forward+backward":
+            peers["flex_attention"] = partial(_flex, causal)
+        if not causal:
+            peers["torch.compile"] = compiled(formulas.dot, prepare)
+    return peers
+
+
+def _math(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool) -> Tensor:
+    """Torch's plain kernel by its name: to choose it otherwise costs more than a small call."""
+    forbidden = None if mask is None else torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, -torch.inf)
+    output: Tensor = torch.ops.aten._scaled_dot_product_attention_math(query, key, value, forbidden, 0.0, causal)[0]
+    return output
+
+
+def _x_transformers(prepare: Any, causal: bool, flash: bool, *inputs: Tensor) -> Any:
+    """Its own attention; flash is torch's kernel behind its interface."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the package and its dependencies about themselves
+        attention = package("x_transformers.attend").Attend(causal=causal, flash=flash)
+    return prepare(lambda *x: attention(*x)[0])(*inputs)
+
+
+def _flex(causal: bool, query: Tensor, key: Tensor, value: Tensor) -> Any:
+    """torch's flex_attention, compiled, a causal mask as its blocks."""
+    flex, length, mask = package("torch.nn.attention.flex_attention"), query.shape[-2], None
+    if causal:
+        try:
+            mask = flex.create_block_mask(lambda b, h, i, j: i >= j, None, None, length, length, device=query.device)
+        except RuntimeError as error:
+            raise Absent(str(error).splitlines()[0]) from error
+    return compiled(lambda q, k, v: flex.flex_attention(q, k, v, block_mask=mask))(query, key, value)

@@ -1,0 +1,296 @@
+"""Networks: external memories, mixtures of experts, kernel regression, and training steps of a translator."""
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from saccade.bench.formulas import training
+from saccade.bench.row import Place, Prepare, Row, Run, Work, at_most, package, times
+from saccade.kernels.cells import lstm_cell
+from saccade.kernels.threads import without_kernels
+from saccade.models.padded import Padded
+from saccade.models.rnnsearch import Options, RNNSearch
+from saccade.nn import MixtureOfExperts
+from saccade.nn._bandwidth import leave_one_out
+from saccade.nn.external_memory import ExternalMemory
+from saccade.train.environment import bound_shape_caches, matmul_precision
+
+_STEPS, _INPUT = 10, 8
+
+
+class _Sizes(NamedTuple):
+    """Sizes of a network: its controller is an LSTM that reads the input and what was read last."""
+
+    name: str
+    batch: int
+    cells: int
+    cell_dim: int
+    hidden: int
+    reads: int
+
+
+_NTM, _DNC = _Sizes("NTM", 16, 128, 20, 100, 1), _Sizes("DNC", 32, 64, 32, 128, 4)
+
+
+def memories(place: Place) -> list[Row]:
+    """Return the rows of external memories, beside plain formulas, ours and those of pytorch-ntm."""
+    return [
+        _memory(place, _NTM, "pytorch-ntm's formulas", partial(_network, _NTM, _per_head)),
+        _memory(place, _NTM, "plain formulas", partial(_plain, partial(_network, _NTM, _controlled))),
+        _memory(place, _DNC, "plain formulas", partial(_plain, partial(_network, _DNC, _controlled))),
+    ]
+
+
+def _memory(place: Place, sizes: _Sizes, peer: str, theirs: Prepare) -> Row:
+    return Row(
+        family=f"{sizes.name}, {_STEPS} steps forward+backward",
+        shape=f"{sizes.batch}x{sizes.cells}x{sizes.cell_dim}",
+        size=sizes.cells,
+        peer=peer,
+        inputs=lambda place: (place.normal(_STEPS, sizes.batch, _INPUT),),
+        ours=partial(_network, sizes, _controlled),
+        theirs=theirs,
+        targets=(times(3 if sizes is _NTM else 2),) if place.device.type == "cpu" else (),
+        quick=peer == "plain formulas",
+    )
+
+
+def _network(sizes: _Sizes, function: Callable[..., Tensor], inputs: Tensor) -> Run:
+    """A function of sizes, memory, controller and inputs, with the gradients of all weights."""
+    torch.manual_seed(0)
+    addressing: Any = "shift" if sizes is _NTM else "links"
+    memory = ExternalMemory(sizes.hidden, sizes.cell_dim, num_reads=sizes.reads, addressing=addressing)
+    lstm = nn.LSTMCell(_INPUT + sizes.reads * sizes.cell_dim, sizes.hidden)
+    weights = [weight for module in (memory, lstm) for weight in module.to(inputs.device).parameters()]
+    with torch.no_grad():
+        for weight in weights:  # starts as large as what is written
+            weight.normal_(std=1 if weight.shape[-1] == sizes.cell_dim else sizes.hidden**-0.5)
+    return training(lambda *_: function(sizes, memory, lstm, inputs))(*weights)
+
+
+def _plain(ours: Prepare, *inputs: Tensor) -> Run:
+    """Our call by plain formulas of PyTorch."""
+    call = ours(*inputs)
+
+    def run() -> Any:
+        with without_kernels("they are measured"):
+            return call()
+
+    return run
+
+
+def _controlled(sizes: _Sizes, memory: ExternalMemory, lstm: nn.LSTMCell, inputs: Tensor) -> Tensor:
+    """The read of each step."""
+    state = memory.start(sizes.batch, sizes.cells)
+    hidden = cell = inputs.new_zeros(sizes.batch, sizes.hidden)
+    step, reads = lstm_cell(lstm.weight_hh, lstm.bias_hh), []
+    for x in inputs:
+        gates = F.linear(torch.cat((x, state.read.flatten(1)), 1), lstm.weight_ih, lstm.bias_ih)
+        hidden, cell = step(gates, hidden, cell)
+        state = memory(hidden, state)
+        reads.append(state.read)
+    return torch.stack(reads)
+
+
+def _per_head(sizes: _Sizes, module: ExternalMemory, lstm: nn.LSTMCell, inputs: Tensor) -> Tensor:
+    """The NTM as pytorch-ntm computes it (https://github.com/loudinthecloud/pytorch-ntm).
+
+    By the equations of Graves et al. 2014: a linear layer for each head, cosine similarity of all cells, powers as
+    they stand, and the convolution in a loop over the batch. The order of a step and the add vector's tanh are ours, so
+    that both sides compute the same numbers.
+    """
+    size, head = sizes.cell_dim, sizes.cell_dim + 6
+    weight, bias = module.heads.weight, module.heads.bias
+    memory = module.first_cell.expand(sizes.batch, sizes.cells, -1)
+    read = module.first_read.expand(sizes.batch, -1, -1)[:, 0]
+    reading = writing = F.one_hot(torch.zeros(sizes.batch, dtype=torch.int64, device=read.device), sizes.cells).to(read)
+    state = (read.new_zeros(sizes.batch, sizes.hidden),) * 2
+    reads = []
+    for x in inputs:
+        state = lstm(torch.cat((x, read), 1), state)
+        outputs = F.linear(state[0], weight[head:], bias[head:])
+        writing = _addressed(memory, writing, outputs[:, :head])
+        erase, add = outputs[:, head : head + size].sigmoid(), outputs[:, head + size :].tanh()
+        memory = memory * (1 - writing.unsqueeze(-1) @ erase.unsqueeze(1)) + writing.unsqueeze(-1) @ add.unsqueeze(1)
+        reading = _addressed(memory, reading, F.linear(state[0], weight[:head], bias[:head]))
+        read = (reading.unsqueeze(1) @ memory).squeeze(1)
+        reads.append(read[:, None])
+    return torch.stack(reads)
+
+
+def _addressed(memory: Tensor, before: Tensor, outputs: Tensor) -> Tensor:
+    """Weights of one head, equations 5 to 9."""
+    key, beta, gate, gamma, shifts = outputs.split((memory.shape[-1], 1, 1, 1, 3), -1)
+    similar = F.cosine_similarity(memory + 1e-16, key.unsqueeze(1) + 1e-16, dim=-1)
+    weights = (F.softplus(beta) * similar).softmax(1)
+    weights = gate.sigmoid() * weights + (1 - gate.sigmoid()) * before
+    around = torch.cat((weights[:, -1:], weights, weights[:, :1]), 1)
+    spread = shifts.softmax(-1).flip(-1)  # a correlation with these is the convolution
+    moved = torch.zeros_like(weights)
+    for b in range(len(moved)):
+        moved[b] = F.conv1d(around[b].view(1, 1, -1), spread[b].view(1, 1, -1)).view(-1)
+    powers = moved ** (1 + F.softplus(gamma))
+    return powers / (powers.sum(1, keepdim=True) + 1e-16)
+
+
+def regression(place: Place) -> list[Row]:
+    """Return the rows of a kernel's bandwidth by leave-one-out, beside statsmodels' cross-validation."""
+    return [_bandwidth(count) for count in (100, 300, 1000)]
+
+
+def _bandwidth(count: int) -> Row:
+    """The bandwidth of noisy points on a sine."""
+
+    def inputs(place: Place) -> tuple[Tensor, ...]:
+        points = 6.3 * torch.rand(count, 1, device=place.device).double()
+        return points, points.sin() + 0.3 * place.normal(count, 1)
+
+    def theirs(points: Tensor, values: Tensor) -> Run:
+        kind = package("statsmodels.nonparametric.kernel_regression").KernelReg
+        x, y = points[:, 0].cpu().numpy(), values[:, 0].double().cpu().numpy()
+
+        def run() -> Tensor:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the package about its random generator
+                return torch.tensor(kind(y, x, "c", reg_type="lc", bw="cv_ls").bw)
+
+        return run
+
+    return Row(
+        family="bandwidth by leave-one-out",
+        shape=f"{count}",
+        size=count,
+        peer="statsmodels cv_ls",
+        inputs=inputs,
+        ours=lambda points, values: lambda: torch.tensor([leave_one_out(points, values.double(), "gaussian")]),
+        theirs=theirs,
+        targets=(times(10),) if count == 1000 else (),
+        quick=count == 100,
+    )
+
+
+_TOKENS, _DIM, _HIDDEN, _CHOSEN, _FEWEST = 1 << 15, 128, 1024, 2, 4
+"""Tokens and sizes of mixtures: with 256 experts each is given 256 tokens, so that products are most of the work."""
+
+
+def experts(place: Place) -> list[Row]:
+    """Return the rows of mixtures by the number of experts, beside a mixture of four that takes as many tokens."""
+    return [*(_experts(count, noise=False) for count in (16, 64, 256)), _experts(256, noise=True)]
+
+
+def _experts(count: int, *, noise: bool) -> Row:
+    """Forward and backward of a training step; all weights and the tokens learn."""
+
+    def prepare(count: int, tokens: Tensor, upstream: Tensor) -> Run:
+        torch.manual_seed(0)
+        mixture = MixtureOfExperts(_DIM, count, _CHOSEN, hidden_dim=_HIDDEN, noise=noise).to(tokens.device)
+        learning = [tokens, *mixture.parameters()]
+
+        def run() -> tuple[Tensor, ...]:
+            output, balance = mixture(tokens)
+            return torch.autograd.grad([output, balance.loss], learning, [upstream, torch.ones_like(balance.loss)])
+
+        return run
+
+    return Row(
+        family=f"mixture, {'noise and losses' if noise else 'no noise'} forward+backward",
+        shape=f"{count} experts",
+        size=count,
+        peer=f"{_FEWEST} experts",
+        inputs=lambda place: (place.normal(_TOKENS, _DIM, grad=True), place.normal(_TOKENS, _DIM)),
+        ours=partial(prepare, count),
+        theirs=partial(prepare, _FEWEST),
+        work=Work(2.0 * 3 * 2 * _TOKENS * _CHOSEN * _DIM * _HIDDEN, "FLOP", "multiply"),
+        targets=(at_most(1.3),),
+        same=False,  # other experts give other outputs
+        quick=count == 16 and not noise,
+    )
+
+
+_HARD: dict[str, dict[str, Any]] = {
+    "straight-through": {"read": "straight-through"},
+    "reinforce, 2 draws": {"read": "reinforce", "samples": 2},
+    "reinforce as in the paper": {
+        "read": "reinforce",
+        "samples": 2,
+        "baseline": "moving-average",
+        "charge": "whole",
+        "soft_share": 0.5,
+        "entropy_bonus": 0.02,
+    },
+}
+"""Options of hard attention that are measured; the paper is Xu et al. 2015."""
+_SENTENCES, _WORDS, _VOCABULARY = 64, 14, 4000
+
+
+def trainings(place: Place) -> list[Row]:
+    """Return the rows of a translator's training step: kernels, hard attention, and memory by the shapes of batches."""
+
+    def row(family: str, peer: str, ours: Prepare, theirs: Prepare, **more: Any) -> Row:
+        return Row(
+            family=f"rnnsearch step forward+backward, {family}",
+            shape=f"{_SENTENCES}x{_WORDS}",
+            size=_WORDS,
+            peer=peer,
+            inputs=lambda place: (torch.zeros(0, device=place.device),),
+            ours=ours,
+            theirs=theirs,
+            **more,
+        )
+
+    soft = partial(_step, {})
+    hard = [row(name, "soft attention", partial(_step, options), soft, same=False) for name, options in _HARD.items()]
+    if place.device.type != "cpu":
+        return hard
+    return [row("kernels", "plain formulas", soft, partial(_plain, soft), quick=True), *hard, _shapes()]
+
+
+def _step(options: dict[str, Any], like: Tensor) -> Run:
+    """RNNsearch on one batch: the loss, and the norms of the gradients of all weights."""
+    torch.manual_seed(0)
+    model = RNNSearch(_VOCABULARY, _VOCABULARY, Options(hidden_dim=256, embedding_dim=256, **options))
+    model.to(like.device).train()
+    lengths = torch.randint(_WORDS // 2, _WORDS + 1, (_SENTENCES,), device=like.device)
+    source, target, following = torch.randint(4, _VOCABULARY, (3, _SENTENCES, _WORDS), device=like.device)
+    following = following * (torch.arange(_WORDS, device=like.device) < lengths[:, None])
+    learning = [weight for weight in model.parameters() if weight.requires_grad]
+
+    def run() -> tuple[Tensor, ...]:
+        loss = model(Padded(source, lengths), target, following, 0.1)
+        gradients = torch.autograd.grad(loss, learning, allow_unused=True, materialize_grads=True)
+        return loss, torch.stack(torch._foreach_norm(gradients))
+
+    return run
+
+
+def _shapes() -> Row:
+    """Memory of products of many shapes, as of batches of texts, by the number of shapes that oneDNN keeps."""
+
+    def prepare(first: Tensor, second: Tensor) -> Run:
+        def run() -> None:
+            with matmul_precision("medium"):  # rounded products of a CPU with bfloat16 units are oneDNN's
+                for count in range(1, len(first) + 1):
+                    (first[:count] @ second).sum()
+
+        return run
+
+    def bounded(*inputs: Tensor) -> Run:
+        bound_shape_caches()
+        return prepare(*inputs)
+
+    return Row(
+        family="memory of products of 1000 shapes",
+        shape="1000x512x512",
+        size=1000,
+        peer="all shapes kept",
+        inputs=lambda place: (place.normal(1000, 512), place.normal(512, 512)),
+        ours=bounded,
+        theirs=prepare,
+        memory=True,
+        same=False,
+    )

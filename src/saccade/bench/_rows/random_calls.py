@@ -1,0 +1,124 @@
+"""Random calls of `attend`, each compared with the definition: shapes, strides, broadcasts, masks, biases, reads."""
+
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade import attend, biases, masks, normalizers, reads, scores
+from saccade._definitions.structure import Definition
+from saccade.bench.row import Place, Row, Run
+from saccade.errors import UnsupportedBackend
+
+_CALLS = 250
+_TERMS = 1_000_000  # query-key-feature terms of one call: the definition lays them out
+
+Call = tuple[list[Tensor], dict[str, Any]]
+
+
+def rows(place: Place) -> list[Row]:
+    """Return the rows of random calls, by their numbers: a mismatch names the number within the row."""
+    return [
+        Row(
+            family=f"random calls {'forward+backward' if trained else 'forward'}",
+            shape=f"{first} to {first + _CALLS - 1}",
+            size=first + 1,
+            peer="the definition in float64",
+            inputs=lambda place: (),
+            ours=partial(_side, place, first, trained, ours=True),
+            theirs=partial(_side, place, first, trained, ours=False),
+            quick=first == 0,
+        )
+        for trained in (False, True)
+        for first in range(0, 4 * _CALLS, _CALLS)
+    ]
+
+
+def _side(place: Place, first: int, trained: bool, *, ours: bool) -> Run:
+    """All calls of a row that the place's backend serves; if it serves none, all, so that it gives its reason."""
+    calls = [_drawn(number, place.device) for number in range(first, first + _CALLS)]
+    if place.backend != "auto":
+        calls = [call for call in calls if _serves(call, place.backend, trained)] or calls
+    backend = place.backend if ours else "reference"
+    return lambda: tuple(_vector(call, backend, trained, double=not ours) for call in calls)
+
+
+def _serves(call: Call, backend: str, trained: bool) -> bool:
+    try:
+        _vector(call, backend, trained)
+    except UnsupportedBackend:
+        return False
+    return True
+
+
+def _vector(call: Call, backend: str, trained: bool, *, double: bool = False) -> Tensor:
+    """The output, and gradients of the tensors if trained, as one vector."""
+
+    def converted(value: Tensor | Definition) -> Any:
+        if isinstance(value, Tensor):
+            return value.double() if double and value.is_floating_point() else value
+        return value.map(lambda tensor, axes: converted(tensor))
+
+    tensors = [converted(tensor.detach()).requires_grad_(trained) for tensor in call[0]]
+    output: Tensor = attend(*tensors, **{name: converted(value) for name, value in call[1].items()}, backend=backend)
+    if not trained:
+        return output.flatten()
+    upstream = torch.linspace(-1, 1, output.numel(), dtype=output.dtype, device=output.device)
+    total = (output * upstream.view(output.shape)).sum()
+    gradients = torch.autograd.grad(total, tensors, allow_unused=True, materialize_grads=True)
+    return torch.cat([output.detach().flatten(), *(gradient.flatten() for gradient in gradients)])
+
+
+def _drawn(number: int, device: torch.device) -> Call:
+    """The call with this number; one that is not smooth is in float64, since rounding may choose another key."""
+    rng, generator = random.Random(number), torch.Generator().manual_seed(number)
+    batch = rng.choice(((), (1,), (3,), (2, 3), (1, 5)))
+    queries, keys = (rng.choice((1, 2, rng.randint(3, 40), rng.randint(41, 300), rng.randint(301, 1000))) for _ in "qk")
+    dim, width = rng.choice((1, 2, 8, 11, 32)), rng.choice((1, 3, 16, 32))
+    while queries * keys * dim * torch.Size(batch).numel() > _TERMS:
+        queries, keys = (queries + 1) // 2, (keys + 1) // 2
+    smooth = rng.random() < 0.6
+    dtype = torch.float32 if smooth and rng.random() < 0.7 else torch.float64
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator, dtype=dtype).to(device)
+
+    def side(*shape: int) -> Tensor:
+        sizes = batch if rng.random() < 0.6 else tuple(rng.choice((1, size)) for size in batch)
+        tensor = normal(*sizes, *shape) * rng.choice((0.01, 1.0, 3.0))
+        return tensor.mT.contiguous().mT if rng.random() < 0.3 else tensor
+
+    choices: tuple[Any, ...] = (scores.ScaledDot(), scores.ScaledDot(scale=0.3, softcap=2.0), scores.Cosine(beta=2.0))
+    choices += scores.Additive(normal(dim)), scores.General(normal(dim, dim)), scores.Gaussian(1.5)
+    options: dict[str, Any] = {"score": rng.choice(choices)}
+    if rng.random() < 0.8:
+        first, second = (_mask(rng, partial(normal, *[1] * len(batch)), queries, keys, device) for _ in range(2))
+        options["mask"] = rng.choice((first, first & second, first | second, ~first))
+    if rng.random() < 0.3:
+        options["bias"] = rng.choice((normal(queries, keys), biases.RelativePosition(normal(7), align="start")))
+    if smooth:
+        options["normalizer"] = rng.choice((normalizers.Softmax(), normalizers.Softmax(0.7), normalizers.Sigmoid(-0.5)))
+    elif rng.random() < 0.5:
+        options["normalizer"] = rng.choice((normalizers.Sparsemax(), normalizers.Entmax(1.5), normalizers.Entmax(1.2)))
+    else:
+        uniform = torch.rand(*batch, queries, generator=generator, dtype=dtype).clamp(max=0.99).to(device)
+        options["read"] = rng.choice((reads.Argmax(), reads.Sample(uniform=uniform), reads.TopK(3)))
+    return [side(queries, dim), side(keys, dim), normal(*batch, keys, width)], options
+
+
+def _mask(rng: random.Random, normal: Callable[..., Tensor], queries: int, keys: int, device: torch.device) -> Any:
+    """A mask of any kind."""
+    starts = (normal(queries) * keys / 2).long().flatten().sort().values
+    kinds: tuple[masks.Mask, ...] = (
+        masks.Dense(normal(queries, keys) > 0.3),
+        masks.Lengths(torch.tensor(rng.randint(0, keys), device=device)),
+        masks.Causal(align=rng.choice(("start", "end", 1))),
+        masks.Window(rng.choice((None, 2)), 1, align="end"),
+        masks.Documents(*(torch.arange(length, device=device) // 9 for length in (queries, keys))),
+        masks.Prefix(rng.randint(0, 5)),
+        masks.Intervals(starts, starts + rng.randint(0, 50)),
+    )
+    return rng.choice(kinds)

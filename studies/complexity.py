@@ -1,0 +1,439 @@
+"""Time and memory of layers against the length of their input (Vaswani et al. 2017, table 1)."""
+
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade.bench.formulas import training
+from saccade.bench.measure import medians, turns, waiting
+from saccade.bench.peak import alone, growth
+from saccade.bench.row import Absent, Run
+from saccade.errors import ArgumentError
+from saccade.look.curves import draw
+from saccade.nn import MultiheadAttention
+from saccade.train.environment import choose_device
+from saccade.train.options import flag
+from studies.frame.claims import Claim, conclude, rule
+from studies.frame.folder import Folder
+from studies.frame.growth import Power, crossings, exponent, median_error, milliseconds, timed
+from studies.frame.options import Shared, arguments, check_positive, default_folder
+from studies.frame.page import curve, picture, sentence
+from studies.frame.statistics import Estimate, Within
+from studies.frame.study import Step, Study, Work, made_here
+
+PASSES = ("forward", "forward+backward")
+GRU, CONVOLUTION, ATTENTION = "GRU", "convolution", "self-attention"
+NEAR = 0.2  # margin of an exponent around its formula's, for caches and the constant cost of a call
+_KERNEL = 3  # k, positions that a convolution reads at once
+_WARM = 16  # positions of the call before the one whose memory is measured
+_FEWEST = 3  # lengths, for an exponent with an error; and rounds, for a median with an error
+_LONGEST = 1 << 20
+_LONG = 4  # the long end: lengths of a fourth of the longest or more, three at the least
+_VISIBLE = 1 << 20  # bytes: fewer are lost among the pages of a process
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Lengths in positions, width in features, sequences, heads, and seconds of turns at one length."""
+
+    lengths: tuple[int, ...] = (64, 128, 256, 512, 1024, 1448, 2048, 2896, 4096)
+    width: int = 256
+    batch: int = 4
+    heads: int = 4
+    seconds: float = 10.0
+
+
+_QUICK = Sizes((128, 256, 512, 724, 1024, 1448, 2048), width=64, seconds=5.0)
+_NAMES = tuple(field.name for field in fields(Sizes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Shared):
+    """Options of the study."""
+
+    lengths: tuple[int, ...] | None = None
+    """Positions, three lengths or more. Default: 64 128 ... 4096, twice as dense from 1024 on; 128 ... 2048 with
+    --quick."""
+
+    width: int | None = None
+    """Features of every layer's input and output. Default: 256, 64 with --quick."""
+
+    batch: int | None = None
+    """Sequences in a batch. Default: 4."""
+
+    heads: int | None = None
+    """Heads of self-attention, a divisor of the width. Default: 4."""
+
+    seconds: float | None = None
+    """Seconds of turns at each length. Default: 10, 5 with --quick; slow layers take three rounds."""
+
+    threads: int | None = None
+    """Threads of a CPU. Default: as torch sets them."""
+
+    def __post_init__(self) -> None:
+        """Reject options without meaning."""
+        super().__post_init__()
+        check_positive(self, "width", "batch", "heads", "seconds")
+        lengths = {*(self.lengths or range(1, _FEWEST + 1))}
+        if len(lengths) < _FEWEST or not all(0 < n <= _LONGEST for n in lengths):
+            got = " ".join(map(str, self.lengths or ()))
+            raise ArgumentError(f"--lengths: expected {_FEWEST} or more, from 1 to {_LONGEST}, got {got}")
+        most = os.cpu_count() or 1
+        if self.threads is not None and not 0 < self.threads <= most:
+            raise ArgumentError(f"--threads: expected a number from 1 to {most}, got {self.threads}")
+        if self.quick and any(getattr(self, name) is not None for name in _NAMES):
+            raise ArgumentError(f"--quick: expected none of {', '.join(map(flag, _NAMES))} beside it, got some")
+
+    def sizes(self) -> Sizes:
+        """Return the sizes with defaults filled in."""
+        typed = {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
+        sizes = replace(_QUICK if self.quick else Sizes(), **typed)
+        if sizes.width % sizes.heads:
+            raise ArgumentError(f"--heads: expected a divisor of --width = {sizes.width}, got {sizes.heads}")
+        return replace(sizes, lengths=tuple(sorted({*sizes.lengths})))
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measurement: pass, positions, features, sequences, heads, device and threads."""
+
+    way: str
+    length: int
+    width: int
+    batch: int
+    heads: int
+    device: str
+    threads: int
+
+
+class _Recurrent(nn.GRU):
+    """torch's GRU in one direction, its states alone."""
+
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        states: Tensor = super().forward(x)[0]
+        return states
+
+
+class _Convolution(nn.Conv1d):
+    """torch's convolution over positions, with features last."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.mT).mT
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer from a point, its order in table 1, and its multiplications: linear n d² + quadratic n² d."""
+
+    make: Callable[[Point], nn.Module]
+    order: str
+    formula: str
+    linear: float
+    quadratic: float = 0.0
+
+    def products(self, n: int, d: int) -> float:
+        """Return the multiplications for a sequence of n positions of d features."""
+        return self.linear * n * d**2 + self.quadratic * n**2 * d
+
+
+def _convolution(point: Point) -> nn.Module:
+    return _Convolution(point.width, point.width, _KERNEL, padding=_KERNEL // 2)
+
+
+LAYERS = {
+    GRU: Layer(lambda point: _Recurrent(point.width, point.width, batch_first=True), "n d²", "6 n d²", 6),
+    CONVOLUTION: Layer(_convolution, "k n d²", f"{_KERNEL} n d²", _KERNEL),
+    ATTENTION: Layer(lambda point: MultiheadAttention(point.width, point.heads), "n² d", "4 n d² + 2 n² d", 4, 2),
+}
+
+
+def prepared(name: str, point: Point) -> Run:
+    """Return a call of a layer on normal numbers, with the backward pass its gradients too.
+
+    >>> states = prepared("GRU", Point("forward", 5, 8, 2, 2, "cpu", 1))()
+    >>> states.shape, states.requires_grad
+    (torch.Size([2, 5, 8]), False)
+    """
+    torch.manual_seed(0)
+    module = LAYERS[name].make(point).to(point.device)
+    x = torch.randn(point.batch, point.length, point.width, device=point.device)
+    if point.way == "forward+backward":
+        return training(lambda x, *_: module(x))(x.requires_grad_(), *module.parameters())
+
+    def forward() -> Tensor:
+        with torch.no_grad():
+            output: Tensor = module(x)
+        return output
+
+    return forward
+
+
+def bytes_of(name: str, point: Point) -> int:
+    """Return the growth of a fresh process's memory during one call of a layer.
+
+    Raises:
+        Absent: the process failed, with the reason.
+    """
+    return alone("studies.complexity", [name, *map(str, vars(point).values())])
+
+
+def _main(name: str, way: str, *numbers: str) -> None:
+    """Print the bytes of `bytes_of`, in the fresh process."""
+    length, width, batch, heads, device, threads = numbers
+    torch.set_num_threads(int(threads))
+    point = Point(way, int(length), int(width), int(batch), int(heads), device, int(threads))
+    prepared(name, replace(point, length=_WARM))()
+    sys.stdout.write(f"{growth(prepared(name, point), torch.device(device))}\n")
+
+
+def measure(options: Options) -> Work:
+    """Return a step for each length and pass."""
+    sizes, device = options.sizes(), str(choose_device(options.device))
+    torch.set_num_threads(options.threads or torch.get_num_threads())
+    threads = torch.get_num_threads()
+    decided = {**arguments(options), **asdict(sizes), "lengths": list(sizes.lengths)}
+    steps = []
+    for length in sizes.lengths:
+        for way in PASSES:
+            point = Point(way, length, sizes.width, sizes.batch, sizes.heads, device, threads)
+            row = {"pass": way, "length": length}
+            steps.append(Step(f"{way}, length {length}", [row], partial(_take_turns, point, sizes.seconds)))
+    decided |= {"device": device, "threads": threads}
+    return Work(default_folder("complexity", options), decided, steps, made_here(options.device))
+
+
+def _take_turns(point: Point, seconds: float, folder: Folder) -> bool:
+    """Time all layers at one point in turns, and measure the memory of each."""
+    calls = [prepared(name, point) for name in LAYERS]
+    for call in calls:
+        call()  # the first call allocates
+    rounds = turns(calls, seconds=seconds, least=_FEWEST, wait=waiting(torch.device(point.device)))
+    layers = {
+        name: {"seconds": middle, "error": median_error(taken), **_memory(name, point)}
+        for name, middle, taken in zip(LAYERS, medians(rounds), zip(*rounds, strict=True), strict=True)
+    }
+    folder.content["rows"].append({"pass": point.way, "length": point.length, "rounds": len(rounds), "layers": layers})
+    folder.commit()
+    return True
+
+
+def _memory(name: str, point: Point) -> dict[str, Any]:
+    try:
+        return {"bytes": bytes_of(name, point)}
+    except Absent as error:
+        return {"bytes": None, "absent": str(error)}
+
+
+class Findings:
+    """Exponents, crossings and the verdict."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.rows = {(row["pass"], row["length"]): row for row in content["rows"]}
+        self.layers = list(content["rows"][0]["layers"])
+        self.lengths = sorted({length for _, length in self.rows})
+        self.width = int(content["arguments"]["width"])
+        self.long = [n for n in self.lengths if n * _LONG >= self.lengths[-1]]
+        if len(self.long) < 3:
+            self.long = self.lengths[-3:]
+        self.claims = [claim for way in PASSES for claim in self._claims(way)]
+        self.verdict = conclude(self.claims)
+
+    def _layer(self, way: str, name: str, length: int) -> Mapping[str, Any]:
+        layer: Mapping[str, Any] = self.rows[way, length]["layers"][name]
+        return layer
+
+    def median(self, way: str, length: int, name: str) -> Estimate:
+        """Return a layer's time at one length in milliseconds."""
+        layer = self._layer(way, name, length)
+        return timed(layer["seconds"], layer["error"], self.rows[way, length]["rounds"])
+
+    def _long(self, way: str, name: str, key: str) -> list[Any]:
+        """A layer's measurements at the long end."""
+        return [self._layer(way, name, length)[key] for length in self.long]
+
+    def _products(self, name: str) -> list[float]:
+        return [LAYERS[name].products(length, self.width) for length in self.long]
+
+    def _power(self, way: str, amounts: list[float], errors: list[float], shape: list[float]) -> Power:
+        freedoms = [self.rows[way, length]["rounds"] - 1.0 for length in self.long]
+        power = exponent(self.long, amounts, errors, shape, freedoms=freedoms)
+        assert power is not None
+        return power
+
+    def time(self, way: str, name: str) -> Power:
+        """Return the power of the length by which a layer's time grows; its distances are from the formula."""
+        seconds, errors = (self._long(way, name, key) for key in ("seconds", "error"))
+        return self._power(way, seconds, errors, self._products(name))
+
+    def beside(self, way: str, name: str) -> Estimate:
+        """Return attention's exponent minus a layer's: that of the ratio of times taken in turns, since a disturbance
+        of both cancels.
+        """
+        pairs = [(self._layer(way, ATTENTION, n), self._layer(way, name, n)) for n in self.long]
+        ratios = [ours["seconds"] / theirs["seconds"] for ours, theirs in pairs]
+        relative = [math.hypot(*(layer["error"] / layer["seconds"] for layer in pair)) for pair in pairs]
+        errors = [ratio * error for ratio, error in zip(ratios, relative, strict=True)]
+        shape = [ours / theirs for ours, theirs in zip(self._products(ATTENTION), self._products(name), strict=True)]
+        return self._power(way, ratios, errors, shape).exponent
+
+    def memory(self, way: str, name: str) -> Power | None:
+        """Return the power of the length by which a layer's memory grows, if it was measured and is visible."""
+        amounts = self._long(way, name, "bytes")
+        visible = all(amount is not None and amount >= _VISIBLE for amount in amounts)
+        return exponent(self.long, amounts) if visible else None
+
+    def expected(self, name: str) -> float:
+        """Return the exponent of a layer's formula."""
+        power = exponent(self.long, self._products(name))
+        assert power is not None
+        return power.value
+
+    def _claims(self, way: str) -> list[Claim]:
+        """Attention grows faster than each other layer, and every layer as its formula."""
+        claims = []
+        for name in self.layers:
+            if name != ATTENTION:
+                rise = self.beside(way, name)
+                claims.append(Claim(f"{way}, {ATTENTION} grows faster than {name}", rise, f"by n^({rise.text()})"))
+        for name in self.layers:
+            power, expected = self.time(way, name), self.expected(name)
+            text = f"{way}, {name} grows as its formula, n^{expected:.2f}"
+            claims.append(Claim(text, Within(power.exponent.less(expected), NEAR), f"n^({power.text()})"))
+        return claims
+
+    def table(self, way: str) -> list[list[str]]:
+        """Return times and memory by length, with exponents."""
+        rows = [["length", *(f"{name}, {unit}" for unit in ("ms", "MiB") for name in self.layers)]]
+        for length in self.lengths:
+            times = [milliseconds(self.median(way, length, name)) for name in self.layers]
+            amounts = [self._layer(way, name, length)["bytes"] for name in self.layers]
+            rows.append([str(length), *times, *("-" if n is None else f"{n / 2**20:.1f}" for n in amounts)])
+        powers = [*(self.time(way, name) for name in self.layers), *(self.memory(way, name) for name in self.layers)]
+        formulas = [f"{self.expected(name):.2f}" for name in self.layers]
+        rows.append(["exponent", *("-" if power is None else power.text() for power in powers)])
+        return [*rows, ["by its formula", *formulas, *["" for _ in self.layers]]]
+
+    def crossing(self, way: str) -> str:
+        """Return in words from which length on attention takes longer than the GRU."""
+        ours, theirs = ([self._layer(way, name, n)["seconds"] for n in self.lengths] for name in (ATTENTION, GRU))
+        met = crossings(self.lengths, ours, theirs)
+        if met and ours[-1] > theirs[-1]:
+            return f"{way}, {ATTENTION} takes longer than the {GRU} from {self._widths(met[-1])}"
+        if ours[-1] > theirs[-1]:
+            return f"{way}, {ATTENTION} takes longer than the {GRU} from {self.lengths[0]} positions on already"
+        ahead = f"{way}, {ATTENTION} takes less time than the {GRU} up to {self.lengths[-1]} positions"
+        ahead = f"{ahead} by the medians, there by a factor of {theirs[-1] / ours[-1]:.1f}"
+        if self.beside(way, GRU).beyond() < 1:
+            return ahead
+        attention, gru = self.time(way, ATTENTION), self.time(way, GRU)
+        n = 2 ** ((gru.line.start - attention.line.start) / (attention.value - gru.value))
+        return f"{ahead}; the fitted powers would meet at {self._widths(n).replace(' positions on', '')}"
+
+    def _widths(self, length: float) -> str:
+        return f"{length:.0f} positions on, {length / self.width:.1f} times the width"
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the page."""
+        layers = [[name, LAYERS[name].order, LAYERS[name].formula] for name in self.layers]
+        return {
+            **{f"crossing_{place}": f"{sentence(self.crossing(way))}." for place, way in enumerate(PASSES)},
+            **{f"table_{place}": self.table(way) for place, way in enumerate(PASSES)},
+            "layers": [["layer", "by the table", "multiplications a sequence"], *layers],
+            "rule": rule(len(self.claims), seeded=False),
+        }
+
+
+def plot(result: Findings, folder: Path) -> dict[str, str]:
+    """Draw the times of each pass by length."""
+    pictures = {}
+    for place, way in enumerate(PASSES):
+        curves = []
+        for name in result.layers:
+            line = result.time(way, name)
+            times = [result.median(way, length, name) for length in result.lengths]
+            ends = 1e3 * line.at(result.lengths[0]), 1e3 * line.at(result.lengths[-1])
+            curves.append(curve(f"{name}: n^({line.text()})", result.lengths, times, trend=ends))
+        title = f"Time of one call, {way}, by length"
+        drawn = draw(
+            curves,
+            folder / way.replace("+", "-"),
+            ticks=[(length, str(length)) for length in result.lengths],
+            labels=("positions n; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
+            title=title,
+            note=f"Width d = {result.width}. The claim: self-attention n² d, recurrent n d², convolution k n d²",
+            log=True,
+        )
+        pictures[f"picture_{place}"] = picture(drawn, title)
+    return pictures
+
+
+STUDY = Study(
+    name="complexity",
+    sentence="time and memory of a layer against length (Vaswani et al. 2017, table 1)",
+    title="Time and memory of a layer by length",
+    claim="A self-attention layer takes n² d operations where a recurrent one takes n d² and a convolution k n d², for "
+    "n positions of d features and a kernel of k: it is faster than the recurrent one while n is smaller than d.",
+    source="Vaswani et al. 2017, section 4 and table 1, https://arxiv.org/abs/1706.03762",
+    options=Options,
+    measure=measure,
+    compare=Findings,
+    plot=plot,
+    body="""
+{crossing_0}
+
+{crossing_1}
+
+## Forward
+
+{picture_0}
+
+{table_0}
+
+## Forward+backward
+
+{picture_1}
+
+{table_1}
+
+## How it was measured
+
+Width d = {arguments[width]}, kernel k = 3, heads: {arguments[heads]}, batch: {arguments[batch]}.
+
+{layers}
+
+At each length all layers are called in turns in one process, in the opposite order every other round, so that other
+work of the machine disturbs all of them. The time is the median over rounds, ± half of its 95% interval (Student's t,
+one degree of freedom less than rounds), from the middle half of the times.
+
+Memory is the growth of the process's peak during one call, each number in a fresh process; on a GPU it is that of
+torch's allocator. Weights and input exist before the call.
+
+Exponents are slopes of straight lines through logarithms, at the long end alone: lengths of a fourth of the longest or
+more, three at the least. Their interval (± half of it, 95%) is the wider of two: by the errors of the times, and by
+their distances from the formula's curve, with two degrees of freedom less than lengths. An exponent agrees with its
+formula if the whole interval lies within 0.2 of the formula's.
+
+{rule}
+
+The formulas count all multiplications of a layer: 6 n d² for the two matrices of a GRU's three gates, 3 n d² for the
+convolution, and for self-attention 4 n d² of projections beside the 2 n² d of the table. So the expected exponent of
+self-attention lies between 1 and 2, and by multiplications alone it takes as long as the GRU at n = d. In the paper's
+table the n sequential steps of a recurrent layer have a column of their own. Here they show in the time of a step.
+
+Self-attention is `saccade.nn.MultiheadAttention` on the backend that `auto` chooses. The backend need not hold all n²
+weights, so its memory may grow with n alone.
+
+{where}
+""",
+)
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

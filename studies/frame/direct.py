@@ -1,0 +1,126 @@
+"""Studies of small models without a task: each is trained and measured in one go, and makes a row."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from studies.frame.folder import Folder
+from studies.frame.options import Direct, arguments, default_folder
+from studies.frame.study import Step, Work, made_here
+
+__all__ = ["Budget", "Job", "Spent", "fit", "size", "work"]
+
+_CLIP = 1.0  # of the norm of a gradient
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The largest number of steps and minutes of a training."""
+
+    steps: int
+    minutes: float
+
+    def within(self, options: Direct) -> "Budget":
+        """Return the budget with the options of the command.
+
+        >>> Budget(600, 2.0).within(Direct(max_steps=9))
+        Budget(steps=9, minutes=2.0)
+        """
+        return Budget(options.max_steps or self.steps, options.max_minutes or self.minutes)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Steps and seconds of a training."""
+
+    steps: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Job:
+    """A row of a report, and its measurement.
+
+    Args:
+        about: the first columns: "model", "seed" and others that identify the row.
+        measure: returns the other columns; after a training "steps", "seconds" and "parameters" are among them.
+        budget: of the training, if there is one.
+    """
+
+    about: Mapping[str, Any]
+    measure: Callable[[], dict[str, Any]]
+    budget: Budget | None = None
+
+    def do(self, folder: Folder) -> bool:
+        """Make the row, and an entry of "runs" with the costs of a training."""
+        row = {**self.about, **self.measure()}
+        folder.content["rows"].append(row)
+        if self.budget is not None:
+            about = {key: row[key] for key in ("model", "seed", "steps", "seconds", "parameters")}
+            budget = {"max_steps": self.budget.steps, "max_minutes": self.budget.minutes}
+            folder.content["runs"]["-".join(map(str, self.about.values()))] = {**about, "budget": budget}
+        folder.commit()
+        return True
+
+
+def work(
+    name: str, options: Direct, jobs: Sequence[Job], data: str = "", decided: Mapping[str, Any] | None = None
+) -> Work:
+    """Return a step a job.
+
+    Args:
+        name: of the study.
+        options: as typed.
+        jobs: in order.
+        data: part of the folder's name; "" for built-in data.
+        decided: what determines the rows beside the options: a fingerprint of the data, sizes.
+    """
+    torch.set_num_threads(options.threads or torch.get_num_threads())
+    steps = [Step(f"{job.about['model']}, seed {job.about['seed']}", [job.about], job.do) for job in jobs]
+    folder, known = default_folder(name, options, data), {**arguments(options), **(decided or {})}
+    return Work(folder, known, steps, made_here(options.device))
+
+
+def fit(
+    model: nn.Module,
+    loss: Callable[[int], Tensor],
+    budget: Budget,
+    rate: float,
+    optimizer: type[torch.optim.Adam] | type[torch.optim.SGD] = torch.optim.Adam,
+) -> Spent:
+    """Train with a new optimizer, gradients clipped to a norm of 1; the rate falls to 0 along half a cosine.
+
+    Args:
+        model: left in evaluation mode.
+        loss: from the number of a step, of which batches are functions.
+        budget: if minutes end the training, the rate has not come down.
+        rate: at the first step.
+        optimizer: its class.
+    """
+    trained = list(model.parameters())
+    stepping = optimizer(trained, lr=rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(stepping, budget.steps)
+    begun, step = time.perf_counter(), 0
+    model.train()
+    while step < budget.steps and time.perf_counter() - begun < 60 * budget.minutes:
+        stepping.zero_grad()
+        loss(step).backward()
+        nn.utils.clip_grad_norm_(trained, _CLIP)
+        stepping.step()
+        schedule.step()
+        step += 1
+    model.eval()
+    return Spent(step, round(time.perf_counter() - begun, 3))
+
+
+def size(model: nn.Module) -> int:
+    """Return the number of parameters that a model learns.
+
+    >>> size(nn.Linear(3, 2))
+    8
+    """
+    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)

@@ -1,0 +1,127 @@
+"""The folder of a report: report.json with every row since it was measured, and the files made from it.
+
+report.json  runs/MODEL-SEED/ (ordinary runs)  index.md  index.html  pictures
+"""
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from saccade.errors import SaccadeError
+from saccade.train.files import read_json, write_json
+from saccade.train.options import flag
+from saccade.train.run import beside
+
+__all__ = ["Folder", "ReportError"]
+
+_FILE = "report.json"
+_OWN = (".lock", f".{_FILE}.")  # prefixes of the files that a process leaves if it is killed before the first row
+_GROWS = ("seeds",)  # arguments that may be larger than before: the measured rows stay
+_KINDS = {"report": str, "command": str, "arguments": dict, "runs": dict, "rows": list}
+
+
+class ReportError(SaccadeError):
+    """A folder holds something else, or another report."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A report, complete or not.
+
+    Args:
+        path: the folder.
+        content: of report.json: "report", "command", "arguments", "runs" by name, "rows".
+        defaults: values of arguments that the report.json of an older report lacks.
+    """
+
+    path: Path
+    content: dict[str, Any] = field(repr=False)
+    defaults: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        name: str,
+        arguments: Mapping[str, Any],
+        command: str,
+        *,
+        resume: bool = True,
+        defaults: Mapping[str, Any] | None = None,
+    ) -> "Folder":
+        """Return the report in a folder, or a new one; nothing is written before it is `locked`.
+
+        Args:
+            path: the folder.
+            name: of the study.
+            arguments: everything that determines the rows. Another value is an error, but more seeds are not.
+            command: as typed, for the page.
+            resume: continue the existing report; False: start a new one beside it.
+            defaults: values of arguments that an older report.json lacks.
+
+        Raises:
+            ReportError: if the folder is something else, or was made with other arguments.
+        """
+        if not resume and path.exists():
+            path = beside(path)
+        content = {"report": name, "command": command, "arguments": dict(arguments), "runs": {}, "rows": []}
+        folder = cls(path, content, defaults or {})
+        if (path / _FILE).exists():
+            folder._check(_read(path))
+        elif path.exists() and (not path.is_dir() or any(not file.name.startswith(_OWN) for file in path.iterdir())):
+            raise ReportError(f"{path}: it is there already and not a report; give another --output")
+        return folder
+
+    def rows(self, **columns: Any) -> list[dict[str, Any]]:
+        """Return the rows with these values."""
+        return [row for row in self.content["rows"] if columns.items() <= row.items()]
+
+    def commit(self) -> None:
+        """Write report.json; a kill leaves the old file or the new one."""
+        write_json(self.path / _FILE, self.content)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the report for this process, and read its rows or create it. A killed process frees the lock.
+
+        Raises:
+            ReportError: if another process makes the report, or has just made it with other arguments.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / ".lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise ReportError(f"{self.path}: another process is making this report") from error
+            if (self.path / _FILE).exists():
+                stored = _read(self.path)
+                self._check(stored)
+                self.content.update({**stored, **{key: self.content[key] for key in ("command", "arguments")}})
+            else:
+                self.commit()
+            yield
+
+    def _check(self, stored: Mapping[str, Any]) -> None:
+        """Reject another study, or another value of an argument."""
+        way_out, name = "give another --output, or --no-resume to start beside it", self.content["report"]
+        if stored["report"] != name:
+            raise ReportError(f"{self.path}: this is the report {stored['report']}, not {name}; {way_out}")
+        for key, new in self.content["arguments"].items():
+            old = stored["arguments"].get(key, self.defaults.get(key))
+            if old != new and not (key in _GROWS and isinstance(old, int) and old < new):
+                raise ReportError(f"{self.path}: this report was made with {flag(key)} {old}, not {new}; {way_out}")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read report.json and check its entries."""
+    try:
+        content: dict[str, Any] = read_json(path / _FILE)
+    except ValueError as error:
+        raise ReportError(f"{path / _FILE}: expected JSON, got {error}; move it away to begin again") from error
+    for key, kind in _KINDS.items():
+        if not isinstance(content, dict) or not isinstance(content.get(key), kind):
+            raise ReportError(f"{path / _FILE}: expected a report with its {key}, got something else; move it away")
+    return content

@@ -1,0 +1,218 @@
+"""Lines by least squares, and powers of a length: exponents at the long end, and crossings of two quantities."""
+
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from studies.frame.statistics import LEVEL, Estimate, Source, quantile
+
+__all__ = ["LENGTHS", "MEASURING", "Line", "Power", "crossings", "exponent", "fit", "median_error", "milliseconds"]
+__all__ += ["timed", "weights"]
+
+LENGTHS, MEASURING = "lengths", "measurements"
+"""Sources of an exponent's error: too few lengths for a line, or errors of the measurements."""
+_FEWEST = 3  # lengths, for distances from a line
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line: its slope, and its height at length 0."""
+
+    slope: float
+    start: float
+
+    def at(self, length: float) -> float:
+        """Return the height at a length."""
+        return self.start + self.slope * length
+
+
+def weights(lengths: Sequence[float], counts: Sequence[float]) -> list[float] | None:
+    r"""Return the weights of heights in the slope of a line by least squares.
+
+    .. math:: b = \sum_i w_i\, y_i, \qquad w_i = \frac{n_i (x_i - \bar x)}{\sum_j n_j (x_j - \bar x)^2}
+
+    Args:
+        lengths: x.
+        counts: n, the weight of each height, such as its number of sentences.
+
+    Returns:
+        w; None of fewer than two lengths.
+
+    Example:
+        >>> weights([5, 15], [100, 100]), weights([5], [100])
+        ([-0.1, 0.1], None)
+    """
+    total = sum(counts)
+    middle = sum(n * x for n, x in zip(counts, lengths, strict=True)) / total if total else 0.0
+    spread = sum(n * (x - middle) ** 2 for n, x in zip(counts, lengths, strict=True))
+    return [n * (x - middle) / spread for n, x in zip(counts, lengths, strict=True)] if spread else None
+
+
+def fit(lengths: Sequence[float], heights: Sequence[float], counts: Sequence[float]) -> Line | None:
+    """Return the line of `weights`, None of fewer than two lengths.
+
+    >>> fit([5, 15], [40.0, 30.0], [100, 100])
+    Line(slope=-1.0, start=45.0)
+    """
+    if (ws := weights(lengths, counts)) is None:
+        return None
+    slope = sum(w * y for w, y in zip(ws, heights, strict=True))
+    middle, mean = (sum(n * z for n, z in zip(counts, of, strict=True)) / sum(counts) for of in (lengths, heights))
+    return Line(slope, mean - slope * middle)
+
+
+@dataclass(frozen=True)
+class _Wider(Estimate):
+    """A number with two estimates of its error, of which the wider interval counts at every level.
+
+    Args:
+        other: the source that is not the wider at 5%.
+    """
+
+    other: Source
+
+    def half(self, level: float = LEVEL) -> float:
+        """Return half the width of the wider interval."""
+        return max(super().half(level), quantile(self.other.freedom, level) * self.other.error)
+
+    def times(self, factor: float) -> Self:
+        """Return a multiple."""
+        return replace(super().times(factor), other=replace(self.other, error=abs(factor) * self.other.error))
+
+
+@dataclass(frozen=True)
+class Power:
+    """A power of the length, fitted to amounts.
+
+    Args:
+        exponent: with its error.
+        line: through the logarithms (base 2).
+    """
+
+    exponent: Estimate
+    line: Line
+
+    @property
+    def value(self) -> float:
+        """The exponent alone."""
+        return self.exponent.value
+
+    def at(self, length: float) -> float:
+        """Return the fitted amount at a length."""
+        return float(2 ** self.line.at(math.log2(length)))
+
+    def text(self, decimals: int = 2) -> str:
+        """Return the exponent ± half its interval."""
+        return self.exponent.text(decimals)
+
+
+def exponent(
+    lengths: Sequence[float],
+    amounts: Sequence[float],
+    errors: Sequence[float] | None = None,
+    shape: Sequence[float] | None = None,
+    of: str = LENGTHS,
+    freedoms: Sequence[float] | None = None,
+) -> Power | None:
+    r"""Fit a power of the length, \(a\, n^b\), as a line through logarithms.
+
+    The error of b is the wider of two: the errors of the amounts, with Welch's degrees of freedom, and the m points'
+    distances from the line, with m - 2 degrees of freedom:
+
+    .. math:: \sigma_b^2 = \frac{\sum_i r_i^2 / (m - 2)}{\sum_i (x_i - \bar x)^2}
+
+    Args:
+        lengths: n, three or more for a known error.
+        amounts: seconds or bytes, above 0.
+        errors: their standard errors; None: 0.
+        shape: amounts by a formula, from which distances are taken instead, after fitting a further power.
+        of: the word for lengths.
+        freedoms: degrees of freedom of each amount's error; None: infinite.
+
+    Returns:
+        The power; None of fewer than two lengths.
+
+    Example:
+        >>> power = exponent([100, 200, 400], [1.0, 4.0, 16.0])
+        >>> power.text(), round(power.at(800), 6)
+        ('2.00 ± 0.00', 64.0)
+    """
+    x, y, ones = [math.log2(n) for n in lengths], [math.log2(amount) for amount in amounts], [1] * len(lengths)
+    bent = [0.0] * len(x) if shape is None else [math.log2(amount) for amount in shape]
+    straight = [height - other for height, other in zip(y, bent, strict=True)]
+    ws, line, rest = weights(x, ones), fit(x, y, ones), fit(x, straight, ones)
+    if ws is None or line is None or rest is None:
+        return None
+    relative = [w * e / a / math.log(2) for w, e, a in zip(ws, errors or [0.0] * len(x), amounts, strict=True)]
+    rounds = len(x) if freedoms is None else round(min(freedoms)) + 1
+    inexact = Source(MEASURING, math.hypot(*relative), _welch(relative, freedoms or [math.inf] * len(x)), rounds)
+    if len(x) < _FEWEST:
+        return Power(Estimate(line.slope, (Source(of, inexact.error, 0, len(x)),)), line)
+    far = sum((height - rest.at(n)) ** 2 for n, height in zip(x, straight, strict=True)) / (len(x) - 2)
+    scattered = Source(of, math.sqrt(far * sum(w * w for w in ws)), len(x) - 2, len(x), fitted=2)
+    other, widest = sorted((scattered, inexact), key=lambda source: quantile(source.freedom) * source.error)
+    return Power(_Wider(line.slope, (widest,), other), line)
+
+
+def _welch(errors: Sequence[float], freedoms: Sequence[float]) -> float:
+    """The degrees of freedom of a sum of independent errors (Welch, Satterthwaite)."""
+    lost = sum(error**4 / freedom for error, freedom in zip(errors, freedoms, strict=True) if error)
+    return sum(error**2 for error in errors) ** 2 / lost if lost else math.inf
+
+
+def crossings(lengths: Sequence[float], ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Return the lengths at which our amount becomes larger than theirs, interpolated between measured lengths.
+
+    Args:
+        lengths: in order.
+        ours: amounts above 0.
+        theirs: the other amounts.
+
+    Example:
+        >>> [round(n, 6) for n in crossings([100, 400], [1.0, 16.0], [2.0, 8.0])]
+        [200.0]
+    """
+    ratios = [math.log2(mine / other) for mine, other in zip(ours, theirs, strict=True)]
+    places = []
+    for place, (before, after) in enumerate(itertools.pairwise(ratios)):
+        if before <= 0 < after:
+            first, second = math.log2(lengths[place]), math.log2(lengths[place + 1])
+            places.append(2 ** (first + (second - first) * -before / (after - before)))
+    return places
+
+
+def median_error(taken: Sequence[float]) -> float:
+    """Return the standard error of the median of times, from their middle half as if they were normal.
+
+    Args:
+        taken: seconds, two or more.
+
+    Example:
+        >>> round(median_error([1.0, 2.0, 3.0, 4.0, 5.0]), 3)
+        1.246
+    """
+    low, _, high = statistics.quantiles(taken, n=4)
+    return 1.2533 * (high - low) / 1.349 / math.sqrt(len(taken))
+
+
+def timed(seconds: float, error: float, rounds: int) -> Estimate:
+    """Return the median of times in milliseconds with its error.
+
+    Args:
+        seconds: the median.
+        error: its standard error.
+        rounds: number of times.
+    """
+    return Estimate(1e3 * seconds, (Source(MEASURING, 1e3 * error, rounds - 1, rounds),))
+
+
+def milliseconds(time: Estimate) -> str:
+    """Return a median in milliseconds ± half its interval, in three digits or more.
+
+    >>> milliseconds(timed(0.0123, 0.0001, 11))
+    '12.3 ± 0.2'
+    """
+    return time.text(max(0, 2 - math.floor(math.log10(time.value))))

@@ -1,0 +1,201 @@
+"""Options of studies on the command line, and the command line that repeats a study."""
+
+import shlex
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from saccade.errors import ArgumentError
+from saccade.tasks.translate.data import BUILTIN
+from saccade.train.files import check_folder
+from saccade.train.notes import say
+from saccade.train.options import check_threads, flag, not_positive
+
+__all__ = ["Direct", "Seeded", "Shared", "Trained", "arguments", "check_positive", "command", "default_folder"]
+__all__ += ["whole"]
+
+T = TypeVar("T", bound="Seeded")
+_MAY_DIFFER = ("output", "resume", "device", "threads")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """Options of every study.
+
+    >>> Shared(quick=True).device
+    'auto'
+    """
+
+    output: str = ""
+    """Folder of the report, new or to be continued. Default: reports/NAME-DATA."""
+
+    quick: bool = False
+    """Test the claim on built-in data in at most five minutes."""
+
+    resume: bool = True
+    """Continue the report if it exists; with --no-resume start a new one beside it."""
+
+    device: str = "auto"
+    """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
+
+    threads: int | None = None
+    """Processor threads. Default: as torch sets them; in training as recipes do."""
+
+    def __post_init__(self) -> None:
+        """Reject a wrong number of threads, and a file as the folder."""
+        check_threads(self.threads)
+        if self.output:
+            check_folder("--output", self.output)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direct(Shared):
+    """Options of a study that trains, here small models without a task.
+
+    >>> Direct(seeds=5).seeds
+    5
+    """
+
+    seeds: int = 3
+    """Train each model with the seeds 1, 2, 3, ...; a larger number adds to a report."""
+
+    max_steps: int | None = None
+    """Train each model for so many steps (`isolation`: on each of its two tasks). Default: those of the study."""
+
+    max_minutes: float | None = None
+    """Train each model for so many minutes at most (`isolation`: on each task). Default: those of the study."""
+
+    def __post_init__(self) -> None:
+        """Reject options without meaning."""
+        super().__post_init__()
+        if not 0 < self.seeds <= 1000:
+            raise ArgumentError(f"--seeds: expected a number from 1 to 1000, got {self.seeds}")
+        check_positive(self, "max_steps", "max_minutes")
+        if self.quick and (self.max_steps or self.max_minutes):
+            raise ArgumentError("--quick: expected no budget beside it, got some; leave one out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seeded(Direct):
+    """Options of a study that trains models of a task.
+
+    >>> Seeded(data="reviews").seeds
+    1
+    """
+
+    builtin: ClassVar[Mapping[str, str]] = BUILTIN
+    """The task's built-in data, with a sentence each."""
+
+    data: str = ""
+    """The data, as `saccade train` takes them for the task: a folder, a file, or built-in ones."""
+
+    seeds: int = 1
+    """Train each model with the seeds 1, 2, 3, ...; a larger number adds to a report."""
+
+    max_steps: int | None = None
+    """Train each model for so many steps. Default: those of the recipe, 40 minutes at most."""
+
+    max_minutes: float | None = None
+    """Train each model for so many minutes."""
+
+    def __post_init__(self) -> None:
+        """Reject options without meaning."""
+        super().__post_init__()
+        if self.quick and self.data not in ("", *self.builtin):
+            builtin = " or ".join(self.builtin)
+            raise ArgumentError(f"--quick: expected no --data but {builtin} beside it, got {self.data}; leave one out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained(Seeded):
+    """Options of a study that trains translators.
+
+    >>> Trained(data="dates").seeds
+    1
+    """
+
+    data: str = ""
+    """Parallel corpus, as `saccade train translate` takes it: a folder, a file of pairs, or dates."""
+
+    source: str | None = None
+    """Language to translate from, if the corpus is a folder."""
+
+    target: str | None = None
+    """Language to translate into, if the corpus is a folder."""
+
+
+def check_positive(options: Any, *names: str) -> None:
+    """Reject options that are not above 0.
+
+    Raises:
+        ArgumentError: with the option as it is typed.
+    """
+    for name in names:
+        if wrong := not_positive(getattr(options, name)):
+            raise ArgumentError(f"{flag(name)}: {wrong}")
+
+
+def whole(options: T, quick: str) -> T:
+    """Return the options with the data of --quick filled in.
+
+    Args:
+        options: as typed.
+        quick: built-in data of --quick.
+
+    Raises:
+        ArgumentError: if there are no data.
+    """
+    if not options.quick and not options.data:
+        raise ArgumentError("--data: expected a corpus, got none; --quick tries the claim on built-in data")
+    if not options.quick:
+        return options
+    data = options.data or quick
+    say(f"trying the claim on {data}: {options.builtin[data]}")
+    return replace(options, data=data)
+
+
+def arguments(options: Shared) -> dict[str, Any]:
+    """Return the options that determine the rows of a report.
+
+    >>> arguments(Shared(quick=True, output="a"))
+    {'quick': True}
+    """
+    return {name: value for name, value in asdict(options).items() if name not in _MAY_DIFFER}
+
+
+def default_folder(name: str, options: Shared, data: str = "") -> str:
+    """Return the folder of a report if the user names none.
+
+    >>> default_folder("length", Trained(data="data/corpus", source="de", target="en"), "data/corpus")
+    'reports/length-corpus-de-en'
+    """
+    pair = [language for side in ("source", "target") if (language := getattr(options, side, None))]
+    names = [name, *filter(None, [Path(data).name]), *pair, *(["quick"] if options.quick else [])]
+    return "reports/" + "-".join(names)
+
+
+def command(program: str, options: Any, *defaults: Any, always: Collection[str] = ()) -> str:
+    """Return a command line with every option that differs from a default.
+
+    Args:
+        program: the words before the options.
+        options: a dataclass.
+        defaults: the same dataclass with defaults; several if they depend on other options.
+        always: names of options that are always included.
+
+    Example:
+        >>> command("saccade report length", Trained(data="my data", seeds=2, resume=False), Trained())
+        "saccade report length --no-resume --seeds 2 --data 'my data'"
+    """
+    words = [program]
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if field.name not in always and all(value == getattr(default, field.name) for default in defaults):
+            continue
+        if isinstance(value, bool):
+            words.append(flag(field.name) if value else flag("no_" + field.name))
+        else:
+            several = value if isinstance(value, tuple) else (value,)
+            words.append(f"{flag(field.name)} {shlex.join(map(str, several))}")
+    return " ".join(words)

@@ -1,0 +1,254 @@
+"""The page of a report: one Markdown template for all studies, and one HTML file made from it."""
+
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import markdown
+
+from saccade.look.curves import Curve
+from saccade.train.files import write
+from saccade.train.task import value
+from studies.frame.statistics import Estimate
+
+if TYPE_CHECKING:
+    from studies.frame.study import Study
+
+__all__ = ["about_data", "clock", "costs", "curve", "exists", "markdown_of", "paragraphs", "picture", "publish"]
+__all__ += ["runs", "sentence", "signatures", "summary", "table", "where"]
+
+_TEMPLATE = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
+_NAMES = ("index.md", "index.html")
+_PICTURE = re.compile(r'<p><img alt="([^"]*)" src="([^"]*)\.png" /></p>')
+_STYLE = """
+body { font: 16px/1.55 system-ui, sans-serif; color: #22223a; background: #fff; max-width: 52rem; margin: 2rem auto;
+  padding: 0 1rem; }
+h1, h2 { line-height: 1.25; } h2 { margin-top: 2rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.9rem; display: block;
+  overflow-x: auto; }
+th, td { padding: 0.3rem 0.7rem; border-bottom: 1px solid #d9dce8; }
+pre { background: #f4f5fa; padding: 0.8rem; overflow-x: auto; } code { font-size: 0.88rem; }
+svg { max-width: 100%; height: auto; }
+"""
+
+
+def publish(study: "Study", content: Mapping[str, Any], folder: Path) -> None:
+    """Write index.md, index.html and the pictures of both, from report.json alone.
+
+    Raises:
+        OSError: if a file cannot be written.
+    """
+    text = markdown_of(study, content, folder)
+    for name, page in zip(_NAMES, (text, _html(text, folder)), strict=True):
+        write(folder / name, page.encode())
+
+
+def exists(folder: Path) -> bool:
+    """Return whether both forms of the page exist."""
+    return all((folder / name).exists() for name in _NAMES)
+
+
+def markdown_of(study: "Study", content: Mapping[str, Any], folder: Path) -> str:
+    """Draw the pictures into a folder, and return the page in Markdown."""
+    compared = study.compare(content)
+    fields = {
+        **{name: getattr(study, name) for name in ("title", "claim", "source")},
+        "verdict": compared.verdict,
+        "command": content["command"],
+        "clock": f"**{sentence(caution)}**." if (caution := clock(content)) else "",
+        "arguments": content["arguments"],
+        "runs": "" if "hardware" in content else runs(content),
+        "where": where(content) if "hardware" in content else "",
+        **compared.fields(),
+        **study.plot(compared, folder),
+    }
+    texts = {name: table(field) if isinstance(field, list) else field for name, field in fields.items()}
+    text = _TEMPLATE.format(**texts, body=_unwrapped(study.body).format(**texts))
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def summary(folder: Path) -> str:
+    """Return the results of a page for a terminal: tables, the meaning of ±, the text before them, and the verdict.
+
+    They end where the page describes how it was made.
+    """
+    page = (folder / _NAMES[0]).read_text(encoding="utf-8")
+    head, _, rest = page.partition("\n```bash\n")
+    results = re.split(r"^## How it was m.*", rest.partition("\n```\n")[2], flags=re.M)[0]
+    lead, _, sections = results.partition("## ")
+    lines = list[str]()
+    for block in f"## {sections}".strip().split("\n\n"):
+        if block.startswith("|"):
+            split = [re.split(r" (?<!\\)\| ", row[2:-2]) for row in block.splitlines() if not row.startswith("|--")]
+            rows = [[cell.replace(r"\|", "|") for cell in row] for row in split]
+            lines += [*_aligned(rows), ""]
+        elif block.startswith(("## ", "± ")):
+            lines.append(block.removeprefix("## "))
+    verdict = [block.replace("**", "") for block in head.strip().split("\n\n")[2:]]
+    verdict = [block for block in lead.strip().split("\n\n") if not block.startswith("![")] + verdict
+    return "\n".join([*lines, *filter(None, verdict)])
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    r"""Return a table in Markdown; the first row is its header, the first column text, the others numbers.
+
+    >>> print(table([["model", "score"], ["a|b", "1.0"]]))
+    | model | score |
+    |---|---:|
+    | a\|b | 1.0 |
+    """
+    header, *body = ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in rows]
+    return "\n".join([header, "|" + "|".join(["---", *["---:"] * (len(rows[0]) - 1)]) + "|", *body])
+
+
+def paragraphs(*texts: str) -> str:
+    """Return texts with an empty line between them; empty texts are left out."""
+    return "\n\n".join(filter(None, texts))
+
+
+def picture(drawn: Sequence[Path], caption: str) -> str:
+    """Return a picture in Markdown: the PNG, whose SVG the HTML page embeds."""
+    return f"![{caption}]({drawn[0].name})"
+
+
+def curve(
+    name: str,
+    x: Sequence[float],
+    heights: Sequence[Estimate],
+    scale: float = 1.0,
+    trend: tuple[float, float] | None = None,
+) -> Curve:
+    """Return estimates as a line of a plot, with 95% intervals by the known sources as bars.
+
+    Args:
+        name: in the legend.
+        x: places of the points.
+        heights: an estimate a point.
+        scale: factor of heights and bars: 100 for percent.
+        trend: as in `Curve`.
+
+    Example:
+        >>> from studies.frame.statistics import Source
+        >>> line = curve("a", [1.0], [Estimate(0.5, (Source("seeds", 0.1, 2, 3),))], scale=100)
+        >>> line.y, round(line.errors[0], 1)
+        ([50.0], 43.0)
+    """
+    values, halves = [scale * y.value for y in heights], [scale * y.known.half() for y in heights]
+    return Curve(name, x, values, halves, [False] * len(heights), trend)
+
+
+def clock(content: Mapping[str, Any]) -> str:
+    """Return a caution if minutes ended a training before its steps; else "".
+
+    >>> clock({"runs": {"a-1": {"model": "a", "steps": 9, "budget": {"max_steps": 20, "max_minutes": 1}}}})
+    'the clock ended training, after 9 (a) to 9 (a) steps: what is compared is what was learned by then'
+    """
+    every = content["runs"].values()
+    steps = sorted((run["steps"], run["model"]) for run in every)
+    if not any(_late(run["steps"], **run["budget"]) for run in every if "budget" in run and not run.get("patient")):
+        return ""
+    few, many = (f"{count} ({model})" for count, model in (steps[0], steps[-1]))
+    return f"the clock ended training, after {few} to {many} steps: what is compared is what was learned by then"
+
+
+def about_data(content: Mapping[str, Any], sentences: int, more: str = "") -> str:
+    """Return paragraphs about the corpus and the seeds of translators.
+
+    Args:
+        content: of report.json.
+        sentences: of the test split.
+        more: follows their number.
+    """
+    arguments, every = content["arguments"], content["runs"].values()
+    pair = f", {arguments['source']} to {arguments['target']}" if arguments["source"] else ""
+    seeds = ", ".join(map(str, sorted({run["seed"] for run in every})))
+    data = f"Data: `{content['data']}`{pair}, test split, {sentences} sentences{more}."
+    return paragraphs(data, f"Seeds: {seeds}. Scores are means over them.")
+
+
+def signatures(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a paragraph for each signature of a score."""
+    return paragraphs(*(f"Signature: `{text}`" for text in sorted({row["signature"] for row in rows} - {None})))
+
+
+def runs(content: Mapping[str, Any]) -> str:
+    """Return a section about all runs: scores, costs, machine and commands."""
+    every = list(content["runs"].values())
+    rows = [["model", "seed", "whole test split", "steps", "seconds", "parameters"]]
+    for run in every:
+        name, metric = next(iter(run["metrics"].items()))
+        score = f"{name.replace('_', ' ')} {value(metric):.{2 if isinstance(metric, dict) else 4}f}"
+        rows.append([run["model"], str(run["seed"]), score, str(run["steps"]), f"{run['seconds']:.0f}"])
+        rows[-1].append(f"{run['parameters']:,}")
+    commands = "\n".join(["```bash", *(run["command"] for run in every), "```"])
+    return paragraphs("## Runs", table(rows), where(every[-1]), "Each run, by itself:", commands)
+
+
+def where(about: Mapping[str, Any]) -> str:
+    """Return paragraphs about the machine and the versions of packages."""
+    machine = ", ".join(f"{key} {text}" for key, text in about["hardware"].items())
+    versions = ", ".join(f"{package} {version}" for package, version in about["versions"].items())
+    return paragraphs(f"Machine: {machine}.", f"Versions: {versions}.")
+
+
+def costs(content: Mapping[str, Any], models: Sequence[str], name: str = "model") -> list[list[str]]:
+    """Return a table of models: seeds, mean steps and seconds of their runs, and parameters.
+
+    >>> run = {"model": "a", "seed": 1, "steps": 9, "seconds": 1.6, "parameters": 1000}
+    >>> costs({"runs": {"a-1": run, "b-1": {**run, "model": "b"}}}, ["a"])[1]
+    ['a', '1', '9', '2', '1,000']
+    """
+    rows = [[name, "seeds", "steps", "seconds", "parameters"]]
+    for model in models:
+        every = [run for run in content["runs"].values() if run["model"] == model]
+        means = [f"{statistics.fmean(run[key] for run in every):.0f}" for key in ("steps", "seconds")]
+        rows.append([model, str(len({run["seed"] for run in every})), *means, f"{every[0]['parameters']:,}"])
+    return rows
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital first letter.
+
+    >>> sentence("forward, the GRU")
+    'Forward, the GRU'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def _html(text: str, folder: Path) -> str:
+    """The page as one HTML file without scripts, fonts or anything fetched; each picture is its SVG."""
+    linked = re.sub(r"(?<![<`\w])(https?://[^\s<)]+[\w/])", r"<\1>", text)
+    body = markdown.markdown(linked, extensions=["tables", "fenced_code"], output_format="xhtml")
+
+    def embedded(match: re.Match[str]) -> str:
+        svg = (folder / f"{match[2]}.svg").read_text(encoding="utf-8")
+        return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{match[1]}</figcaption></figure>"
+
+    title = escape(text.partition("\n")[0].removeprefix("# "))
+    viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = f'<meta charset="utf-8">{viewport}<title>{title}</title><style>{_STYLE}</style>'
+    body = _PICTURE.sub(embedded, body)
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+
+
+def _unwrapped(body: str) -> str:
+    """A template's paragraphs, each on a line."""
+    blocks = re.split(r"\n{2,}", body.strip())
+    return "\n\n".join(block if block.startswith(("|", "```", "- ")) else " ".join(block.split()) for block in blocks)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _late(steps: int, max_steps: int | None, max_minutes: float | None) -> bool:
+    """Whether minutes ended a run."""
+    return max_minutes is not None and (max_steps is None or steps < max_steps)

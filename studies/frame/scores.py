@@ -1,0 +1,249 @@
+"""Scores of translators on sentences, with the errors of both seeds and sentences, and comparisons of scores."""
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from saccade.look.dot_plot import Dots, draw
+from saccade.tasks.generate.generate import best_texts
+from saccade.tasks.translate import Translate
+from saccade.tasks.translate.data.corpus import Pair
+from saccade.tasks.translate.metrics import in_place, score
+from saccade.tasks.translate.source import encode_sources
+from saccade.train.randomness import generator, seeded
+from saccade.train.task import Metric, value
+from studies.frame.page import picture, sentence
+from studies.frame.seeds import Cell, contrast, pseudo_values
+from studies.frame.statistics import Estimate
+
+__all__ = ["ERRORS", "SENTENCES", "Score", "Trial", "by_model", "digits", "dotted", "learned", "mean", "measured"]
+__all__ += ["metric_name", "replicates"]
+
+SENTENCES = "sentences"
+ERRORS = (
+    "Scores vary with the choice of sentences, by a delete-a-group jackknife of ten groups (nine degrees of freedom; "
+    "of fewer sentences than ten, as many groups), and with the seed. The interval of a difference of two models holds "
+    "both. All models translate the same sentences, so common effects of their choice cancel in differences."
+)
+_METRICS = {"bleu": "BLEU", "exact_match": "exact match", "dates_in_place": "dates right"}
+_FOLDS = 10
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score over seeds, or a weighted sum of scores.
+
+    Args:
+        cells: its terms.
+
+    Example:
+        >>> a, b = (Score((Cell(name, [[1.0, 2.0], [1.5, 2.5]]),)) for name in "ab")
+        >>> (a - b).text(1), a.times(2.0).value
+        ('0.0 ± 1.5', 3.5)
+    """
+
+    cells: tuple[Cell, ...]
+
+    @cached_property
+    def number(self) -> Estimate:
+        """The number with its errors by seeds and by sentences."""
+        return contrast(self.cells, SENTENCES)
+
+    @property
+    def value(self) -> float:
+        """The number alone."""
+        return self.number.value
+
+    @property
+    def half(self) -> float:
+        """Half its interval, by the known errors."""
+        return self.number.known.half()
+
+    def __add__(self, other: "Score") -> "Score":
+        """The sum."""
+        return Score(self.cells + other.cells)
+
+    def __sub__(self, other: "Score") -> "Score":
+        """The difference, from which effects of the same sentences or the same training cancel."""
+        return self + other.times(-1.0)
+
+    def times(self, factor: float) -> "Score":
+        """Return a multiple."""
+        return Score(tuple(replace(cell, weight=factor * cell.weight) for cell in self.cells))
+
+    def text(self, decimals: int, *, signed: bool = False) -> str:
+        """Return the score ± half its interval."""
+        return self.number.text(decimals, signed=signed)
+
+
+def measured(task: Translate, model: nn.Module, pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
+    """Translate sentences as the run's own evaluation does, and score them together.
+
+    Returns:
+        Columns of a row: "score" of all sentences as a corpus, its standard "error", the "replicates" of the error,
+        the "seconds" of translating, and others.
+    """
+    began = time.perf_counter()
+    with torch.inference_mode(), seeded(seed, "test"):
+        sources = encode_sources([pair.source for pair in pairs], task.vocabulary.source, task.most)
+        outputs = best_texts([answer.outputs for answer in task.answer(model, sources, None)])
+    seconds = time.perf_counter() - began
+    references = [pair.target for pair in pairs]
+    several = task.settings.data == "several-dates"
+
+    def scored(places: Sequence[int]) -> Metric:
+        texts = [outputs[place] for place in places], [references[place] for place in places]
+        return in_place(*texts) if several else score(*texts, task.settings.data, task.settings.target)
+
+    metric = scored(range(len(outputs)))
+    partial = replicates(lambda places: value(scored(places)), len(outputs))
+    return {
+        "sentences": len(outputs),
+        "metric": "dates_in_place" if several else task.headline,
+        "score": value(metric),
+        "signature": metric["signature"] if isinstance(metric, dict) else None,
+        "error": _standard_error(partial),
+        "replicates": [round(number, 6) for number in partial],
+        "seconds": round(seconds, 3),
+    }
+
+
+def replicates(score: Callable[[Sequence[int]], float], count: int) -> list[float]:
+    """Return the scores of `count` sentences without one group of them after the other.
+
+    The groups are drawn, since every tenth sentence may be of one kind. They depend on the count alone, so the
+    replicates of two models on the same sentences can be compared.
+
+    Args:
+        score: from indices of sentences to their score.
+        count: of sentences.
+
+    Returns:
+        A score a group: 10, or as many as sentences if fewer; none of a single sentence.
+
+    Source:
+        Kott 2001, "The Delete-a-Group Jackknife", Journal of Official Statistics 17, after Tukey 1958.
+    """
+    groups = min(_FOLDS, count)
+    if groups < 2:
+        return []
+    group = [rank % groups for rank in torch.randperm(count, generator=generator(0, "groups", count)).tolist()]
+    return [score([place for place in range(count) if group[place] != left_out]) for left_out in range(groups)]
+
+
+def _standard_error(scores: Sequence[float]) -> float | None:
+    r"""The standard error \(\sqrt{(g - 1) / g \sum_k (\theta_k - \bar\theta)^2}\) of g replicates."""
+    if not (groups := len(scores)):
+        return None
+    average = sum(scores) / groups
+    return math.sqrt((groups - 1) / groups * sum((number - average) ** 2 for number in scores))
+
+
+def mean(rows: Sequence[Mapping[str, Any]], sample: str = "") -> Score:
+    """Return the mean score of rows that differ in their seeds alone.
+
+    Args:
+        rows: of one model.
+        sample: name of the sentences, if a model was scored on several sets.
+    """
+    values = [pseudo_values(row["score"], row["replicates"]) if row["replicates"] else [row["score"]] for row in rows]
+    average = statistics.fmean(row["score"] for row in rows)
+    return Score((Cell(rows[0]["model"], values, sample=sample, value=average, count=rows[0]["sentences"]),))
+
+
+def metric_name(metric: str) -> str:
+    """Return a metric's name in prose.
+
+    >>> metric_name("bleu"), metric_name("exact_match")
+    ('BLEU', 'exact match')
+    """
+    return _METRICS.get(metric, metric)
+
+
+def digits(metric: str) -> int:
+    """Return the number of decimals: a fraction needs more than a score between 0 and 100.
+
+    >>> digits("bleu"), digits("exact_match")
+    (2, 4)
+    """
+    return 2 if metric == "bleu" else 4
+
+
+def learned(score: Score) -> bool:
+    """Return whether a score is above 0 by its known errors."""
+    return score.number.known.beyond() > 0
+
+
+def by_model(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each model, in the order of their first rows.
+
+    >>> by_model([{"model": "b", "seed": 1}, {"model": "a", "seed": 1}, {"model": "b", "seed": 2}])["b"]
+    [{'model': 'b', 'seed': 1}, {'model': 'b', 'seed': 2}]
+    """
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row["model"], []).append(row)
+    return groups
+
+
+class Trial:
+    """Scores of models on the whole test split.
+
+    Args:
+        content: of report.json; its rows with a score count.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+        self.rows: list[dict[str, Any]] = [row for row in content["rows"] if "score" in row]
+        self.scores = {model: mean(rows) for model, rows in by_model(self.rows).items()}
+        self.seeds, self.sentences = len({row["seed"] for row in self.rows}), self.rows[0]["sentences"]
+        self.name, self.digits = metric_name(self.rows[0]["metric"]), digits(self.rows[0]["metric"])
+
+    def learned(self, model: str) -> bool:
+        """Return whether a model's score is above 0 by its known errors."""
+        return learned(self.scores[model])
+
+    def tabled(self, header: tuple[str, str], beside: Callable[[str], Score | None]) -> list[list[str]]:
+        """Return a table of models: scores, differences and costs.
+
+        Args:
+            header: of the models, and of the differences.
+            beside: from a model to its difference from another, if there is one.
+        """
+        rows = [[header[0], self.name, header[1], "steps", "seconds", "tokens/s in training", "parameters"]]
+        for model, average in self.scores.items():
+            other = beside(model)
+            difference = "" if other is None else other.text(self.digits, signed=True)
+            rows.append([model, average.text(self.digits), difference, *self._costs(model)])
+        return rows
+
+    def _costs(self, model: str) -> list[str]:
+        """The means over seeds."""
+        runs = [run for run in self.content["runs"].values() if run["model"] == model]
+        steps, seconds = (statistics.fmean(run[key] for run in runs) for key in ("steps", "seconds"))
+        speed = statistics.fmean(run["tokens_per_second"]["train"] for run in runs)
+        return [f"{steps:.0f}", f"{seconds:.0f}", f"{speed:,.0f}", f"{runs[0]['parameters']:,}"]
+
+
+def dotted(trial: Trial, path: Path, ending: str, note: str) -> str:
+    """Draw the score of every model with its interval, and return the picture.
+
+    Args:
+        trial: the scores.
+        path: without a suffix.
+        ending: follows the metric's name in the title.
+        note: a line below the title.
+    """
+    scores = trial.scores.values()
+    title, label = sentence(f"{trial.name} {ending}"), f"{trial.name}; bars: 95% intervals"
+    series = [Dots(trial.name, [score.value for score in scores], [score.half for score in scores])]
+    return picture(draw(list(trial.scores), series, path, label=label, title=title, note=note), title)

@@ -1,0 +1,175 @@
+"""Means over seeds and examples with the errors of both, and compact texts of numbers of many examples."""
+
+import math
+import statistics
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from studies.frame.statistics import SEEDS, Estimate, Source
+
+__all__ = ["Cell", "Numbers", "between", "contrast", "over_seeds", "pack", "pseudo_values", "spread", "unpack"]
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The numbers of one model on one set of examples, as a term of a `contrast`.
+
+    Args:
+        models: name of the trained models: cells with the same name have the same seeds, row by row.
+        values: a row a seed, a column an example, or a group of examples (`pseudo_values`).
+        weight: of the term.
+        sample: name of the examples: cells with the same name have the same examples, column by column.
+        value: the number of all examples; default: the mean of all values.
+        count: number of examples if a column is of several; 0: one each.
+    """
+
+    models: Hashable
+    values: ArrayLike
+    weight: float = 1.0
+    sample: Hashable = ""
+    value: float | None = None
+    count: int = 0
+    numbers: Numbers = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Convert the values once."""
+        object.__setattr__(self, "numbers", np.atleast_2d(np.asarray(self.values, dtype=np.float64)))
+
+
+def contrast(cells: Sequence[Cell], of: str = "examples") -> Estimate:
+    r"""Return a sum of means with its errors by seeds and by examples: a jackknife over either.
+
+    .. math::
+        d = \sum_c w_c\, \bar y_c \qquad
+        \sigma_s^2 = \sum_m \frac{1}{S_m} \operatorname{Var}_s \sum_{c \in m} w_c\, \bar y_{c s \cdot} \qquad
+        \sigma_i^2 = \sum_n \frac{1}{N_n} \operatorname{Var}_i \sum_{c \in n} w_c\, \bar y_{c \cdot i}
+
+    of cells c, each of one of the models m, trained with \(S_m\) seeds, and of one of the samples n of \(N_n\)
+    examples. The degrees of freedom of a sum of variances are Welch's. The part of one training on one example alone
+    counts in both errors, which rather overstates their sum.
+
+    Args:
+        cells: the terms.
+        of: the word for examples.
+
+    Example:
+        >>> x = contrast([Cell("a", [[1, 1], [0, 1]]), Cell("b", [[0, 1], [0, 0]], -1.0)])
+        >>> x.value, [(source.name, round(source.error, 3), source.freedom) for source in x.sources]
+        (0.5, [('seeds', 0.354, 2.0), ('examples', 0.0, 1)])
+    """
+    value = sum(cell.weight * (cell.numbers.mean() if cell.value is None else cell.value) for cell in cells)
+    by_models, by_samples = dict[Hashable, Numbers](), dict[Hashable, Numbers]()
+    counts = dict[Hashable, int]()
+    for cell in cells:
+        for sums, key, axis in ((by_models, cell.models, 1), (by_samples, cell.sample, 0)):
+            sums[key] = sums.get(key, np.zeros(1)) + cell.weight * cell.numbers.mean(axis)
+        counts[cell.sample] = cell.count or cell.numbers.shape[1]
+    seeds = _source(SEEDS, [*by_models.values()], min(map(len, by_models.values())))
+    examples = _source(of, [*by_samples.values()], sum(counts.values()))
+    return Estimate(float(value), (seeds, replace(examples, fixed=any(cell.count for cell in cells))))
+
+
+def between(ours: ArrayLike, theirs: ArrayLike, *, paired: bool = False, of: str = "images") -> Estimate:
+    """Return the rate of `ours` minus that of `theirs`; each has a row a seed and a column an example.
+
+    Args:
+        ours, theirs: whether each example was right, or in which share of several trials.
+        paired: whether the rows of both are of the same trained models, so that only their difference varies.
+        of: the word for examples.
+
+    Example:
+        >>> ours, theirs = [[True, True], [False, False]], [[False, False], [True, True]]
+        >>> [round(between(ours, theirs, paired=paired).sources[0].error, 3) for paired in (False, True)]
+        [0.707, 1.0]
+    """
+    return contrast([Cell("ours", ours), Cell("ours" if paired else "theirs", theirs, -1.0)], of)
+
+
+def over_seeds(values: ArrayLike, other: ArrayLike | None = None) -> Estimate:
+    """Return the mean of numbers, one a seed, or the difference of two such means.
+
+    >>> over_seeds([3.0, 3.2], [1.0, 1.2]).text()
+    '2.00 ± 0.61'
+    """
+    groups = [np.asarray(group, dtype=np.float64) for group in (values, other) if group is not None]
+    means = [float(group.mean()) for group in groups]
+    return Estimate(means[0] - sum(means[1:]), (_source(SEEDS, groups, min(map(len, groups))),))
+
+
+def pseudo_values(score: float, partial: Sequence[float]) -> Numbers:
+    r"""Return the share of each of g groups of examples in a score: \(g\,\theta - (g - 1)\,\theta_{(k)}\) (Tukey 1958).
+
+    The error of their mean is that of the delete-a-group jackknife, so that groups stand for examples.
+
+    Args:
+        score: of all examples.
+        partial: the score without one group after the other.
+
+    Example:
+        >>> pseudo_values(2.5, [3.0, 2.0]).tolist()
+        [2.0, 3.0]
+    """
+    groups = len(partial)
+    return groups * score - (groups - 1) * np.asarray(partial, dtype=np.float64)
+
+
+def spread(values: Sequence[float]) -> str:
+    """Return the mean of shares and, of several, their standard deviation, in percent.
+
+    >>> spread([0.5, 0.52]), spread([0.5])
+    ('51.00 ± 1.41', '50.00')
+    """
+    around = f" ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{100 * statistics.fmean(values):.2f}{around}"
+
+
+def pack(values: Sequence[float], kind: str) -> str:
+    """Return numbers of many examples as hexadecimal digits.
+
+    Args:
+        values: the numbers.
+        kind: "bits" (four a digit), "counts" (0 to 15, a digit each) or "shares" (-1 to 1, three digits each).
+
+    Example:
+        >>> pack([True, False, True, False, True], "bits"), pack([0, 10, 3], "counts"), pack([0, 1, -1], "shares")
+        ('a8', '0a3', '800fff001')
+    """
+    if kind == "bits":
+        rows = [values[first : first + 4] for first in range(0, len(values), 4)]
+        return "".join(f"{sum(8 >> place for place, bit in enumerate(row) if bit):x}" for row in rows)
+    return "".join(f"{int(x):x}" if kind == "counts" else f"{round(2047 * x) + 2048:03x}" for x in values)
+
+
+def unpack(digits: str, kind: str, count: int | None = None) -> list[Any]:
+    """Return the numbers that `pack` wrote; shares to within 1 / 4094.
+
+    Args:
+        digits: the text.
+        kind: as in `pack`.
+        count: number of bits, the last of which may fill no digit.
+
+    Example:
+        >>> unpack("88", "bits", 5), unpack("0a3", "counts"), unpack("800fff001", "shares")
+        ([True, False, False, False, True], [0, 10, 3], [0.0, 1.0, -1.0])
+    """
+    if kind == "bits":
+        return [bool(int(digit, 16) & 8 >> place) for digit in digits for place in range(4)][:count]
+    if kind == "counts":
+        return [int(digit, 16) for digit in digits]
+    return [(int(digits[place : place + 3], 16) - 2048) / 2047 for place in range(0, len(digits), 3)]
+
+
+def _source(name: str, groups: Sequence[Numbers], count: int) -> Source:
+    """The error of a sum of independent means, with Welch's degrees of freedom."""
+    if min(map(len, groups)) < 2:
+        return Source(name, 0.0, 0, count)
+    variances = [float(group.var(ddof=1)) / len(group) for group in groups]
+    total, least = sum(variances), min(len(group) - 1 for group in groups)
+    lost = sum(variance**2 / (len(group) - 1) for variance, group in zip(variances, groups, strict=True))
+    return Source(name, math.sqrt(total), total**2 / lost if lost else least, count)

@@ -1,0 +1,157 @@
+"""A study as a value, and `make`, which measures the missing rows and writes the page."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from saccade.train.environment import choose_device, hardware, versions
+from saccade.train.notes import say
+from studies.frame import page
+from studies.frame.claims import Verdict
+from studies.frame.folder import Folder
+from studies.frame.options import Shared, command
+
+__all__ = ["Findings", "Made", "Step", "Study", "Work", "load", "made_here", "make", "names"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of a study that makes one row or more.
+
+    Args:
+        name: printed when the step begins.
+        rows: the first columns of each row, which identify it: a step whose rows all exist is skipped.
+        do: makes the missing rows and commits each; False if the user interrupted it.
+    """
+
+    name: str
+    rows: Sequence[Mapping[str, Any]]
+    do: Callable[[Folder], bool]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The measurements that a study makes with the options of one command.
+
+    Args:
+        folder: of the report, if the user names none.
+        arguments: everything that determines the rows; another value of one is an error.
+        steps: in order.
+        about: further entries of report.json, kept as they were first written.
+    """
+
+    folder: str
+    arguments: Mapping[str, Any]
+    steps: Sequence[Step]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Findings(Protocol):
+    """The comparison of a study: computed from report.json alone."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict on the claim."""
+
+    def fields(self) -> Mapping[str, Any]:
+        """Fields of the page: tables as lists of rows, texts, numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A claim of the literature, and how it is tested.
+
+    Args:
+        name: on the command line.
+        sentence: a line for the list of studies.
+        title: of the page.
+        claim: a sentence or two.
+        source: the papers, with addresses.
+        options: the dataclass of the command line; its docstrings are the help.
+        measure: from the options to the work: variants to train, or rows to measure.
+        compare: from report.json to the findings.
+        body: the page below its verdict, in Markdown; `{name}` is a field of the findings or a picture.
+        plot: draws into a folder; returns a picture in Markdown by the name of its field.
+        defaults: values of arguments that are newer than some stored reports.
+    """
+
+    name: str
+    sentence: str
+    title: str
+    claim: str
+    source: str
+    options: type[Shared]
+    measure: Callable[[Any], Work]
+    compare: Callable[[Mapping[str, Any]], Findings]
+    body: str
+    plot: Callable[[Any, Path], Mapping[str, str]]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Made:
+    """The result of `make`.
+
+    Args:
+        folder: of the report.
+        text: tables and verdict for a terminal; None if the user interrupted the work.
+        fresh: whether anything was measured.
+    """
+
+    folder: Path
+    text: str | None
+    fresh: bool
+
+
+def names() -> list[str]:
+    """Return the names of all studies: of the files beside this folder."""
+    files = Path(__file__).parents[1].glob("[a-z]*.py")
+    return sorted(file.stem.replace("_", "-") for file in files)
+
+
+def load(name: str) -> Study:
+    """Return a study by its name.
+
+    >>> load("complexity").title
+    'Time and memory of a layer by length'
+    """
+    study: Study = import_module(f"studies.{name.replace('-', '_')}").STUDY
+    return study
+
+
+def made_here(device: str) -> dict[str, Any]:
+    """Return entries of report.json about this machine, for studies without runs.
+
+    >>> sorted(made_here("cpu"))
+    ['hardware', 'versions']
+    """
+    return {"hardware": hardware(choose_device(device)), "versions": versions()}
+
+
+def make(study: Study, options: Shared) -> Made:
+    """Measure the missing rows, one commit each, then write the page.
+
+    Raises:
+        ReportError: if the folder belongs to something else.
+        SaccadeError: if the data cannot be read, or the device does not exist.
+    """
+    typed = command(f"saccade report {study.name}", options, study.options())
+    work = study.measure(options)
+    path = Path(options.output or work.folder)
+    folder = Folder.open(path, study.name, work.arguments, typed, resume=options.resume, defaults=study.defaults)
+    with folder.locked():
+        if work.about.keys() - folder.content.keys():
+            folder.content.update({**work.about, **folder.content})
+            folder.commit()
+        left = [step for step in work.steps if not all(folder.rows(**row) for row in step.rows)]
+        for step in left:
+            say(f"{step.name}: {work.steps.index(step) + 1} of {len(work.steps)}")
+            if not step.do(folder):
+                return Made(folder.path, None, fresh=True)
+        if folder.content.get("page") != len(folder.content["rows"]) or not page.exists(folder.path):
+            page.publish(study, folder.content, folder.path)
+            folder.content["page"] = len(folder.content["rows"])  # more seeds add rows
+            folder.commit()
+        return Made(folder.path, page.summary(folder.path), fresh=bool(left))

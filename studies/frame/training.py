@@ -1,0 +1,221 @@
+"""Studies of trained models: each is an ordinary run below runs/, with a budget, measured once."""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from saccade.errors import ArgumentError
+from saccade.tasks.translate import Translate
+from saccade.tasks.translate.data import open_corpus
+from saccade.tasks.translate.data.corpus import Corpus, Pair
+from saccade.train.environment import choose_device
+from saccade.train.fit import train
+from saccade.train.options import Options
+from saccade.train.plan import Plan, fitted, open_plan
+from saccade.train.task import Task, options_class
+from saccade.train.task import recipe as recipe_of
+from saccade.train.trained import load_trained
+from studies.frame.folder import Folder
+from studies.frame.options import Seeded, Trained, arguments, command, default_folder, whole
+from studies.frame.scores import measured
+from studies.frame.study import Step, Work
+
+__all__ = ["Part", "Trainings", "Variant", "opened", "scheduled", "settings", "tested", "whole_test"]
+
+MINUTES = 40.0  # of training of a model at most, without a budget
+QUICK_MINUTES = 3.0  # of training in all with --quick; the rest of five minutes is for data and measurements
+_ABOUT = ("steps", "seconds", "tokens_per_second", "parameters", "metrics", "hardware", "versions")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model to be trained.
+
+    Args:
+        name: in the report; the column "model" of its rows.
+        model: of the task.
+        values: options that differ from the recipe.
+        recipe: the model whose recipe is taken; default: its own.
+    """
+
+    name: str
+    model: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    recipe: str | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A measurement of every trained model, which makes a row.
+
+    Args:
+        about: columns that distinguish its row from the model's others.
+        measure: from the task, the model and the run's seed to the other columns.
+    """
+
+    about: Mapping[str, Any]
+    measure: Callable[[Any, Any, int], dict[str, Any]]
+
+
+class Opened(Protocol):
+    """Opened data."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the data in a string."""
+
+
+def opened(options: Trained) -> Corpus:
+    """Open the parallel corpus that the options name.
+
+    Raises:
+        SaccadeError: if it cannot be read.
+    """
+    return open_corpus(options.data, options.source, options.target)
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """Trainings and measurements of a study; `measure` of a `Study`.
+
+    Args:
+        name: of the study.
+        variants: the models, from the options.
+        parts: measurements of each, from the data and the options.
+        quick: built-in data of --quick.
+        before: steps without training, which come first.
+        task: of the models.
+        open_data: opens the data that the options name.
+    """
+
+    name: str
+    variants: Callable[[Any], Sequence[Variant]]
+    parts: Callable[[Any, Any], Sequence[Part]]
+    quick: str = "dates"
+    before: Sequence[Step] = ()
+    task: type[Task] = Translate
+    open_data: Callable[[Any], Opened] = opened
+
+    def __call__(self, options: Seeded) -> Work:
+        """Return a step for each model and seed.
+
+        Raises:
+            SaccadeError: if the data cannot be read, or the device does not exist.
+        """
+        options = whole(options, self.quick)
+        choose_device(options.device)
+        data = self.open_data(options)
+        parts = self.parts(data, options)
+        jobs = [(variant, seed) for seed in range(1, options.seeds + 1) for variant in self.variants(options)]
+        steps = [self._step(options, variant, seed, parts) for variant, seed in jobs]
+        about = {"data": options.data, **({"minutes": QUICK_MINUTES / len(jobs)} if options.quick else {})}
+        decided = {**arguments(options), "data": data.fingerprint}  # another folder may hold the same data
+        return Work(default_folder(self.name, options, options.data), decided, [*self.before, *steps], about)
+
+    def _step(self, options: Seeded, variant: Variant, seed: int, parts: Sequence[Part]) -> Step:
+        rows = [{"model": variant.name, "seed": seed, **part.about} for part in parts]
+        return Step(f"{variant.name}, seed {seed}", rows, partial(self._train, options, variant, seed, parts))
+
+    def _train(self, options: Seeded, variant: Variant, seed: int, parts: Sequence[Part], folder: Folder) -> bool:
+        """Train a model unless it is trained, and measure the missing parts; False if the user interrupted it."""
+        name = f"{re.sub(r'[^a-z0-9-]+', '-', variant.name.lower())}-{seed}"
+        minutes = folder.content.get("minutes", MINUTES)  # more seeds train as long as the first
+        chosen = settings(options, variant, seed, folder.path / "runs" / name, minutes, self.task)
+        outcome = train(self.task, chosen, given=set(variant.values))
+        if outcome.results is None:
+            return False
+        plan = open_plan(outcome.run.folder)
+        typed = _command(self.task, chosen, plan, set(variant.values))
+        about = {key: outcome.results[key] for key in _ABOUT}
+        most = plan.steps if plan is not None and plan.whole else chosen.max_steps
+        about["budget"] = {"max_steps": most, "max_minutes": chosen.max_minutes}
+        about["patient"] = _patient(outcome.results["final"])
+        folder.content["runs"][name] = {"model": variant.name, "seed": seed, **about, "command": typed}
+        folder.commit()
+        trained = load_trained(self.task, outcome.run, choose_device(options.device))
+        for part in parts:
+            row = {"model": variant.name, "seed": seed, **part.about}
+            if not folder.rows(**row):
+                columns = part.measure(trained.task, trained.model, seed)
+                folder.content["rows"].append({**row, **columns, "command": typed})
+                folder.commit()
+        return True
+
+
+def tested(corpus: Corpus, data: str) -> list[Pair]:
+    """Return the sentences of the test split with their references.
+
+    Raises:
+        ArgumentError: if there are none.
+    """
+    if not (pairs := [corpus.example("test", index) for index in range(corpus.size("test") or 0)]):
+        raise ArgumentError(f"--data: expected sentences in the test split of {data}, got none")
+    return pairs
+
+
+def whole_test(corpus: Corpus, options: Trained) -> list[Part]:
+    """Return the score of each model on the whole test split, as the only part."""
+    pairs = tested(corpus, options.data)
+    return [Part({"measured": "score"}, lambda task, model, seed: measured(task, model, pairs, seed))]
+
+
+def settings(
+    options: Seeded, variant: Variant, seed: int, folder: Path, minutes: float, kind: type[Task] = Translate
+) -> Options:
+    """Return the options of one run.
+
+    Args:
+        options: of the study.
+        variant: the model.
+        seed: of the run.
+        folder: of the run.
+        minutes: of training at most, if the options name no budget.
+        kind: the task.
+    """
+    flat = options_class(kind, variant.model)
+    recipe = recipe_of(kind, variant.recipe or variant.model, options.data)
+    data = {name: getattr(options, name) for name in ("data", "source", "target") if hasattr(options, name)}
+    run = {"model": variant.model, "run": str(folder), "seed": seed, "device": options.device}
+    run |= {} if options.threads is None else {"threads": options.threads}
+    budget = {"max_steps": options.max_steps, "max_minutes": options.max_minutes}
+    if budget == {"max_steps": None, "max_minutes": None}:
+        budget = {"max_steps": recipe.get("max_steps"), "max_minutes": minutes}
+    values = {**recipe, **budget, **data, **run, **variant.values}
+    names = {field.name for field in fields(flat)}
+    return flat(**{name: value for name, value in values.items() if name in names})
+
+
+def scheduled(options: Seeded) -> dict[str, Any]:
+    """Return the options by which a schedule ends where the budget does.
+
+    >>> scheduled(Trained(data="d", max_steps=500)), scheduled(Trained(quick=True))
+    ({'schedule_steps': 500, 'warmup_steps': 50}, {'max_steps': None})
+    """
+    if options.quick:
+        return {"max_steps": None}  # the minutes are planned
+    if options.max_steps is None:
+        return {}
+    steps = max(2, options.max_steps)
+    return {"schedule_steps": steps, "warmup_steps": max(1, min(100, steps // 10))}
+
+
+def _command(kind: type[Task], options: Options, plan: Plan | None, chosen: Collection[str]) -> str:
+    """The command that trains the same run without the study."""
+    suited = None if options.data in kind.builtin else kind.suited(options.model, asdict(options)).options
+    flat = options_class(kind, options.model, checked=False)
+    names, defaults = {field.name for field in fields(flat)}, []
+    for recipe in (recipe_of(kind, options.model, options.data), *(() if suited is None else (suited,))):
+        values = {name: value for name, value in recipe.items() if name in names}
+        if options.max_minutes is not None:  # minutes alone lift the recipe's steps, and are never the default
+            values |= {"max_steps": None, "max_minutes": 2 * options.max_minutes}
+        defaults.append(flat(**values))
+    planned = () if plan is None else plan.options
+    return command(f"saccade train {kind.name}", fitted(options, plan, chosen), *defaults, always=planned)
+
+
+def _patient(final: Mapping[str, Any]) -> bool:
+    """Whether a run ended because its validations did not improve."""
+    return final["patience"] is not None and final["validations_since_best"] >= final["patience"]

@@ -1,0 +1,305 @@
+"""Soft attention beside hard attention, and how noisy the gradients of the latter are (Xu et al. 2015, section 4)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from saccade.errors import ArgumentError
+from saccade.models.hard import OF_REINFORCE, TextOptions
+from saccade.models.padded import Padded
+from saccade.models.reinforce import gradient_noise
+from saccade.tasks.translate import Translate
+from saccade.tasks.translate.data.corpus import Corpus
+from saccade.train.randomness import seeded
+from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule, worded
+from studies.frame.noise import ratio_text, variance_text
+from studies.frame.options import Trained, check_positive
+from studies.frame.page import about_data, paragraphs, sentence, signatures
+from studies.frame.scores import ERRORS, SENTENCES, Score, Trial, dotted
+from studies.frame.statistics import Estimate, Result
+from studies.frame.study import Study
+from studies.frame.training import Part, Trainings, Variant, whole_test
+
+MODELS = ("rnnsearch", "luong")
+SOFT = "soft"
+LEARNED, PAPER = "learned baseline", "as in the paper"
+BONUS, XU = "reinforce, entropy bonus", f"reinforce, {PAPER}"
+MARGIN = 0.02  # of soft attention's score: a smaller loss counts as none
+BATCHES, EXAMPLES, DRAWS = 6, 8, 6  # of the noise: batches, sentences of each, draws of each
+_REWARD = 1.0  # reward weight of reports that do not store theirs
+_NAMES = {LEARNED: "reinforce", "leave-one-out": "reinforce, leave-one-out", "entropy bonus": BONUS, PAPER: XU}
+_PLAIN: dict[str, Any] = {name: TextOptions.__dataclass_fields__[name].default for name in OF_REINFORCE}
+_BESIDE = {LEARNED: "the learned baseline", PAPER: "training as in the paper"}
+_WHOLE = {
+    "reproduced": "every translator does as well",
+    "contradicted": "every translator is behind",
+    "not decided": "that every translator does as well is not shown",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Trained):
+    """Options of the study."""
+
+    samples: int = 2
+    """Samples of a sentence for one gradient of REINFORCE, at least 2."""
+
+    entropy_bonus: float = 0.02
+    """Weight of a nat of the weights' entropy beside one of likelihood, in the rows with a bonus."""
+
+    reward_weight: float = 1.0
+    """Weight of the gradient by rewards beside that of the reads, in the rows trained as in the paper, whose λ_r is
+    chosen by validation."""
+
+    def __post_init__(self) -> None:
+        """Reject options without meaning."""
+        super().__post_init__()
+        if not 2 <= self.samples <= 1000:
+            raise ArgumentError(f"--samples: expected a number from 2 to 1000, got {self.samples}")
+        check_positive(self, "entropy_bonus", "reward_weight")
+
+
+def estimators(samples: int, entropy_bonus: float, reward_weight: float = 1.0) -> dict[str, dict[str, Any]]:
+    """Return the options of each estimator by its name; all of REINFORCE take as many samples.
+
+    Args:
+        samples: of a sentence.
+        entropy_bonus: of the estimators with one.
+        reward_weight: of the paper's estimator; the gradient of the others is that of the expected cost.
+
+    Example:
+        >>> estimators(2, 0.1)["leave-one-out"]
+        {'read': 'reinforce', 'samples': 2, 'baseline': 'leave-one-out'}
+    """
+    drawn = {"read": "reinforce", "samples": samples}
+    paper = {"baseline": "moving-average", "charge": "whole", "soft_share": 0.5}
+    return {
+        LEARNED: drawn,
+        "leave-one-out": {**drawn, "baseline": "leave-one-out"},
+        "entropy bonus": {**drawn, "entropy_bonus": entropy_bonus},
+        PAPER: {**drawn, **paper, "entropy_bonus": entropy_bonus, "reward_weight": reward_weight},
+        "straight-through": {"read": "straight-through"},
+    }
+
+
+def noise(
+    options: Mapping[str, Mapping[str, Any]], task: Translate, model: nn.Module, seed: int
+) -> dict[str, dict[str, Any]]:
+    """Return how noisy each estimator's gradient by the attention's weights is, at the weights of a model.
+
+    Args:
+        options: of the estimators, by name. An estimator with a trained baseline is left out if the model has none.
+        task: of the model.
+        model: trained.
+        seed: of the draws.
+
+    Returns:
+        By the estimator's name "variance", the sum over weights of the variance over draws, "signal", the squared
+        length of the mean gradient, both means over batches of the training split, and "batches", the variances.
+    """
+    weights, device = model.state_dict(), next(model.parameters()).device
+    batches = [task.batch(step).to(device) for step in range(BATCHES)]
+    found: dict[str, dict[str, Any]] = {}
+    for name, values in options.items():
+        other = replace(task, settings=replace(task.settings, **{**_PLAIN, **values})).build().to(device)
+        needed = other.state_dict().keys()
+        if not needed <= weights.keys():
+            continue
+        other.load_state_dict({key: weights[key] for key in needed})
+        noises = []
+        with seeded(seed, "noise", name):
+            for batch in batches:
+                source = Padded(batch.source.values[:EXAMPLES], batch.source.lengths[:EXAMPLES])
+                target = batch.target[:EXAMPLES]
+                noises.append(gradient_noise(other, source, target[:, :-1], target[:, 1:], DRAWS))
+        variances = [measured.variance for measured in noises]
+        signal = sum(measured.signal for measured in noises) / BATCHES
+        found[name] = {"variance": sum(variances) / BATCHES, "signal": signal, "batches": variances}
+    return found
+
+
+def variants(options: Options) -> list[Variant]:
+    """Return each translator with each estimator; --quick has time for one translator."""
+    every = estimators(options.samples, options.entropy_bonus, options.reward_weight)
+    ways = {SOFT: {}, **{_NAMES.get(name, name): values for name, values in every.items()}}
+    models = MODELS[:1] if options.quick else MODELS
+    return [Variant(f"{model} {way}", model, values) for model in models for way, values in ways.items()]
+
+
+def parts(corpus: Corpus, options: Options) -> Sequence[Part]:
+    """Return the score and the noise of each model."""
+    every = estimators(options.samples, options.entropy_bonus)
+
+    def noisy(task: Translate, model: Any, seed: int) -> dict[str, Any]:
+        sizes = {"batches": BATCHES, "sentences": EXAMPLES, "draws": DRAWS}
+        return {**sizes, "estimators": noise(every, task, model, seed)}
+
+    return [*whole_test(corpus, options), Part({"measured": "noise"}, noisy)]
+
+
+class Findings(Trial):
+    """Scores beside soft attention's, the noise of gradients, and the verdict."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        super().__init__(content)
+        self.noises: list[dict[str, Any]] = [row for row in content["rows"] if "estimators" in row]
+        self.translators = list(dict.fromkeys(name.partition(" ")[0] for name in self.scores))
+        self.verdict = self._decide()
+
+    def beside(self, name: str) -> Score:
+        """Return a model's score minus that of the same translator with soft attention."""
+        return self.scores[name] - self.scores[f"{name.partition(' ')[0]} {SOFT}"]
+
+    def _above_margin(self, name: str) -> Estimate:
+        soft = self.scores[f"{name.partition(' ')[0]} {SOFT}"]
+        return (self.scores[name] - soft.times(1 - MARGIN)).number
+
+    def claims(self, *, paper: bool) -> list[Claim]:
+        """Return that each hard model does as well: of those trained as in the paper, or of the others, which decide
+        nothing.
+        """
+        ways = {name: name.partition(" ")[2] for name in sorted(self.scores, key=self._place)}
+        return [
+            Claim(f"{name} does as well", self._above_margin(name), self.beside(name).text(self.digits, signed=True))
+            for name, way in ways.items()
+            if way != SOFT and (way == XU) == paper
+        ]
+
+    def _place(self, name: str) -> int:
+        return self.translators.index(name.partition(" ")[0])
+
+    def _decide(self) -> Verdict:
+        if not any(self.learned(f"{translator} {SOFT}") for translator in self.translators):
+            return NOTHING
+        claims, others = self.claims(paper=True), worded(self.claims(paper=False))
+        beside = f"beside soft attention, {MARGIN:.0%} of its score being the margin"
+        if len(claims) < len(self.translators):
+            return Verdict("not decided", f"not every translator is trained as the paper trains; {beside}, {others}")
+        verdict = conclude(claims, _alike)
+        reason = f"{_WHOLE[verdict.result]}, trained as the paper trains; {beside}, {verdict.reason}"
+        decides_nothing = f"; trained otherwise, which decides nothing, {others}" if others else ""
+        return Verdict(verdict.result, reason + decides_nothing)
+
+    def noise(self) -> list[list[str]]:
+        """Return the variance of each estimator's gradient, at the weights of each model."""
+        names = list(dict.fromkeys(name for row in self.noises for name in row["estimators"]))
+        names.sort(key=lambda name: name != LEARNED)
+        rows = [["at the weights of", *names]]
+        for row in self.noises:
+            variances = (variance_text(row["estimators"].get(name)) for name in names)
+            rows.append([f"{row['model']}, seed {row['seed']}", *variances])
+        return rows
+
+    def ratios(self) -> list[str]:
+        """Return in words how each variance compares with that of the trained baseline."""
+        texts = []
+        for row in self.noises:
+            for trained in (name for name in _BESIDE if name in row["estimators"]):
+                ours = row["estimators"][trained]["batches"]
+                for name, other in row["estimators"].items():
+                    if name != trained:
+                        ratio = ratio_text(other["batches"], ours)
+                        at = f"at the weights of {row['model']}, seed {row['seed']}"
+                        texts.append(f"{at}, {name} has {ratio}, beside {_BESIDE[trained]}")
+        return texts
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the page."""
+        return {
+            "scores": self.tabled(
+                ("model", "beside soft"), lambda name: None if name.endswith(SOFT) else self.beside(name)
+            ),
+            "bars": bars(SENTENCES, self.seeds),
+            "noise": self.noise(),
+            "ratios": paragraphs(*(f"{sentence(ratio)}." for ratio in self.ratios())),
+            "reward": self.content["arguments"].get("reward_weight", _REWARD),
+            "row": self.noises[0],
+            "rule": rule(len(self.claims(paper=True))),
+            "data": paragraphs(about_data(self.content, self.sentences), ERRORS, signatures(self.rows)),
+        }
+
+
+def _alike(results: Sequence[Result]) -> Result:
+    """The verdict on every translator, if it is the same."""
+    return results[0] if len({*results}) == 1 else "not decided"
+
+
+def plot(result: Findings, folder: Path) -> dict[str, str]:
+    """Draw the scores."""
+    note = "The claim: hard attention does as well as soft (after Xu et al. 2015, section 4)"
+    return {"picture": dotted(result, folder / "soft-hard", "with soft attention and hard", note)}
+
+
+STUDY = Study(
+    name="soft-hard",
+    sentence="soft attention beside hard, and the noise of its gradients (Xu et al. 2015, section 4)",
+    title="Soft attention and hard",
+    claim="Hard attention, which reads one position of the source at each step and learns where by what it is rewarded "
+    "for, does as well as soft attention, which reads a mean of all.",
+    source="after Xu et al. 2015, section 4 and table 1, there for captions of images, "
+    "https://arxiv.org/abs/1502.03044",
+    options=Options,
+    measure=Trainings("soft-hard", variants, parts),
+    compare=Findings,
+    plot=plot,
+    defaults={"reward_weight": _REWARD},
+    body="""
+{picture}
+
+## Scores
+
+{scores}
+
+{bars}
+
+## Noise of the gradient
+
+{noise}
+
+{ratios}
+
+## How it was measured
+
+Each translator is trained from one recipe: data, batches, sizes, budget and seeds. If the budget is minutes alone, each
+row's warmup and schedule are scaled to the planned steps, as its command says, and further steps take the last rate.
+Hard attention draws a position in training and takes the likeliest one in the test. `reinforce` compares a draw's
+reward with the expectation of a linear map of the state, `reinforce, leave-one-out` with the other draws for the same
+sentence. `straight-through` draws too, but learns by the gradient of the mean.
+
+`reinforce, as in the paper` is the training of Xu et al. (section 4.1). A draw's reward is the log-probability of the
+whole text (less the smoothed loss if labels are smoothed, as in the recipe for corpora), beside a moving average of it
+over batches, b ← 0.9 b + 0.1 log p. The weights' entropy is added, and with probability ½ an example reads the mean
+instead of its draws. Their texts are captions of images, so their figures are not tested here. In their table 1 the
+BLEU of hard attention is at least that of soft attention on all three sets of images, and its METEOR is lower on two.
+
+The paper does not give the weights of the reward and of the entropy. The authors' code
+(https://github.com/kelvinxu/arctic-captions, capgen.py) draws once, and by default weighs the mean reward of a word by
+1/10 and the entropy by 0.002; an earlier version has no entropy. Here the reward of the text has the weight
+{reward:g} and the entropy {arguments[entropy_bonus]:g}, with {arguments[samples]} draws.
+
+REINFORCE reads a sentence {arguments[samples]} times for one gradient in every row. The bonus of
+`reinforce, entropy bonus` and of `reinforce, as in the paper` is {arguments[entropy_bonus]:g} of a nat. The noise is
+that of {row[batches]} batches of {row[sentences]} sentences, each drawn {row[draws]} times.
+
+A model does as well if a loss of 2% of soft attention's score or more is excluded, and is behind if such a loss is
+seen. The claim of the study is about the rows `reinforce, as in the paper`: reproduced if all of them do as well, and
+contradicted if all are behind. The other estimators are not the paper's and decide nothing.
+
+{rule}
+
+Noise is measured at the final weights of each model: the same translator gets them with each estimator, and draws the
+gradient by the attention's weights several times, on the same sentences of the training split, without dropout. The
+variance is summed over weights, ± half of a 95% interval of its mean over batches (Student's t). Ratios are geometric
+means over batches, not ratios of the table's means, which one batch of a large variance can dominate. If their
+interval holds 1, no difference in noise is seen. An estimator with a trained baseline, a linear map or a moving
+average, is tested only on models trained with it, with its entropy bonus and its share of examples that read the mean.
+The reward has the weight 1 in all of them. Straight-through is biased, so a lower variance does not make it better.
+
+{data}
+
+{runs}
+""",
+)

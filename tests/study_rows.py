@@ -1,0 +1,122 @@
+"""Fixtures and rows of the tests of studies: a small corpus, small recipes, invented rows, pages written twice."""
+
+import re
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+
+from saccade.models import bytenet, luong, recurrent, transformer
+from saccade.tasks.translate.options import RECIPES
+
+SMALL = {"batch_tokens": 200, "vocabulary_size": 300, "threads": 1}
+ABOUT = {
+    "steps": 5,
+    "budget": {"max_steps": 5, "max_minutes": 40.0},
+    "seconds": 2.5,
+    "parameters": 1000,
+    "tokens_per_second": {"train": 1234.5, "decode": 100.0},
+    "metrics": {"bleu": {"score": 30.0, "signature": "s|1"}},
+    "hardware": {"device": "cpu"},
+    "versions": {"torch": "2"},
+}
+
+
+@pytest.fixture
+def rendered():
+    """For tests of what a picture looks like: here alone pictures are rendered."""
+
+
+@pytest.fixture(autouse=True)
+def unrendered(request, monkeypatch):
+    """Pictures are drawn but not rendered, which would take most of the time of a page."""
+    if "rendered" not in request.fixturenames:
+        picture = b'<svg xmlns="http://www.w3.org/2000/svg" width="1">' + 600 * b" " + b"</svg>"
+        monkeypatch.setattr("saccade.look.drawing._saved", lambda figure, form: picture)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Recipes for models of next to nothing."""
+    monkeypatch.setitem(RECIPES, "files", SMALL)
+    for module in (recurrent, luong):
+        monkeypatch.setitem(module.RECIPES, "files", {"hidden_dim": 16, "embedding_dim": 8})
+    monkeypatch.setitem(bytenet.RECIPES, "files", {"hidden_dim": 8, "max_dilation": 2, "sets": 1})
+    sizes = {"hidden_dim": 16, "heads": 2, "layers": 1, "feedforward_dim": 16}
+    monkeypatch.setitem(transformer.RECIPES, "files", sizes)
+
+
+@pytest.fixture
+def corpus(tmp_path, small):
+    """Sixty sentences of one, five or nine words and a number."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for split, count in (("train", 60), ("val", 4), ("test", 12)):
+        for side in ("de", "en"):
+            lines = (" ".join([side] * (1 + 4 * (number % 3))) + f" {number}\n" for number in range(count))
+            (folder / f"{split}.{side}").write_text("".join(lines))
+    return folder
+
+
+def run_of(model, seed=1, **changed):
+    """What report.json says of a run."""
+    return {"model": model, "seed": seed, **ABOUT, "command": f"saccade train translate --model {model}", **changed}
+
+
+def row_of(model, score, *, seed=1, error=0.5, slant=0.0, **about):
+    """A row of a score; rows of the same error and slant owe the same to the choice of sentences."""
+    step = error / 74.25**0.5 + slant  # of which the delete-a-group jackknife makes the error
+    partial = [score + step * (fold - 4.5) for fold in range(10)]
+    number = {"sentences": 100, "metric": "bleu", "score": score, "error": error, "replicates": partial}
+    return {"model": model, "seed": seed, **about, **number, "signature": "s|1", "seconds": 0.1, "command": ""}
+
+
+def content_of(name, runs, rows):
+    """report.json of a trained report."""
+    arguments = {"source": "de", "target": "en"}
+    named = {f"{run['model']}-{run['seed']}": run for run in runs}
+    return {"report": name, "command": "c", "arguments": arguments, "data": "d", "runs": named, "rows": rows}
+
+
+def written(study, content, folder):
+    """The page of a study in Markdown; the same content gives the same bytes."""
+    from studies.frame import page
+
+    with tempfile.TemporaryDirectory() as other:
+        for path in (folder, Path(other)):
+            page.publish(study, content, path)
+        first, second = (sorted(path.iterdir()) for path in (folder, Path(other)))
+        assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    html = (folder / "index.html").read_text(encoding="utf-8")
+    assert "<svg" in html and not re.search("<script| src=|<img", html)
+    return (folder / "index.md").read_text(encoding="utf-8")
+
+
+def described(svg):
+    """The title and the description of a picture."""
+    root = ElementTree.fromstring(svg.read_text(encoding="utf-8"))
+    return {element.tag.rsplit("}")[-1]: element.text for element in root if element.text}
+
+
+class Characters:
+    """A tokenizer of lengths alone."""
+
+    def encode_batch(self, texts):
+        return [[4] * len(text) for text in texts]
+
+
+class Echo:
+    """A task that translates every source into one text."""
+
+    most = 100
+    vocabulary = SimpleNamespace(source=Characters())
+
+    def __init__(self, text, data, target=None):
+        self.text, self.settings = text, SimpleNamespace(data=data, target=target)
+        self.headline = "exact_match" if data == "dates" else "bleu"
+
+    def answer(self, model, inputs, request):
+        assert request is None  # as the run itself answers
+        return [SimpleNamespace(outputs=[SimpleNamespace(text=self.text)]) for _ in inputs]
