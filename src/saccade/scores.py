@@ -336,16 +336,16 @@ class Gaussian(Score):
         center = key.detach().mean(-2, keepdim=True, dtype=torch.float64)
         near = query - center.to(query.dtype), key - center.to(key.dtype)
         if query.dtype == torch.float64 or self._fits(*near):
-            return expanded_square(*near, -0.5 / square(bounded(self.bandwidth, query)))
+            return expanded_square(*near, -0.5 / bounded(self.bandwidth, query) ** 2)
         far = query.double() - center, key.double() - center
-        scores = expanded_square(*far, -0.5 / square(bounded(self.bandwidth, far[0])))
+        scores = expanded_square(*far, -0.5 / bounded(self.bandwidth, far[0]) ** 2)
         return scores.clamp(min=torch.finfo(query.dtype).min).to(query.dtype)
 
     def _fits(self, query: Tensor, key: Tensor) -> bool:
         """Whether the dtype has enough digits for points this near to the center."""
         if query.device.type != "cpu" or recorded() or not query.numel():
             return False
-        query, key, limit = query.detach(), key.detach(), NEAR * square(bounded(self.bandwidth, query.detach()))
+        query, key, limit = query.detach(), key.detach(), NEAR * bounded(self.bandwidth, query.detach()) ** 2
         near = query.square().sum(-1, keepdim=True) <= limit
         return bool(near.all() and (key.square().sum(-1).amax() <= limit).all())
 
@@ -392,13 +392,8 @@ class Kernel(Score):
         positive_number("bandwidth", self.bandwidth, tensor=True)
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        return KERNELS[self.name](squared_distance(query, key) / square(bounded(self.bandwidth, query)))
+        return KERNELS[self.name](squared_distance(query, key) / bounded(self.bandwidth, query) ** 2)
 
     def check(self, extent: Extent) -> None:
         same_dim(self, extent)
         positive("bandwidth", self.bandwidth, extent)
-
-
-def square(value: float | Tensor) -> float | Tensor:
-    """value², of a number or a tensor."""
-    return value * value
