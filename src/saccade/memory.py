@@ -38,6 +38,7 @@ class Memory:
         positions: where the keys stand `(..., Lk)`, if the memory was told, or None; −1 of a slot without a key.
         lazily: what computes the values that are read, or None where they are given.
         capacity: how many keys a memory keeps that is written to by positions, or None of one that grows.
+        grown: whether keys were appended or written after `remember`.
         state: what backends keep with these very tensors from read to read; another memory has another.
     """
 
@@ -50,6 +51,7 @@ class Memory:
     positions: Tensor | None = field(default=None, repr=False)
     lazily: LazyValue | None = field(default=None, repr=False)
     capacity: int | None = None
+    grown: bool = field(default=False, repr=False)
     _buffer: Buffer | None = field(default=None, repr=False)
     _room: ring.Room | None = field(default=None, repr=False)
     _version: int | None = field(default=None, repr=False)  # of the key, when the cache was made of it
@@ -162,7 +164,7 @@ class Memory:
         olds, news = self._parts(masked), new._parts(masked)
         room = self._current()._room
         parts, room = ring.written([*olds, known[..., None]], [*news, places[..., None]], capacity, room)
-        return replace(self._of(parts, masked), capacity=capacity, _buffer=None, _room=room)
+        return replace(self._of(parts, masked), capacity=capacity, grown=True, _buffer=None, _room=room)
 
     def _prepared(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> "Memory":
         """More keys for this memory, prepared as its own are."""
@@ -184,7 +186,7 @@ class Memory:
     def _joined(self, new: "Memory") -> "Memory":
         masked = self.mask is not None or new.mask is not None
         joined, buffer = extended(self._parts(masked), new._parts(masked), self._buffer)
-        return replace(self._of(joined, masked), _buffer=buffer)
+        return replace(self._of(joined, masked), grown=True, _buffer=buffer)
 
     def _of(self, parts: list[Tensor], masked: bool) -> "Memory":
         """This memory with other parts; positions may be the last of them."""

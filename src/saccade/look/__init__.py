@@ -1,6 +1,6 @@
-"""What was attended to: recording it in any model, and pictures of it. Nothing here is imported by `import saccade`."""
+"""Recording of attention in any model, and pictures of it. `import saccade` does not import it."""
 
 from saccade.look import blocks, pictures
-from saccade.look.recording import record
+from saccade.look._recording import Coverage, Record, Recording, load, record
 
-__all__ = ["blocks", "pictures", "record"]
+__all__ = ["Coverage", "Record", "Recording", "blocks", "load", "pictures", "record"]

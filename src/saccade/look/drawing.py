@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from saccade.look.files import write_beside
+from saccade.look._files import write_beside
 from saccade.threads import free_in_children, own_filters
 
 if TYPE_CHECKING:

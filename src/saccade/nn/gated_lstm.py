@@ -38,7 +38,7 @@ class GatedLSTM(nn.Module):
 
     The output is the state, each of its entries times a weight between 0 and 1 that follows from what is read and from
     what was put out: attention over the entries of a state, multiplied and not summed. With `aux` these weights are
-    returned beside the output, and `look.recording.record` records them as it does those of any attention: a row for
+    returned beside the output, and `look.record` records them as it does those of any attention: a row for
     each step, a column for each entry. The LSTM itself is torch's, `lstm`, and as fast; gates are computed when they
     are asked for, of all steps at once.
 

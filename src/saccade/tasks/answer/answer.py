@@ -11,7 +11,7 @@ from torch import Tensor
 
 from saccade.look.answered import MOST_MAPS, answered
 from saccade.look.drawing import rounded
-from saccade.look.files import file_name
+from saccade.look._files import file_name
 from saccade.look.jacobian import given, sequential_jacobian
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.look.files import file_name
+from saccade.look._files import file_name
 from saccade.look.overlays import MOST_PANELS, overlays
 from saccade.tasks.generate.attention import attended, looks_told, ranked_by_coverage
 from saccade.tasks.generate.generate import Output, Search, best_texts, generate, outputs_of

@@ -11,7 +11,7 @@ from torch import Tensor
 from saccade import look
 from saccade.look import pictures
 from saccade.look.drawing import rounded
-from saccade.look.files import file_name
+from saccade.look._files import file_name
 from saccade.look.highlights import highlights
 from saccade.look.jacobian import shares
 from saccade.nn import MixtureOfExperts

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from saccade import reads
 from saccade.errors import ArgumentError
-from saccade.look.files import file_name
+from saccade.look._files import file_name
 from saccade.look.paths import MOST, path_pictures
 from saccade.models.policies import Grid
 from saccade.models.ram import Path

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from saccade.errors import ArgumentError
 from saccade.look import record
-from saccade.look.files import file_name
+from saccade.look._files import file_name
 from saccade.look.gradients import grad_cam, saliency
 from saccade.look.overlays import overlays
 from saccade.numerics import divide

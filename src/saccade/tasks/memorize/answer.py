@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from saccade import look
 from saccade.look import pictures
 from saccade.look.drawing import rounded
-from saccade.look.files import file_name
+from saccade.look._files import file_name
 from saccade.look.jacobian import given, sequential_jacobian, shares
 from saccade.look.traces import Panel, traces
 from saccade.models.memorizer import Memorizer

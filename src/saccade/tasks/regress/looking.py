@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from saccade.look.bars import bars
-from saccade.look.files import file_name
+from saccade.look._files import file_name
 from saccade.look.fits import Answer, Curve, curve, widths
 from saccade.models.padded import Padded
 from saccade.tasks.regress.batches import padded

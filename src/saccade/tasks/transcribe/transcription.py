@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from saccade.look import spectrogram
-from saccade.look.files import file_name
+from saccade.look._files import file_name
 from saccade.look.jacobian import sequential_jacobian, shares
 from saccade.models.padded import Padded
 from saccade.tasks.batches import in_batches

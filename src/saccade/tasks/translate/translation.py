@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.look import pictures
-from saccade.look.files import file_name
+from saccade.look._files import file_name
 from saccade.look.jacobian import shares
 from saccade.tasks.batches import in_batches
 from saccade.tasks.experts import Taken, draw_taken, taken, taken_json

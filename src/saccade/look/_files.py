@@ -1,4 +1,4 @@
-"""Files that are written beside what is there, never over it."""
+"""Files that never replace another."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["file_name", "write_beside"]
+__all__ = ["file_name", "taken", "write_beside", "write_new"]
 
 
 def file_name(text: str) -> str:
@@ -26,9 +26,9 @@ def _names(character: str) -> bool:
 
 
 def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
-    """Write one file a suffix, all of the same stem, under the first free name: stem, stem-2, stem-3, ...
+    """Write a file for each suffix, all of one stem, under the first free name: stem, stem-2, stem-3, ...
 
-    A file that is there already with the very same contents counts as written: the same command leaves the same files.
+    Files that exist with the same contents count as written, so the same command leaves the same files.
 
     Args:
         path: folder and stem; folders are made as needed.
@@ -38,7 +38,7 @@ def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
         The paths, in the order of `contents`.
 
     Raises:
-        OSError: if the folder cannot be made or a file not be written; nothing half-written stays.
+        OSError: the folder or a file cannot be written; nothing half-written stays.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -48,35 +48,49 @@ def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
         >>> [path.name for path in first + other]
         ['a.txt', 'a-2.txt']
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     stems = chain([path.name], (f"{path.name}-{number}" for number in count(2)))
     candidates = ({path.with_name(stem + suffix): content for suffix, content in contents.items()} for stem in stems)
-    # A link that leads nowhere takes its name as a file does.
     free = next(
-        files for files in candidates if all(not os.path.lexists(at) or _holds(at, what) for at, what in files.items())
+        files
+        for files in candidates
+        if all(not taken(file) or _holds(file, content) for file, content in files.items())
     )
-    return [_write(at, what) for at, what in free.items()]
+    write_new({file: content for file, content in free.items() if not taken(file)})
+    return list(free)
+
+
+def taken(path: Path) -> bool:
+    """Whether a name is in use, even by a link that leads nowhere."""
+    return os.path.lexists(path)
 
 
 def _holds(path: Path, content: bytes) -> bool:
     return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
 
 
-def _write(path: Path, content: bytes) -> Path:
-    if path.exists():
-        return path
-    with path.open("xb") as file:  # "x": whoever came first between the look and now keeps the name
-        try:
-            _fill(file, content)
-        except BaseException as error:  # an interrupt too: half a picture is none
+def write_new(contents: Mapping[Path, bytes]) -> list[Path]:
+    """Write files that do not exist: all of them, or none if one cannot be written.
+
+    Raises:
+        OSError: a file exists, or cannot be written.
+    """
+    written = list[Path]()
+    try:
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:  # "x": a file that another process has made meanwhile stays
+                written.append(path)
+                _fill(file, content)
+    except BaseException as error:  # an interrupt too
+        for path in written:
             path.unlink(missing_ok=True)
-            if isinstance(error, OSError):
-                error.filename = error.filename or str(path)
-            raise
-    return path
+        if isinstance(error, OSError) and written:
+            error.filename = error.filename or str(written[-1])
+        raise
+    return written
 
 
 def _fill(file: BinaryIO, content: bytes) -> None:
-    """All of it, to the device: a full disk shows here, not on closing."""
+    """Write all of it to the device: a full disk shows here, not on closing."""
     file.write(content)
     file.flush()
