@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.jacobian import given, sequential_jacobian, shares
+from saccade.look import sequential_jacobian, shares
+from saccade.look._jacobian import given
 
 
 def network(seed, features, outputs):

@@ -1,7 +1,7 @@
 import pytest
 
 from reports.pages import told, written_twice
-from saccade.look.curves import draw
+from saccade import look
 from saccade.reports.complexity.findings import Findings
 from saccade.reports.complexity.page import write_page
 
@@ -24,7 +24,7 @@ def test_bars_of_the_plot_are_the_intervals_of_the_table(tmp_path, content, monk
 
     def kept(curves, *arguments, **options):
         drawn.append(curves)
-        return draw(curves, *arguments, **options)
+        return look.curves(curves, *arguments, **options)
 
     monkeypatch.setattr("saccade.reports.complexity.page.draw", kept)
     write_page(tmp_path, content)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import Curve, draw
+from saccade import look
+from saccade.look import Curve
 from saccade.reports.complexity.findings import NEAR, Findings
 from saccade.reports.complexity.layers import KERNEL, LAYERS, PASSES
 from saccade.reports.document import Heading, Part, Picture, Table, Text
@@ -74,7 +75,7 @@ def _pass(found: Findings, folder: Path, way: str) -> list[Part]:
 def _plot(found: Findings, folder: Path, way: str) -> Picture:
     curves = [_curve(found, way, name) for name in found.layers]
     title = f"Time of one call, {way}, by length"
-    drawn = draw(
+    drawn = look.curves(
         curves,
         folder / way.replace("+", "-"),
         ticks=[(length, str(length)) for length in found.lengths],

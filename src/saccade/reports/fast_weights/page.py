@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from saccade.look.curves import draw
-from saccade.look.grid import grid
+from saccade import look
 from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.fast_weights.findings import EXACT, FAILED, SOLVED, Findings
 from saccade.reports.fast_weights.recall import KEYS, VALUES
@@ -86,14 +85,14 @@ def _matrices(found: Findings, folder: Path) -> Picture:
     images = [[torch.tensor(one) for one in found.shown(name)] for name in found.layers]
     columns = [f"input {place}" for place in range(1, 1 + len(images[0]))]
     path, note = folder / "fast-weights-matrices", "Trained to recall; the darker, the more is read"
-    drawn = grid(images, path, rows=found.layers, columns=columns, title=title, note=note, side=1.3, weights=True)
+    drawn = look.grid(images, path, rows=found.layers, columns=columns, title=title, note=note, side=1.3, weights=True)
     return picture(drawn, title)
 
 
 def _recalled(found: Findings, folder: Path) -> Picture:
     title = "Questions answered right, by the number of pairs"
     places = [math.log2(count) for count in found.pairs]
-    drawn = draw(
+    drawn = look.curves(
         [curve(name, places, [found.right(name, count) for count in found.pairs], 100) for name in found.layers],
         folder / "fast-weights",
         ticks=[(place, str(count)) for place, count in zip(places, found.pairs, strict=True)],

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.look.answered import MOST_MAPS, answered
-from saccade.look.drawing import rounded
+from saccade.look import answered, sequential_jacobian
+from saccade.look._figure import MOST_PANELS, rounded
 from saccade.look._files import file_name
-from saccade.look.jacobian import given, sequential_jacobian
+from saccade.look._jacobian import given
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.numerics import divide
@@ -89,9 +89,9 @@ class VisualAnswer(Ranked):
         name = f"{Path(self.query.shown.name).stem}-{self.query.question}"
         told = "" if self.seen.by == "attention" else ": how much each part and word moves it, the most as 1"
         chosen = list(range(reads := len(self.seen.weights)))
-        if reads > MOST_MAPS:  # of a long question that is read word by word; the last read is the mean of them
-            chosen = [*range(MOST_MAPS - 1), reads - 1]
-            told += f", the first {MOST_MAPS - 1} and the last of {reads} reads"
+        if reads > MOST_PANELS:  # of a long question that is read word by word; the last read is the mean of them
+            chosen = [*range(MOST_PANELS - 1), reads - 1]
+            told += f", the first {MOST_PANELS - 1} and the last of {reads} reads"
         looked = self.seen.by == "attention"
         even = 1 / self.seen.weights.shape[1] if looked and self.seen.shape else 0.0
         yield from answered(
@@ -104,6 +104,7 @@ class VisualAnswer(Ranked):
             words=self.seen.words,
             boxes=parts_read(self.query.shown, self.seen.weights[chosen], self.seen.shape) if looked else None,
             title=f"{self.ranking.title}{told}",
+            scale="weight" if looked else "share of the largest",
             even=even,
             json=json,
         )

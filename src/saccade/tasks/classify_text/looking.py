@@ -8,7 +8,8 @@ from torch import Tensor
 
 from saccade import look
 from saccade.errors import ArgumentError
-from saccade.look.jacobian import given, sequential_jacobian
+from saccade.look import sequential_jacobian
+from saccade.look._jacobian import given
 from saccade.models.padded import Padded
 from saccade.tasks import looking
 from saccade.tasks.ensembles import check_drawn

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from saccade.look.jacobian import differentiable
+from saccade.look._jacobian import differentiable
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.tasks.image.shown import Shown, shares

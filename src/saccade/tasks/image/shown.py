@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.errors import ShapeError
-from saccade.look.panels import Box
+from saccade.look._images import Box
 from saccade.numerics import divide
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.images import image_of

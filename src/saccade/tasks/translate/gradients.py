@@ -5,7 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.look.jacobian import differentiable, given, sequential_jacobian, shares
+from saccade.look import sequential_jacobian, shares
+from saccade.look._jacobian import differentiable, given
 from saccade.models.padded import Padded
 from saccade.tasks.translate.batches import Encoded, pad
 from saccade.threads import hooked

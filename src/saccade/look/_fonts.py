@@ -1,19 +1,21 @@
-"""Typefaces: for every character a font that has it, ours first, then whatever the machine has."""
+"""Fonts: for every character one that has it, ours first, then those of the machine."""
 
 import logging
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
-SHIPPED = Path(__file__).parent / "fonts"
-LAST_RESORT = "DejaVu Sans"  # comes with matplotlib: wide coverage, and symbols that the others lack
+OWN = Path(__file__).parent / "fonts"  # Latin, Greek, Cyrillic
+EXTRA = Path(__file__).parents[3] / "fonts" / "saccade_fonts"  # other scripts, in a checkout
+LAST_RESORT = "DejaVu Sans"  # comes with matplotlib: wide coverage, and symbols that ours lacks
 _log = logging.getLogger("saccade")
 
 
 def families(text: str) -> list[str]:
-    """Choose the font families that together draw a text, the first of them for what they share.
+    """Choose the font families that together draw a text, the first of them for the characters that they share.
 
-    Fonts that come with Saccade cover most living scripts; a character that they lack is looked for in the fonts of the
-    machine. One that no font has is drawn as a box, and named once on standard error.
+    A character that our fonts and matplotlib's lack is looked for in the fonts of the machine. One that no font has is
+    drawn as a box, with one warning on standard error.
 
     Args:
         text: everything that will be drawn.
@@ -24,19 +26,17 @@ def families(text: str) -> list[str]:
     Example:
         >>> families("18 juin")
         ['Saccade Sans', 'DejaVu Sans']
-        >>> families("יום 18")
-        ['Saccade Sans', 'Saccade Sans Hebrew', 'DejaVu Sans']
     """
     needed = {ord(character) for character in text if not character.isspace()}
-    chosen, missing = _cover(needed, _shipped())
+    chosen, missing = _cover(needed, _ours())
     missing -= _characters(_default_path())
-    found, missing = _cover(missing, _of_the_machine()) if missing else ([], missing)
-    _say_missing(frozenset(missing))
-    return list(dict.fromkeys(["Saccade Sans", *chosen, LAST_RESORT, *found]))
+    others, missing = _cover(missing, _of_the_machine()) if missing else ([], missing)
+    _warn(frozenset(missing))
+    return list(dict.fromkeys(["Saccade Sans", *chosen, LAST_RESORT, *others]))
 
 
 def _cover(needed: set[int], fonts: dict[str, str]) -> tuple[list[str], set[int]]:
-    """Which of the fonts (path: family) have characters that those before lack, and which characters none has."""
+    """The fonts (path: family) that have characters which those before lack, and the characters that none has."""
     chosen, missing = [], set(needed)
     for path, family in fonts.items():
         if not missing:
@@ -48,11 +48,13 @@ def _cover(needed: set[int], fonts: dict[str, str]) -> tuple[list[str], set[int]
 
 
 @cache
-def _shipped() -> dict[str, str]:
-    """The fonts that come with Saccade, made known to matplotlib: path to family, plain Saccade Sans first."""
+def _ours() -> dict[str, str]:
+    """Our fonts, made known to matplotlib: path to family, that of Latin first."""
     from matplotlib.font_manager import fontManager, get_font
 
-    paths = sorted(map(str, SHIPPED.glob("*.[ot]tf")), key=lambda path: (len(path), path))
+    installed = find_spec("saccade_fonts")
+    extra = Path(installed.origin).parent if installed is not None and installed.origin else EXTRA
+    paths = [str(path) for folder in (OWN, extra) for path in sorted(folder.glob("SaccadeSans*.[ot]tf"))]
     for path in paths:
         fontManager.addfont(path)
     return {path: get_font(path).family_name for path in paths}
@@ -74,7 +76,7 @@ def _of_the_machine() -> dict[str, str]:
 
 @cache
 def _characters(path: str) -> frozenset[int]:
-    """The characters that a font has; none where its file is gone or cannot be read."""
+    """The characters that a font has; none if its file is gone or cannot be read."""
     from matplotlib.font_manager import get_font
 
     try:
@@ -84,8 +86,9 @@ def _characters(path: str) -> frozenset[int]:
 
 
 @cache
-def _say_missing(missing: frozenset[int]) -> None:
+def _warn(missing: frozenset[int]) -> None:
     """One line for one set of characters, however many pictures need them."""
     if missing:
         named = ", ".join(f"U+{code:04X}" for code in sorted(missing)[:8]) + (", ..." if len(missing) > 8 else "")
-        _log.warning("no font at hand draws %s: drawn as a box (a Noto font for its script helps)", named)
+        way_out = "install a Noto font of the script, or Saccade's by `pip install ./fonts` in a checkout"
+        _log.warning("no font has %s, drawn as boxes: %s", named, way_out)
