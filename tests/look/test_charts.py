@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from look.drawn import texts
-from saccade.errors import ArgumentError, ShapeError
-from saccade.look import Curve, Dots, Point, bars, curves, dots, scatter
+from saccade.errors import ArgumentError
+from saccade.look import Curve, Dots, Point, curves, dots, scatter
 from saccade.look._charts import _label_places
 
 TICKS = [(3.0, "1-5\nn=10"), (8.0, "6-10\nn=2")]
@@ -32,7 +32,7 @@ def test_logarithmic_axes_have_plain_numbers(tmp_path, figures):
     """A bar that reaches below zero is cut there, and not above: it would need all the room there is."""
     ticks = [(10.0, "10"), (100.0, "100")]
     line = Curve("n", [10.0, 100.0], [1.0, 10.0], [5.0, 0.1], [False, False], trend=(1.0, 10.0))
-    curves([line], tmp_path / "a", ticks=ticks, labels=("n", "ms"), title="t", log=True)
+    curves([line], tmp_path / "a", ticks=ticks, labels=("n", "ms"), title="t", log="xy")
     [axes] = figures[0].axes
     low, high = axes.get_ylim()
     assert 0.05 < low < 0.2 and 10 < high < 50 and axes.get_xscale() == "log"
@@ -45,7 +45,7 @@ def test_a_flat_line_is_drawn_on_logarithmic_axes_within_bounds(tmp_path):
     """Matplotlib finds heights that are one but for rounding, and warns."""
     flat = Curve("none", [20, 40, 80, 120], [1e-4] * 4, [0.0] * 4, [True] * 4)
     about = {"ticks": [(20, "20"), (120, "120")], "labels": ("n", "share"), "title": "t", "bounds": (5e-5, 1.0)}
-    assert all(path.exists() for path in curves([flat], tmp_path / "a", log=True, **about))
+    assert all(path.exists() for path in curves([flat], tmp_path / "a", log="xy", **about))
 
 
 def test_names_of_lines_stand_at_the_right(tmp_path, figures):
@@ -72,34 +72,43 @@ def test_dots_stand_in_their_rows(tmp_path, figures, words):
     assert [container.lines[0].get_xdata().tolist() for container in axes.containers] == [[0.5], [0.25, 0.75]]
 
 
-@pytest.mark.parametrize(("rows", "series"), [([], []), (["a"], []), (["a"], [Dots("x", [None], [0.0])])])
-def test_no_dots_are_rejected(rows, series, tmp_path):
-    with pytest.raises(ArgumentError, match="series: expected one or more"):
+@pytest.mark.parametrize(
+    ("rows", "series"),
+    [
+        ([], []),
+        (["a"] * 101, [Dots("x", [1.0] * 101)]),
+        (["a"], []),
+        (["a"], [Dots("x", [None])]),
+        (["a"], [Dots("x", [torch.nan])]),
+    ],
+)
+def test_what_is_no_dot_is_rejected(rows, series, tmp_path):
+    with pytest.raises(ArgumentError, match="rows: expected 1 to 100|series: expected one or more, with finite"):
         dots(rows, series, tmp_path / "a", label="", title="")
 
 
 def test_bars_have_the_names_and_the_numbers_of_things(tmp_path, figures, words):
-    values, about = torch.tensor([0.25, -0.5, 0.125]), {"label": "weight", "title": "a set", "note": "below"}
-    paths = bars(["a", "a long name " * 9, "c"], values, tmp_path / "a", **about, json=True)
+    about = {"label": "weight", "title": "a set", "note": "below", "bars": True, "json": True}
+    paths = dots(["a", "b", "c"], [Dots("weight", [0.25, -0.5, 0.125])], tmp_path / "a", **about)
     told = json.loads(paths[2].read_text(encoding="utf-8"))
-    assert told["values"] == [[0.25, -0.5, 0.125]] and told["rows"] == ["weight"] and len(told["columns"]) == 3
-    assert words(paths[1])[1].startswith("weight: a 0.25; a long name")
-    assert [patch.get_width() for patch in figures[0].axes[0].patches] == values.tolist()
+    assert told["values"] == [[0.25, -0.5, 0.125]] and told["rows"] == ["weight"] and told["columns"] == ["a", "b", "c"]
+    assert words(paths[1])[1] == "a: weight 0.25; b: weight -0.5; c: weight 0.125"
+    bars = figures[0].axes[0].patches
+    assert [bar.get_width() for bar in bars] == [0.25, -0.5, 0.125] and bars[0].get_fc() == bars[2].get_fc() != bars[
+        1
+    ].get_fc()
 
 
-@pytest.mark.parametrize(
-    ("names", "values", "error"),
-    [
-        (["a"], torch.ones(2), ShapeError),
-        ([], torch.ones(0), ArgumentError),
-        (["a"], torch.tensor([torch.nan]), ArgumentError),
-        (["a"] * 101, torch.ones(101), ArgumentError),
-    ],
-)
-def test_what_is_no_bar_is_rejected(names, values, error, tmp_path):
-    with pytest.raises(error, match="^(values|names): expected"):
-        bars(names, values, tmp_path / "a", label="", title="")
-    assert not list(tmp_path.iterdir())
+def test_a_place_is_marked_on_an_axis_of_numbers(tmp_path, figures, words):
+    line = Curve("error", [0.1, 1.0, 10.0], [2e-9, 1.0, 3.0])
+    about = {"labels": ("h", "error"), "title": "t", "log": "x", "bounds": (0.0, None), "mark": (1.2, "taken: 1.2")}
+    paths = curves([line], tmp_path / "a", **about, json=True)
+    assert words(paths[1])[1] == "error: 2e-09 at 0.1, 1 at 1, 3 at 10; taken: 1.2"
+    told = json.loads(paths[2].read_text())
+    assert told["values"] == [line.y] and told["x"] == [line.x] and told["mark"] == [1.2, "taken: 1.2"]
+    [axes] = figures[0].axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear") and axes.get_ylim()[0] == 0
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["error", "taken: 1.2"]
 
 
 def test_words_are_described_by_their_places(tmp_path, figures, words):

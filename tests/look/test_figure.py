@@ -23,9 +23,7 @@ ODD = "\x00\x0b\ud800\ufffe"  # what XML forbids, half a pair of surrogates amon
 IMAGE = torch.zeros(1, 8, 8, dtype=torch.uint8)
 PICTURES = {
     "alignment": lambda path: look.alignment(torch.eye(2), ["a", "b"], ["x", "_$"], path, title="a_b"),
-    "answered": lambda path: look.answered(IMAGE, torch.zeros(0, 1, 1), ["what"], path, answers=[("red", 0.5)]),
-    "bandwidths": lambda path: look.bandwidths(X, X, 0.5, path, label="h", title="t"),
-    "bars": lambda path: look.bars(["a_b"], torch.ones(1), path, label="x", title="t", note="n"),
+    "bars": lambda path: look.dots(["a_b"], [look.Dots("s", [1.0])], path, label="x", title="t", note="n", bars=True),
     "blocks": lambda path: look.blocks(masks.Causal(), 64, 64, path, title="a_b"),
     "curves": lambda path: look.curves(LINES, path, ticks=[(1, "1")], labels=("x", "y"), title="%"),
     "dots": lambda path: look.dots(["a_b"], [look.Dots("s", [1.0], [0.1])] * 2, path, label="x", title="t"),
@@ -41,7 +39,14 @@ PICTURES = {
     ),
     "grid": lambda path: look.grid([[torch.eye(2)]], path, rows=["a_b"], title="t"),
     "highlights": lambda path: look.highlights(torch.tensor([[0.1, 0.9]]), ["not", "goo_d"], path, title="50%"),
-    "overlays": lambda path: look.overlays(torch.zeros(1, 4, 4), torch.eye(2)[None], path, captions=["a_b"]),
+    "overlays": lambda path: look.overlays(
+        torch.zeros(1, 4, 4),
+        torch.eye(2)[None],
+        path,
+        captions=["a_b"],
+        question=["wh_at"],
+        answers=[("$", 0.5)],
+    ),
     "scatter": lambda path: look.scatter([look.Point("a_b", 0.5, 1.0)], path, labels=("x", "y"), title="t"),
     "spectrogram": lambda path: look.spectrogram(torch.eye(2), torch.eye(4), ["o_ne", "two"], (0.04, 0.02), path),
     "traces": lambda path: look.traces([look.Band("a_b", torch.eye(2))], path, title="t"),
@@ -79,8 +84,14 @@ def test_a_picture_replaces_no_other(tmp_path, figures):
 
 WORDED = {
     "alignment": lambda path: look.alignment(torch.ones(1, 1), [ODD], ["y" + ODD], path, title="t" + ODD, json=True),
-    "answered": lambda path: look.answered(
-        IMAGE, torch.zeros(0, 1, 1), ["what" + ODD], path, answers=[("red" + ODD, 0.5)], json=True
+    "overlays": lambda path: look.overlays(
+        IMAGE,
+        torch.zeros(0, 1, 1),
+        path,
+        captions=[],
+        question=["what" + ODD],
+        answers=[("red" + ODD, 0.5)],
+        json=True,
     ),
     "glimpses": lambda path: look.glimpses(
         IMAGE,
@@ -158,7 +169,7 @@ def test_a_title_stands_above_everything_and_has_two_lines_at_most():
         page.axes(0, 0, 3, 1)
         page.write(0, -0.5, "a label above the axes")
         figure = page.finished("word " * 60, "a note", "what is not drawn")
-        label, note, title, below = figure.texts
+        label, title, note, below = figure.texts
         assert label.get_position()[1] < note.get_position()[1] < title.get_position()[1]
         assert below.get_position()[1] < 0 and title.get_text().count("\n") == 1 and title.get_text().endswith("…")
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look import Fit, Prediction, bandwidths, fit
+from saccade.look import Fit, Prediction, fit
 
 X = torch.linspace(0, 1, 11, dtype=torch.float64)
 LINE = Fit(X, X, X - 1, X + 1, torch.tensor([[0.2, 0.1], [0.7, 0.9]]))
@@ -50,17 +50,3 @@ def test_what_does_not_fit_a_curve_is_rejected(changed, error, tmp_path):
     with pytest.raises(error, match=f"^{next(iter(changed))}: expected (shape|finite numbers)"):
         fit(LINE, CHOSEN, tmp_path / "a", **ABOUT, **changed)
     assert not list(tmp_path.iterdir())
-
-
-def test_bandwidths_are_drawn_with_the_one_that_is_taken(tmp_path, figures, words):
-    tried = torch.logspace(-1, 1, 5)
-    about = {"label": "bandwidth", "title": "widths"}
-    paths = bandwidths(tried, (tried - 1).square(), 1.2, tmp_path / "b", **about, json=True)
-    assert words(paths[1])[1] == "error by leaving out: least at 1 (0), taken is 1.2"
-    assert json.loads(paths[2].read_text(encoding="utf-8"))["chosen"] == 1.2
-    with pytest.raises(ShapeError, match="errors: expected shape"):
-        bandwidths(tried, tried[:2], 1.0, tmp_path / "c", **about)
-    with pytest.raises(ArgumentError, match="tried: expected finite numbers of at least 0"):
-        bandwidths(tried - 1, tried, 1.0, tmp_path / "c", **about)
-    with pytest.raises(ArgumentError, match="tried: expected bandwidths above 0"):
-        bandwidths(tried - tried.min(), tried, 1.0, tmp_path / "c", **about)

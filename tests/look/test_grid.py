@@ -11,7 +11,7 @@ IMAGES = [[torch.eye(3), torch.zeros(3, 3)], [torch.full((2, 5), 0.5), torch.one
 def test_images_stand_under_their_names(tmp_path, figures, words):
     _, svg = grid(IMAGES, tmp_path / "a", rows=["one", "two"], columns=["x", "y"], title="t", note="n")
     assert words(svg) == ("t", "2 rows of 2: one, two; columns: x, y")
-    assert texts(figures[0]) == ["one", "two", "x", "y", "n", "t"]
+    assert texts(figures[0]) == ["one", "two", "x", "y", "t", "n"]
     assert [axes.images[0].get_array().tolist() for axes in figures[0].axes] == [
         image.tolist() for row in IMAGES for image in row
     ]

@@ -17,6 +17,9 @@ from saccade.look import overlays
 from saccade.look._figure import _own_style
 from saccade.look._images import _last_lines, animated, draw_map, pixels_of, show_pixels, word_by_word
 
+WORDS = ["what", "colour", "?"]
+ANSWERS = [("red", 0.75), ("blue", 0.25)]
+
 
 def draw(folder, image=None, maps=None, **options):
     image = torch.rand(3, 32, 32) if image is None else image
@@ -98,6 +101,8 @@ def test_maps_are_smooth_if_asked_for_and_boxes_are_framed(tmp_path, figures):
         ({"image": torch.full((3, 8, 8), torch.inf)}, ArgumentError, "image: expected finite pixels, got others"),
         ({"captions": ["one"]}, ShapeError, r"maps: expected shape \(1, rows, columns\)"),
         ({"maps": torch.rand(0, 2, 2)}, ArgumentError, "maps: expected one number or more"),
+        ({"captions": [], "answers": ANSWERS}, ShapeError, r"maps: expected shape \(0, rows, columns\)"),
+        ({"question": WORDS, "words": torch.ones(2)}, ShapeError, r"words: expected shape \(3\)"),
         ({"maps": -torch.rand(1, 2, 2)}, ArgumentError, "maps: expected finite numbers of at least 0"),
         ({"marks": [None]}, ShapeError, "marks: expected a cell or None for each of 2 maps, got 1"),
         ({"marks": [(8, 0), None]}, ArgumentError, "marks: expected a row and a column of a map 8 × 8, got"),
@@ -162,3 +167,41 @@ def test_an_animation_is_a_file_beside_the_picture(tmp_path):
     )
     assert [path.suffix for path in paths] == [".png", ".svg", ".gif", ".json"]
     assert len(frames(paths[2].read_bytes())) == 2
+
+
+def test_a_question_stands_below_with_its_answers(tmp_path, figures, words):
+    maps, scores = torch.tensor([[[0.1, 0.9]], [[0.5, 0.5]]]), torch.tensor([0.2, 0.8, 0.0])
+    paths = overlays(
+        torch.rand(3, 9, 9),
+        maps,
+        tmp_path / "a",
+        question=WORDS,
+        answers=ANSWERS,
+        captions=["one", "two"],
+        words=scores,
+        title="red",
+        json=True,
+    )
+    said = (
+        "what colour ?; red 0.75; blue 0.25; one: most at row 1, column 2 (0.90); two: most at row 1, column 1 (0.50)"
+    )
+    assert words(paths[1]) == ("red", f"{said}; what 0.20, colour 0.80, ? 0.00")
+    assert {*WORDS, "red", "blue", "0.75", "one", "two", "weight"} <= set(texts(figures[0]))
+    told = json.loads(paths[2].read_text())
+    assert told["rows"] == ["one", "two"] and told["words"] == [0.2, 0.8, 0.0] and told["darkest"] == 1.0
+    assert told["answers"][1] == {"answer": "blue", "probability": 0.25}
+
+
+def test_a_model_that_looks_nowhere_has_words_alone(tmp_path, figures):
+    paths = overlays(
+        torch.rand(1, 4, 4),
+        torch.zeros(0, 1, 1),
+        tmp_path / "a",
+        captions=[],
+        question=WORDS,
+        answers=ANSWERS,
+        json=True,
+    )
+    told = json.loads(paths[2].read_text())
+    assert told["rows"] == ["words"] and told["columns"] == WORDS and told["values"] == [[0.0] * 3]
+    assert len(figures[0].axes) == 3  # the image, words and answers: no colour bar

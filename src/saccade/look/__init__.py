@@ -1,13 +1,16 @@
 """Recording of attention in any model, pictures of it, and gradients as pictures show them.
 
 `import saccade` does not import it, and matplotlib is imported when the first picture is drawn.
+
+Every picture is written as PNG and SVG, and its numbers as JSON with `json=True`. Its function returns their paths. A
+name that is taken gets -2, -3, ... appended, unless the files have the same contents. `OSError` tells that a file cannot
+be written.
 """
 
 from saccade.look._alignment import alignment
-from saccade.look._answered import answered
 from saccade.look._blocks import blocks
-from saccade.look._charts import Curve, Dots, Point, bars, curves, dots, scatter
-from saccade.look._fits import Fit, Prediction, bandwidths, fit
+from saccade.look._charts import Curve, Dots, Point, curves, dots, scatter
+from saccade.look._fits import Fit, Prediction, fit
 from saccade.look._glimpses import glimpses
 from saccade.look._gradients import grad_cam, saliency
 from saccade.look._grid import grid
@@ -29,9 +32,6 @@ __all__ = [
     "Record",
     "Recording",
     "alignment",
-    "answered",
-    "bandwidths",
-    "bars",
     "blocks",
     "curves",
     "dots",

@@ -58,13 +58,9 @@ def alignment(
         scale: name of the colour bar.
         json: write the numbers beside it.
 
-    Returns:
-        The paths of the PNG and the SVG, and of the JSON.
-
     Raises:
         ShapeError: weights of another shape.
         ArgumentError: a side without tokens, or weights that are negative or not finite.
-        OSError: the files cannot be written.
 
     Source:
         Bahdanau, Cho, Bengio 2015, section 5.2.1 and figure 3.
@@ -78,7 +74,7 @@ def alignment(
         ['cat.png', 'cat.svg']
     """
     matrix = checked("weights", weights, (len(target), len(source)), least=0)
-    heading = f"{plain(title or 'Attention')}: {_verdict(matrix)}"
+    heading = f"{plain(title or 'Attention').removesuffix('.')}: {_verdict(matrix)}"
     darkest = full_scale(float(matrix.max()), 1 / len(source))
     return write_picture(
         path,

@@ -91,14 +91,10 @@ def blocks(
         title: a line above the picture.
         json: write the numbers beside it.
 
-    Returns:
-        The paths of the PNG and the SVG, and of the JSON.
-
     Raises:
         ArgumentError: a length, size or batch that is not an int of at least 1, more blocks than can be seen, or a mask
             of a class of your own, whose blocks are unknown.
         ShapeError: a mask that does not fit the lengths and the batch.
-        OSError: the files cannot be written.
 
     Example:
         >>> from tempfile import TemporaryDirectory

@@ -128,10 +128,10 @@ class Page:
         """Write a title and a note above everything that is drawn, and lines below it; return the figure."""
         box = self.figure.get_tightbbox(self._renderer)
         lines = textwrap.wrap(title, max(78, int(_LETTERS * box.width)), max_lines=2, placeholder="…")
-        if note:
-            self.write(box.x0, 0.9 - box.y1, note, 8.5, FAINT)
         if title:
             self.write(box.x0, 0.9 - box.y1 - (0.22 if note else 0), "\n".join(lines), 11.5)
+        if note:
+            self.write(box.x0, 0.9 - box.y1, note, 8.5, FAINT)
         if below:
             self.write(box.x0, 1.12 - box.y0, below, 8, FAINT, va="top")
         return self.figure

@@ -1,4 +1,4 @@
-"""A model of numbers: its curve among known points with the weights of one prediction, and the error of bandwidths."""
+"""The curve of a model of numbers among known points, with the weights of one prediction."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from saccade.errors import ArgumentError
-from saccade.look._charts import STYLES
+from saccade.look._charts import HIGH, STYLES, WIDE
 from saccade.look._figure import (
     COLOURS,
     FAINT,
@@ -17,7 +16,6 @@ from saccade.look._figure import (
     full_scale,
     name_axes,
     numbers,
-    plain_ticks,
     rounded,
     write_picture,
 )
@@ -26,7 +24,7 @@ from saccade.look._labels import plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_WIDE, _HIGH, _LOW, _GAP = 6.3, 3.0, 1.3, 0.15  # inches: a picture, its curve, the part below it, between both
+_LOW, _GAP = 1.3, 0.15  # inches: the part below the curve, and between both
 _CURVE, _CHOSEN, _POINT = STYLES[0][0], STYLES[1][0], COLOURS[3]
 _ROWS = ["answer", "lower", "upper"]
 
@@ -81,13 +79,9 @@ def fit(
         slope: of the curve at its places, `(places,)`, drawn if there are no weights.
         json: write the numbers beside it.
 
-    Returns:
-        The paths of the PNG and the SVG, and of the JSON.
-
     Raises:
         ShapeError: other shapes.
         ArgumentError: no places, or numbers that are not finite.
-        OSError: the files cannot be written.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -128,7 +122,7 @@ def _fit_figure(
     below: tuple[str, Tensor | None],
 ) -> "Figure":
     page = Page([title, *labels])
-    axes, (name, values) = page.axes(0, 0, _WIDE, _HIGH), below
+    axes, (name, values) = page.axes(0, 0, WIDE, HIGH), below
     if len(points):
         size = 14 if len(points) < 300 else 8
         axes.scatter(points[:, 0], points[:, 1], s=size, color=_POINT, alpha=0.6, linewidths=0, label="known points")
@@ -141,7 +135,7 @@ def _fit_figure(
     axes.legend(loc="best")
     if values is not None:
         axes.tick_params(labelbottom=False)
-        lower = page.axes(0, _HIGH + _GAP, _WIDE, _LOW, sharex=axes)
+        lower = page.axes(0, HIGH + _GAP, WIDE, _LOW, sharex=axes)
         if name == "weight":
             lower.vlines(points[:, 0], 0, values, color=_CURVE, linewidth=1.2)
             lower.set_ylim(0, float(values.max()) * 1.12 or 1.0)
@@ -160,73 +154,3 @@ def _fit_story(points: Tensor, chosen: Prediction, weights: Tensor | None) -> st
     best = int(weights.argmax())
     largest = f"the largest weight, {float(weights[best]):.3g}, has the point at {float(points[best, 0]):.4g}"
     return f"{told}; {largest}"
-
-
-def bandwidths(
-    tried: Tensor,
-    errors: Tensor,
-    chosen: float,
-    path: str | Path,
-    *,
-    label: str,
-    title: str,
-    json: bool = False,
-) -> list[Path]:
-    """Draw the error of each of some bandwidths, and the bandwidth that is taken.
-
-    Args:
-        tried: bandwidths, rising, above 0, `(widths,)`.
-        errors: of each, at least 0, `(widths,)`.
-        chosen: the bandwidth that is taken.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
-        label: unit of bandwidths.
-        title: a line above the picture.
-        json: write the numbers beside it.
-
-    Returns:
-        The paths of the PNG and the SVG, and of the JSON.
-
-    Raises:
-        ShapeError: more errors than bandwidths, or fewer.
-        ArgumentError: none, or numbers that are not finite or below 0.
-        OSError: the files cannot be written.
-
-    Example:
-        >>> from tempfile import TemporaryDirectory
-        >>> tried = torch.tensor([0.1, 1.0, 10.0])
-        >>> with TemporaryDirectory() as folder:
-        ...     paths = bandwidths(tried, (tried - 1).square(), 1.0, f"{folder}/a", label="bandwidth", title="a kernel")
-        >>> [path.name for path in paths]
-        ['a.png', 'a.svg']
-    """
-    widths = checked("tried", tried, ("widths",), least=0)
-    heights, heading = checked("errors", errors, widths.shape, least=0), plain(title)
-    if not float(widths.min()):
-        raise ArgumentError("tried: expected bandwidths above 0, got 0")
-    best = int(heights.argmin())
-
-    def figure() -> "Figure":
-        page = Page([heading, label])
-        axes = page.axes(0, 0, _WIDE, _HIGH)
-        axes.plot(widths, heights, color=_CURVE, linewidth=1.6, marker="o", markersize=3)
-        axes.set_xscale("log")
-        axes.set_ylim(bottom=0)
-        plain_ticks(axes.xaxis)
-        axes.axvline(chosen, color=_CHOSEN, linewidth=1.2, linestyle=":", label=f"taken: {chosen:.4g}")
-        name_axes(axes, plain(label), "mean squared error, each point by all others", grid="y")
-        axes.legend(loc="best")
-        return page.finished(heading)
-
-    more = {"darkest": 1.0, "bandwidths": rounded(widths, significant=True), "chosen": chosen}
-    behind = {
-        **numbers(heading, ["error"], [], heights[None], **more),
-        "values": rounded(heights[None], significant=True),
-    }
-    least = f"least at {float(widths[best]):.4g} ({float(heights[best]):.4g}), taken is {chosen:.4g}"
-    return write_picture(
-        path,
-        figure,
-        title=heading or "Bandwidth and error",
-        story=f"error by leaving out: {least}",
-        behind=behind if json else None,
-    )

@@ -56,13 +56,9 @@ def glimpses(
         said: the symbols of a string, by the number of the glimpse after which each was said.
         json: write the numbers beside it.
 
-    Returns:
-        The paths of the PNG, the SVG, the animation (GIF), and of the JSON.
-
     Raises:
         ShapeError: shapes that do not fit each other.
         ArgumentError: no glimpse, or more than 100.
-        OSError: the files cannot be written.
 
     Source:
         Mnih et al. 2014, "Recurrent Models of Visual Attention", figures 2 and 3.

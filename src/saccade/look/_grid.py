@@ -39,13 +39,9 @@ def grid(
         side: inches of a cell.
         weights: whether they are matrices of weights, of at least 0.
 
-    Returns:
-        The paths of the PNG and the SVG.
-
     Raises:
         ShapeError: rows of different lengths, names that are not one a row and column, or an image that is no matrix.
         ArgumentError: no images, or numbers out of range.
-        OSError: the files cannot be written.
 
     Example:
         >>> import torch

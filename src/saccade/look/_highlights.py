@@ -102,13 +102,9 @@ def highlights(
         scale: name of the colour bar.
         json: write the numbers beside it.
 
-    Returns:
-        The paths of the PNG, the SVG and the HTML, and of the JSON.
-
     Raises:
         ShapeError: numbers that are not one a word, or names that are not one a row.
         ArgumentError: no words, or numbers that are not finite.
-        OSError: the files cannot be written.
 
     Source:
         Yang et al. 2016, "Hierarchical Attention Networks for Document Classification", figures 5 and 6.

@@ -40,13 +40,9 @@ def spectrogram(
         scale: name of the colour bar.
         json: write the numbers beside it.
 
-    Returns:
-        The paths of the PNG and the SVG, and of the JSON.
-
     Raises:
         ShapeError: weights that are not a row a token, or frames that are no matrix.
         ArgumentError: no tokens, steps or frames, or weights that are negative or not finite.
-        OSError: the files cannot be written.
 
     Source:
         Chan et al. 2016, "Listen, Attend and Spell", figure 2.

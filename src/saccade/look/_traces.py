@@ -103,13 +103,9 @@ def traces(
         title: a line above the picture.
         json: write the numbers beside it.
 
-    Returns:
-        The paths of the PNG and the SVG, and of the JSON.
-
     Raises:
         ArgumentError: no band of steps, or a band without numbers.
         ShapeError: bands of different steps, or labels that are not one a step.
-        OSError: the files cannot be written.
 
     Example:
         >>> from tempfile import TemporaryDirectory

@@ -20,13 +20,13 @@ def test_the_plot_tells_its_points_in_words(tmp_path, content):
 
 
 def test_bars_of_the_plot_are_the_intervals_of_the_table(tmp_path, content, monkeypatch):
-    drawn = []
+    drawn, draw = [], look.curves
 
     def kept(curves, *arguments, **options):
         drawn.append(curves)
-        return look.curves(curves, *arguments, **options)
+        return draw(curves, *arguments, **options)
 
-    monkeypatch.setattr("saccade.reports.complexity.page.draw", kept)
+    monkeypatch.setattr(look, "curves", kept)
     write_page(tmp_path, content)
     _, *rows = Findings(content).table("forward")
     for place, curve in enumerate(drawn[0], start=1):

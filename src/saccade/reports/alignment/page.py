@@ -29,7 +29,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     found = Findings(content)
     said, sides, path = found.wording, (found.source, found.target), folder / "alignment"
     title = f"{said.picture}: {found.row['text']}"
-    drawn = look.alignment(found.weights, *sides, path, title=title, verb=said.verb)
+    drawn = look.alignment(found.weights, *sides, path, title=title, verb=said.verb, scale=said.share)
     words = {"share": said.share, "amount": said.amount, "end": said.end}
     parts: list[Part] = [
         Heading(said.heading, 1),

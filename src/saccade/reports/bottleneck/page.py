@@ -123,7 +123,7 @@ def _bits(found: Findings, folder: Path) -> Picture:
         labels=("tokens", "bits"),
         title=title,
         note="Means over seeds; hollow at 1: one or fewer",
-        log=True,
+        log="xy",
     )
     return picture(drawn, title)
 

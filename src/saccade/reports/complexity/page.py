@@ -82,7 +82,7 @@ def _plot(found: Findings, folder: Path, way: str) -> Picture:
         labels=("positions n; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
         title=title,
         note=f"Width d = {found.width}. The claim: self-attention n² d, recurrent n d², convolution k n d²",
-        log=True,
+        log="xy",
     )
     return picture(drawn, title)
 

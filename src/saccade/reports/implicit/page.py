@@ -118,6 +118,7 @@ def _examples(found: Findings, folder: Path) -> list[Part]:
             told = ("sequential Jacobian, shares of each row", MOVED) if way == JACOBIAN else (ATTENTION, "attends to")
             title, verb = f"{name}: {told[0]}", told[1]
             sides, path = (list(example["source"]), list(example["target"])), folder / f"{name}-{way}"
-            drawn = look.alignment(torch.tensor(example[way]), *sides, path, title=title, verb=verb)
+            scale = "share" if way == JACOBIAN else "weight"
+            drawn = look.alignment(torch.tensor(example[way]), *sides, path, title=title, verb=verb, scale=scale)
             parts.append(picture(drawn, sentence(title)))
     return parts

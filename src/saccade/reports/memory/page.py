@@ -103,7 +103,7 @@ def _plot(found: Findings, path: Path, names: Sequence[str], title: str) -> Pict
         title=title,
         note=f"A guess is wrong in half of them; hollow: one in {1 / _FLOOR:,.0f} or fewer",
         bounds=(_FLOOR / 1.5, 1.0),
-        log=True,
+        log="xy",
         beside=True,
     )
     return picture(drawn, title)

@@ -69,7 +69,7 @@ def _plot(found: Findings, folder: Path) -> Picture:
         labels=("known points n; bars: 95% intervals; dotted: the fitted power", "squared error"),
         title=title,
         note="The claim: n^(-4/5) for Nadaraya-Watson; the mean stays",
-        log=True,
+        log="xy",
     )
     return picture(drawn, title)
 

@@ -86,7 +86,7 @@ def _plot(found: Findings, folder: Path) -> Picture:
         labels=("pixels a side; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
         title=title,
         note="One image, one thread. The claim: what an eye costs does not grow with the image",
-        log=True,
+        log="xy",
     )
     return picture(drawn, title)
 

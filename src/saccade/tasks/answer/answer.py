@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.look import answered, sequential_jacobian
+from saccade.look import overlays, sequential_jacobian
 from saccade.look._figure import MOST_PANELS, rounded
 from saccade.look._files import file_name
 from saccade.look._jacobian import given
@@ -94,14 +94,15 @@ class VisualAnswer(Ranked):
             told += f", the first {MOST_PANELS - 1} and the last of {reads} reads"
         looked = self.seen.by == "attention"
         even = 1 / self.seen.weights.shape[1] if looked and self.seen.shape else 0.0
-        yield from answered(
+        yield from overlays(
             self.query.shown.image,
             maps_of(self.query.shown, self.seen.weights[chosen], self.seen.shape),
-            self.query.tokens,
             folder / f"{file_name(name)[:120]}-{self.seen.by}",
             answers=[(self.ranking.labels[n], float(self.ranking.probabilities[n])) for n in self.ranking.order[:_TOP]],
             captions=[self.seen.captions[number] for number in chosen],
+            question=self.query.tokens,
             words=self.seen.words,
+            smooth=True,
             boxes=parts_read(self.query.shown, self.seen.weights[chosen], self.seen.shape) if looked else None,
             title=f"{self.ranking.title}{told}",
             scale="weight" if looked else "share of the largest",

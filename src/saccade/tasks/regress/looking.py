@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from saccade import look
-from saccade.look import Fit, Prediction
+from saccade.look import Curve, Dots, Fit, Prediction
 from saccade.look._files import file_name
 from saccade.models.padded import Padded
 from saccade.tasks.regress.batches import padded
@@ -59,8 +59,15 @@ class Pictures:
                 yield from self._bars(folder / name, place, json=json)
         if hasattr(self.model, "tried"):
             tried, errors, taken, label = self.model.tried(self.known.features)
-            yield from look.bandwidths(
-                tried, errors, taken, folder / "bandwidth", label=label, title=_BANDWIDTH, json=json
+            yield from look.curves(
+                [Curve("error", tried.tolist(), errors.tolist())],
+                folder / "bandwidth",
+                labels=(label, "mean squared error, each point by all others"),
+                title=f"{_BANDWIDTH}: {taken:.4g} is taken",
+                bounds=(0.0, None),
+                log="x",
+                mark=(taken, f"taken: {taken:.4g}"),
+                json=json,
             )
 
     def _title(self, place: int) -> str:
@@ -99,7 +106,8 @@ class Pictures:
             which = f"the {len(order)} of {len(weights)}" if len(order) < len(weights) else "the"
             note = f"{which} known points that weigh most, {float(weights[order].sum()):.0%} in all"
             title = self._title(place)
-            return look.bars(names, weights[order], path, label="weight", title=title, note=note, json=json)
+            series = [Dots("weight", weights[order].tolist())]
+            return look.dots(names, series, path, label="weight", title=title, note=note, bars=True, json=json)
         named = self.known.features or tuple(_shown(number, 6) for number in self.numbers)
         if self.weights is not None:
             told = "weight", "what the answer took of each, the mean of all heads"
@@ -142,7 +150,8 @@ def _largest(
     shown, (label, note) = [names[place] for place in order.tolist()], told
     if len(order) < len(names):
         note = f"{note}; {len(order)} of {len(names)} are shown, the largest"
-    return look.bars(shown, values[order], path, label=label, title=title, note=note, json=json)
+    series = [Dots(label, values[order].tolist())]
+    return look.dots(shown, series, path, label=label, title=title, note=note, bars=True, json=json)
 
 
 def _with_slopes(model: Any, points: Padded, place: int) -> tuple[tuple[Tensor, Tensor], Tensor]:
