@@ -3,8 +3,8 @@
 `import saccade` does not import it, and matplotlib is imported when the first picture is drawn.
 
 Every picture is written as PNG and SVG, and its numbers as JSON with `json=True`. Its function returns their paths. A
-name that is taken gets -2, -3, ... appended, unless the files have the same contents. `OSError` tells that a file cannot
-be written.
+name that is taken gets -2, -3, ... appended, unless the files have the same contents. `OSError` is raised if a file
+cannot be written.
 """
 
 from saccade.look._alignment import alignment

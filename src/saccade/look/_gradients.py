@@ -1,10 +1,9 @@
-"""What a class of a model of images hangs on: gradients by pixels, and by the channels of a layer (Grad-CAM).
+"""Gradients of a class of an image model: by pixels, and by the channels of a layer (Grad-CAM).
 
-Both need no attention and see any model; neither is an explanation: a gradient is how the logit would change.
+Both need no attention and take any model. Neither is an explanation: a gradient is how the logit would change.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -12,33 +11,29 @@ from torch import Tensor, nn
 from saccade.errors import ArgumentError, ShapeError
 from saccade.threads import hooked
 
-__all__ = ["grad_cam", "saliency"]
-
 
 def saliency(model: Callable[[Tensor], Tensor], images: Tensor, classes: Tensor) -> Tensor:
     r"""Return how much each pixel of images moves the logit of a class.
 
     .. math:: S_{i,j} = \sum_c \Big| \frac{\partial f_k}{\partial x_{c,i,j}} \Big|
 
-    The model is called as it is: whoever wants dropout off and running statistics calls `eval` before. Its parameters
-    get no gradients.
+    The model is called as it is: call `eval` before to turn dropout off. Its parameters get no gradients.
 
     Args:
-        model: a module, or a function, of images `(batch, channels, height, width)` whose outputs are logits
-            `(batch, classes)`.
-        images: them, of any floating type.
+        model: from images `(batch, channels, height, width)` to logits `(batch, classes)`.
+        images: of any floating type.
         classes: k, the number of a class each, `(batch,)`.
 
     Returns:
         `(batch, height, width)`, at least 0.
 
     Raises:
-        ShapeError: if the shapes are others.
-        ArgumentError: if there is no such class.
+        ShapeError: other shapes.
+        ArgumentError: an unknown class, or images of integers.
 
     Source:
         Simonyan, Vedaldi, Zisserman 2014, "Deep Inside Convolutional Networks", section 3, which takes the largest
-        channel in the sum's place.
+        channel instead of the sum.
 
     Example:
         >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False))
@@ -56,28 +51,28 @@ def saliency(model: Callable[[Tensor], Tensor], images: Tensor, classes: Tensor)
 
 
 def grad_cam(model: nn.Module, images: Tensor, classes: Tensor, layer: str) -> Tensor:
-    r"""Return where in images a layer finds what speaks for a class, by gradient-weighted class activation mapping.
+    r"""Return where a layer finds evidence for a class, by gradient-weighted class activation mapping.
 
     .. math::
         \alpha_c = \frac{1}{hw} \sum_{i,j} \frac{\partial f_k}{\partial A_{c,i,j}} \qquad
         L_{i,j} = \operatorname{relu}\Big(\sum_c \alpha_c A_{c,i,j}\Big)
 
-    with the layer's output A. A model that takes the mean over the positions of its last layer and then a linear map
-    has the class activation maps of Zhou et al. (2016) there, up to a factor and with 0 for what is below it.
+    with the layer's output A. If the model takes the mean over the positions of its last layer and then a linear map,
+    this is the class activation map of Zhou et al. (2016) at that layer, up to a factor and with 0 for numbers below.
 
     Args:
         model: as for `saliency`.
         images: `(batch, channels, height, width)`.
         classes: k, the number of a class each, `(batch,)`.
-        layer: the name of a module in the model, whose output is `(batch, channels', height', width')`; where it is
-            called several times the last one counts.
+        layer: name of a module in the model, whose output is `(batch, channels', height', width')`; of several calls
+            the last one counts.
 
     Returns:
         `(batch, height', width')`, at least 0; the size of the layer's map, not of the images.
 
     Raises:
-        ShapeError: if the shapes are others, the layer's output included.
-        ArgumentError: if there is no such class or layer, or the model does not call it.
+        ShapeError: other shapes, the layer's output included.
+        ArgumentError: an unknown class or layer, or a layer that the model does not call.
 
     Source:
         Selvaraju et al. 2017, "Grad-CAM: Visual Explanations from Deep Networks via Gradient-based Localization",
@@ -90,21 +85,21 @@ def grad_cam(model: nn.Module, images: Tensor, classes: Tensor, layer: str) -> T
         torch.Size([2, 8, 8])
     """
     _check_images(images, classes)
-    modules = dict(model.named_modules())
+    modules, outputs = dict(model.named_modules()), list[Tensor]()
     if layer not in modules or not layer:
-        known = ", ".join(name for name in modules if name)
-        raise ArgumentError(f"layer: expected the name of a module ({known:.200}), got {layer!r}")
-    with torch.enable_grad(), _kept(modules[layer]) as outputs:
+        names = ", ".join(name for name in modules if name)
+        raise ArgumentError(f"layer: expected the name of a module ({names:.200}), got {layer!r}")
+    with torch.enable_grad(), hooked([modules[layer]], lambda module, args, output: outputs.append(output)):
         logit = _chosen(model(images.detach().requires_grad_()), classes)
         if not outputs:
             raise ArgumentError(f"layer: expected a module that the model calls, got {layer}")
-        found = outputs[-1]
-        if found.ndim != 4 or len(found) != len(images):
+        features = outputs[-1]
+        if features.ndim != 4 or len(features) != len(images):
             expected = f"an output ({len(images)}, channels, height, width)"
-            raise ShapeError(f"layer: expected {expected}, got {tuple(found.shape)} of {layer}")
-        [gradient] = torch.autograd.grad(logit, found, materialize_grads=True)
+            raise ShapeError(f"layer: expected {expected}, got {tuple(features.shape)} of {layer}")
+        [gradient] = torch.autograd.grad(logit, features, materialize_grads=True)
     weights = gradient.mean((2, 3), keepdim=True)
-    return (weights * found).sum(1).relu().detach()
+    return (weights * features).sum(1).relu().detach()
 
 
 def _check_images(images: Tensor, classes: Tensor) -> None:
@@ -116,21 +111,9 @@ def _check_images(images: Tensor, classes: Tensor) -> None:
 
 
 def _chosen(logits: Tensor, classes: Tensor) -> Tensor:
-    """The sum of the logits of one class each: images do not see each other, so neither do their gradients."""
+    """The sum of the logits of one class each: no image depends on another, so neither does a gradient."""
     if logits.ndim != 2 or len(logits) != len(classes):
         raise ShapeError(f"model: expected logits ({len(classes)}, classes), got {tuple(logits.shape)}")
     if len(classes) and not 0 <= int(classes.min()) <= int(classes.max()) < logits.shape[1]:
         raise ArgumentError(f"classes: expected numbers from 0 to {logits.shape[1] - 1}, got {classes.tolist()}")
     return logits.gather(1, classes.to(logits.device)[:, None]).sum()
-
-
-@contextmanager
-def _kept(module: nn.Module) -> Iterator[list[Tensor]]:
-    """The outputs of a module, call by call, while the block runs."""
-    outputs: list[Tensor] = []
-
-    def keep(called: nn.Module, args: tuple[object, ...], output: Tensor) -> None:
-        outputs.append(output)
-
-    with hooked([module], keep):
-        yield outputs

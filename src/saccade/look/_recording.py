@@ -157,15 +157,15 @@ class Recording(Sequence[Record]):
         if exists := [str(file) for file in files if taken(file)]:
             raise ArgumentError(f"path: expected a free name, got {exists[0]}, which exists. Remove it or take another")
         tensors = {
-            f"{number}.{name}": tensor.detach().cpu().contiguous().clone()
+            f"{number}.{statistic}.{part}": tensor.detach().cpu().contiguous().clone()
             for number, record in enumerate(self)
-            for name, tensor in _tensors(record.aux).items()
+            for statistic in _STATISTICS
+            for part, tensor in enumerate(pytree.tree_leaves(getattr(record, statistic)))
+            if tensor is not None
         }
         calls = [{"name": record.name, "call": record.call, "kind": record.kind} for record in self]
-        about = {"format": _FORMAT, "calls": calls, "coverage": self.coverage._asdict()}
-        return write_new(
-            {files[0]: _safetensors().save(tensors), files[1]: f"{json.dumps(about, indent=1)}\n".encode()}
-        )
+        about = json.dumps({"format": _FORMAT, "calls": calls, "coverage": self.coverage._asdict()}, indent=1)
+        return write_new({files[0]: _safetensors().torch.save(tensors), files[1]: f"{about}\n".encode()})
 
 
 def load(path: str | Path) -> Recording:
@@ -181,7 +181,7 @@ def load(path: str | Path) -> Recording:
     (tensors_at, about_at), safetensors = _paths(path), _safetensors()
     content, described = tensors_at.read_bytes(), about_at.read_bytes()
     try:
-        tensors, about = safetensors.load(content), json.loads(described)
+        tensors, about = safetensors.torch.load(content), json.loads(described)
         if about["format"] != _FORMAT:
             raise ValueError(f"format {about['format']}")
         records = [
@@ -189,7 +189,7 @@ def load(path: str | Path) -> Recording:
             for number, call in enumerate(about["calls"])
         ]
         coverage = Coverage(**{name: tuple(names) for name, names in about["coverage"].items()})
-    except (ValueError, KeyError, TypeError, AttributeError, _damage()) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, safetensors.SafetensorError) as error:
         raise ArgumentError(f"path: expected a recording of format {_FORMAT}, got {path}: {error!r:.100}") from error
     return Recording(records, lambda: coverage)
 
@@ -201,32 +201,19 @@ def _paths(path: str | Path) -> tuple[Path, Path]:
 
 def _safetensors() -> Any:
     try:
-        from safetensors import torch
+        import safetensors.torch
     except ImportError as error:
         raise SaccadeError(f"files of recordings need safetensors: {pip_install('train')}") from error
-    return torch
-
-
-def _damage() -> type[Exception]:
-    from safetensors import SafetensorError
-
-    damage: type[Exception] = SafetensorError
-    return damage
-
-
-def _tensors(aux: AuxOutput) -> dict[str, Tensor]:
-    """The tensors of a call by name."""
-    statistics = {name: getattr(aux, name) for name in _STATISTICS if name != "top"}
-    values, indices = (None, None) if aux.top is None else aux.top
-    named = {**statistics, "top.values": values, "top.indices": indices}
-    return {name: tensor for name, tensor in named.items() if tensor is not None}
+    return safetensors
 
 
 def _aux(number: int, tensors: dict[str, Tensor]) -> AuxOutput:
-    statistics: dict[str, Any] = {name: tensors.get(f"{number}.{name}") for name in _STATISTICS if name != "top"}
-    if f"{number}.top.values" in tensors:
-        statistics["top"] = tensors[f"{number}.top.values"], tensors[f"{number}.top.indices"]
-    return AuxOutput(**statistics)
+    """The statistics of one call; `top` has two tensors, the others one."""
+    parts = {
+        name: [tensors[key] for key in (f"{number}.{name}.0", f"{number}.{name}.1") if key in tensors]
+        for name in _STATISTICS
+    }
+    return AuxOutput(**{name: tuple(own) if name == "top" else own[0] for name, own in parts.items() if own})
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from torch import Tensor
 from saccade.look import overlays, sequential_jacobian
 from saccade.look._figure import MOST_PANELS, rounded
 from saccade.look._files import file_name
-from saccade.look._jacobian import given
+from saccade.look._jacobian import returning
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.numerics import divide
@@ -191,7 +191,7 @@ def _moved_by_words(model: Any, source: Visual, ids: Sequence[int]) -> Tensor:
     def features(moved: Tensor) -> Tensor:
         copies = len(moved)
         question = Padded(asked.expand(copies, -1), asked.new_full((copies,), asked.shape[1]))
-        with given(words, moved):
+        with returning(words, moved):
             found: Tensor = answerer(seen._replace(about=asked.new_zeros(copies)), question)
         return found[:, None]
 

@@ -12,7 +12,7 @@ from saccade import look
 from saccade.look import Band, sequential_jacobian, shares
 from saccade.look._figure import rounded
 from saccade.look._files import file_name
-from saccade.look._jacobian import given
+from saccade.look._jacobian import returning
 from saccade.models.memorizer import Memorizer
 from saccade.models.memory_network import MemoryNetwork
 from saccade.models.padded import Padded
@@ -179,7 +179,7 @@ def jacobian(model: Memorizer, episode: Episode) -> Tensor:
 
     def logits_of_copies(moved: Tensor) -> Tensor:
         copies = Padded(values.expand(len(moved), *values.shape[1:]), lengths.expand(len(moved)))
-        with given(model.embedding, moved):
+        with returning(model.embedding, moved):
             read = model.read(copies)
         logits: Tensor = model.output(model.features(read)[:, batch.asked[0]])
         return logits
