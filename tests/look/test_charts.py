@@ -1,15 +1,13 @@
 """Charts: the numbers that are drawn, their words, and the numbers beside them."""
 
 import json
-from itertools import pairwise
 
 import pytest
 import torch
 
 from look.drawn import texts
 from saccade.errors import ArgumentError
-from saccade.look import Curve, Dots, Point, curves, dots, scatter
-from saccade.look._charts import _label_places
+from saccade.look import Curve, Dots, curves, dots
 
 TICKS = [(3.0, "1-5\nn=10"), (8.0, "6-10\nn=2")]
 
@@ -109,19 +107,3 @@ def test_a_place_is_marked_on_an_axis_of_numbers(tmp_path, figures, words):
     [axes] = figures[0].axes
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear") and axes.get_ylim()[0] == 0
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["error", "taken: 1.2"]
-
-
-def test_words_are_described_by_their_places(tmp_path, figures, words):
-    points = [Point("good", 0.5, 1.0), Point("not", 2.0, 0.0)]
-    _, svg = scatter(points, tmp_path / "p", labels=("query", "sentiment"), title="Words", marked={"not"})
-    assert words(svg) == ("Words", "good: 0.5, 1; not: 2, 0")
-    with pytest.raises(ArgumentError, match="points: expected one or more, got none"):
-        scatter([], tmp_path / "p", labels=("x", "y"), title="t")
-
-
-def test_no_word_stands_on_another():
-    points = [Point(f"word{place}", 0.001 * place, 0.0) for place in range(12)] + [Point("far", 9.0, 9.0)]
-    written = _label_places(points)
-    heights = sorted(y for (_, y), point in zip(written, points, strict=True) if point.name != "far")
-    assert all(high - low > 0.2 for low, high in pairwise(heights))
-    assert written[-1][1] == 9.0  # it has room

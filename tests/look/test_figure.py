@@ -47,7 +47,6 @@ PICTURES = {
         question=["wh_at"],
         answers=[("$", 0.5)],
     ),
-    "scatter": lambda path: look.scatter([look.Point("a_b", 0.5, 1.0)], path, labels=("x", "y"), title="t"),
     "spectrogram": lambda path: look.spectrogram(torch.eye(2), torch.eye(4), ["o_ne", "two"], (0.04, 0.02), path),
     "traces": lambda path: look.traces([look.Band("a_b", torch.eye(2))], path, title="t"),
     "ratios": lambda path: ratios([Result(row(size=size), 1.0, 2.0, 2.0) for size in (32, 64)], path, title="t"),

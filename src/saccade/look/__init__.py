@@ -9,7 +9,7 @@ cannot be written.
 
 from saccade.look._alignment import alignment
 from saccade.look._blocks import blocks
-from saccade.look._charts import Curve, Dots, Point, curves, dots, scatter
+from saccade.look._charts import Curve, Dots, curves, dots
 from saccade.look._fits import Fit, Prediction, fit
 from saccade.look._glimpses import glimpses
 from saccade.look._gradients import grad_cam, saliency
@@ -27,7 +27,6 @@ __all__ = [
     "Curve",
     "Dots",
     "Fit",
-    "Point",
     "Prediction",
     "Record",
     "Recording",
@@ -44,7 +43,6 @@ __all__ = [
     "overlays",
     "record",
     "saliency",
-    "scatter",
     "sequential_jacobian",
     "shares",
     "spectrogram",

@@ -152,6 +152,6 @@ def _story(matrix: Tensor, source: Sequence[str], target: Sequence[str], verb: s
     shown = ["".join(map(visible, token)) for token in source]
     best, where = matrix.max(-1)
     return "; ".join(
-        f"{''.join(map(visible, token))} {verb} {shown[place]} ({weight:.2f})"
-        for token, place, weight in zip(target, where.tolist(), best.tolist(), strict=True)
+        f"{''.join(map(visible, token))} {verb} {shown[column]} ({weight:.2f})"
+        for token, column, weight in zip(target, where.tolist(), best.tolist(), strict=True)
     )

@@ -43,7 +43,7 @@ _LINED = 64  # blocks of a side up to which lines are drawn between them
 
 
 class _Drawn(NamedTuple):
-    """A state for each block of each entry `(entries, query blocks, key blocks)`, and what they are of."""
+    """A state for each block of each entry `(entries, query blocks, key blocks)`."""
 
     states: Tensor
     entries: list[tuple[int, ...]]
@@ -109,8 +109,8 @@ def blocks(
     if (longest := max(q_len, k_len)) > _MOST_BLOCKS * size:
         least, seen = -(-longest // _MOST_BLOCKS), f"of which {longest:,} positions are at most {_MOST_BLOCKS:,} blocks"
         raise ArgumentError(f"size: expected {least} or more, {seen}, got {size}; more cannot be seen")
-    known = as_mask(mask).map(lambda tensor, axes: tensor.cpu())
-    drawn = _drawn(known, (q_len, k_len), _batch(known) if batch is None else _sizes(batch), size)
+    on_cpu = as_mask(mask).map(lambda tensor, axes: tensor.cpu())
+    drawn = _drawn(on_cpu, (q_len, k_len), _batch(on_cpu) if batch is None else _sizes(batch), size)
     share = f"{drawn.pairs.computed / drawn.pairs.all:.0%} of all pairs are computed"
     heading = f"{plain(title)}: {share}" if title else share
     behind = {"states": list(STATES), "size": size, "pairs": drawn.pairs._asdict()}

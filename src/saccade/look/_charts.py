@@ -1,13 +1,13 @@
-"""Charts: lines over a quantity, dots or bars of things with names, and words as points of a plane."""
+"""Charts: lines over a quantity, and dots or bars of things with names."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from saccade.errors import ArgumentError
-from saccade.look._figure import FAINT, GRID, Page, name_axes, numbers, plain_ticks, rounded, write_picture
+from saccade.look._figure import FAINT, Page, name_axes, numbers, plain_ticks, rounded, write_picture
 from saccade.look._labels import plain
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ WIDE, HIGH = 6.26, 2.86  # inches of axes
 _NARROW, _ROW = 4.82, 0.36  # inches of axes beside names, and of a name's line
 _MOST_ROWS = 100
 _CUT = 0.8  # of a height: how far a bar goes below it at the most, on a logarithmic axis
-_LETTER = (0.015, 0.032)  # width of a letter and height of a line, of the width and the height of all points
 
 
 @dataclass(frozen=True)
@@ -62,15 +61,6 @@ class Dots:
     name: str
     values: Sequence[float | None]
     errors: Sequence[float] = ()
-
-
-@dataclass(frozen=True)
-class Point:
-    """A word at a place of a plane."""
-
-    name: str
-    x: float
-    y: float
 
 
 def curves(
@@ -138,10 +128,10 @@ def curves(
     heights = [rounded(list(line.y), significant=True) for line in lines]
     behind = {**numbers(title, [line.name for line in lines], [], heights, **more), "values": heights}
     story = _curves_story(lines, ticks, (note, *labels)) + (f"; {mark[1]}" if mark else "")
-    return _chart(path, draw, texts, title, note, story, behind if json else None)
+    return write_chart(path, draw, texts, title, note, story, behind if json else None)
 
 
-def _chart(
+def write_chart(
     path: str | Path,
     draw: Callable[[Page], None],
     texts: Sequence[str],
@@ -150,7 +140,7 @@ def _chart(
     story: str,
     behind: dict[str, Any] | None = None,
 ) -> list[Path]:
-    """Write the picture of a chart."""
+    """Write a picture whose axes a function draws on a page, with its texts, title, note, words and numbers."""
 
     def figure() -> "Figure":
         page = Page([*texts, title, note])
@@ -180,11 +170,11 @@ def _curves_story(lines: Sequence[Curve], ticks: Sequence[tuple[float, str]], te
     def place(x: float) -> str:
         return min(ticks, key=lambda tick: abs(tick[0] - x))[1].splitlines()[0] if ticks else f"{x:.4g}"
 
-    told = []
+    parts = []
     for line in lines:
         heights = (f"{y:.4g}{' (hollow)' * empty} at {place(x)}" for x, y, _, empty in line.points)
-        told.append(f"{line.name}: {', '.join(heights)}")
-    return "; ".join(told + [text for text in texts if "hollow" in text and any(any(line.hollow) for line in lines)])
+        parts.append(f"{line.name}: {', '.join(heights)}")
+    return "; ".join(parts + [text for text in texts if "hollow" in text and any(any(line.hollow) for line in lines)])
 
 
 def dots(
@@ -224,25 +214,25 @@ def dots(
     """
     if not 0 < len(rows) <= _MOST_ROWS:
         raise ArgumentError(f"rows: expected 1 to {_MOST_ROWS}, got {len(rows)}. Draw the largest")
-    every = [value for each in series for value in each.values if value is not None]
+    every = [value for group in series for value in group.values if value is not None]
     if not every or not all(map(math.isfinite, every)):
         raise ArgumentError(f"series: expected one or more, with finite numbers, got {'others' if every else 'none'}")
     names, heading = [plain(name) for name in rows], plain(title)
 
     def draw(page: Page) -> None:
         axes = page.axes(0, 0, _NARROW, _ROW * len(rows))
-        for place, each in enumerate(series):
-            (colour, marker), shift = STYLES[place % len(STYLES)], 0.14 * (place - (len(series) - 1) / 2)
-            values = [(row, value) for row, value in enumerate(each.values) if value is not None]
+        for number, group in enumerate(series):
+            (colour, marker), shift = STYLES[number % len(STYLES)], 0.14 * (number - (len(series) - 1) / 2)
+            values = [(row, value) for row, value in enumerate(group.values) if value is not None]
             if bars:
                 colours = [STYLES[value < 0][0] for _, value in values]
                 axes.barh([row for row, _ in values], [value for _, value in values], 0.62, color=colours, linewidth=0)
                 axes.axvline(0, color=FAINT, linewidth=0.6)
                 continue
-            errors = [each.errors[row] if each.errors else 0.0 for row, _ in values]
+            errors = [group.errors[row] if group.errors else 0.0 for row, _ in values]
             look: dict[str, Any] = {"fmt": marker, "color": colour, "markersize": 5.5, "capsize": 2.5}
             heights = [row + shift for row, _ in values]
-            axes.errorbar([value for _, value in values], heights, xerr=errors, label=each.name, **look)
+            axes.errorbar([value for _, value in values], heights, xerr=errors, label=group.name, **look)
         if log:
             axes.set_xscale("log")
             plain_ticks(axes.xaxis)
@@ -252,75 +242,10 @@ def dots(
         if len(series) > 1:
             axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=len(series))
 
-    told = []
-    for place, name in enumerate(names):
-        pairs = ((each.name, each.values[place]) for each in series)
-        told.append(f"{name}: " + ", ".join(f"{what} {value:.4g}" for what, value in pairs if value is not None))
-    texts, named = [label, *names, *(each.name for each in series)], [each.name for each in series]
-    behind = {**numbers(heading, named, rows, []), "values": [list(each.values) for each in series]}
-    return _chart(path, draw, texts, heading, plain(note), "; ".join(told), behind if json else None)
-
-
-def scatter(
-    points: Sequence[Point],
-    path: str | Path,
-    *,
-    labels: tuple[str, str],
-    title: str,
-    note: str = "",
-    marked: Collection[str] = (),
-) -> list[Path]:
-    """Draw words as points of a plane, no word on another.
-
-    Args:
-        points: one or more.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
-        labels: names of the x and the y axis.
-        title: a line above the picture.
-        note: a line below the title.
-        marked: words in another colour.
-
-    Raises:
-        ArgumentError: no points.
-
-    Example:
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     paths = scatter([Point("good", 0.5, 1.0)], f"{folder}/p", labels=("x", "y"), title="t")
-        >>> [path.name for path in paths]
-        ['p.png', 'p.svg']
-    """
-    if not points:
-        raise ArgumentError("points: expected one or more, got none")
-
-    def draw(page: Page) -> None:
-        axes = page.axes(0, 0, WIDE, 4.0)
-        axes.axhline(0.0, color=GRID, linewidth=0.8)
-        axes.axvline(0.0, color=GRID, linewidth=0.8)
-        for point, (x, y) in zip(points, _label_places(points), strict=True):
-            colour = STYLES[point.name in marked][0]
-            axes.plot([point.x, x], [point.y, y], color=GRID, linewidth=0.6, zorder=1)
-            axes.plot([point.x], [point.y], "o", color=colour, markersize=3)
-            axes.text(x, y, point.name, fontsize=7.5, color=colour, va="center")
-        axes.margins(0.1)
-        name_axes(axes, *labels, grid="y")
-
-    story = "; ".join(f"{point.name}: {point.x:.3g}, {point.y:.3g}" for point in points)
-    return _chart(path, draw, [*labels, *(point.name for point in points)], title, note, story)
-
-
-def _label_places(points: Sequence[Point]) -> list[tuple[float, float]]:
-    """Where each word is written: beside its point, or as near above or below it as no other word is in the way."""
-    wide, high = (max(ends) - min(ends) or 1.0 for ends in ([p.x for p in points], [p.y for p in points]))
-    letter, line = _LETTER[0] * wide, _LETTER[1] * high
-    taken, places = list[tuple[float, float, float]](), dict[Point, tuple[float, float]]()
-    for point in sorted(points, key=lambda point: (point.y, point.x)):
-        left = point.x + 0.012 * wide
-        right = left + letter * len(point.name)
-        for step in range(2 * len(points)):
-            y = point.y + (-1) ** step * (step // 2) * line
-            if all(right < start or end < left or abs(y - other) >= 0.99 * line for start, end, other in taken):
-                break
-        taken.append((left, right, y))
-        places[point] = left, y
-    return [places[point] for point in points]
+    parts = []
+    for row, name in enumerate(names):
+        pairs = ((group.name, group.values[row]) for group in series)
+        parts.append(f"{name}: " + ", ".join(f"{what} {value:.4g}" for what, value in pairs if value is not None))
+    texts, named = [label, *names, *(group.name for group in series)], [group.name for group in series]
+    behind = {**numbers(heading, named, rows, []), "values": [list(group.values) for group in series]}
+    return write_chart(path, draw, texts, heading, plain(note), "; ".join(parts), behind if json else None)

@@ -211,7 +211,7 @@ def full_scale(peak: float, even: float, most: float = 1.0) -> float:
 
     Args:
         peak: the largest number.
-        even: what each number would be if all were equal; 0 for numbers that are not shares.
+        even: an even share; 0 for numbers that are not shares.
         most: upper bound of the numbers.
 
     >>> full_scale(0.7, 0.1), full_scale(0.45, 0.1), full_scale(0.1, 0.1), full_scale(3.0, 0.1)
@@ -266,7 +266,7 @@ def write_picture(
         title: title of the SVG, for screen readers and search.
         story: description of the SVG in words.
         behind: the numbers behind it (see `numbers`), for a JSON file; None for no file.
-        pages: suffix to what makes the content of another file.
+        pages: suffix to a function that makes the content of another file.
 
     Returns:
         The paths of the PNG, the SVG, the other files, and the JSON if there is one.

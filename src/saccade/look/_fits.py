@@ -148,9 +148,9 @@ def _fit_figure(
 
 
 def _fit_story(points: Tensor, chosen: Prediction, weights: Tensor | None) -> str:
-    told = f"{chosen.x:.4g} is answered by {chosen.mean:.4g}, from {chosen.lower:.4g} to {chosen.upper:.4g}"
+    story = f"{chosen.x:.4g} is answered by {chosen.mean:.4g}, from {chosen.lower:.4g} to {chosen.upper:.4g}"
     if weights is None:
-        return told
+        return story
     best = int(weights.argmax())
     largest = f"the largest weight, {float(weights[best]):.3g}, has the point at {float(points[best, 0]):.4g}"
-    return f"{told}; {largest}"
+    return f"{story}; {largest}"

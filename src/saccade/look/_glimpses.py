@@ -1,4 +1,4 @@
-"""The path of an eye over an image: what it saw at each place, and what it made of that; with an animation."""
+"""The path of an eye over an image, its patches and the classes after each glimpse, with an animation."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ def glimpses(
     said: Mapping[int, str] | None = None,
     json: bool = False,
 ) -> list[Path]:
-    """Draw the path of an eye over an image, what it saw at each place, and the probabilities of the likeliest classes.
+    """Draw the path of an eye over an image, its patches, and the probabilities of the likeliest classes.
 
     The patches of at most eight glimpses are drawn; the path, the chart and the animation have all.
 
@@ -150,13 +150,13 @@ def _draw_path(axes: "Axes", boxes: Sequence[Glimpse]) -> None:
 
 
 def _visits(middles: Sequence[tuple[float, float]]) -> dict[tuple[float, float], str]:
-    """The numbers of the glimpses at each place; of many the first and the last."""
+    """The numbers of the glimpses at each point; of many the first and the last."""
     visits: dict[tuple[float, float], list[str]] = {}
-    for number, place in enumerate(middles, 1):
-        visits.setdefault(place, []).append(str(number))
+    for number, point in enumerate(middles, 1):
+        visits.setdefault(point, []).append(str(number))
     return {
-        place: ", ".join(every if len(every) <= _NUMBERS else [*every[: _NUMBERS - 2], "…", every[-1]])
-        for place, every in visits.items()
+        point: ", ".join(every if len(every) <= _NUMBERS else [*every[: _NUMBERS - 2], "…", every[-1]])
+        for point, every in visits.items()
     }
 
 

@@ -137,8 +137,8 @@ def _figure(
     rows: list[list[float]], tokens: list[str], names: Sequence[str], title: str, name: str, scale: _Scale
 ) -> "Figure":
     page = Page([*tokens, *names, title, name, scale.note])
-    each = {token: page.width_of(token, _SIZE) for token in dict.fromkeys(tokens)}
-    widths = [each[token] for token in tokens]
+    width_of = {token: page.width_of(token, _SIZE) for token in dict.fromkeys(tokens)}
+    widths = [width_of[token] for token in tokens]
     places = lines_of(widths, _WIDE)
     high = (1 + places[-1][1]) * _LINE
     mirrored = right_to_left(" ".join(tokens))
@@ -205,9 +205,9 @@ def draw_word(
 def _html(rows: list[list[float]], tokens: list[str], names: Sequence[str], title: str, scale: _Scale) -> str:
     """The picture as a page that fetches nothing; a word's number is shown under the pointer."""
     texts = []
-    for place, row in enumerate(rows):
+    for number, row in enumerate(rows):
         spans = (_span(escape(token), value, scale) for token, value in zip(tokens, row, strict=True))
-        name = f'<h2 style="font-size:.85rem;color:{FAINT}">{escape(names[place])}</h2>\n' if names else ""
+        name = f'<h2 style="font-size:.85rem;color:{FAINT}">{escape(names[number])}</h2>\n' if names else ""
         texts.append(f'{name}<p dir="auto">{" ".join(spans)}</p>')
     steps = [scale.low + share * (scale.top - scale.low) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
     swatches = " ".join(_span(scale.text(step), step, scale) for step in steps)
@@ -229,7 +229,7 @@ def _span(text: str, value: float, scale: _Scale) -> str:
 def _story(rows: list[list[float]], tokens: list[str], names: Sequence[str], scale: _Scale) -> str:
     """Every word with its number."""
     texts = []
-    for place, row in enumerate(rows):
-        said = ", ".join(f"{token} {scale.text(value)}" for token, value in zip(tokens, row, strict=True))
-        texts.append(f"{names[place]}: {said}" if names else said)
+    for number, row in enumerate(rows):
+        words = ", ".join(f"{token} {scale.text(value)}" for token, value in zip(tokens, row, strict=True))
+        texts.append(f"{names[number]}: {words}" if names else words)
     return "; ".join([*texts, scale.note] if scale.note else texts)

@@ -104,13 +104,13 @@ def draw_panels(
     high, wide = _sides(pixels, _PANEL)
     count = min(len(maps), MOST_PANELS)
     columns = min(_COLUMNS, 1 + count)
-    for place in range(1 + count):
-        line, column = divmod(place, columns)
+    for panel in range(1 + count):
+        line, column = divmod(panel, columns)
         corner = column * (wide + _GAP), _CAPTION + line * (high + _CAPTION + _GAP)
         axes = page.axes(*corner, wide, high, ticks=False)
-        if place:
-            draw_map(axes, pixels, maps[place - 1], top, boxes[place - 1])
-            axes.set_title(names[place - 1], fontsize=8, pad=3)
+        if panel:
+            draw_map(axes, pixels, maps[panel - 1], top, boxes[panel - 1])
+            axes.set_title(names[panel - 1], fontsize=8, pad=3)
         else:
             show_pixels(axes, pixels)
     if count:

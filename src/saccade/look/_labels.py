@@ -1,4 +1,4 @@
-"""Labels: tokens as people read them. A letter and the marks upon it are one label, however many tokens they are."""
+"""Labels of tokens: a letter and its marks are one label, however many tokens they are."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ def _continues(last: str, character: str) -> bool:
 
 
 def visible(character: str) -> str:
-    r"""A character, or what stands for it where there is nothing to see.
+    r"""A character, or a stand-in for one that cannot be seen.
 
     >>> [visible(character) for character in " \u202b\x00-"]
     ['␣', '·', '·', '-']
@@ -80,7 +80,7 @@ def sentence(tokens: Sequence[str]) -> str:
 
 
 def plain(text: str) -> str:
-    r"""A text with stand-ins for what cannot be seen, its spaces left as they are.
+    r"""A text with stand-ins for characters that cannot be seen; its spaces stay.
 
     >>> plain("18 juin\t2025\x00")
     '18 juin␣2025·'

@@ -59,7 +59,7 @@ def overlays(
         answers: the likeliest, each with its probability.
         title: a line above the picture.
         scale: name of the colour bar.
-        even: what each number of a map would be if all were equal; 0 for numbers that are not shares.
+        even: an even share of a map; 0 for numbers that are not shares.
         animated: write a GIF too that shows one map after another, the captions as the words of a sentence.
         json: write the numbers beside it.
 
@@ -83,20 +83,20 @@ def overlays(
     pixels, heading = pixels_of(image), plain(title or "")
     values = checked("maps", maps, (len(captions), "rows", "columns"), least=0) if len(maps) or not answers else maps
     scores = None if words is None else checked("words", words, (len(question),), least=0)
-    names, asked = ([shortened(plain(text), 28) for text in texts] for texts in (captions, question))
-    told = [(shortened(plain(answer)), share) for answer, share in answers]
+    names, shown = ([shortened(plain(text), 28) for text in texts] for texts in (captions, question))
+    likeliest = [(shortened(plain(answer)), share) for answer, share in answers]
     cells = _marked(marks, values)
     frames = [_box(cell, values.shape[1:]) for cell in cells] if boxes is None else boxed(boxes, len(values))
     drawn = upsampled(values, (pixels.shape[0], pixels.shape[1])) if smooth else values
     darkest = full_scale(float(values.max()), even, math.inf) if len(values) else 1.0
 
     def figure() -> "Figure":
-        page = Page([*names, *asked, *(answer for answer, _ in told), heading, scale])
+        page = Page([*names, *shown, *(answer for answer, _ in likeliest), heading, scale])
         height, rest = draw_panels(page, pixels, drawn, names, frames, darkest, scale)
-        if asked:
-            height = _draw_words(page, height, asked, scores)
-        if told:
-            _draw_answers(page, height, told)
+        if shown:
+            height = _draw_words(page, height, shown, scores)
+        if likeliest:
+            _draw_answers(page, height, likeliest)
         return page.finished(heading, below=rest)
 
     table: tuple[Any, ...] = (captions, [], values)
@@ -144,15 +144,15 @@ def _story(
     answers: Sequence[tuple[str, float]],
 ) -> str:
     """The question and its answers, the largest number of each map and where it is, and the numbers of words."""
-    told = [" ".join(question)] if question else []
-    told += ["; ".join(f"{answer} {share:.2f}" for answer, share in answers)] if answers else []
+    parts = [" ".join(question)] if question else []
+    parts += ["; ".join(f"{answer} {share:.2f}" for answer, share in answers)] if answers else []
     for name, matrix, mark in zip(names, maps, marks, strict=True):
         row, column = divmod(int(matrix.argmax()), matrix.shape[1])
         at = "" if mark is None else f" from row {mark[0] + 1}, column {mark[1] + 1}"
-        told.append(f"{name}{at}: most at row {row + 1}, column {column + 1} ({float(matrix.max()):.2f})")
+        parts.append(f"{name}{at}: most at row {row + 1}, column {column + 1} ({float(matrix.max()):.2f})")
     if words is not None:
-        told.append(", ".join(f"{word} {score:.2f}" for word, score in zip(question, words.tolist(), strict=True)))
-    return plain("; ".join(told))
+        parts.append(", ".join(f"{word} {score:.2f}" for word, score in zip(question, words.tolist(), strict=True)))
+    return plain("; ".join(parts))
 
 
 def _draw_words(page: Page, top: float, words: Sequence[str], scores: Tensor | None) -> float:

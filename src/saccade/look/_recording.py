@@ -1,4 +1,4 @@
-"""Recording: what every attention module of a model attended to, call by call, without touching the model."""
+"""Recording: the weights of every attention module of a model, call by call, without a change to the model."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -134,7 +134,7 @@ class Recording(Sequence[Record]):
         return f"Recording({len(self)} {'call' if len(self) == 1 else 'calls'} of {names})" if names else "Recording()"
 
     def save(self, path: str | Path) -> list[Path]:
-        """Write the statistics to PATH.safetensors and what they belong to to PATH.json.
+        """Write the statistics to PATH.safetensors, and names, kinds and coverage to PATH.json.
 
         Args:
             path: without a suffix; its folder is made if there is none.
@@ -209,18 +209,19 @@ def _safetensors() -> Any:
 
 def _aux(number: int, tensors: dict[str, Tensor]) -> AuxOutput:
     """The statistics of one call; `top` has two tensors, the others one."""
-    parts = {
-        name: [tensors[key] for key in (f"{number}.{name}.0", f"{number}.{name}.1") if key in tensors]
-        for name in _STATISTICS
-    }
-    return AuxOutput(**{name: tuple(own) if name == "top" else own[0] for name, own in parts.items() if own})
+    statistics: dict[str, Any] = {}
+    for name in _STATISTICS:
+        values = tuple(tensors[key] for key in (f"{number}.{name}.0", f"{number}.{name}.1") if key in tensors)
+        if values:
+            statistics[name] = values if name == "top" else values[0]
+    return AuxOutput(**statistics)
 
 
 @contextmanager
 def record(
     model: torch_nn.Module, aux: AuxRequest = WEIGHTS, *, detach: bool = False, required: bool = True
 ) -> Iterator[Recording]:
-    """Collect what each attention module of a model attends to, call by call, while the block runs.
+    """Collect the weights of each attention module of a model, call by call, while the block runs.
 
     The model returns the same as without recording: a module whose caller requests no statistics returns a Tensor.
     Gradients flow through the records, unless `detach=True`. The hooks are gone when the block ends, by an error too.

@@ -77,7 +77,7 @@ def spectrogram(
             extent=(0, matrix.shape[1] * step, count, 0),
         )  # fmt: skip
         room = max(1, round(count * _ROW / _TALLEST))  # of more tokens than have a row each, every n-th is named
-        below.set_yticks([place + 0.5 for place in range(0, count, room)], names[::room])
+        below.set_yticks([row + 0.5 for row in range(0, count, room)], names[::room])
         below.tick_params(axis="y", left=False, labelsize=10 if count * _ROW <= _TALLEST else 7)
         below.set(xlabel="seconds", ylabel="← written", xlim=(0, seconds))
         below.hlines(range(1, count), 0, seconds, color=FAINT, linewidth=0.2)
@@ -86,11 +86,11 @@ def spectrogram(
 
     more = {"seconds": seconds, "step_seconds": step, "darkest": darkest}
     best, where = matrix.max(-1)
-    told = zip(names, where.tolist(), best.tolist(), strict=True)
+    rows = zip(names, where.tolist(), best.tolist(), strict=True)
     return write_picture(
         path,
         figure,
         title=heading or "Attention to sound",
-        story="; ".join(f"{name} at {(place + 0.5) * step:.2f} s ({weight:.2f})" for name, place, weight in told),
+        story="; ".join(f"{name} at {(frame + 0.5) * step:.2f} s ({weight:.2f})" for name, frame, weight in rows),
         behind=numbers(heading, tokens, [], matrix, **more) if json else None,
     )

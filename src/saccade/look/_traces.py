@@ -77,10 +77,10 @@ class Band:
 
     def ends(self, shown: Tensor) -> tuple[float, float]:
         """Return the numbers that are drawn lightest and darkest; darkest are both if some are below 0."""
-        least, most = (float(end) for end in torch.aminmax(shown[~shown.isnan()]))
-        if least < 0:
-            return -max(-least, most), max(-least, most)
-        return 0.0, 1.0 if self.whole else most or 1.0
+        low, high = (float(end) for end in torch.aminmax(shown[~shown.isnan()]))
+        if low < 0:
+            return -max(-low, high), max(-low, high)
+        return 0.0, 1.0 if self.whole else high or 1.0
 
 
 def traces(
@@ -121,12 +121,12 @@ def traces(
         got = f"bands of {', '.join(map(str, sorted(counts)))} and {len(steps)} labels"
         raise ShapeError(f"bands, steps: expected as many steps in each, got {got}")
     heading, rows = plain(title), _rows(bands)
-    values = [_part(band, own) for band, own in zip(bands, rows, strict=True)]
+    values = [_part(band, cells) for band, cells in zip(bands, rows, strict=True)]
     return write_picture(
         path,
         lambda: _figure(bands, rows, values, counts.pop(), [shortened(plain(step)) for step in steps], heading),
         title=heading or "A memory, step by step",
-        story="; ".join(map(_told, bands)),
+        story="; ".join(map(_described, bands)),
         behind=_numbers(heading, bands, rows, values, steps) if json else None,
     )
 
@@ -168,14 +168,14 @@ def _numbers(
 ) -> dict[str, Any]:
     """The rows of all bands below each other, 0 for no number; those of cells by cells beside them, by name."""
     parts = list(zip(bands, rows, values, strict=True))
-    names = [f"{band.name} {number}" for band, own, _ in parts if not band.square for number in own]
-    squares = {band.name: {"places": own, "values": rounded(part)} for band, own, part in parts if band.square}
+    names = [f"{band.name} {number}" for band, cells, _ in parts if not band.square for number in cells]
+    squares = {band.name: {"places": cells, "values": rounded(part)} for band, cells, part in parts if band.square}
     darkest = {band.name: band.ends(part)[1] for band, _, part in parts}
     every = torch.cat([part.nan_to_num() for band, _, part in parts if not band.square])
     return numbers(title, names, steps, every, darkest=darkest, **squares)
 
 
-def _told(band: Band) -> str:
+def _described(band: Band) -> str:
     """In words, where a band is darkest at each of its first steps; "-" if nothing is drawn."""
     shown = band.values[:, :_TOLD].nan_to_num().abs()
     darkest = zip(shown.argmax(0).tolist(), shown.amax(0).tolist(), strict=True)
@@ -196,17 +196,17 @@ def _figure(
     drawn = list(zip(bands, rows, values, strict=True))[:MOST_PANELS]
     last = max((number for number, (band, *_) in enumerate(drawn) if not band.square), default=0)
     page, top = Page([title, *steps, *(band.name for band in bands), "→↓"]), 0.0
-    for number, (band, own, shown) in enumerate(drawn):
-        most = 2 * _TALLEST if band.square else _TALLEST
-        tall = min(most, max(_LOWEST, len(own) * max(_ROW, min(width / count, 0.12))))
+    for number, (band, cells, shown) in enumerate(drawn):
+        tallest = 2 * _TALLEST if band.square else _TALLEST
+        tall = min(tallest, max(_LOWEST, len(cells) * max(_ROW, min(width / count, 0.12))))
         wide = min(width, tall) if band.square else width
         axes = page.axes(0, top, wide, tall)
         ends = band.ends(shown)
-        extent = (0, shown.shape[1], len(own), 0)
+        extent = (0, shown.shape[1], len(cells), 0)
         colours: dict[str, Any] = {"cmap": ramp(BOTH if ends[0] < 0 else COLOURS), "vmin": ends[0], "vmax": ends[1]}
         axes.imshow(shown.numpy(), aspect="auto", interpolation="nearest", extent=extent, **colours)
-        every = max(1, -(-len(own) // _TICKS))
-        axes.set_yticks([place + 0.5 for place in range(0, len(own), every)], [f"{row}" for row in own[::every]])
+        every = max(1, -(-len(cells) // _TICKS))
+        axes.set_yticks([row + 0.5 for row in range(0, len(cells), every)], [f"{row}" for row in cells[::every]])
         axes.set_title(band.name, fontsize=9, loc="left", pad=3)
         page.colour_bar("", colours["cmap"], ends, wide + 0.12, top, min(tall, 0.9))
         top += tall + _GAP
@@ -229,6 +229,6 @@ def _name_steps(axes: "Axes", steps: Sequence[str], room: float) -> float:
         axes.set_xlabel("step →")
         return 0.35
     size = min(8.0, max(3.5, room * 0.7))
-    axes.set_xticks([place + 0.5 for place in range(len(steps))], steps, rotation=90, fontsize=size)
+    axes.set_xticks([step + 0.5 for step in range(len(steps))], steps, rotation=90, fontsize=size)
     axes.set_xlabel("step →")
     return 0.2 + max(map(len, steps)) * size * 0.6 / 72

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from saccade import look
-from saccade.look import Dots, Point
+from saccade.look import Dots
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.pages import beginning, picture, publish, runs, table
 from saccade.reports.pooling.findings import OTHERS, VECTORS, Findings
+from saccade.reports.pooling.picture import Point, draw_words
 from saccade.reports.verdict import bars, rule
 
 __all__ = ["write_page"]
@@ -109,7 +110,7 @@ def _directions(found: Findings, folder: Path) -> Iterator[Part]:
     points = [Point(*word) for word in words]
     labels = ("along the learned query", "along the output's weights: positive less negative")
     yield Heading("Two directions")
-    yield picture(look.scatter(points, folder / "directions", labels=labels, title=title, marked=marked), title)
+    yield picture(draw_words(points, folder / "directions", labels=labels, title=title, marked=marked), title)
     yield Text(_DIRECTIONS)
 
 
