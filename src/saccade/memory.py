@@ -265,7 +265,7 @@ class Memory:
         key, value, lazily = chosen(self.key), chosen(self.value), self.lazily
         if lazily is not None and value is not self.value:
             lazily = lazily.select(batch_index)
-        more = prepare, positions, lazily, self.capacity
+        more = prepare, positions, lazily, self.capacity, self.grown
         return Memory(score, key, value, cache, mask, *more, _version=version(key, cache))
 
     def shift(self, offset: Tensor) -> "Memory":
@@ -302,7 +302,7 @@ class Memory:
         check_offset(offset, self.key)
         # Of the sums, not e^{2k} times e^{2f}: as many exponentials are taken, and no product leaves the range.
         score, key, cache = self.score.prepare(self.key + offset)
-        more = self.mask, self.prepare, self.positions, self.lazily, self.capacity
+        more = self.mask, self.prepare, self.positions, self.lazily, self.capacity, self.grown
         return Memory(score, key, self.value, cache, *more, _version=version(key, cache))
 
     def truncate(self, n: int) -> "Memory":

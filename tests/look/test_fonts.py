@@ -3,6 +3,7 @@
 import logging
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,6 +50,12 @@ def test_without_the_extra_fonts_those_of_matplotlib_serve(monkeypatch, tmp_path
     with caplog.at_level(logging.WARNING, "saccade"):
         _fonts.families("水")
     assert "U+6C34, drawn as boxes: install a Noto font" in caplog.text and "pip install ./fonts" in caplog.text
+
+
+def test_fonts_that_are_installed_are_found(monkeypatch, tmp_path):
+    (tmp_path / "SaccadeSansHebrew.ttf").write_bytes((_fonts.EXTRA / "SaccadeSansHebrew.ttf").read_bytes())
+    monkeypatch.setattr(_fonts, "find_spec", lambda name: SimpleNamespace(origin=f"{tmp_path}/__init__.py"))
+    assert list(_fonts._ours.__wrapped__().values()) == ["Saccade Sans", "Saccade Sans Hebrew"]
 
 
 def test_a_character_that_no_font_has_is_one_warning(caplog):
