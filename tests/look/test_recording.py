@@ -1,8 +1,10 @@
 """Recording sees every attention call and changes none."""
 
 import copy
+import gc
 import json
 import pickle
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -119,6 +121,16 @@ def test_coverage_names_every_attention_module(model, inputs):
             model.pool(inputs[1][..., :3])
         model.heads.forward(*[torch.ones(2, 3, 8)] * 3)
     assert recording.coverage == (("read",), ("pool",), ("heads", "other"))
+
+
+def test_a_recording_holds_no_model(inputs):
+    model = TwoReads()
+    with record(model, detach=True) as recording:
+        model(*inputs)
+    alive = weakref.ref(model)
+    del model
+    gc.collect()
+    assert alive() is None and copy.deepcopy(recording).coverage == recording.coverage
 
 
 def test_attention_inside_another_is_covered_by_it(inputs):

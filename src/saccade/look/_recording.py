@@ -1,7 +1,7 @@
 """Recording: the weights of every attention module of a model, call by call, without a change to the model."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -89,6 +89,18 @@ class Record(tuple[str, AuxOutput]):  # noqa: SLOT001  # a tuple has no room for
     received: Tensor | None = _statistic("received")
 
 
+class _Tally:
+    """The attention modules of a model by name: all, with a record, with an incomplete call, and called in another."""
+
+    def __init__(self, names: Iterable[str], recorded: Iterable[str] = (), partial: Iterable[str] = ()) -> None:
+        self.names, self.recorded, self.partial, self.inner = list(names), set(recorded), set(partial), set[str]()
+
+    def coverage(self) -> Coverage:
+        recorded = tuple(name for name in self.names if name in self.recorded - self.partial)
+        partial = tuple(name for name in self.names if name in self.recorded & self.partial)
+        return Coverage(recorded, partial, tuple(name for name in self.names if name not in self.recorded | self.inner))
+
+
 class Recording(Sequence[Record]):
     """Records of calls, in the order of the calls.
 
@@ -101,14 +113,15 @@ class Recording(Sequence[Record]):
     (Recording(3 calls of a.x, b), [0, 2], 'b')
     """
 
-    def __init__(self, records: Sequence[Record] = (), coverage: Callable[[], Coverage] | None = None) -> None:
+    def __init__(self, records: Sequence[Record] = (), tally: "_Tally | None" = None) -> None:
         self._records = list(records)
-        self._coverage = coverage or (lambda: Coverage(tuple(dict.fromkeys(name for name, _ in self)), (), ()))
+        names = dict.fromkeys(name for name, _ in self)
+        self._tally = _Tally(names, names) if tally is None else tally
 
     @property
     def coverage(self) -> Coverage:
         """Names of the modules that are recorded, recorded in part, and not recorded."""
-        return self._coverage()
+        return self._tally.coverage()
 
     def __len__(self) -> int:
         return len(self._records)
@@ -126,8 +139,8 @@ class Recording(Sequence[Record]):
             if not records and key not in (names := {record.name for record in self}):
                 listed = ", ".join(map(repr, sorted(names))) or "none"
                 raise ArgumentError(f"name: expected a module with a record ({listed}), got {key!r}. See .coverage")
-            return Recording(records, self._coverage)
-        return Recording(self._records[key], self._coverage) if isinstance(key, slice) else self._records[key]
+            return Recording(records, self._tally)
+        return Recording(self._records[key], self._tally) if isinstance(key, slice) else self._records[key]
 
     def __repr__(self) -> str:
         names = ", ".join(dict.fromkeys(name or "the model itself" for name, _ in self))
@@ -188,10 +201,10 @@ def load(path: str | Path) -> Recording:
             Record(call["name"], _aux(number, tensors), call["call"], call["kind"])
             for number, call in enumerate(about["calls"])
         ]
-        coverage = Coverage(**{name: tuple(names) for name, names in about["coverage"].items()})
+        recorded, partial, bypassing = (about["coverage"][name] for name in Coverage._fields)
     except (ValueError, KeyError, TypeError, AttributeError, safetensors.SafetensorError) as error:
         raise ArgumentError(f"path: expected a recording of format {_FORMAT}, got {path}: {error!r:.100}") from error
-    return Recording(records, lambda: coverage)
+    return Recording(records, _Tally([*recorded, *partial, *bypassing], [*recorded, *partial], partial))
 
 
 def _paths(path: str | Path) -> tuple[Path, Path]:
@@ -263,7 +276,7 @@ def record(
     recorder = _Recorder(model, {module: name for name, module in modules.items()}, aux, detach)
     with hooked(recorder.names, recorder.take, recorder.ask, with_kwargs=True, prepend=True, always_call=True):
         yield recorder.recording
-    if required and not recorder.calls:
+    if required and not recorder.called:
         listed = ", ".join(map(repr, modules))
         raise ArgumentError(
             f"model: expected a call of its attention in the block, got none of {listed}. "
@@ -278,10 +291,9 @@ class _Recorder:
         self, model: torch_nn.Module, names: dict[torch_nn.Module, str], request: AuxRequest, detach: bool
     ) -> None:
         self.names, self.request, self.detach = names, request, detach
-        self.recording = Recording(coverage=self.coverage)
-        self.unknown = [name for name, part in model.named_modules() if isinstance(part, torch_nn.MultiheadAttention)]
-        self.calls: dict[str, list[bool]] = {}  # by module, whether each call has a record of all statistics
-        self.parts: set[str] = set()  # modules that were called within another one
+        others = [name for name, part in model.named_modules() if isinstance(part, torch_nn.MultiheadAttention)]
+        self.tally, self.called = _Tally([*names.values(), *others]), False
+        self.recording = Recording(tally=self.tally)
         self.waiting: list[tuple[torch_nn.Module, AuxRequest | None, Kind]] = []
 
     def ask(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
@@ -289,34 +301,30 @@ class _Recorder:
         name, request = self.names[module], kwargs.get("aux")
         self.waiting.append((module, request, _kind(module, args, kwargs)))
         if len(self.waiting) > 1:
-            self.parts.add(name)
+            self.tally.inner.add(name)
             return None
-        self.calls.setdefault(name, []).append(False)
+        self.called = True
         return args, {**kwargs, "aux": self.request if request is None else _both(request, self.request)}
 
     def take(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> Any:
         """After a call, or its failure: keep the record and return the result that the caller requested."""
         if not self.waiting or self.waiting[-1][0] is not module:  # a hook before ours failed: `ask` did not run
             return None
-        _, request, kind = self.waiting.pop()
-        if self.waiting or result is None:
+        (_, request, kind), name = self.waiting.pop(), self.names[module]
+        if self.waiting:
+            return None
+        if result is None:  # the call failed
+            self.tally.partial.add(name)
             return None
         *output, aux = result
-        kept, name, records = _only(aux, self.request), self.names[module], self.recording._records
-        self.calls[name][-1] = all(getattr(kept, statistic) is not None for statistic in self.request.names())
+        kept, records = _only(aux, self.request), self.recording._records
+        self.tally.recorded.add(name)
+        if any(getattr(kept, statistic) is None for statistic in self.request.names()):
+            self.tally.partial.add(name)
         records.append(Record(name, _detached(kept) if self.detach else kept, len(records), kind))
         if request is not None:
             return (*output, _only(aux, request))
         return output[0] if len(output) == 1 else tuple(output)
-
-    def coverage(self) -> Coverage:
-        """The names of all attention modules, by how much of them is recorded."""
-        named, names = {name for name, _ in self.recording}, [*self.names.values(), *self.unknown]
-        recorded = tuple(name for name in names if name in named and all(self.calls[name]))
-        partial = tuple(name for name in names if name in named and not all(self.calls[name]))
-        return Coverage(
-            recorded, partial, tuple(name for name in names if name not in named and name not in self.parts)
-        )
 
 
 def _kind(module: torch_nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Kind:
