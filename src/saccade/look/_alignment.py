@@ -12,17 +12,16 @@ from saccade.look._figure import (
     MANY_CELLS,
     Page,
     checked,
+    draw_picture,
     full_scale,
     numbers,
     ramp,
     shortened,
-    write_picture,
 )
 from saccade.look._labels import Label, labels, plain, right_to_left, sentence, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _CELL, _SMALLEST = 0.27, 0.11  # inches: a cell in a picture of few tokens, and the smallest that can have a label
 _USUAL, _LARGEST = 16.0, 40.0  # inches: the longer side beyond which cells shrink, and the largest side
@@ -76,10 +75,16 @@ def alignment(
     matrix = checked("weights", weights, (len(target), len(source)), least=0)
     heading = f"{plain(title or 'Attention').removesuffix('.')}: {_verdict(matrix)}"
     darkest = full_scale(float(matrix.max()), 1 / len(source))
-    return write_picture(
+    over, beside = (
+        [label._replace(text=shortened(label.text)) for label in labels(tokens)] for tokens in (source, target)
+    )
+    whole = sentence(source), sentence(target)
+    return draw_picture(
         path,
-        lambda: _figure(matrix, source, target, heading, axes, (scale, darkest)),
+        lambda page: _draw(page, matrix, (over, beside), whole, axes, (scale, darkest)),
+        [label.text for label in over + beside] + [*whole, *axes, scale],
         title=heading,
+        kind="Alignment",
         story=_story(matrix, source, target, verb),
         behind=numbers(heading, target, source, matrix, darkest=darkest) if json else None,
     )
@@ -92,23 +97,19 @@ def _verdict(matrix: Tensor) -> str:
     return f"{word}, largest weight of a row {largest:.2f} on average (even: {even:.2f})"
 
 
-def _figure(
+def _draw(
+    page: Page,
     matrix: Tensor,
-    source: Sequence[str],
-    target: Sequence[str],
-    title: str,
-    axes_names: tuple[str, str],
+    names: tuple[list[Label], list[Label]],
+    whole: tuple[str, str],
+    sides: tuple[str, str],
     scale: tuple[str, float],
-) -> "Figure":
+) -> None:
     """The matrix, whose cells are squares of a readable size, its labels, the whole texts and the colour bar."""
-    (rows, columns), longest = matrix.shape, max(matrix.shape)
+    (rows, columns), longest, (over, beside) = matrix.shape, max(matrix.shape), names
     cell = min(_CELL, max(_USUAL / longest, _SMALLEST), _LARGEST / longest)
     width, height, size = columns * cell, rows * cell, min(11.0, max(4.5, 72 * cell * 0.58))
-    over, beside = (
-        [label._replace(text=shortened(label.text)) for label in labels(tokens)] for tokens in (source, target)
-    )
-    texts = [_fitting(sentence(tokens), side) for tokens, side in ((source, width), (target, height))]
-    page = Page([label.text for label in over + beside] + [*texts, title, *axes_names, scale[0]])
+    texts = [shortened(text, int(max(side, 6.0) * 10)) for text, side in zip(whole, (width, height), strict=True)]
     axes = page.axes(0, 0, width, height, ticks=False)
     grid: dict[str, Any] = {"edgecolors": GRID, "linewidth": 0.5} if cell > _SMALLEST else {}
     axes.pcolormesh(
@@ -125,14 +126,13 @@ def _figure(
     for label in beside[::every]:
         page.write(-2 * _GAP, (label.start + label.stop) / 2 * cell, label.text, size, ha="right", va="center")
         _span(axes, label, _GAP / cell, across=False)
-    page.write(-2 * _GAP, -2 * _GAP, "\n".join(axes_names), 7.5, FAINT, ha="right")
+    page.write(-2 * _GAP, -2 * _GAP, "\n".join(sides), 7.5, FAINT, ha="right")
     page.write(width / 2, height + 0.12, texts[0], 11, ha="center", va="top")
     if right_to_left(texts[0]):
         note = "read from right to left; in the matrix its first letter is at the left"
         page.write(width / 2, height + 0.4, note, 8, FAINT, ha="center", va="top")
     page.write(-0.75, height / 2, texts[1], 11, ha="right", va="center", rotation=90)
     page.colour_bar(scale[0], ramp(), (0.0, scale[1]), width + 0.15, 0, min(height, 2.0))
-    return page.finished(title)
 
 
 def _span(axes: "Axes", label: Label, gap: float, *, across: bool) -> None:
@@ -140,11 +140,6 @@ def _span(axes: "Axes", label: Label, gap: float, *, across: bool) -> None:
     if label.stop - label.start > 1:
         ends, beside = [label.start + 0.2, label.stop - 0.2], [-gap, -gap]
         axes.plot(*((ends, beside) if across else (beside, ends)), color=FAINT, linewidth=0.8, clip_on=False)
-
-
-def _fitting(text: str, side: float) -> str:
-    """As much of a text as fits along a side of so many inches, and no less than a line of six."""
-    return shortened(text, int(max(side, 6.0) * 10))
 
 
 def _story(matrix: Tensor, source: Sequence[str], target: Sequence[str], verb: str) -> str:

@@ -18,7 +18,7 @@ from saccade.backends.choose import plan as planned
 from saccade.call import Call
 from saccade.checks import whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.look._figure import FAINT, GRID, MANY_CELLS, MOST_PANELS, Page, numbers, write_picture
+from saccade.look._figure import FAINT, GRID, MANY_CELLS, MOST_PANELS, Page, draw_picture, numbers
 from saccade.look._labels import plain
 from saccade.masks import Mask, as_mask
 from saccade.normalizers import Softmax
@@ -30,7 +30,6 @@ from saccade.validate import checked_call
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _, BESIDE, PARTIAL, FULL = range(4)
 STATES = ("empty: not computed", "empty, but computed", "partial", "full")
@@ -114,10 +113,12 @@ def blocks(
     share = f"{drawn.pairs.computed / drawn.pairs.all:.0%} of all pairs are computed"
     heading = f"{plain(title)}: {share}" if title else share
     behind = {"states": list(STATES), "size": size, "pairs": drawn.pairs._asdict()}
-    return write_picture(
+    return draw_picture(
         path,
-        lambda: _figure(drawn, heading),
+        lambda page: _draw(page, drawn),
+        [str(drawn.pairs), *drawn.names, *STATES, "→↓"],
         title=heading,
+        kind="",
         story=_story(drawn),
         behind=numbers(heading, drawn.names, [], drawn.states, **behind) if json else None,
     )
@@ -202,11 +203,10 @@ def _story(drawn: _Drawn) -> str:
     )
 
 
-def _figure(drawn: _Drawn, title: str) -> "Figure":
+def _draw(page: Page, drawn: _Drawn) -> str:
     """A panel for each entry, and below them the meaning of colours and the pairs."""
     from matplotlib.patches import Patch
 
-    page = Page([title, str(drawn.pairs), *drawn.names, *STATES, "→↓"])
     height, width = (_SIDE * max(length / max(drawn.lengths), _SLIM) for length in drawn.lengths)
     for number, (states, name) in enumerate(zip(drawn.states, drawn.names, strict=True)):
         row, column = divmod(number, _ROW)
@@ -224,7 +224,7 @@ def _figure(drawn: _Drawn, title: str) -> "Figure":
     pairs = f"pairs: {drawn.pairs}".replace("allowed, ", "allowed,\n")
     page.write(0, top + 0.1 + 0.2 * -(-len(shown) // 2), pairs, 7.5, va="top")
     more = drawn.differing - len(drawn.entries)
-    return page.finished(title, below=f"{len(drawn.entries)} of {drawn.differing} entries are drawn" if more else "")
+    return f"{len(drawn.entries)} of {drawn.differing} entries are drawn" if more else ""
 
 
 def _panel(axes: "Axes", states: Tensor, drawn: _Drawn) -> None:

@@ -1,18 +1,17 @@
 """Charts: lines over a quantity, and dots or bars of things with names."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from saccade.errors import ArgumentError
-from saccade.look._figure import FAINT, Page, name_axes, numbers, plain_ticks, rounded, write_picture
+from saccade.look._figure import FAINT, Page, draw_picture, name_axes, numbers, plain_ticks, rounded
 from saccade.look._labels import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Told apart by lightness and by marker too, so that print and every eye see them.
 STYLES = (("#27459a", "o"), ("#d1495b", "s"), ("#2e9e83", "^"), ("#8d5fa8", "D"), ("#b07d1e", "v"))
@@ -128,26 +127,8 @@ def curves(
     heights = [rounded(list(line.y), significant=True) for line in lines]
     behind = {**numbers(title, [line.name for line in lines], [], heights, **more), "values": heights}
     story = _curves_story(lines, ticks, (note, *labels)) + (f"; {mark[1]}" if mark else "")
-    return write_chart(path, draw, texts, title, note, story, behind if json else None)
-
-
-def write_chart(
-    path: str | Path,
-    draw: Callable[[Page], None],
-    texts: Sequence[str],
-    title: str,
-    note: str,
-    story: str,
-    behind: dict[str, Any] | None = None,
-) -> list[Path]:
-    """Write a picture whose axes a function draws on a page, with its texts, title, note, words and numbers."""
-
-    def figure() -> "Figure":
-        page = Page([*texts, title, note])
-        draw(page)
-        return page.finished(title, note)
-
-    return write_picture(path, figure, title=title, story=story, behind=behind)
+    about = {"title": title, "note": note, "kind": "Curves", "story": story}
+    return draw_picture(path, draw, texts, **about, behind=behind if json else None)
 
 
 def _line(axes: "Axes", line: Curve, colour: str, marker: str) -> None:
@@ -248,4 +229,5 @@ def dots(
         parts.append(f"{name}: " + ", ".join(f"{what} {value:.4g}" for what, value in pairs if value is not None))
     texts, named = [label, *names, *(group.name for group in series)], [group.name for group in series]
     behind = {**numbers(heading, named, rows, []), "values": [list(group.values) for group in series]}
-    return write_chart(path, draw, texts, heading, plain(note), "; ".join(parts), behind if json else None)
+    about = {"title": heading, "note": plain(note), "kind": "Bars" if bars else "Dots", "story": "; ".join(parts)}
+    return draw_picture(path, draw, texts, **about, behind=behind if json else None)

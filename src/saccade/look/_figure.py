@@ -249,6 +249,35 @@ def numbers(title: str, rows: Sequence[str], columns: Sequence[str], values: Any
     return {"title": title, "rows": list(rows), "columns": list(columns), "values": rounded(values), **more}
 
 
+def draw_picture(
+    path: str | Path,
+    draw: Callable[[Page], str | None],
+    texts: Iterable[str],
+    *,
+    title: str,
+    kind: str,
+    note: str = "",
+    **files: Any,
+) -> list[Path]:
+    """Draw on a page, with a title and a note above, and write the picture.
+
+    Args:
+        path: as of `write_picture`.
+        draw: draws, and returns a line for below the picture, or None.
+        texts: everything that it writes.
+        title: a line above.
+        kind: title of an SVG without a title.
+        note: a line below the title.
+        files: story, behind and pages of `write_picture`.
+    """
+
+    def make() -> "Figure":
+        page = Page([*texts, title, note])
+        return page.finished(title, note, draw(page) or "")
+
+    return write_picture(path, make, title=title or kind, **files)
+
+
 def write_picture(
     path: str | Path,
     make: Callable[[], "Figure"],

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,16 +13,13 @@ from saccade.look._figure import (
     FAINT,
     Page,
     checked,
+    draw_picture,
     full_scale,
     name_axes,
     numbers,
     rounded,
-    write_picture,
 )
 from saccade.look._labels import plain
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _LOW, _GAP = 1.3, 0.15  # inches: the part below the curve, and between both
 _CURVE, _CHOSEN, _POINT = STYLES[0][0], STYLES[1][0], COLOURS[3]
@@ -103,25 +100,32 @@ def fit(
     parts = {"x": x, "points": points, "weights": weights, "slope": slope}
     more = {name: None if part is None else rounded(part, significant=True) for name, part in parts.items()}
     behind = numbers(heading, _ROWS, [], lines, darkest=darkest, **more)
-    return write_picture(
+    story = f"{prediction.x:.4g} is answered by {prediction.mean:.4g}"
+    story += f", from {prediction.lower:.4g} to {prediction.upper:.4g}"
+    if weights is not None:
+        best = int(weights.argmax())
+        largest = f"{float(weights[best]):.3g}, has the point at {float(points[best, 0]):.4g}"
+        story += f"; the largest weight, {largest}"
+    return draw_picture(
         path,
-        lambda: _fit_figure(x, lines, points, prediction, names, heading, below),
-        title=heading or "A fitted curve",
-        story=_fit_story(points, prediction, weights),
+        lambda page: _draw(page, x, lines, points, prediction, names, below),
+        names,
+        title=heading,
+        kind="A fitted curve",
+        story=story,
         behind={**behind, "values": rounded(lines, significant=True)} if json else None,
     )
 
 
-def _fit_figure(
+def _draw(
+    page: Page,
     x: Tensor,
     lines: Tensor,
     points: Tensor,
     chosen: Prediction,
     labels: tuple[str, str],
-    title: str,
     below: tuple[str, Tensor | None],
-) -> "Figure":
-    page = Page([title, *labels])
+) -> None:
     axes, (name, values) = page.axes(0, 0, WIDE, HIGH), below
     if len(points):
         size = 14 if len(points) < 300 else 8
@@ -144,13 +148,3 @@ def _fit_figure(
             lower.axhline(0, color=FAINT, linewidth=0.6)
         lower.axvline(chosen.x, color=_CHOSEN, linewidth=1.1, linestyle=":")
         name_axes(lower, labels[0], name, grid="y")
-    return page.finished(title)
-
-
-def _fit_story(points: Tensor, chosen: Prediction, weights: Tensor | None) -> str:
-    story = f"{chosen.x:.4g} is answered by {chosen.mean:.4g}, from {chosen.lower:.4g} to {chosen.upper:.4g}"
-    if weights is None:
-        return story
-    best = int(weights.argmax())
-    largest = f"the largest weight, {float(weights[best]):.3g}, has the point at {float(points[best, 0]):.4g}"
-    return f"{story}; {largest}"

@@ -8,14 +8,13 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._figure import FAINT, INK, MOST_PANELS, Page, checked, name_axes, not_drawn, numbers, write_picture
+from saccade.look._figure import FAINT, INK, MOST_PANELS, Page, checked, draw_picture, name_axes, not_drawn, numbers
 from saccade.look._images import animated, pixels_of, show_pixels
 from saccade.look._labels import plain
 from saccade.nn import Retina
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_GLIMPSES = 100
 _IMAGE, _PATCH, _GAP = 3.6, 0.9, 0.08  # inches: the image's longer side, a patch's, between two
@@ -87,27 +86,28 @@ def glimpses(
     ]
     names = [f"glimpse {number}" for number in range(1, len(places) + 1)]
     more = {"darkest": 1.0, "location": places.tolist(), "sides": list(sides)}
-    return write_picture(
+    return draw_picture(
         path,
-        lambda: _figure(whole, boxes, patches, shares, labels, symbols, heading),
-        title=heading or "The path of an eye",
+        lambda page: _draw(page, whole, boxes, patches, shares, labels, symbols),
+        map(plain, labels),
+        title=heading,
+        kind="The path of an eye",
         story=plain(_story(places, shares, labels, symbols)),
         behind=numbers(heading, names, labels, shares, **more) if json else None,
         pages={".gif": lambda: _animation(whole, boxes)},
     )
 
 
-def _figure(
+def _draw(
+    page: Page,
     pixels: Tensor,
     boxes: Sequence[Glimpse],
     patches: Tensor,
     shares: Tensor,
     labels: Sequence[str],
     said: Mapping[int, str],
-    title: str,
-) -> "Figure":
+) -> str:
     """The image with its path at the left; at the right a column a glimpse, and the classes below."""
-    page = Page([*map(plain, labels), title])
     high, wide = (_IMAGE * side / max(pixels.shape[:2]) for side in pixels.shape[:2])
     left, count, scales = wide + 0.55, min(len(patches), MOST_PANELS), patches.shape[1]
     axes = page.axes(0, 0, wide, high, ticks=False)
@@ -125,7 +125,7 @@ def _figure(
     below, across = scales * (_PATCH + _GAP) + 0.2, max(count * (_PATCH + _GAP), 2.5)
     _draw_classes(page.axes(left, below, across, max(_CHART, high - below)), shares, labels, said)
     names = [f"{number}" for number in range(1, len(patches) + 1)]
-    return page.finished(title, below=not_drawn(names, "glimpses' patches"))
+    return not_drawn(names, "glimpses' patches")
 
 
 def _draw_path(axes: "Axes", boxes: Sequence[Glimpse]) -> None:

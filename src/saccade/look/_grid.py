@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._figure import Page, checked, ramp, write_picture
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from saccade.look._figure import Page, checked, draw_picture, ramp
 
 _GAP = 0.06  # inches between cells
 
@@ -61,9 +57,8 @@ def grid(
     if not weights and max(float(image.max()) for row in cells for image in row) > 1:
         raise ArgumentError("images: expected numbers from 0 to 1, got more. Draw weights by weights=True")
 
-    def figure() -> "Figure":
-        page, step = Page([title, note, *rows, *columns]), side + _GAP
-        left = max(page.width_of(name, 9) for name in rows) + 0.1
+    def draw(page: Page) -> None:
+        step, left = side + _GAP, max(page.width_of(name, 9) for name in rows) + 0.1
         for line, row in enumerate(cells):
             top = max(float(image.max()) for image in row) if weights else 1.0
             for place, image in enumerate(row):
@@ -75,9 +70,7 @@ def grid(
             page.write(0, line * step + side / 2, rows[line], va="center")
         for place, name in enumerate(columns):
             page.write(left + place * step + side / 2, -0.06, name, 8.5, ha="center")
-        return page.finished(title, note)
 
     story = f"{len(rows)} rows of {len(images[0])}: {', '.join(rows)}"
-    return write_picture(
-        path, figure, title=title, story=f"{story}; columns: {', '.join(columns)}" if columns else story
-    )
+    story += f"; columns: {', '.join(columns)}" if columns else ""
+    return draw_picture(path, draw, [*rows, *columns], title=title, note=note, kind="A grid", story=story)

@@ -17,17 +17,16 @@ from saccade.look._figure import (
     INK,
     Page,
     checked,
+    draw_picture,
     full_scale,
     numbers,
     ramp,
     shortened,
-    write_picture,
 )
 from saccade.look._labels import plain, right_to_left
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _WIDE, _LINE, _GAP, _EDGE = 7.6, 0.46, 0.1, 0.05  # inches: a line of words, its height, between words, around a word
 _NAME, _BAR = 0.3, 2.2  # inches: a line above a row, and the colour bar
@@ -123,20 +122,21 @@ def highlights(
     rows, shown, above = matrix.tolist(), [shortened(plain(token)) for token in tokens], [plain(name) for name in names]
     ends = _Scale.of(matrix)
     even = None if ends.even is None else round(ends.even, 6)
-    return write_picture(
+    return draw_picture(
         path,
-        lambda: _figure(rows, shown, above, heading, scale, ends),
-        title=heading or "Words by their numbers",
+        lambda page: _draw(page, rows, shown, above, scale, ends),
+        [*shown, *above, scale, ends.note],
+        title=heading,
+        kind="Words by their numbers",
         story=_story(rows, shown, above, ends),
         behind=numbers(heading, names, tokens, matrix, darkest=ends.top, even_share=even) if json else None,
         pages={".html": lambda: _html(rows, shown, above, heading, ends).encode()},
     )
 
 
-def _figure(
-    rows: list[list[float]], tokens: list[str], names: Sequence[str], title: str, name: str, scale: _Scale
-) -> "Figure":
-    page = Page([*tokens, *names, title, name, scale.note])
+def _draw(
+    page: Page, rows: list[list[float]], tokens: list[str], names: Sequence[str], name: str, scale: _Scale
+) -> None:
     width_of = {token: page.width_of(token, _SIZE) for token in dict.fromkeys(tokens)}
     widths = [width_of[token] for token in tokens]
     places = lines_of(widths, _WIDE)
@@ -162,7 +162,6 @@ def _figure(
     if scale.even is not None and scale.even < scale.top:
         bar.axvline(scale.even, color=_MARK, linewidth=1.4)
         page.write(_EDGE + _BAR + 0.12, top + 0.05, f"│ {scale.note}", 7, _MARK, va="center")
-    return page.finished(title)
 
 
 def lines_of(widths: Sequence[float], room: float) -> list[tuple[float, int]]:

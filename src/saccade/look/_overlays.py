@@ -3,18 +3,15 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._figure import COLOURS, Page, checked, full_scale, numbers, ramp, rounded, shortened, write_picture
+from saccade.look._figure import COLOURS, Page, checked, draw_picture, full_scale, numbers, ramp, rounded, shortened
 from saccade.look._highlights import draw_word, lines_of
 from saccade.look._images import Box, boxed, draw_panels, pixels_of, upsampled, word_by_word
 from saccade.look._labels import plain
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Position = tuple[int, int]
 """Row and column of a cell."""
@@ -90,14 +87,13 @@ def overlays(
     drawn = upsampled(values, (pixels.shape[0], pixels.shape[1])) if smooth else values
     darkest = full_scale(float(values.max()), even, math.inf) if len(values) else 1.0
 
-    def figure() -> "Figure":
-        page = Page([*names, *shown, *(answer for answer, _ in likeliest), heading, scale])
+    def draw(page: Page) -> str:
         height, rest = draw_panels(page, pixels, drawn, names, frames, darkest, scale)
         if shown:
             height = _draw_words(page, height, shown, scores)
         if likeliest:
             _draw_answers(page, height, likeliest)
-        return page.finished(heading, below=rest)
+        return rest
 
     table: tuple[Any, ...] = (captions, [], values)
     more: dict[str, Any] = {"marks": cells, "darkest": darkest} | ({} if boxes is None else {"boxes": frames})
@@ -106,10 +102,12 @@ def overlays(
         more |= {"answers": [{"answer": answer, "probability": round(share, 6)} for answer, share in answers]}
         if not len(values):
             table = ["words"], question, [more["words"] or [0.0] * len(question)]
-    return write_picture(
+    return draw_picture(
         path,
-        figure,
-        title=heading or "Maps over an image",
+        draw,
+        [*names, *shown, *(answer for answer, _ in likeliest), scale],
+        title=heading,
+        kind="Maps over an image",
         story=_story(values, names, cells, question, scores, answers),
         behind=numbers(heading, *table, **more) if json else None,
         pages={".gif": lambda: word_by_word(pixels, drawn, names, frames, darkest)} if animated else None,

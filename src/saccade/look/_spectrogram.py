@@ -2,16 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from saccade.look._figure import FAINT, Page, checked, full_scale, numbers, ramp, write_picture
+from saccade.look._figure import FAINT, Page, checked, draw_picture, full_scale, numbers, ramp
 from saccade.look._labels import plain, visible
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _WIDTH, _SPECTRUM, _ROW, _TALLEST, _GAP = 8.0, 1.5, 0.24, 12.0, 0.08  # inches: picture, spectrum, a token, all, between
 _SEEN = 1_000_000  # numbers that the colours of a spectrum go by
@@ -59,9 +55,8 @@ def spectrogram(
     names, (seconds, step) = ["".join(map(visible, token)) for token in tokens], times
     darkest = full_scale(float(matrix.max()), 1 / matrix.shape[1])
 
-    def figure() -> "Figure":
+    def draw(page: Page) -> None:
         count, height = len(names), min(_TALLEST, _ROW * len(names))
-        page = Page([*names, heading, scale])
         below = page.axes(0, _SPECTRUM + _GAP, _WIDTH, height)
         above = page.axes(0, 0, _WIDTH, _SPECTRUM, sharex=below)
         sampled = features.flatten()[:: 1 + features.numel() // _SEEN]
@@ -82,15 +77,16 @@ def spectrogram(
         below.set(xlabel="seconds", ylabel="← written", xlim=(0, seconds))
         below.hlines(range(1, count), 0, seconds, color=FAINT, linewidth=0.2)
         page.colour_bar(scale, ramp(), (0.0, darkest), _WIDTH + 0.15, _SPECTRUM + _GAP, min(height, 2.0))
-        return page.finished(heading)
 
     more = {"seconds": seconds, "step_seconds": step, "darkest": darkest}
     best, where = matrix.max(-1)
     rows = zip(names, where.tolist(), best.tolist(), strict=True)
-    return write_picture(
+    return draw_picture(
         path,
-        figure,
-        title=heading or "Attention to sound",
+        draw,
+        [*names, scale],
+        title=heading,
+        kind="Attention to sound",
         story="; ".join(f"{name} at {(frame + 0.5) * step:.2f} s ({weight:.2f})" for name, frame, weight in rows),
         behind=numbers(heading, tokens, [], matrix, **more) if json else None,
     )

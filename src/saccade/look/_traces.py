@@ -17,18 +17,17 @@ from saccade.look._figure import (
     COLOURS,
     MOST_PANELS,
     Page,
+    draw_picture,
     not_drawn,
     numbers,
     ramp,
     rounded,
     shortened,
-    write_picture,
 )
 from saccade.look._labels import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _STEP, _WIDEST, _NARROWEST = 0.14, 14.0, 4.5  # inches: a step's width, and the widest and narrowest picture
 _ROW, _TALLEST, _LOWEST = 0.09, 2.6, 0.3  # of a row, and the tallest and lowest band
@@ -122,10 +121,13 @@ def traces(
         raise ShapeError(f"bands, steps: expected as many steps in each, got {got}")
     heading, rows = plain(title), _rows(bands)
     values = [_part(band, cells) for band, cells in zip(bands, rows, strict=True)]
-    return write_picture(
+    shown = [shortened(plain(step)) for step in steps]
+    return draw_picture(
         path,
-        lambda: _figure(bands, rows, values, counts.pop(), [shortened(plain(step)) for step in steps], heading),
-        title=heading or "A memory, step by step",
+        lambda page: _draw(page, bands, rows, values, counts.pop(), shown),
+        [*shown, *(band.name for band in bands), "→↓"],
+        title=heading,
+        kind="A memory, step by step",
         story="; ".join(map(_described, bands)),
         behind=_numbers(heading, bands, rows, values, steps) if json else None,
     )
@@ -184,18 +186,18 @@ def _described(band: Band) -> str:
     return f"{band.name}: darkest at {' '.join(places + more)}"
 
 
-def _figure(
+def _draw(
+    page: Page,
     bands: Sequence[Band],
     rows: Sequence[list[int]],
     values: Sequence[Tensor],
     count: int,
     steps: Sequence[str],
-    title: str,
-) -> "Figure":
+) -> str:
     width = min(_WIDEST, max(_NARROWEST, count * _STEP))
     drawn = list(zip(bands, rows, values, strict=True))[:MOST_PANELS]
     last = max((number for number, (band, *_) in enumerate(drawn) if not band.square), default=0)
-    page, top = Page([title, *steps, *(band.name for band in bands), "→↓"]), 0.0
+    top = 0.0
     for number, (band, cells, shown) in enumerate(drawn):
         tallest = 2 * _TALLEST if band.square else _TALLEST
         tall = min(tallest, max(_LOWEST, len(cells) * max(_ROW, min(width / count, 0.12))))
@@ -217,7 +219,7 @@ def _figure(
             top += _name_steps(axes, steps, 72 * width / count)
         else:
             axes.set_xticks([])
-    return page.finished(title, below=not_drawn([band.name for band in bands], "bands"))
+    return not_drawn([band.name for band in bands], "bands")
 
 
 def _name_steps(axes: "Axes", steps: Sequence[str], room: float) -> float:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from saccade.errors import ArgumentError
-from saccade.look._charts import STYLES, WIDE, write_chart
-from saccade.look._figure import GRID, Page, name_axes
+from saccade.look._charts import STYLES, WIDE
+from saccade.look._figure import GRID, Page, draw_picture, name_axes
 
 __all__ = ["Point", "draw_words"]
 
@@ -67,7 +67,8 @@ def draw_words(
         name_axes(axes, *labels, grid="y")
 
     story = "; ".join(f"{point.name}: {point.x:.3g}, {point.y:.3g}" for point in points)
-    return write_chart(path, draw, [*labels, *(point.name for point in points)], title, note, story)
+    texts = [*labels, *(point.name for point in points)]
+    return draw_picture(path, draw, texts, title=title, note=note, kind="Words", story=story)
 
 
 def _label_places(points: Sequence[Point]) -> list[tuple[float, float]]:
