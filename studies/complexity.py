@@ -12,12 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from saccade import look
 from saccade.bench.formulas import training
 from saccade.bench.measure import medians, turns, waiting
 from saccade.bench.peak import alone, growth
 from saccade.bench.row import Absent, Run
 from saccade.errors import ArgumentError
-from saccade.look.curves import draw
 from saccade.nn import MultiheadAttention
 from saccade.train.environment import choose_device
 from saccade.train.options import flag
@@ -362,14 +362,14 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
             ends = 1e3 * line.at(result.lengths[0]), 1e3 * line.at(result.lengths[-1])
             curves.append(curve(f"{name}: n^({line.text()})", result.lengths, times, trend=ends))
         title = f"Time of one call, {way}, by length"
-        drawn = draw(
+        drawn = look.curves(
             curves,
             folder / way.replace("+", "-"),
             ticks=[(length, str(length)) for length in result.lengths],
             labels=("positions n; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
             title=title,
             note=f"Width d = {result.width}. The claim: self-attention n² d, recurrent n d², convolution k n d²",
-            log=True,
+            log="xy",
         )
         pictures[f"picture_{place}"] = picture(drawn, title)
     return pictures

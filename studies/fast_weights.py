@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from saccade import look
 from saccade.auxiliary import AuxRequest
-from saccade.look.curves import draw
-from saccade.look.grid import grid
 from saccade.nn import MultiheadAttention
 from saccade.normalizers import Identity
 from saccade.train.environment import choose_device
@@ -326,7 +325,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     """Draw the matrices, and recall by the number of pairs."""
     titles = "Layers as matrices", "Questions answered right, by the number of pairs"
     images = [[torch.tensor(image) for image in result.rows(name)[0]["shown"]] for name in result.layers]
-    matrices = grid(
+    matrices = look.grid(
         images,
         folder / "fast-weights-matrices",
         rows=result.layers,
@@ -337,7 +336,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         weights=True,
     )
     places = [math.log2(count) for count in result.pairs]
-    recall = draw(
+    recall = look.curves(
         [curve(name, places, [result.right(name, count) for count in result.pairs], 100) for name in result.layers],
         folder / "fast-weights",
         ticks=[(place, str(count)) for place, count in zip(places, result.pairs, strict=True)],

@@ -34,7 +34,7 @@ def unrendered(request, monkeypatch):
     """Pictures are drawn but not rendered, which would take most of the time of a page."""
     if "rendered" not in request.fixturenames:
         picture = b'<svg xmlns="http://www.w3.org/2000/svg" width="1">' + 600 * b" " + b"</svg>"
-        monkeypatch.setattr("saccade.look.drawing._saved", lambda figure, form: picture)
+        monkeypatch.setattr("saccade.look._figure._saved", lambda figure, form: picture)
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_the_import_is_light():
         "safetensors",
         "sacrebleu",
     }
-    code = f"import sys, saccade; loaded = {slow} & set(sys.modules); assert not loaded, loaded"
+    code = f"import sys, saccade, saccade.look; loaded = {slow} & set(sys.modules); assert not loaded, loaded"
     subprocess.run(python("-W", "ignore", "-c", code), check=True)
 
 

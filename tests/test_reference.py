@@ -5,7 +5,6 @@ import re
 from importlib import import_module
 from pkgutil import iter_modules
 
-import saccade.look
 import saccade.models
 from commands import PAGES, ROOT
 from tiers import every
@@ -20,21 +19,18 @@ MODULES = [
     "saccade",
     *(f"saccade.{name}" for name in ("scores", "normalizers", "masks", "biases", "reads", "errors", "nn", "runs")),
     "saccade.nn.addressing",
-    *(
-        f"{package.__name__}.{found.name}"
-        for package in (saccade.look, saccade.models)
-        for found in iter_modules(package.__path__)
-    ),
+    "saccade.look",
+    *(f"saccade.models.{found.name}" for found in iter_modules(saccade.models.__path__)),
 ]
 SETTINGS = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 KATEX = ROOT / "docs/assets/katex"
 
 
 def public(module):
-    """Names of a module's public classes and functions; `saccade`, `saccade.masks` and `saccade.nn` collect theirs."""
+    """Names of a module's public classes and functions; `saccade` and some of its packages collect theirs."""
     names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
     values = {name: getattr(module, name) for name in names}
-    collects = module.__name__ in ("saccade", "saccade.masks", "saccade.nn")
+    collects = module.__name__ in ("saccade", "saccade.look", "saccade.masks", "saccade.nn")
     return [
         name
         for name, value in values.items()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.look import drawing
+from saccade.look import _figure
 from saccade.reports.bottleneck import findings as bottleneck
 from saccade.reports.cnn_attention import findings as cnn_attention
 from saccade.reports.experts import findings as experts
@@ -209,8 +209,8 @@ def test_every_file_of_a_run_is_in_a_row():
     "name", [pytest.param(name, marks=[] if name == "experts-dates" else [pytest.mark.slow]) for name in PAGES]
 )
 def test_a_published_page_says_what_its_numbers_say(name, tmp_path, monkeypatch):
-    saved = drawing._saved  # without what is drawn by pixels, which says nothing
-    monkeypatch.setattr(drawing, "_saved", lambda figure, form: b"" if form == "png" else saved(figure, form))
+    saved = _figure._saved  # without what is drawn by pixels, which says nothing
+    monkeypatch.setattr(_figure, "_saved", lambda figure, form: b"" if form == "png" else saved(figure, form))
     folder = ROOT / "results" / name
     content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     study = PAGES[name].replace("_", "-")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from saccade._threads import Shared, hooked, own_filters
-from saccade.look import drawing
+from saccade.look import _figure
 from saccade.train import randomness
 
 
@@ -48,7 +48,7 @@ def test_a_copy_made_within_the_block_is_as_always():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("lock", [drawing._DRAWING, randomness._GENERATORS])
+@pytest.mark.parametrize("lock", [_figure._DRAWING, randomness._GENERATORS])
 def test_a_lock_of_another_thread_is_free_in_a_forked_child(other, lock):
     other(lock.acquire)
     if not (child := os.fork()):

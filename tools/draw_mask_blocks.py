@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from saccade.look import blocks
+from saccade import look
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/masks-as-work.md"
@@ -31,7 +31,7 @@ def draw(folder: Path) -> list[Path]:
     paths = []
     with TemporaryDirectory() as made:
         for name, (title, mask) in pictures().items():
-            png, _ = blocks.draw(mask, LENGTH, LENGTH, Path(made) / f"masks-{name}", title=title)
+            png, _ = look.blocks(mask, LENGTH, LENGTH, Path(made) / f"masks-{name}", title=title)
             paths.append(folder / png.name)
             paths[-1].write_bytes(png.read_bytes())
     return paths

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import markdown
 
-from saccade.look.curves import Curve
+from saccade.look import Curve
 from saccade.train.files import write
 from saccade.train.task import value
 from studies.frame.statistics import Estimate

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.look.dot_plot import Dots, draw
+from saccade import look
+from saccade.look import Dots
 from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.data.corpus import Pair
@@ -246,4 +247,4 @@ def dotted(trial: Trial, path: Path, ending: str, note: str) -> str:
     scores = trial.scores.values()
     title, label = sentence(f"{trial.name} {ending}"), f"{trial.name}; bars: 95% intervals"
     series = [Dots(trial.name, [score.value for score in scores], [score.half for score in scores])]
-    return picture(draw(list(trial.scores), series, path, label=label, title=title, note=note), title)
+    return picture(look.dots(list(trial.scores), series, path, label=label, title=title, note=note), title)

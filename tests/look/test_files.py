@@ -2,7 +2,7 @@
 
 import pytest
 
-from saccade.look.files import write_beside
+from saccade.look._files import write_beside
 
 
 def test_a_name_that_is_taken_is_left_alone(tmp_path):
@@ -35,7 +35,7 @@ def test_nothing_half_written_stays(tmp_path, monkeypatch, error):
         file.write(content[:1])
         raise error
 
-    monkeypatch.setattr("saccade.look.files._fill", fails)
+    monkeypatch.setattr("saccade.look._files._fill", fails)
     with pytest.raises(type(error), match="No space"):
         write_beside(tmp_path / "a", {".png": b"1"})
     assert not list(tmp_path.iterdir())
@@ -46,6 +46,6 @@ def test_an_error_stands_where_the_file_is_gone_too(tmp_path, monkeypatch):
         (tmp_path / "a.png").unlink()
         raise KeyboardInterrupt("while the folder is tidied")
 
-    monkeypatch.setattr("saccade.look.files._fill", fails)
+    monkeypatch.setattr("saccade.look._files._fill", fails)
     with pytest.raises(KeyboardInterrupt, match="tidied"):
         write_beside(tmp_path / "a", {".png": b"1"})

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.gradients import grad_cam, saliency
+from saccade.look import grad_cam, saliency
 from saccade.models.cnn import CNN, Options
 from saccade.models.cnn_attention import CNNAttention
 from saccade.models.cnn_attention import Options as AttentionOptions

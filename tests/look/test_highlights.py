@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.highlights import highlights
+from saccade.look import highlights
 
 WORDS = ["the", "film", "was", "not", "good"]
 WEIGHTS = torch.tensor([[0.05, 0.05, 0.1, 0.6, 0.2]])
@@ -84,10 +84,10 @@ def test_strange_words_are_drawn(tmp_path, words):
     assert "<b>&" not in paths[2].read_text(encoding="utf-8")
 
 
-def test_what_cannot_be_drawn_is_refused(tmp_path):
-    with pytest.raises(ShapeError, match="a number a word"):
+def test_what_cannot_be_drawn_is_rejected(tmp_path):
+    with pytest.raises(ShapeError, match=r"values: expected shape \(rows, 5\)"):
         highlights(torch.rand(1, 4), WORDS, tmp_path / "a")
-    with pytest.raises(ArgumentError, match="a row and a word or more"):
+    with pytest.raises(ArgumentError, match="values: expected one number or more"):
         highlights(torch.rand(1, 0), [], tmp_path / "a")
     with pytest.raises(ArgumentError, match="finite"):
         highlights(torch.tensor([[float("nan")]]), ["a"], tmp_path / "a")

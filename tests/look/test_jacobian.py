@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.jacobian import given, sequential_jacobian, shares
+from saccade.look import sequential_jacobian, shares
+from saccade.look._jacobian import returning
 
 
 def network(seed, features, outputs):
@@ -84,11 +85,11 @@ def test_rows_are_shares_of_their_sum():
 
 def test_a_module_returns_what_it_is_given_once():
     embedding, other = nn.Embedding(5, 2), torch.zeros(1, 2, 2)
-    with given(embedding, other):
+    with returning(embedding, other):
         first, second = embedding(torch.tensor([[1, 2, 3]])), embedding(torch.tensor([[1, 2, 3]]))
     assert torch.equal(first[:, :2], other) and torch.equal(first[:, 2:], second[:, 2:])
     assert torch.equal(second, embedding.weight[None, 1:4]) and not embedding._forward_hooks
-    with pytest.raises(RuntimeError, match="stop"), given(embedding, other):
+    with pytest.raises(RuntimeError, match="stop"), returning(embedding, other):
         raise RuntimeError("stop")
     assert not embedding._forward_hooks
 

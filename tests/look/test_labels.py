@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.look.labels import labels, right_to_left, sentence
+from saccade.look._labels import labels, right_to_left, sentence
 from tiers import every
 
 

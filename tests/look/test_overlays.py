@@ -1,14 +1,24 @@
-import json
-from pathlib import Path
-from unittest.mock import Mock
+"""Maps over an image: each over its part of the image, which stays bright, and word by word."""
 
+import json
+from io import BytesIO
+from itertools import pairwise
+
+import numpy as np
 import pytest
 import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
+from PIL import Image, ImageSequence
 
+from look.drawn import texts
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.overlays import overlays
+from saccade.look import overlays
+from saccade.look._figure import _own_style
+from saccade.look._images import _last_lines, animated, draw_map, pixels_of, show_pixels, word_by_word
+
+WORDS = ["what", "colour", "?"]
+ANSWERS = [("red", 0.75), ("blue", 0.25)]
 
 
 def draw(folder, image=None, maps=None, **options):
@@ -17,114 +27,181 @@ def draw(folder, image=None, maps=None, **options):
     return overlays(image, maps, folder / "a", **{"captions": [f"map {n}" for n in range(len(maps))], **options})
 
 
-def test_a_picture_says_where_each_map_is_largest(tmp_path):
+def rendered(draw_on):
+    figure = Figure(figsize=(1, 1), dpi=80)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xticks=[], yticks=[])
+    draw_on(axes)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3].astype(int)
+
+
+def test_svg_describes_where_each_map_is_largest(tmp_path, figures, words):
     maps = torch.zeros(2, 4, 5)
     maps[0, 3, 1], maps[1, 0, 4] = 0.75, 0.25
-    png, svg = draw(tmp_path, maps=maps, captions=["head 1", "head 2"], marks=[(1, 2), None], title="a < b")
-    assert png.read_bytes()[:4] == b"\x89PNG"
-    text = svg.read_text()
-    assert "<title>a &lt; b</title>" in text
+    _, svg = draw(tmp_path, maps=maps, captions=["head 1", "head 2"], marks=[(1, 2), None], title="a < b")
     said = "head 1 from row 2, column 3: most at row 4, column 2 (0.75); head 2: most at row 1, column 5 (0.25)"
-    assert f"<desc>{said}</desc>" in text
+    assert words(svg) == ("a < b", said)
 
 
-def test_the_same_picture_is_the_same_files(tmp_path):
-    image, maps = torch.rand(3, 8, 8), torch.rand(1, 4, 4)
-    for _ in range(2):
-        draw(tmp_path, image, maps)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "a.svg"]
-    draw(tmp_path, image, maps.flip(2))
-    assert len(list(tmp_path.iterdir())) == 4
-
-
-@pytest.mark.parametrize(
-    ("image", "maps"),
-    [((1, 8, 8), (11, 3, 5)), ((3, 700, 1300), (1, 8, 8)), ((1, 2000, 9), (1, 3, 5)), ((3, 1, 1), (1, 8, 8))],
-)
-def test_images_and_maps_of_any_size_can_be_drawn(tmp_path, image, maps):
-    png, svg = draw(tmp_path, torch.rand(image), torch.rand(maps) * 3, title="t" * 300)
+@pytest.mark.parametrize("shape", [(1, 8, 8), (3, 700, 1300), (1, 2000, 9), (3, 1, 1)])
+def test_images_of_any_size_are_drawn(shape, tmp_path):
+    png, svg = draw(tmp_path, torch.rand(shape), torch.rand(3, 3, 5) * 3, title="t" * 300)
     with Image.open(png) as picture:
         assert max(picture.size) < 3000
     assert svg.stat().st_size < 4_000_000
 
 
-def test_an_attended_cell_is_lighter_than_the_others(tmp_path):
-    maps = torch.zeros(1, 2, 2)
-    maps[0, 0, 1] = 1.0
-    image = torch.zeros(3, 8, 8)
-    plain, _ = draw(tmp_path / "plain", image, maps)
-    marked, _ = draw(tmp_path / "marked", image, maps, marks=[(1, 0)])
-    with Image.open(plain) as picture, Image.open(marked) as other:
-        pixels = picture.convert("L")
-        width, height = pixels.size
-        bright = sum(pixels.getpixel((x, height // 2 - 40)) > 120 for x in range(width // 2, width * 3 // 4))
-        assert bright > 20
-        assert picture.tobytes() != other.tobytes()
+def test_eight_maps_are_drawn_and_the_rest_is_named(tmp_path, figures):
+    draw(tmp_path, maps=torch.rand(11, 2, 2), scale="times an even share")
+    assert len(figures[0].axes) == 10  # the image, eight maps, the colour bar
+    assert "8 of 11 maps are drawn, not the last 3: map 8, map 9, map 10" in texts(figures[0])
+    assert figures[0].axes[-1].get_ylabel() == "times an even share"
 
 
-def test_bytes_are_drawn_as_numbers_in_0_to_1(tmp_path):
-    image, maps = torch.randint(0, 256, (3, 8, 8), dtype=torch.uint8), torch.rand(1, 4, 4)
-    first, _ = draw(tmp_path / "bytes", image, maps)
-    second, _ = draw(tmp_path / "floats", image.double() / 255, maps)
-    assert first.read_bytes() == second.read_bytes()
+@pytest.mark.parametrize("side", [4, 200])
+def test_an_image_fills_its_axes(side):
+    image = torch.zeros(side, side, 3, dtype=torch.double)
+    image[: side // 2, :, 0] = 1.0
+    shown = rendered(lambda axes: show_pixels(axes, image))
+    assert (shown[5:35, 5:-5] == [255, 0, 0]).all() and (shown[45:-5, 5:-5] == 0).all()
 
 
-def test_a_narrow_pictures_title_has_a_second_line(tmp_path, monkeypatch):
-    shown = Mock(side_effect=Figure.text)
-    monkeypatch.setattr(Figure, "text", lambda *given, **style: shown(*given, **style))
-    title = "triangle 0.95: how much each pixel moves it (gradient), the most as 1"
-    draw(tmp_path, maps=torch.rand(1, 4, 4), captions=["triangle"], marks=[None], title=title)
-    assert title in [" ".join(call.args[3].split()) for call in shown.call_args_list]
+@pytest.mark.parametrize("brightness", [0.0, 0.5, 1.0])
+def test_a_map_is_red_over_a_bright_image(brightness):
+    pixels, values = torch.full((8, 8, 3), brightness, dtype=torch.double), torch.tensor([[0.0, 1.0], [0.0, 0.0]])
+    shown = rendered(lambda axes: draw_map(axes, pixels, values, 1.0, (0.0, 0.5, 0.5, 1.0)))
+    assert (shown[10:30, 50:70, 0] > shown[10:30, 50:70, 2] + 100).all()  # the weighted cell
+    assert (shown[10:30, 10:30] >= 100).all() and (np.ptp(shown[10:30, 10:30], axis=-1) <= 1).all()  # another: grey
+    assert (shown[40:, 38:42, 2] > shown[40:, 38:42, 0] + 50).any()  # the frame
 
 
-def test_captions_and_titles_of_any_script_are_drawn(tmp_path):
-    png, _ = draw(tmp_path, captions=["猫" * 40, "قطة $x$"], title="จับ\n\x00")
-    assert png.is_file()
+def test_bytes_are_drawn_as_numbers_in_0_to_1():
+    image = torch.randint(0, 256, (3, 8, 8), dtype=torch.uint8)
+    assert torch.equal(pixels_of(image), (image.double() / 255).permute(1, 2, 0))
+    assert pixels_of(image, finest=4).shape == (4, 4, 3)
 
 
-def test_shapes_that_do_not_fit_are_refused(tmp_path):
-    with pytest.raises(ShapeError, match=r"image: expected shape \(1 or 3, height, width\), got \(2, 8, 8\)"):
-        draw(tmp_path, torch.rand(2, 8, 8))
-    for options in ({"captions": ["one"]}, {"marks": [None]}):
-        with pytest.raises(ShapeError, match="maps: expected shape"):
-            draw(tmp_path, **options)
-    with pytest.raises(ShapeError, match="maps: expected shape"):
-        draw(tmp_path, maps=torch.rand(2, 8), captions=["a", "b"])
+def test_maps_are_smooth_if_asked_for_and_boxes_are_framed(tmp_path, figures):
+    maps = torch.tensor([[[1.0, 0.0], [0.0, 0.0]]])
+    draw(tmp_path / "smooth", maps=maps, smooth=True)
+    paths = draw(tmp_path / "boxed", maps=maps, boxes=[(0.0, 0.0, 0.5, 0.5)], json=True)
+    smooth, boxed = (figure.axes[1] for figure in figures)
+    assert smooth.images[1].get_array().shape == (32, 32) and not smooth.patches
+    assert boxed.images[1].get_array().tolist() == maps[0].tolist() and boxed.patches[0].get_width() == 16
+    assert json.loads(paths[-1].read_text())["boxes"] == [[0.0, 0.0, 0.5, 0.5]]
 
 
 @pytest.mark.parametrize(
-    ("image", "maps", "message"),
+    ("options", "error", "message"),
     [
-        (torch.rand(3, 0, 8), torch.rand(1, 2, 2), "expected pixels, and from 1 to 100 maps"),
-        (torch.rand(3, 8, 8), torch.rand(0, 2, 2), "expected pixels, and from 1 to 100 maps"),
-        (torch.rand(3, 8, 8), torch.rand(101, 2, 2), "expected pixels, and from 1 to 100 maps"),
-        (torch.rand(3, 8, 8), -torch.rand(1, 2, 2), "maps: expected finite numbers of at least 0"),
-        (torch.rand(3, 8, 8), torch.full((1, 2, 2), float("nan")), "maps: expected finite numbers of at least 0"),
-        (torch.full((3, 8, 8), float("inf")), torch.rand(1, 2, 2), "and finite pixels"),
+        ({"image": torch.rand(2, 8, 8)}, ShapeError, r"image: expected shape \(1 or 3, height, width\), got \(2, 8, 8"),
+        ({"image": torch.rand(3, 0, 8)}, ArgumentError, "image: expected finite pixels, got none"),
+        ({"image": torch.full((3, 8, 8), torch.inf)}, ArgumentError, "image: expected finite pixels, got others"),
+        ({"captions": ["one"]}, ShapeError, r"maps: expected shape \(1, rows, columns\)"),
+        ({"maps": torch.rand(0, 2, 2)}, ArgumentError, "maps: expected one number or more"),
+        ({"captions": [], "answers": ANSWERS}, ShapeError, r"maps: expected shape \(0, rows, columns\)"),
+        ({"question": WORDS, "words": torch.ones(2)}, ShapeError, r"words: expected shape \(3\)"),
+        ({"maps": -torch.rand(1, 2, 2)}, ArgumentError, "maps: expected finite numbers of at least 0"),
+        ({"marks": [None]}, ShapeError, "marks: expected a cell or None for each of 2 maps, got 1"),
+        ({"marks": [(8, 0), None]}, ArgumentError, "marks: expected a row and a column of a map 8 × 8, got"),
+        ({"marks": [(-1, 0), None]}, ArgumentError, "marks: expected a row and a column of a map 8 × 8, got"),
+        ({"boxes": []}, ShapeError, "boxes: expected a box or None for each of 2 maps, got 0"),
+        ({"boxes": [None, (0.5, 0.0, 0.2, 1.0)]}, ArgumentError, "boxes: expected .* as shares of the image"),
     ],
 )
-def test_numbers_that_mean_nothing_are_refused(tmp_path, image, maps, message):
-    with pytest.raises(ArgumentError, match=message):
-        draw(tmp_path, image, maps)
+def test_what_cannot_be_drawn_is_rejected(options, error, message, tmp_path):
+    with pytest.raises(error, match=message):
+        draw(tmp_path, **options)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("mark", [(8, 0), (0, 8), (-1, 0)])
-def test_a_mark_outside_its_map_is_refused(tmp_path, mark):
-    with pytest.raises(ArgumentError, match=r"marks: expected a row and a column of a map 8 × 8, got"):
-        draw(tmp_path, marks=[mark, None])
+def frames(content):
+    with Image.open(BytesIO(content)) as animation:
+        assert animation.format == "GIF" and animation.info["loop"] == 0
+        return [(frame.convert("RGB"), frame.info["duration"]) for frame in ImageSequence.Iterator(animation)]
 
 
-def test_maps_are_smooth_if_asked_for_and_boxes_are_framed(tmp_path):
-    image, maps = torch.full((3, 40, 40), 0.5), torch.tensor([[[1.0, 0.0], [0.0, 0.0]]])
-    told = {"captions": ["word"]}
-    flat, *_ = overlays(image, maps, tmp_path / "flat", **told)
-    smooth, *_ = overlays(image, maps, tmp_path / "smooth", smooth=True, **told)
-    boxed, _, numbers = overlays(image, maps, tmp_path / "boxed", boxes=[(0.0, 0.0, 0.5, 0.5)], json=True, **told)
-    colours = [len(Image.open(path).convert("RGB").getcolors(1 << 24)) for path in (flat, smooth)]
-    assert colours[1] > colours[0]  # between the parts of a map lie its steps
-    assert Path(boxed).read_bytes() != Path(flat).read_bytes()
-    assert json.loads(Path(numbers).read_text())["boxes"] == [[0.0, 0.0, 0.5, 0.5]]
-    for boxes, said in (([], "each of 1 maps, got 0"), ([(0.5, 0.0, 0.2, 1.0)], "shares of the image")):
-        with pytest.raises((ShapeError, ArgumentError), match=said):
-            overlays(image, maps, tmp_path / "bad", boxes=boxes, **told)
+def test_every_frame_is_shown_and_the_last_one_longer():
+    pictures = [Image.new("RGB", (5, 3), colour) for colour in ("red", "blue", "green")]
+    shown = frames(animated(pictures))
+    assert [picture.getpixel((0, 0)) for picture, _ in shown] == [each.getpixel((0, 0)) for each in pictures]
+    assert [pause for _, pause in shown] == [700, 700, 2000]
+
+
+def test_each_word_has_a_frame_with_its_map():
+    values = torch.zeros(5, 1, 2, dtype=torch.double)
+    values[:4, 0, 0], values[4, 0, 1] = 1.0, 1.0
+    with _own_style():
+        content = word_by_word(torch.full((30, 40, 3), 0.5, dtype=torch.double), values, ["so"] * 5, [None] * 5, 1.0)
+    pictures = [picture for picture, _ in frames(content)]
+    assert len(pictures) == 5 and len({picture.size for picture in pictures}) == 1
+    assert all(first.tobytes() != second.tobytes() for first, second in pairwise(pictures))
+    width, height = pictures[0].size
+    red = [
+        [np.subtract(*picture.getpixel((x, height // 2))[::2]) > 50 for x in (80, width - 80)] for picture in pictures
+    ]
+    assert red == [[True, False]] * 4 + [[False, True]]
+
+
+@pytest.mark.parametrize("shape", [(1, 600), (600, 1), (600, 450)])
+def test_frames_are_bounded_whatever_the_image_is(shape):
+    pixels = torch.rand(*shape, 3, dtype=torch.double)
+    with _own_style():
+        content = word_by_word(pixels, torch.ones(2, 2, 2, dtype=torch.double), ("猫が", "見る"), [None] * 2, 1.0)
+    [(first, _), *_] = shown = frames(content)
+    assert len(shown) == 2 and max(first.size) <= 420 and min(first.size) >= 100 and len(content) < 400_000
+
+
+def test_of_many_lines_the_last_are_seen():
+    assert _last_lines(["a", " red", " dog"], 3.0) == "a red dog"
+    lines = _last_lines([f"word{number}" for number in range(40)], 3.0).split("\n")
+    assert len(lines) == 3 and lines[0].startswith("… word") and lines[-1].endswith("word39")
+    assert max(map(len, _last_lines(["猫" * 50], 3.0).split("\n"))) <= 23
+
+
+def test_an_animation_is_a_file_beside_the_picture(tmp_path):
+    paths = draw(
+        tmp_path, torch.rand(3, 8, 8), torch.rand(2, 2, 2), animated=True, captions=["猫", "قطة $x$"], json=True
+    )
+    assert [path.suffix for path in paths] == [".png", ".svg", ".gif", ".json"]
+    assert len(frames(paths[2].read_bytes())) == 2
+
+
+def test_a_question_stands_below_with_its_answers(tmp_path, figures, words):
+    maps, scores = torch.tensor([[[0.1, 0.9]], [[0.5, 0.5]]]), torch.tensor([0.2, 0.8, 0.0])
+    paths = overlays(
+        torch.rand(3, 9, 9),
+        maps,
+        tmp_path / "a",
+        question=WORDS,
+        answers=ANSWERS,
+        captions=["one", "two"],
+        words=scores,
+        title="red",
+        json=True,
+    )
+    said = (
+        "what colour ?; red 0.75; blue 0.25; one: most at row 1, column 2 (0.90); two: most at row 1, column 1 (0.50)"
+    )
+    assert words(paths[1]) == ("red", f"{said}; what 0.20, colour 0.80, ? 0.00")
+    assert {*WORDS, "red", "blue", "0.75", "one", "two", "weight"} <= set(texts(figures[0]))
+    told = json.loads(paths[2].read_text())
+    assert told["rows"] == ["one", "two"] and told["words"] == [0.2, 0.8, 0.0] and told["darkest"] == 1.0
+    assert told["answers"][1] == {"answer": "blue", "probability": 0.25}
+
+
+def test_a_model_that_looks_nowhere_has_words_alone(tmp_path, figures):
+    paths = overlays(
+        torch.rand(1, 4, 4),
+        torch.zeros(0, 1, 1),
+        tmp_path / "a",
+        captions=[],
+        question=WORDS,
+        answers=ANSWERS,
+        json=True,
+    )
+    told = json.loads(paths[2].read_text())
+    assert told["rows"] == ["words"] and told["columns"] == WORDS and told["values"] == [[0.0] * 3]
+    assert len(figures[0].axes) == 3  # the image, words and answers: no colour bar

@@ -1,6 +1,10 @@
 """Recording sees every attention call and changes none."""
 
 import copy
+import gc
+import json
+import pickle
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -9,7 +13,9 @@ import torch
 
 from saccade import AuxOutput, AuxRequest, masks, nn
 from saccade.errors import ArgumentError
-from saccade.look import record
+from saccade.look import Recording, load, record
+from saccade.models import transformer
+from saccade.models.padded import Padded
 
 
 class TwoReads(torch.nn.Module):
@@ -60,6 +66,121 @@ def test_the_model_answers_as_without_recording(model, inputs):
     torch.testing.assert_close(recorded, plain)
     torch.testing.assert_close(recorded_pooled, pooled)
     assert hooks(model) == 0
+
+
+def test_a_record_has_its_name_number_kind_and_statistics(model, inputs):
+    with record(model, AuxRequest(weights=True, top=2)) as recording:
+        model(*inputs)
+    first = recording[0]
+    name, aux = first
+    assert (first.name, first.aux, first.call) == (name, aux, 0) and [one.call for one in recording] == [0, 1, 2]
+    assert all(getattr(first, field) is getattr(aux, field) for field in ("weights", "top", "lse", "index", "received"))
+    assert first.top[0].shape == (2, 2, 3, 2) and first.index is None
+    copied = [copy.copy(one) for one in recording]
+    assert copied == list(recording) and [(one.call, one.kind) for one in copied] == [(n, "cross") for n in range(3)]
+
+
+def test_kinds_tell_self_attention_from_cross_attention():
+    torch.manual_seed(0)
+    options = transformer.Options(hidden_dim=8, heads=2, layers=1, feedforward_dim=8)
+    model = transformer.Transformer(9, 9, options).eval()
+    source, target = Padded(torch.tensor([[5, 6, 2]]), torch.tensor([3])), torch.tensor([[1, 4]])
+    with record(model) as recording:
+        model(source, target)
+    kinds = {one.name: one.kind for one in recording}
+    assert all(kind == ("cross" if name.endswith("source_attention") else "self") for name, kind in kinds.items())
+    assert set(kinds.values()) == {"self", "cross"}
+    for grads in (False, True):  # a memory that grows with the queries is their own, however it is kept
+        with torch.set_grad_enabled(grads), record(model) as steps:
+            state = model.encode(source)
+            for token in target.T:
+                _, state = model.step(token, state)
+        assert {one.name: one.kind for one in steps} == kinds
+
+
+def test_selections_are_recordings_again(model, inputs):
+    with record(model) as recording:
+        model(*inputs)
+        model.pool(inputs[1])
+    assert isinstance(recording[1:], Recording) and [one.call for one in recording[-3:]] == [1, 2, 3]
+    assert [one.call for one in recording["pool"]] == [2, 3] and len(recording[""]) == 4
+    assert recording["pool"][0] is recording[2] and recording["pool"].coverage == recording.coverage
+    with record(torch.nn.ModuleDict({"layer": model})) as nested:
+        model(*inputs)
+    assert [one.name for one in nested["layer"]] == ["layer.heads", "layer.read", "layer.pool"]
+    with pytest.raises(ArgumentError, match=r"^name: expected a module .*'heads', 'pool', 'read'\), got 'poo'\. See"):
+        recording["poo"]
+
+
+def test_coverage_names_every_attention_module(model, inputs):
+    model.other = torch.nn.MultiheadAttention(4, 2)
+    with record(model) as recording:
+        model.read(*inputs)
+        model.pool(inputs[1])
+        with pytest.raises(Exception, match="shape|dim|size|mat"):
+            model.pool(inputs[1][..., :3])
+        model.heads.forward(*[torch.ones(2, 3, 8)] * 3)
+    assert recording.coverage == (("read",), ("pool",), ("heads", "other"))
+
+
+def test_a_recording_holds_no_model(inputs):
+    model = TwoReads()
+    with record(model, detach=True) as recording:
+        model(*inputs)
+    alive = weakref.ref(model)
+    del model
+    gc.collect()
+    assert alive() is None and copy.deepcopy(recording).coverage == recording.coverage
+
+
+def test_attention_inside_another_is_covered_by_it(inputs):
+    class Outer(nn.Attention):
+        def __init__(self):
+            super().__init__(5, 7, hidden_dim=3)
+            self.inner = nn.Attention(5)
+
+        def forward(self, query, key, **options):
+            return super().forward(self.inner(query), key, **options)
+
+    with record(outer := Outer()) as recording:
+        assert recording.coverage.bypassing == ("", "inner")
+        outer(*inputs)
+    assert recording.coverage == (("",), (), ())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_saved_recording_is_read_as_it_was(model, inputs, tmp_path, dtype):
+    request = AuxRequest(weights=True, entropy=True, top=2, received=True)
+    with record(model.to(dtype), request, required=False) as recording:
+        model.read(*(one.to(dtype) for one in inputs))
+        model.pool(inputs[1].to(dtype))
+    paths = recording[1:].save(tmp_path / "new" / "a.b")
+    assert [path.name for path in paths] == ["a.b.safetensors", "a.b.json"]
+    loaded = load(tmp_path / "new" / "a.b")
+    assert [(one.name, one.call, one.kind) for one in loaded] == [("pool", 1, "cross")]
+    assert loaded.coverage == recording.coverage == (("read", "pool"), (), ("heads",))
+    torch.testing.assert_close(vars(loaded[0].aux), vars(recording[1].aux), rtol=0, atol=0)
+
+
+def test_saving_overwrites_nothing_and_unpickles_nothing(model, inputs, tmp_path):
+    with record(model) as recording:
+        model(*inputs)
+    (tmp_path / "a.json").write_text("mine")
+    with pytest.raises(ArgumentError, match=r"^path: expected a free name, got .*a\.json, which exists\. Remove"):
+        recording.save(tmp_path / "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"] and (tmp_path / "a.json").read_text() == "mine"
+    tensors, about = recording.save(tmp_path / "b")
+    described = json.loads(about.read_text())
+    for damage in ("{", "[]", json.dumps({**described, "format": 2}), json.dumps({**described, "calls": [{}]})):
+        about.write_text(damage)
+        with pytest.raises(ArgumentError, match=r"^path: expected a recording of format 1, got .*b: "):
+            load(tmp_path / "b")
+    about.write_text(json.dumps(described))
+    tensors.write_bytes(pickle.dumps(recording[0].weights))
+    with pytest.raises(ArgumentError, match="^path: expected a recording"):
+        load(tmp_path / "b")
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "c")
 
 
 def test_a_caller_gets_its_request_and_the_record_its_own(model, inputs):
@@ -166,7 +287,7 @@ def test_a_recording_leaves_calls_of_other_threads_alone(model, inputs):
     plain, pooled = model(*inputs)
     with ThreadPoolExecutor(1) as pool, record(model) as records:
         output, other_pooled = pool.submit(model, *inputs).result()
-        assert records == []
+        assert not records
         (asked, aux), _ = pool.submit(model, *inputs, aux=AuxRequest(lse=True)).result()
         model.pool(inputs[1])
     assert torch.equal(output, plain) and torch.equal(other_pooled, pooled)
@@ -188,7 +309,7 @@ def test_a_model_without_attention_is_an_error():
         pass
     with record(torch.nn.Linear(2, 2), required=False) as records:
         pass
-    assert records == []
+    assert not records
 
 
 def test_a_block_that_calls_no_attention_is_an_error(model, inputs):
@@ -197,6 +318,6 @@ def test_a_block_that_calls_no_attention_is_an_error(model, inputs):
         pass
     with record(model, required=False) as records:
         pass
-    assert records == [] and hooks(model) == 0
+    assert not records and hooks(model) == 0
     with pytest.raises(ZeroDivisionError), record(model):
         1 / 0

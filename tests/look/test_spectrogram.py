@@ -1,43 +1,43 @@
+import json
+
 import pytest
 import torch
-from PIL import Image
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.spectrogram import draw
+from saccade.look import spectrogram
+
+FRAMES = torch.arange(320.0).view(40, 8)
 
 
-def test_a_picture_says_when_each_token_was_heard(tmp_path):
+def test_a_picture_tells_when_each_token_was_heard(tmp_path, figures, words):
     weights = torch.eye(4)[[0, 2, 3]]
-    png, svg = draw(weights, torch.randn(40, 8), ["one", "three", "⏎"], (2.0, 0.5), tmp_path / "a", title="one three")
-    assert png.read_bytes()[:4] == b"\x89PNG"
-    text = svg.read_text()
-    assert "<title>one three</title>" in text
-    assert "one at 0.25 s (1.00); three at 1.25 s (1.00); " in text
+    paths = spectrogram(
+        weights, FRAMES, ["one", "three", "⏎"], (1.9, 0.5), tmp_path / "a", title="one three", scale="share", json=True
+    )
+    assert words(paths[1]) == ("one three", "one at 0.25 s (1.00); three at 1.25 s (1.00); ⏎ at 1.75 s (1.00)")
+    below, above, bar = figures[0].axes
+    assert below.images[0].get_array().tolist() == weights.tolist() and below.images[0].get_extent() == [0, 2.0, 3, 0]
+    assert above.images[0].get_array().shape == (8, 40) and below.get_xlim() == above.get_xlim() == (0, 1.9)
+    assert (above.get_ylabel(), below.get_xlabel(), below.get_ylabel()) == ("frequency →", "seconds", "← written")
+    assert bar.get_ylabel() == "share"
+    told = json.loads(paths[2].read_text())
+    assert told["step_seconds"] == 0.5 and told["values"] == weights.tolist()
 
 
-def test_the_same_picture_is_the_same_files(tmp_path):
-    for _ in range(2):
-        draw(torch.ones(2, 3) / 3, torch.zeros(9, 2), ["a", "b"], (0.1, 0.05), tmp_path / "same")
-    assert len(list(tmp_path.iterdir())) == 2
+def test_of_many_tokens_every_nth_is_named(tmp_path, figures):
+    spectrogram(torch.ones(120, 5) / 5, FRAMES, ["字"] * 120, (1.0, 0.2), tmp_path / "many")
+    below = figures[0].axes[0]
+    assert len(below.get_yticklabels()) == 60 and below.get_position().height == pytest.approx(12)
 
 
-@pytest.mark.parametrize("count", [1, 80])
-def test_any_number_of_tokens_can_be_drawn(tmp_path, count):
-    weights = torch.ones(count, 5) / 5
-    png, _ = draw(weights, torch.randn(3, 1), ["字"] * count, (1.0, 0.2), tmp_path / "many")
-    with Image.open(png) as image:
-        assert max(image.size) < 3000
-
-
-def test_what_is_no_alignment_is_refused(tmp_path):
-    frames = torch.zeros(5, 2)
+def test_what_is_no_alignment_is_rejected(tmp_path):
     with pytest.raises(ShapeError, match=r"weights: expected shape \(2, steps\)"):
-        draw(torch.ones(3, 4), frames, ["a", "b"], (1.0, 0.5), tmp_path / "a")
-    for weights, its in (
-        (torch.full((1, 2), -1.0), frames),
-        (torch.ones(1, 0), frames),
-        (torch.ones(1, 2), frames[:0]),
+        spectrogram(torch.ones(3, 4), FRAMES, ["a", "b"], (1.0, 0.5), tmp_path / "a")
+    for weights, frames in (
+        (torch.full((1, 2), -1.0), FRAMES),
+        (torch.ones(1, 0), FRAMES),
+        (torch.ones(1, 2), FRAMES[:0]),
     ):
-        with pytest.raises(ArgumentError, match="weights: expected"):
-            draw(weights, its, ["a"], (1.0, 0.5), tmp_path / "a")
+        with pytest.raises(ArgumentError, match="(weights|frames): expected"):
+            spectrogram(weights, frames, ["a"], (1.0, 0.5), tmp_path / "a")
     assert not list(tmp_path.iterdir())

@@ -29,6 +29,15 @@ def test_two_appends_to_one_memory_never_see_each_other(keys):
         torch.testing.assert_close(memory.read(query), attend(query, keys[0][:, rows], keys[1][:, rows]))
 
 
+@pytest.mark.parametrize("grads", [False, True])
+def test_a_memory_knows_whether_keys_came_later(keys, grads):
+    with torch.set_grad_enabled(grads):
+        start = remember(*split(keys, 0, 3))
+        longer, ring = start.append(*split(keys, 3, 4)), start.write(torch.tensor([3]), *split(keys, 3, 4))
+        assert not start.grown and longer.grown and ring.grown
+        assert longer.select(torch.tensor([0])).grown and longer.truncate(3).grown
+
+
 def test_what_is_cut_off_stays_in_the_longer_memory(keys):
     with torch.no_grad():
         whole = remember(*split(keys, 0, 3), capacity=8).append(*split(keys, 3, 4))

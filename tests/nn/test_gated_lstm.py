@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from near import assert_near, with_parameters
 from saccade import AuxRequest, nn
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.recording import record
+from saccade.look import record
 from saccade.nn.gated_lstm import LSTMState
 from tiers import every
 

@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 from near import assert_near, with_parameters
 from saccade import nn, normalizers, scores
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look.recording import record
+from saccade.look import record
 from saccade.nn.past_attention import PastState
 
 DIMS = 3, 5

@@ -4,10 +4,10 @@ import re
 import pytest
 import torch
 
+from saccade import look
 from saccade.bench.row import Absent
 from saccade.cli import main
 from saccade.errors import ArgumentError
-from saccade.look.curves import draw
 from studies import complexity
 from studies.complexity import LAYERS, PASSES, STUDY, Findings, Options, Point, bytes_of, measure, prepared
 from study_rows import described, written
@@ -147,13 +147,13 @@ def test_the_plot_describes_its_points(tmp_path, content):
 
 
 def test_bars_of_the_plot_are_the_intervals_of_the_table(tmp_path, content, monkeypatch):
-    drawn = []
+    drawn, draw = [], look.curves
 
     def kept(curves, *arguments, **options):
         drawn.append(curves)
         return draw(curves, *arguments, **options)
 
-    monkeypatch.setattr("studies.complexity.draw", kept)
+    monkeypatch.setattr(look, "curves", kept)
     written(STUDY, content, tmp_path)
     _, *rows = Findings(content).table("forward")
     for place, curve in enumerate(drawn[0], start=1):

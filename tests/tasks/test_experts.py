@@ -21,4 +21,4 @@ def test_a_picture_has_a_row_a_token_and_a_column_an_expert(tmp_path):
     told = json.loads(paths[-1].read_text())
     assert told["rows"] == ["a", "b"] and told["columns"] == ["#1", "#2", "#3"]
     assert told["values"] == [[0.25, 0.75, 0.0], [0.0, 0.0, 1.0]]
-    assert told["title"] == "good 0.9, experts of layers.0"
+    assert told["title"].startswith("good 0.9, experts of layers.0: sharp, ")

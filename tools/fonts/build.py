@@ -1,4 +1,6 @@
-"""Makes the fonts in src/saccade/look/fonts from Noto: only regular, only the characters of living scripts, unhinted.
+"""Makes the fonts of pictures from Noto: only regular, only the characters of living scripts, unhinted.
+
+That of Latin, Greek and Cyrillic goes to src/saccade/look/fonts, the others to fonts/saccade_fonts.
 
     apt-get download fonts-noto-core fonts-noto-cjk
     for package in *.deb; do dpkg-deb -x "$package" noto; done
@@ -15,7 +17,8 @@ from pathlib import Path
 from fontTools import subset
 from fontTools.ttLib import TTCollection, TTFont
 
-TARGET = Path(__file__).resolve().parents[2] / "src/saccade/look/fonts"
+ROOT = Path(__file__).resolve().parents[2]
+OWN, EXTRA = ROOT / "src/saccade/look/fonts", ROOT / "fonts/saccade_fonts"
 SCRIPTS = ("Arabic", "Armenian", "Bengali", "Devanagari", "Georgian", "Gujarati", "Gurmukhi", "Hebrew", "Kannada")
 SCRIPTS += ("Khmer", "Lao", "Malayalam", "Myanmar", "Sinhala", "Tamil", "Telugu", "Thai")
 LATIN = (range(0x20, 0x250), range(0x300, 0x370), range(0x1E00, 0x1F00), range(0x2000, 0x2070), range(0x20A0, 0x20C0))
@@ -56,7 +59,7 @@ def write(font: TTFont, name: str, characters: set[int] | None) -> Path:
         font["name"].setName(text.replace(" ", "") if identifier == 6 else text, identifier, 3, 1, 0x409)
     if "CFF " in font:
         font["CFF "].cff.fontNames = [name.replace(" ", "")]
-    path = TARGET / f"{name.replace(' ', '')}.{'otf' if 'CFF ' in font else 'ttf'}"
+    path = (OWN if name == "Saccade Sans" else EXTRA) / f"{name.replace(' ', '')}.{'otf' if 'CFF ' in font else 'ttf'}"
     font.save(path)
     return path
 
@@ -67,7 +70,6 @@ def main() -> None:
     parser.add_argument("noto", type=Path, help="the folder into which the two packages were unpacked")
     fonts = parser.parse_args().noto / "usr/share/fonts"
     truetype = fonts / "truetype/noto"
-    TARGET.mkdir(parents=True, exist_ok=True)
     latin = {code for codes in (*LATIN, *GREEK_CYRILLIC) for code in codes}
     written = [write(TTFont(truetype / "NotoSans-Regular.ttf"), "Saccade Sans", latin)]
     sources = {script: TTFont(truetype / f"NotoSans{script}-Regular.ttf") for script in SCRIPTS}

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from saccade.bench.row import Result
 from saccade.errors import ArgumentError
-from saccade.look.curves import plain_ticks
-from saccade.look.drawing import write_picture
-from saccade.look.pictures import FAINT, GRID, INK
+from saccade.look._figure import FAINT, GRID, INK, plain_ticks, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

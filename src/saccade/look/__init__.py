@@ -1,6 +1,50 @@
-"""What was attended to: recording it in any model, and pictures of it. Nothing here is imported by `import saccade`."""
+"""Recording of attention in any model, pictures of it, and gradients as pictures show them.
 
-from saccade.look import blocks, pictures
-from saccade.look.recording import record
+`import saccade` does not import it, and matplotlib is imported when the first picture is drawn.
 
-__all__ = ["blocks", "pictures", "record"]
+Every picture is written as PNG and SVG, and its numbers as JSON with `json=True`. Its function returns their paths. A
+name that is taken gets -2, -3, ... appended, unless the files have the same contents. `OSError` is raised if a file
+cannot be written.
+"""
+
+from saccade.look._alignment import alignment
+from saccade.look._blocks import blocks
+from saccade.look._charts import Curve, Dots, curves, dots
+from saccade.look._fits import Fit, Prediction, fit
+from saccade.look._glimpses import glimpses
+from saccade.look._gradients import grad_cam, saliency
+from saccade.look._grid import grid
+from saccade.look._highlights import highlights
+from saccade.look._jacobian import sequential_jacobian, shares
+from saccade.look._overlays import overlays
+from saccade.look._recording import Coverage, Record, Recording, load, record
+from saccade.look._spectrogram import spectrogram
+from saccade.look._traces import Band, traces
+
+__all__ = [
+    "Band",
+    "Coverage",
+    "Curve",
+    "Dots",
+    "Fit",
+    "Prediction",
+    "Record",
+    "Recording",
+    "alignment",
+    "blocks",
+    "curves",
+    "dots",
+    "fit",
+    "glimpses",
+    "grad_cam",
+    "grid",
+    "highlights",
+    "load",
+    "overlays",
+    "record",
+    "saliency",
+    "sequential_jacobian",
+    "shares",
+    "spectrogram",
+    "traces",
+]

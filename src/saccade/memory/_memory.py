@@ -39,6 +39,7 @@ class Memory:
         positions: of the keys, `(..., Lk)`, −1 for a slot without a key, or None.
         lazily: the function that computes values, or None if they are tensors.
         capacity: the number of slots of a memory with positions, or None for a memory that grows.
+        grown: whether `append` or `write` added keys.
         state: data that backends keep with these tensors from read to read.
     """
 
@@ -51,6 +52,7 @@ class Memory:
     positions: Tensor | None = field(default=None, repr=False)
     lazily: LazyValue | None = field(default=None, repr=False)
     capacity: int | None = None
+    grown: bool = field(default=False, repr=False)
     _buffer: Buffer | None = field(default=None, repr=False)
     _room: _ring.Room | None = field(default=None, repr=False)
     _version: int | None = field(default=None, repr=False)  # of the key at the time of the cache
@@ -120,7 +122,7 @@ class Memory:
         memory, new = self._current(), self._prepared(key, value, mask)
         masked = memory.mask is not None or new.mask is not None
         joined, buffer = extended(memory._parts(masked), new._parts(masked), memory._buffer)
-        return replace(memory._of(joined, masked), _buffer=buffer)
+        return replace(memory._of(joined, masked), grown=True, _buffer=buffer)
 
     def write(self, positions: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """This memory with keys at these positions: a ring.
@@ -160,7 +162,7 @@ class Memory:
         olds, news = self._parts(masked), new._parts(masked)
         room = self._current()._room
         parts, room = _ring.written([*olds, held[..., None]], [*news, written[..., None]], capacity, room)
-        return replace(self._of(parts, masked), capacity=capacity, _buffer=None, _room=room)
+        return replace(self._of(parts, masked), capacity=capacity, grown=True, _buffer=None, _room=room)
 
     def _prepared(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> "Memory":
         """More keys for this memory, prepared like the keys in it."""
@@ -258,7 +260,7 @@ class Memory:
         key, value, lazily = chosen(self.key), chosen(self.value), self.lazily
         if lazily is not None and value is not self.value:
             lazily = lazily.select(batch_index)
-        more = prepare, positions, lazily, self.capacity
+        more = prepare, positions, lazily, self.capacity, self.grown
         return Memory(score, key, value, cache, mask, *more, _version=version(key, cache))
 
     def shift(self, offset: Tensor) -> "Memory":
@@ -295,7 +297,7 @@ class Memory:
         check_offset(offset, self.key)
         # Exponentials of the sums: there are as many as of e^{2k} times e^{2f}, without overflow.
         score, key, cache = self.score.prepare(self.key + offset)
-        more = self.mask, self.prepare, self.positions, self.lazily, self.capacity
+        more = self.mask, self.prepare, self.positions, self.lazily, self.capacity, self.grown
         return Memory(score, key, self.value, cache, *more, _version=version(key, cache))
 
     def truncate(self, n: int) -> "Memory":

@@ -149,7 +149,7 @@ class Classifier(nn.Module, ABC):
         """Return how much each learned query took of each word, `(batch, queries, length)`; None without attention.
 
         Args:
-            records: what `saccade.look.record` has of a `forward` in evaluation mode.
+            records: of `saccade.look.record`, of a `forward` in evaluation mode.
             source: what was read.
         """
         found = [aux.weights for name, aux in records if name.endswith("pool")]

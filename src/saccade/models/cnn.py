@@ -229,7 +229,7 @@ class CNN(nn.Module):
 
     @property
     def last_layer(self) -> str:
-        """The name of the module whose output is the last map of features, for `saccade.look.gradients.grad_cam`."""
+        """The name of the module whose output is the last map of features, for `saccade.look.grad_cam`."""
         return f"stages.{len(self.stages) - 1}"
 
     def _after(self, stage: int, x: Tensor) -> Tensor:

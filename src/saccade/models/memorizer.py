@@ -89,7 +89,7 @@ class Memorizer(nn.Module, ABC):
         """Return what each step attended to, as `trace` has it, of what was recorded while that ran.
 
         Args:
-            records: names of modules and what they attended to.
+            records: of `saccade.look.record`.
         """
         return {}
 

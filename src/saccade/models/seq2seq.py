@@ -113,6 +113,6 @@ class Seq2Seq(nn.Module, ABC, Generic[X, S]):
         nothing. What lies behind all that a model ever looks at may be missing.
 
         Args:
-            records: what `saccade.look.record` has of a `forward` in evaluation mode.
+            records: of `saccade.look.record`, of a `forward` in evaluation mode.
         """
         return None

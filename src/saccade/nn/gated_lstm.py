@@ -38,7 +38,7 @@ class GatedLSTM(nn.Module):
 
     The output is the state, with a weight between 0 and 1 on each entry. The weights follow from the input and the last
     output. They are attention over the entries of a state, multiplied and not summed. `aux` requests the weights, and
-    `look.recording.record` records them like those of any attention: a row for each step, a column for each entry. The
+    `look.record` records them like those of any attention: a row for each step, a column for each entry. The
     LSTM is torch's, `lstm`, and as fast. Gates are computed on request, for all steps at once.
 
     Args:

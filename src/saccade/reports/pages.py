@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import Curve
-from saccade.look.dot_plot import Dots, draw
+from saccade import look
+from saccade.look import Curve, Dots
 from saccade.reports.document import Code, Heading, Part, Picture, Table, Text, html, markdown
 from saccade.reports.scoring import Trial
 from saccade.reports.statistics import Estimate
@@ -131,7 +131,7 @@ def dotted(found: Trial, path: Path, what: str, note: str) -> Picture:
     errors = [score.half for score in found.scores.values()]
     title, label = sentence(f"{found.name} {what}"), f"{found.name}; bars: 95% intervals"
     series = [Dots(found.name, values, errors)]
-    return picture(draw(list(found.scores), series, path, label=label, title=title, note=note), title)
+    return picture(look.dots(list(found.scores), series, path, label=label, title=title, note=note), title)
 
 
 def about_data(content: Mapping[str, Any], sentences: int, more: str = "") -> list[str]:

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from saccade import look
-from saccade.look import pictures
-from saccade.look.drawing import rounded
+from saccade.look._figure import rounded
 from saccade.nn import MixtureOfExperts
 
 __all__ = ["Taken", "draw_taken", "taken", "taken_json"]
@@ -64,7 +63,16 @@ def draw_taken(
         experts = [f"#{number}" for number in range(1, 1 + weights.shape[1])]
         own = path.with_name(f"{path.name}-{name.replace('.', '-')}-experts")
         told = f"{title}, experts of {name}"
-        yield from pictures.alignment(weights[: len(tokens)], experts, tokens, own, title=told, json=json)
+        yield from look.alignment(
+            weights[: len(tokens)],
+            experts,
+            tokens,
+            own,
+            title=told,
+            verb="goes to",
+            axes=("expert →", "token ↓"),
+            json=json,
+        )
 
 
 def taken_json(found: Sequence[Taken], tokens: Sequence[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import torch
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError
-from saccade.look.jacobian import shares
+from saccade.look import shares
 from saccade.models import recurrent
 from saccade.reports.alignment.report import Alignment, Options
 from saccade.reports.folder import ReportError

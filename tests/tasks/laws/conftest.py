@@ -53,8 +53,8 @@ def run(request, small, trained):
 @pytest.fixture
 def unsaved(monkeypatch):
     """Pictures are drawn but not rendered: their looks are tested elsewhere, and take their time."""
-    monkeypatch.setattr("saccade.look.drawing._saved", lambda figure, form: b'<svg width="1"></svg>')
-    monkeypatch.setattr("saccade.look.overlays.word_by_word", lambda *given, **more: b"")
+    monkeypatch.setattr("saccade.look._figure._saved", lambda figure, form: b'<svg width="1"></svg>')
+    monkeypatch.setattr("saccade.look._overlays.word_by_word", lambda *given, **more: b"")
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
-from saccade import runs
-from saccade.look import spectrogram
+from saccade import look, runs
 from saccade.models.padded import Padded
 from saccade.tasks.generate.generate import Output
 from saccade.tasks.transcribe import Transcribe, transcription, vocabulary
@@ -127,14 +126,14 @@ def test_a_jacobian_copies_long_recordings_less_often(monkeypatch, trained, utte
         blocks.append(block)
         return torch.zeros(1, len(inputs))
 
-    monkeypatch.setattr(transcription, "sequential_jacobian", counted)
+    monkeypatch.setattr(transcription.look, "sequential_jacobian", counted)
     one = replace(utterances[0], frames=torch.zeros(frames, utterances[0].frames.shape[1]))
     moved(trained.model, Transcription(one, [Output("", [4], 0.0)], 1, trained.task.times))
     assert blocks == [expected]
 
 
 @pytest.mark.slow
-def test_a_sound_is_drawn_at_its_time():
+def test_a_sound_is_drawn_at_its_time(tmp_path):
     """Of a listener that remembers nothing, a tone moves the steps that are drawn where it sounds, and no other."""
     sizes = {"hidden_dim": 8, "embedding_dim": 4, "layers": 3, "pyramid": 2, "mels": 12, "seed": 1}
     with pytest.MonkeyPatch.context() as patch:
@@ -159,8 +158,11 @@ def test_a_sound_is_drawn_at_its_time():
     assert 0.6 <= end + 1e-6 < 0.6 + task.times.step
     assert 0.5 - 0.025 - task.times.step < begin <= 0.5  # a window sees 25 ms
     weights = (moved / moved.sum()).expand(2, -1)
-    figure = spectrogram._figure(weights, frames, ["one", "⏎"], (len(frames) * 0.01, task.times.step), "")
-    below, above = (axes.get_images()[0] for axes in figure.axes)
+    figures, times = [], (len(frames) * 0.01, task.times.step)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saccade.look._figure._saved", lambda figure, form: figures.append(figure) or b"<svg ></svg>")
+        look.spectrogram(weights, frames, ["one", "⏎"], times, tmp_path / "tone")
+    below, above = (axes.get_images()[0] for axes in figures[0].axes[:2])
     left, right, *_ = below.get_extent()
     assert (left, right) == (0, pytest.approx(len(moved) * task.times.step))  # a step is as wide as its frames
     assert above.get_extent()[1] == pytest.approx(len(frames) * 0.01)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look import pictures
+from saccade import look
 from saccade.reports.alignment.findings import MARGIN, SURE, Findings
 from saccade.reports.document import Code, Heading, Part, Text
 from saccade.reports.pages import picture, publish, table, where
@@ -29,7 +29,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     found = Findings(content)
     said, sides, path = found.wording, (found.source, found.target), folder / "alignment"
     title = f"{said.picture}: {found.row['text']}"
-    drawn = pictures.alignment(found.weights, *sides, path, title=title, verb=said.verb)
+    drawn = look.alignment(found.weights, *sides, path, title=title, verb=said.verb, scale=said.share)
     words = {"share": said.share, "amount": said.amount, "end": said.end}
     parts: list[Part] = [
         Heading(said.heading, 1),

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import Curve, draw
-from saccade.look.grid import grid
+from saccade import look
+from saccade.look import Curve
 from saccade.reports.bottleneck.codes import AUTOENCODER, PIXELS, PRINCIPAL, drawn_image
 from saccade.reports.bottleneck.copying import ATTENTION, SYMBOLS, VECTOR
 from saccade.reports.bottleneck.findings import LEARNED, Findings
@@ -94,7 +94,7 @@ def _by_length(found: Findings, folder: Path) -> Picture:
     title = "Tokens copied right, by the length of the sequence"
     places = [math.log2(length) for length in found.lengths]
     shares = {name: [found.right(name, length) for length in found.lengths] for name in (ATTENTION, VECTOR)}
-    drawn = draw(
+    drawn = look.curves(
         [curve(name, places, own, 100) for name, own in shares.items()],
         folder / "bottleneck",
         ticks=[(place, str(length)) for place, length in zip(places, found.lengths, strict=True)],
@@ -116,14 +116,14 @@ def _bits(found: Findings, folder: Path) -> Picture:
         few = [found.bits(name, length).value < 1 for length in lengths]
         curves.append(Curve(name, lengths, values, [0.0] * len(lengths), few))
     curves.append(Curve("all there are", lengths, whole, [0.0] * len(lengths), [True] * len(lengths)))
-    drawn = draw(
+    drawn = look.curves(
         curves,
         folder / "bottleneck-bits",
         ticks=[(length, str(length)) for length in lengths],
         labels=("tokens", "bits"),
         title=title,
         note="Means over seeds; hollow at 1: one or fewer",
-        log=True,
+        log="xy",
     )
     return picture(drawn, title)
 
@@ -133,5 +133,6 @@ def _digits(found: Findings, folder: Path, side: int) -> Picture:
     names = ["the digits", *(f"{code} numbers" for code in found.codes)]
     drawn = [found.shown(PIXELS, 0), *(found.shown(AUTOENCODER, code) for code in found.codes)]
     images = [[drawn_image(digit, side) for digit in row] for row in drawn]
-    paths = grid(images, folder / "bottleneck-digits", rows=names, title=title, note="Of the test, by an autoencoder")
+    note = "Of the test, by an autoencoder"
+    paths = look.grid(images, folder / "bottleneck-digits", rows=names, title=title, note=note)
     return picture(paths, title)

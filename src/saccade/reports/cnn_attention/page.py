@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.dot_plot import Dots, draw
+from saccade import look
+from saccade.look import Dots
 from saccade.reports.cnn_attention.findings import PAPER, Findings
 from saccade.reports.document import Heading, Part, Text
 from saccade.reports.pages import beginning, picture, publish, runs, table
@@ -39,7 +40,8 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
     spread = [100 * statistics.stdev(found.accuracies(model)) if several else 0.0 for model in found.models]
     title = "Accuracy with self-attention and without"
     label = "accuracy on test, %; bars: the standard deviation over seeds"
-    drawn = draw(found.models, [Dots("accuracy", values, spread)], folder / "cnn-attention", label=label, title=title)
+    series = [Dots("accuracy", values, spread)]
+    drawn = look.dots(found.models, series, folder / "cnn-attention", label=label, title=title)
     parts: list[Part] = [
         *beginning("Self-attention in a convolutional network", CLAIM, SOURCE, found.verdict, content),
         picture(drawn, title),

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.dot_plot import Dots, draw
+from saccade import look
+from saccade.look import Dots
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.experts.findings import Findings
 from saccade.reports.experts.measuring import BATCHES, SHUFFLES
@@ -85,7 +86,7 @@ def _drawn(found: Findings, folder: Path) -> Part:
         "How unevenly experts are loaded",
         "coefficient of variation; bars: the standard deviation over seeds",
     )
-    return picture(draw(models, series, folder / "experts", label=label, title=title), title)
+    return picture(look.dots(models, series, folder / "experts", label=label, title=title), title)
 
 
 def _papers() -> list[list[str]]:

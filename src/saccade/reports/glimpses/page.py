@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.dot_plot import Dots, draw
+from saccade import look
+from saccade.look import Dots
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.glimpses.findings import EYE, Findings
 from saccade.reports.glimpses.noise import MOVING
@@ -79,7 +80,8 @@ def _plot(found: Findings, folder: Path) -> Any:
     several = len(found.errors(EYE)) > 1
     spread = [100 * statistics.stdev(found.errors(name)) if several else 0.0 for name in names]
     title, label = "Error of one path", "error on test, %; bars: the standard deviation over seeds"
-    return picture(draw(names, [Dots("error", values, spread)], folder / "glimpses", label=label, title=title), title)
+    series = [Dots("error", values, spread)]
+    return picture(look.dots(names, series, folder / "glimpses", label=label, title=title), title)
 
 
 def _noise(found: Findings) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.look.jacobian import shares
+from saccade.look import shares
 from saccade.reports.difference import packed_shares
 from saccade.tasks.generate.attention import weights_of
 from saccade.tasks.translate import Translate

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from saccade.look import pictures
-from saccade.look.curves import Curve, draw
+from saccade import look
+from saccade.look import Curve
 from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.implicit.findings import ATTENDS, LEARNED, STEP, Findings
 from saccade.reports.implicit.measuring import ATTENTION, JACOBIAN, STEPS
@@ -96,7 +96,7 @@ def _plot(found: Findings, path: Path) -> Picture:
             curves.append(
                 Curve(label, places, [statistics.fmean(each) for each in shares], bars, [False] * len(places))
             )
-    drawn = draw(
+    drawn = look.curves(
         curves,
         path,
         ticks=list(zip(places, groups, strict=True)),
@@ -118,6 +118,7 @@ def _examples(found: Findings, folder: Path) -> list[Part]:
             told = ("sequential Jacobian, shares of each row", MOVED) if way == JACOBIAN else (ATTENTION, "attends to")
             title, verb = f"{name}: {told[0]}", told[1]
             sides, path = (list(example["source"]), list(example["target"])), folder / f"{name}-{way}"
-            drawn = pictures.alignment(torch.tensor(example[way]), *sides, path, title=title, verb=verb)
+            scale = "share" if way == JACOBIAN else "weight"
+            drawn = look.alignment(torch.tensor(example[way]), *sides, path, title=title, verb=verb, scale=scale)
             parts.append(picture(drawn, sentence(title)))
     return parts

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import draw
+from saccade import look
 from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.isolation.findings import EXACT, Findings
 from saccade.reports.isolation.forgetting import GATES, OPTIMIZERS
@@ -97,7 +97,7 @@ def _forgotten(found: Findings, folder: Path) -> Picture:
     places = list(range(len(gates)))
     weights = [found.seeds(name, "sgd", "weight").value for name in gates]
     title = "What is forgotten by the weight of the expert that knows it"
-    drawn = draw(
+    drawn = look.curves(
         [curve(name, places, [found.forgotten(gate, name) for gate in gates], 100) for name in OPTIMIZERS],
         folder / "isolation",
         ticks=[

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from saccade.look.curves import STYLES
-from saccade.look.drawing import write_picture
-from saccade.look.pictures import DOTS, FAINT, INK
-from saccade.look.typefaces import families
+from saccade.look._charts import STYLES
+from saccade.look._figure import DOTS, FAINT, INK, write_picture
+from saccade.look._fonts import families
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import Curve, draw
+from saccade import look
+from saccade.look import Curve
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.length.findings import FEW_NOTE, Findings
 from saccade.reports.pages import about_data, beginning, picture, publish, runs, signatures
@@ -40,7 +41,7 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
 def _plot(found: Findings, path: Path) -> list[Path]:
     firsts = [found.first(group) for group in found.groups]
     ticks = [(row["length"], f"{row['lengths']}\nn={row['sentences']}") for row in firsts]
-    return draw(
+    return look.curves(
         [_curve(found, model, [row["few"] for row in firsts]) for model in found.models],
         path,
         ticks=ticks,

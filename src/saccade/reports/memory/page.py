@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import Curve, draw
+from saccade import look
+from saccade.look import Curve
 from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.memory.findings import CONTENT, LEARNED, LOCATION, LSTM, NEAR, NTM, Findings
 from saccade.reports.pages import beginning, picture, publish, runs, table
@@ -94,7 +95,7 @@ def _data(found: Findings) -> str:
 
 def _plot(found: Findings, path: Path, names: Sequence[str], title: str) -> Picture:
     below = {found.trained: "\nthe longest in training"}
-    drawn = draw(
+    drawn = look.curves(
         [_curve(found, name) for name in names],
         path,
         ticks=[(length, f"{length}{below.get(length, '')}") for length in found.lengths],
@@ -102,7 +103,7 @@ def _plot(found: Findings, path: Path, names: Sequence[str], title: str) -> Pict
         title=title,
         note=f"A guess is wrong in half of them; hollow: one in {1 / _FLOOR:,.0f} or fewer",
         bounds=(_FLOOR / 1.5, 1.0),
-        log=True,
+        log="xy",
         beside=True,
     )
     return picture(drawn, title)

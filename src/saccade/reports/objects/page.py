@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import draw
+from saccade import look
 from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.objects.findings import EXACT, LEARNED, NAMED, Findings
 from saccade.reports.pages import COSTS, beginning, costs, curve, picture, publish, runs, sentence, table
@@ -76,7 +76,7 @@ def _unequal(found: Findings) -> str:
 
 def _plot(found: Findings, folder: Path, key: str) -> Picture:
     title = f"{sentence(key)} by the number of things"
-    drawn = draw(
+    drawn = look.curves(
         [curve(name, found.groups, [found.score(name, key, group) for group in found.groups]) for name in found.rows],
         folder / f"objects-{key.replace(' ', '-')}",
         ticks=[(group, f"{group}\nn={found.images(group)}") for group in found.groups],

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.dot_plot import Dots, draw
+from saccade import look
+from saccade.look import Dots
 from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.order.exact import HOLDS
 from saccade.reports.order.findings import MARGIN, SET, WAYS, Findings
@@ -77,4 +78,4 @@ def _plot(found: Findings, path: Path) -> Picture:
     title = sentence(f"{found.name} with the words of the source in order and shuffled")
     label = f"{found.name}; bars: 95% intervals"
     note = "The claim: a model without positions loses nothing, any other something"
-    return picture(draw(found.models, series, path, label=label, title=title, note=note), title)
+    return picture(look.dots(found.models, series, path, label=label, title=title, note=note), title)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.auxiliary import AuxRequest
-from saccade.look.gradients import saliency
+from saccade.look import saliency
 from saccade.models.answerer import Reads
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
@@ -42,7 +42,7 @@ def gradients(model: Any, visual: Visual, question: Padded, first: Tensor, shape
         shape: rows and columns of cells.
 
     Source:
-        `saccade.look.gradients.saliency`.
+        `saccade.look.saliency`.
     """
     with torch.inference_mode(mode=False):  # whoever measures asks for no gradients
         asked, wanted = Padded(question.values.clone(), question.lengths.clone()), first.clone()

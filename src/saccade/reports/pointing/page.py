@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.dot_plot import Dots, draw
+from saccade import look
+from saccade.look import Dots
 from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.pages import beginning, picture, publish, runs, sentence, table
 from saccade.reports.pointing.findings import Findings
@@ -86,7 +87,7 @@ def _plot(found: Findings, folder: Path) -> Picture:
         for name, own in zip(("accuracy", "probability of the first answer"), differences, strict=True)
     ]
     title, label = "What erasing takes beyond random cells", "points lost beyond random; bars: 95% intervals"
-    return picture(draw(names, series, folder / "pointing", label=label, title=title), title)
+    return picture(look.dots(names, series, folder / "pointing", label=label, title=title), title)
 
 
 def _asked(found: Findings) -> str:

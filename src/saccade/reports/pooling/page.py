@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.dot_plot import Dots, draw
-from saccade.look.scatter import Point
-from saccade.look.scatter import draw as scatter
+from saccade import look
+from saccade.look import Dots
 from saccade.reports.document import Heading, Part, Table, Text
 from saccade.reports.pages import beginning, picture, publish, runs, table
 from saccade.reports.pooling.findings import OTHERS, VECTORS, Findings
+from saccade.reports.pooling.picture import Point, draw_words
 from saccade.reports.verdict import bars, rule
 
 __all__ = ["write_page"]
@@ -71,8 +71,8 @@ def _plot(found: Findings, folder: Path) -> Part:
         "Accuracy by what is made of the words",
         "accuracy on test, %; bars: the standard deviation over seeds",
     )
-    drawn = draw(found.models, [Dots("accuracy", values, deviations)], folder / "pooling", label=label, title=title)
-    return picture(drawn, title)
+    series = [Dots("accuracy", values, deviations)]
+    return picture(look.dots(found.models, series, folder / "pooling", label=label, title=title), title)
 
 
 def _accuracies(found: Findings) -> Iterator[Part]:
@@ -110,7 +110,7 @@ def _directions(found: Findings, folder: Path) -> Iterator[Part]:
     points = [Point(*word) for word in words]
     labels = ("along the learned query", "along the output's weights: positive less negative")
     yield Heading("Two directions")
-    yield picture(scatter(points, folder / "directions", labels=labels, title=title, marked=marked), title)
+    yield picture(draw_words(points, folder / "directions", labels=labels, title=title, marked=marked), title)
     yield Text(_DIRECTIONS)
 
 

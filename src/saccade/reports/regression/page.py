@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import Curve, draw
+from saccade import look
+from saccade.look import Curve
 from saccade.reports.document import Heading, Part, Picture, Text
 from saccade.reports.pages import beginning, curve, picture, publish, table, where
 from saccade.reports.regression.estimates import NOISE
@@ -61,14 +62,14 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
 def _plot(found: Findings, folder: Path) -> Picture:
     counts = sorted({row["n"] for row in found.content["rows"]})
     title = "How far estimates are off, by the number of known points"
-    drawn = draw(
+    drawn = look.curves(
         [_curve(found, way) for way in found.ways],
         folder / "errors",
         ticks=[(count, str(count)) for count in counts],
         labels=("known points n; bars: 95% intervals; dotted: the fitted power", "squared error"),
         title=title,
         note="The claim: n^(-4/5) for Nadaraya-Watson; the mean stays",
-        log=True,
+        log="xy",
     )
     return picture(drawn, title)
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import Curve, draw
+from saccade import look
+from saccade.look import Curve
 from saccade.reports.document import Heading, Part, Picture, Table, Text
 from saccade.reports.pages import beginning, curve, picture, publish, runs, sentence, table
 from saccade.reports.scaling.answering import GLIMPSES, MODELS, PATCH
@@ -78,14 +79,14 @@ def write_page(folder: Path, content: Mapping[str, Any]) -> None:
 
 def _plot(found: Findings, folder: Path) -> Picture:
     title = "Time of one answer by the size of the image"
-    drawn = draw(
+    drawn = look.curves(
         [_curve(found, name) for name in found.models],
         folder / "scaling",
         ticks=[(side, str(side)) for side in found.sides],
         labels=("pixels a side; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
         title=title,
         note="One image, one thread. The claim: what an eye costs does not grow with the image",
-        log=True,
+        log="xy",
     )
     return picture(drawn, title)
 

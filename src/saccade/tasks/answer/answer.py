@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from saccade._definitions.numerics import divide
-from saccade.look.answered import MOST_MAPS, answered
-from saccade.look.drawing import rounded
-from saccade.look.files import file_name
-from saccade.look.jacobian import given, sequential_jacobian
+from saccade.look import overlays, sequential_jacobian
+from saccade.look._figure import MOST_PANELS, rounded
+from saccade.look._files import file_name
+from saccade.look._jacobian import returning
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.tasks.answer.options import LookRequest
@@ -89,21 +89,23 @@ class VisualAnswer(Ranked):
         name = f"{Path(self.query.shown.name).stem}-{self.query.question}"
         told = "" if self.seen.by == "attention" else ": how much each part and word moves it, the most as 1"
         chosen = list(range(reads := len(self.seen.weights)))
-        if reads > MOST_MAPS:  # of a long question that is read word by word; the last read is the mean of them
-            chosen = [*range(MOST_MAPS - 1), reads - 1]
-            told += f", the first {MOST_MAPS - 1} and the last of {reads} reads"
+        if reads > MOST_PANELS:  # of a long question that is read word by word; the last read is the mean of them
+            chosen = [*range(MOST_PANELS - 1), reads - 1]
+            told += f", the first {MOST_PANELS - 1} and the last of {reads} reads"
         looked = self.seen.by == "attention"
         even = 1 / self.seen.weights.shape[1] if looked and self.seen.shape else 0.0
-        yield from answered(
+        yield from overlays(
             self.query.shown.image,
             maps_of(self.query.shown, self.seen.weights[chosen], self.seen.shape),
-            self.query.tokens,
             folder / f"{file_name(name)[:120]}-{self.seen.by}",
             answers=[(self.ranking.labels[n], float(self.ranking.probabilities[n])) for n in self.ranking.order[:_TOP]],
             captions=[self.seen.captions[number] for number in chosen],
+            question=self.query.tokens,
             words=self.seen.words,
+            smooth=True,
             boxes=parts_read(self.query.shown, self.seen.weights[chosen], self.seen.shape) if looked else None,
             title=f"{self.ranking.title}{told}",
+            scale="weight" if looked else "share of the largest",
             even=even,
             json=json,
         )
@@ -189,7 +191,7 @@ def _moved_by_words(model: Any, source: Visual, ids: Sequence[int]) -> Tensor:
     def features(moved: Tensor) -> Tensor:
         copies = len(moved)
         question = Padded(asked.expand(copies, -1), asked.new_full((copies,), asked.shape[1]))
-        with given(words, moved):
+        with returning(words, moved):
             found: Tensor = answerer(seen._replace(about=asked.new_zeros(copies)), question)
         return found[:, None]
 

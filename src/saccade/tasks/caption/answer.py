@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.look.files import file_name
-from saccade.look.overlays import MOST_PANELS, overlays
+from saccade.look import overlays
+from saccade.look._files import file_name
 from saccade.tasks.generate.attention import attended, looks_told, ranked_by_coverage
 from saccade.tasks.generate.generate import Output, Search, best_texts, generate, outputs_of
 from saccade.tasks.generate.written import Written
@@ -25,6 +25,7 @@ from saccade.train.task import Form, Unreadable
 __all__ = ["ImageCaption", "answers", "attended_in", "attends", "grid", "pointing", "write"]
 
 _AT_ONCE = 1024  # outputs that are written together
+_MOST_WORDS = 100  # of a picture and its animation
 _BY_GRADIENT = 100  # images that gradients are looked at of, where nothing attends
 _LOOKS = "what was looked at before each word, as shares"
 _MATTERS = "how much each part of the image moves each word, as shares"
@@ -67,10 +68,10 @@ class ImageCaption(Written):
             if maps is None:
                 assert best.weights is not None
                 maps = maps_of(self.image, best.weights, self.shape)
-                boxes = parts_read(self.image, best.weights[:MOST_PANELS], self.shape)
+                boxes = parts_read(self.image, best.weights[:_MOST_WORDS], self.shape)
             words = looks_told(best) if looked else list(best.tokens)
-            maps, words = maps[:MOST_PANELS], words[:MOST_PANELS]  # a model that never ends writes more
-            cut = f", the first {MOST_PANELS} of {len(best.tokens)} words" if len(words) < len(best.tokens) else ""
+            maps, words = maps[:_MOST_WORDS], words[:_MOST_WORDS]  # a model that never ends writes more
+            cut = f", the first {_MOST_WORDS} of {len(best.tokens)} words" if len(words) < len(best.tokens) else ""
             told = _LOOKS if looked else _MATTERS if best.weights is not None else f"no attention: {_MATTERS}"
             name = "image" if self.image.name == "-" else Path(self.image.name).stem
             yield from overlays(
@@ -81,6 +82,7 @@ class ImageCaption(Written):
                 boxes=boxes,
                 smooth=self.shape is not None and boxes is None,
                 title=f"{best.text}: {told}{cut}",
+                scale="weight" if looked else "share",
                 even=0.0 if self.shape is None else 1 / maps[0].numel(),
                 animated=looked,
                 json=json,

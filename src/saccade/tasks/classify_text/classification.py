@@ -9,11 +9,8 @@ import torch
 from torch import Tensor
 
 from saccade import look
-from saccade.look import pictures
-from saccade.look.drawing import rounded
-from saccade.look.files import file_name
-from saccade.look.highlights import highlights
-from saccade.look.jacobian import shares
+from saccade.look._figure import rounded
+from saccade.look._files import file_name
 from saccade.nn import MixtureOfExperts
 from saccade.tasks.batches import in_batches
 from saccade.tasks.classify_text.batches import Encoded, pad
@@ -94,14 +91,16 @@ class Classification(Ranked):
         if self.within is not None:
             title = f"{self.ranking.title}: {self.part}, a row for each word"
             path = folder / f"{name}-{file_name(self.part)}"
-            yield from pictures.alignment(self.within, tokens, tokens, path, title=title, json=json)
+            axes = ("attended to →", "attends ↓")
+            yield from look.alignment(self.within, tokens, tokens, path, title=title, axes=axes, json=json)
             return
         if self.jacobian is not None:
-            yield from highlights(
-                shares(self.jacobian[None]),
+            yield from look.highlights(
+                look.shares(self.jacobian[None]),
                 tokens,
                 folder / name,
                 title=f"{self.ranking.title}: {JACOBIAN}",
+                scale="share",
                 json=json,
             )
             return
@@ -116,7 +115,8 @@ class Classification(Ranked):
         else:
             told = f"no attention; what each word adds to the logit of {label} over the others"
         title = f"{self.ranking.title}: {told}"
-        yield from highlights(rows, tokens, folder / name, title=title, names=names, json=json)
+        scale = "weight" if self.shares is None else "logit"
+        yield from look.highlights(rows, tokens, folder / name, title=title, names=names, scale=scale, json=json)
         yield from draw_taken(self.experts, tokens, folder / name, self.ranking.title, json=json)
 
 

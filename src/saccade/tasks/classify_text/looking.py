@@ -8,7 +8,8 @@ from torch import Tensor
 
 from saccade import look
 from saccade.errors import ArgumentError
-from saccade.look.jacobian import given, sequential_jacobian
+from saccade.look import sequential_jacobian
+from saccade.look._jacobian import returning
 from saccade.models.padded import Padded
 from saccade.tasks import looking
 from saccade.tasks.ensembles import check_drawn
@@ -103,7 +104,7 @@ def jacobian(model: Any, ids: list[int]) -> Tensor:
 
     def logits(moved: Tensor) -> Tensor:
         copies = Padded(*(part.expand(len(moved), *part.shape[1:]) for part in source))
-        with given(model.words.embedding, moved):
+        with returning(model.words.embedding, moved):
             found: Tensor = model(copies)
         return found[:, None]
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from saccade import reads
+from saccade import look, reads
 from saccade.errors import ArgumentError
-from saccade.look.files import file_name
-from saccade.look.paths import MOST, path_pictures
+from saccade.look._files import file_name
+from saccade.look._glimpses import MOST_GLIMPSES
 from saccade.models.policies import Grid
 from saccade.models.ram import Path
 from saccade.models.strings import said
@@ -80,15 +80,15 @@ class EyeAnswer(Ranked):
         """Draw the path over the image, what the eye saw, and what it made of that; or what moves the answer."""
         if self.ranking is None or isinstance(self.image, Unreadable):
             return
-        if self.seen is not None and len(self.seen.location) > MOST:
+        if self.seen is not None and len(self.seen.location) > MOST_GLIMPSES:
             got = f"{len(self.seen.location)}; `saccade predict --alignments` writes their places"
-            raise ArgumentError(f"--glimpses: expected at most {MOST} to be drawn, got {got}")
+            raise ArgumentError(f"--glimpses: expected at most {MOST_GLIMPSES} to be drawn, got {got}")
         if self.maps is not None:
             yield from draw_maps(self.image, self.ranking.title, self.maps, folder, json=json)
         if self.seen is None:
             return
         name = "image" if self.image.name == "-" else FilePath(self.image.name).stem
-        yield from path_pictures(
+        yield from look.glimpses(
             self.image.image,
             self.seen.location,
             self.sides,

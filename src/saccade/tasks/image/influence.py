@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade._threads import hooked
-from saccade.look.jacobian import differentiable
+from saccade.look._jacobian import differentiable
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
 from saccade.tasks.image.shown import Shown, shares

@@ -9,10 +9,8 @@ from torch import Tensor
 
 from saccade._definitions.numerics import divide
 from saccade.errors import ArgumentError
-from saccade.look import record
-from saccade.look.files import file_name
-from saccade.look.gradients import grad_cam, saliency
-from saccade.look.overlays import overlays
+from saccade.look import grad_cam, overlays, record, saliency
+from saccade.look._files import file_name
 from saccade.tasks.image.images import Pixels
 from saccade.tasks.labels.ranking import Ranking
 
@@ -99,6 +97,7 @@ def draw_maps(image: Pixels, title: str, maps: Maps, folder: Path, *, json: bool
         captions=maps.captions,
         marks=maps.marks,
         title=f"{title}: {maps.title}",
+        scale="share of the largest" if not maps.even else "times an even share",
         even=maps.even,
         json=json,
     )

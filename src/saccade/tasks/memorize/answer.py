@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from saccade import look
-from saccade.look import pictures
-from saccade.look.drawing import rounded
-from saccade.look.files import file_name
-from saccade.look.jacobian import given, sequential_jacobian, shares
-from saccade.look.traces import Panel, traces
+from saccade.look import Band, sequential_jacobian, shares
+from saccade.look._figure import rounded
+from saccade.look._files import file_name
+from saccade.look._jacobian import returning
 from saccade.models.memorizer import Memorizer
 from saccade.models.memory_network import MemoryNetwork
 from saccade.models.padded import Padded
@@ -63,7 +62,7 @@ class MemoryAnswer(Answered):
     asked: Asked | None
     texts: Sequence[str]
     count: int = 1
-    panels: Sequence[Panel] = ()
+    panels: Sequence[Band] = ()
     steps: Sequence[str] = ()
     memory: Mapping[str, Tensor] = field(default_factory=dict)
     jacobian: Tensor | None = None
@@ -86,8 +85,8 @@ class MemoryAnswer(Answered):
         if self.jacobian is not None:
             yield from self._moved(folder / file_name(self.asked.text), f"{told}: {JACOBIAN}", json=json)
             return
-        title = f"{told}: what was read, said and remembered"
-        yield from traces(self.panels, folder / file_name(self.asked.text), steps=self.steps, title=title, json=json)
+        title, path = f"{told}: {_verdict(self.panels)}", folder / file_name(self.asked.text)
+        yield from look.traces(self.panels, path, steps=self.steps, title=title, json=json)
 
     def _moved(self, path: Path, title: str, *, json: bool) -> list[Path]:
         """Draw the Jacobian: a row for each step at which something is said, a column for what is read."""
@@ -96,7 +95,23 @@ class MemoryAnswer(Answered):
         assert self.asked.episode is not None
         names = list(self.steps) or [str(step) for step in range(1, 1 + self.jacobian.shape[1])]
         said = [name for name, asked in zip(names, self.asked.episode.asked, strict=False) if asked]
-        return pictures.alignment(shares(self.jacobian), names, said, path, title=title, verb=MOVED, json=json)
+        return look.alignment(
+            shares(self.jacobian), names, said, path, title=title, verb=MOVED, scale="share", json=json
+        )
+
+
+def _verdict(bands: Sequence[Band]) -> str:
+    """How many of the bits that were said are right, if that is known.
+
+    >>> _verdict([Band("right", torch.tensor([[1.0, 0.0]])), Band("said", torch.tensor([[0.9, 0.8]]))])
+    '1 of 2 bits right'
+    """
+    values = {band.name: band.values for band in bands}
+    if "right" not in values:
+        return "what was read, said and remembered"
+    known = ~values["right"].isnan()
+    right = (values["right"][known] > 0.5) == (values["said"][known] > 0.5)
+    return f"{int(right.sum())} of {len(right)} bits right"
 
 
 def logits_of(model: Memorizer, episodes: Sequence[Episode]) -> list[Tensor]:
@@ -164,7 +179,7 @@ def jacobian(model: Memorizer, episode: Episode) -> Tensor:
 
     def logits_of_copies(moved: Tensor) -> Tensor:
         copies = Padded(values.expand(len(moved), *values.shape[1:]), lengths.expand(len(moved)))
-        with given(model.embedding, moved):
+        with returning(model.embedding, moved):
             read = model.read(copies)
         logits: Tensor = model.output(model.features(read)[:, batch.asked[0]])
         return logits
@@ -182,13 +197,13 @@ def _remembered(model: Memorizer, episode: Episode) -> tuple[Mapping[str, Tensor
 
 def _panels(
     trace: Mapping[str, Tensor], attended: Mapping[str, Tensor], episode: Episode, logits: Tensor, language: Language
-) -> list[Panel]:
+) -> list[Band]:
     """What was read, what is right, what was said, and the memory."""
     shown = {**trace, **attended}
-    memory = [Panel(name, values, square=name.endswith("links"), ring=name in trace) for name, values in shown.items()]
+    memory = [Band(name, values, square=name.endswith("links"), ring=name in trace) for name, values in shown.items()]
     if language.sizes.symbols:
         return memory
     asked = torch.from_numpy(episode.asked)
     read = torch.from_numpy(episode.inputs).T
-    right = [Panel.along("right", episode.wanted, asked)] if language.knows else []
-    return [Panel("input", read, whole=True), *right, Panel.along("said", logits.sigmoid(), asked), *memory]
+    right = [Band.along("right", episode.wanted, asked)] if language.knows else []
+    return [Band("input", read, whole=True), *right, Band.along("said", logits.sigmoid(), asked), *memory]

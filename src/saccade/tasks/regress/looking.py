@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.look.bars import bars
-from saccade.look.files import file_name
-from saccade.look.fits import Answer, Curve, curve, widths
+from saccade import look
+from saccade.look import Curve, Dots, Fit, Prediction
+from saccade.look._files import file_name
 from saccade.models.padded import Padded
 from saccade.tasks.regress.batches import padded
 from saccade.tasks.regress.columns import Columns
@@ -59,7 +59,16 @@ class Pictures:
                 yield from self._bars(folder / name, place, json=json)
         if hasattr(self.model, "tried"):
             tried, errors, taken, label = self.model.tried(self.known.features)
-            yield from widths(tried, errors, taken, folder / "bandwidth", label=label, title=_BANDWIDTH, json=json)
+            yield from look.curves(
+                [Curve("error", tried.tolist(), errors.tolist())],
+                folder / "bandwidth",
+                labels=(label, "mean squared error, each point by all others"),
+                title=f"{_BANDWIDTH}: {taken:.4g} is taken",
+                bounds=(0.0, None),
+                log="x",
+                mark=(taken, f"taken: {taken:.4g}"),
+                json=json,
+            )
 
     def _title(self, place: int) -> str:
         low, high = self.lower[place], self.upper[place]
@@ -75,11 +84,11 @@ class Pictures:
         asked = Padded(x[:, None], torch.ones(_PLACES, dtype=torch.int64))
         found, slope = _with_slopes(self.model, asked, place)
         lower, upper = interval(*found, self.coverage)
-        drawn = Curve(x, found[0], lower, upper, torch.stack([points[:, 0], answers], 1))
+        drawn = Fit(x, found[0], lower, upper, torch.stack([points[:, 0], answers], 1))
         weights = self._of_points()
-        return curve(
+        return look.fit(
             drawn,
-            Answer(self.numbers[0], self.mean[place], self.lower[place], self.upper[place]),
+            Prediction(self.numbers[0], self.mean[place], self.lower[place], self.upper[place]),
             path,
             labels=(self.known.features[0], self.known.targets[place]),
             title=self._title(place),
@@ -97,7 +106,8 @@ class Pictures:
             which = f"the {len(order)} of {len(weights)}" if len(order) < len(weights) else "the"
             note = f"{which} known points that weigh most, {float(weights[order].sum()):.0%} in all"
             title = self._title(place)
-            return bars(names, weights[order], path, label="weight", title=title, note=note, json=json)
+            series = [Dots("weight", weights[order].tolist())]
+            return look.dots(names, series, path, label="weight", title=title, note=note, bars=True, json=json)
         named = self.known.features or tuple(_shown(number, 6) for number in self.numbers)
         if self.weights is not None:
             told = "weight", "what the answer took of each, the mean of all heads"
@@ -140,7 +150,8 @@ def _largest(
     shown, (label, note) = [names[place] for place in order.tolist()], told
     if len(order) < len(names):
         note = f"{note}; {len(order)} of {len(names)} are shown, the largest"
-    return bars(shown, values[order], path, label=label, title=title, note=note, json=json)
+    series = [Dots(label, values[order].tolist())]
+    return look.dots(shown, series, path, label=label, title=title, note=note, bars=True, json=json)
 
 
 def _with_slopes(model: Any, points: Padded, place: int) -> tuple[tuple[Tensor, Tensor], Tensor]:

@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.look import spectrogram
-from saccade.look.files import file_name
-from saccade.look.jacobian import sequential_jacobian, shares
+from saccade import look
+from saccade.look._files import file_name
 from saccade.models.padded import Padded
 from saccade.tasks.batches import in_batches
 from saccade.tasks.generate import Hypotheses
@@ -86,11 +85,12 @@ class Transcription(Written):
         assert best.weights is not None
         weights, step, told = best.weights, self.times.step, str(alignment_metrics(best.weights, self.sound))
         if self.jacobian is not None:
-            weights, step, told = shares(self.jacobian), self.times.frame, JACOBIAN
+            weights, step, told = look.shares(self.jacobian), self.times.frame, JACOBIAN
         title = f"{best.text or 'nothing said'} ({told})"
         name = "speech" if self.utterance.name == "-" else Path(self.utterance.name).stem
         where, frames = folder / file_name(name), self.utterance.frames
-        yield from spectrogram.draw(weights, frames, best.tokens, (seconds, step), where, title=title, json=json)
+        about = {"title": title, "scale": "weight" if self.jacobian is None else "share"}
+        yield from look.spectrogram(weights, frames, best.tokens, (seconds, step), where, **about, json=json)
 
 
 def transcribe(
@@ -161,7 +161,7 @@ def moved(model: Any, answer: Transcription) -> Transcription:
         return found
 
     block = max(1, min(64, _COPIED // len(frames[0])))
-    return replace(answer, jacobian=sequential_jacobian(features, frames[0], model.output[0], block=block).cpu())
+    return replace(answer, jacobian=look.sequential_jacobian(features, frames[0], model.output[0], block=block).cpu())
 
 
 def _aligned(

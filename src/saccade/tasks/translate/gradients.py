@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from saccade._threads import hooked
-from saccade.look.jacobian import differentiable, given, sequential_jacobian, shares
+from saccade.look import sequential_jacobian, shares
+from saccade.look._jacobian import differentiable, returning
 from saccade.models.padded import Padded
 from saccade.tasks.translate.batches import Encoded, pad
 
@@ -64,7 +65,7 @@ def jacobian(model: Any, source: list[int], target: list[int]) -> Tensor:
 
     def features(moved: Tensor) -> Tensor:
         copies = len(moved)
-        with given(model.source_embedding, moved):  # the source is read before any target, as above
+        with returning(model.source_embedding, moved):  # the source is read before any target, as above
             read = model.encode(Padded(words.expand(copies, -1), lengths.expand(copies)))
         found: Tensor = model.decode(before.expand(copies, -1), read)
         return found

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from saccade.look import pictures
-from saccade.look.files import file_name
-from saccade.look.jacobian import shares
+from saccade import look
+from saccade.look import shares
+from saccade.look._files import file_name
 from saccade.tasks.batches import in_batches
 from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
 from saccade.tasks.generate.attention import END_MARK, NOTHING, ranked_by_coverage, weights_of
@@ -87,8 +87,8 @@ class Translation(Written):
             assert weights is not None
             path = folder / file_name(self.source.text)
             verb = MOVED if self.influence else "attends to"
-            sides = self.source_tokens, best.tokens
-            yield from pictures.alignment(weights, *sides, path, title=title, verb=verb, json=json)
+            sides, scale = (self.source_tokens, best.tokens), "share" if self.influence else "weight"
+            yield from look.alignment(weights, *sides, path, title=title, verb=verb, scale=scale, json=json)
             yield from draw_taken(self.experts.source, self.source_tokens, path, "Source", json=json)
             yield from draw_taken(self.experts.target, best.tokens, path, "Translation", json=json)
 

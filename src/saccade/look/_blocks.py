@@ -1,0 +1,239 @@
+"""The blocks of a mask: those it leaves empty, fills in part or fills, and those that a call computes."""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import islice, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade._call import block_map
+from saccade._call.call import Arguments, Call
+from saccade._call.validation import checked_call
+from saccade._definitions.checks import whole
+from saccade._definitions.numerics import broadcast_shapes
+from saccade._definitions.structure import Grid, aligned
+from saccade._dispatch.choose import plan as planned
+from saccade.backends import chunked, cpu
+from saccade.backends.blockwise import plan
+from saccade.backends.blockwise.parts import Block, Part
+from saccade.backends.offers import Offer, Pairs
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+from saccade.look._figure import FAINT, GRID, MANY_CELLS, MOST_PANELS, Page, draw_picture, numbers
+from saccade.look._labels import plain
+from saccade.masks import Mask, as_mask
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_, BESIDE, PARTIAL, FULL = range(4)
+STATES = ("empty: not computed", "empty, but computed", "partial", "full")
+_FILLS = ("#ffffff", "#f3dcae", "#7f9bd9", "#27459a")  # told apart by lightness, too
+_MOST_BLOCKS = 1024  # on a side: a picture has no more dots
+_SIDE, _ROW = 2.3, 4  # inches of an entry's longer side; entries in a row
+_BESIDE, _BELOW = 0.6, 0.75  # inches between them
+_SLIM = 0.2  # of the longer side, the shorter at the least
+_LINED = 64  # blocks of a side up to which lines are drawn between them
+
+
+class _Drawn(NamedTuple):
+    """A state for each block of each entry `(entries, query blocks, key blocks)`."""
+
+    states: Tensor
+    entries: list[tuple[int, ...]]
+    differing: int
+    """Entries in which the mask differs, of which the first are drawn."""
+    pairs: Pairs
+    lengths: tuple[int, int]
+    size: int
+
+    @property
+    def names(self) -> list[str]:
+        """A line above each panel: which entry it is, if there are several."""
+        return [f"entry {', '.join(map(str, entry))}" if self.differing > 1 else "" for entry in self.entries]
+
+    def counted(self, state: int) -> int:
+        """How many blocks there are of a state."""
+        return int((self.states == state).count_nonzero())
+
+
+def blocks(
+    mask: Mask | Tensor,
+    q_len: int,
+    k_len: int,
+    path: str | Path,
+    *,
+    batch: Sequence[int] | None = None,
+    size: int = plan.SIZE,
+    title: str | None = None,
+    json: bool = False,
+) -> list[Path]:
+    """Draw which blocks of queries and keys a mask leaves empty, fills in part, or fills, and how much is computed.
+
+    One row a block of queries, one column a block of keys, the first at the top left, and a panel for each of the first
+    eight entries of the batch in which the mask differs. Below stand the pairs that `explain` counts in a call by
+    blocks on a CPU. A block without an allowed pair may be computed all the same: in a larger block of queries, for
+    another entry, or because too few pairs could be left out.
+
+    Args:
+        mask: one of `saccade.masks`, a composition of them, or a boolean tensor; tensors may be on any device.
+        q_len: queries, ≥ 1.
+        k_len: keys, ≥ 1.
+        path: without a suffix; a taken name gets -2, -3, ... appended.
+        batch: leading dimensions of the call; None: those of the mask's tensors.
+        size: queries and keys of a block that is drawn. A CPU computes by blocks of 64, flex by blocks of 128.
+        title: a line above the picture.
+        json: write the numbers beside it.
+
+    Raises:
+        ArgumentError: a length, size or batch that is not an int of at least 1, more blocks than can be seen, or a mask
+            of a class of your own, whose blocks are unknown.
+        ShapeError: a mask that does not fit the lengths and the batch.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> from saccade import masks
+        >>> with TemporaryDirectory() as folder:
+        ...     paths = blocks(masks.Window(128, 0), 2048, 2048, f"{folder}/window")
+        >>> [path.name for path in paths]
+        ['window.png', 'window.svg']
+    """
+    for name, value in (("q_len", q_len), ("k_len", k_len), ("size", size)):
+        whole(name, value, least=1)
+    if (longest := max(q_len, k_len)) > _MOST_BLOCKS * size:
+        least, seen = -(-longest // _MOST_BLOCKS), f"of which {longest:,} positions are at most {_MOST_BLOCKS:,} blocks"
+        raise ArgumentError(f"size: expected {least} or more, {seen}, got {size}; more cannot be seen")
+    on_cpu = as_mask(mask).map(lambda tensor, axes: tensor.cpu())
+    drawn = _drawn(on_cpu, (q_len, k_len), _batch(on_cpu) if batch is None else _sizes(batch), size)
+    share = f"{drawn.pairs.computed / drawn.pairs.all:.0%} of all pairs are computed"
+    heading = f"{plain(title)}: {share}" if title else share
+    behind = {"states": list(STATES), "size": size, "pairs": drawn.pairs._asdict()}
+    return draw_picture(
+        path,
+        lambda page: _draw(page, drawn),
+        [str(drawn.pairs), *drawn.names, *STATES, "→↓"],
+        title=heading,
+        kind="",
+        story=_story(drawn),
+        behind=numbers(heading, drawn.names, [], drawn.states, **behind) if json else None,
+    )
+
+
+def _sizes(batch: Any) -> tuple[int, ...]:
+    if not isinstance(batch, Sequence) or isinstance(batch, str):
+        raise ArgumentTypeError(f"batch: expected a sequence of ints, got {type(batch).__name__}; write it as (2, 8)")
+    for value in batch:
+        whole("batch", value, least=1)
+    return tuple(batch)
+
+
+def _batch(mask: Mask) -> tuple[int, ...]:
+    """The batch dimensions that a mask's tensors have together."""
+    shapes = [leaf.tensor.shape[: max(0, leaf.tensor.ndim - len(leaf.axes))] for leaf in mask.leaves()]
+    try:
+        return tuple(broadcast_shapes(*shapes))
+    except RuntimeError:
+        listed = ", ".join(map(str, map(tuple, shapes)))
+        raise ShapeError(f"mask: expected tensors whose leading dimensions broadcast, got {listed}") from None
+
+
+def _drawn(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: int) -> _Drawn:
+    """The states of all blocks, and the pairs, of a call of tensors that take no memory."""
+    query, key = (torch.zeros(()).expand(*batch, length, 1) for length in lengths)
+    call = checked_call(Arguments(query, key, key, mask=mask)).aligned()
+    pairs, parts = _planned(call)
+    assert call.mask is not None
+    mapped = block_map.mapped(call.mask, call.grid(), size)
+    some, full = (aligned(part, ("q", "k"), len(call.batch)) for part in mapped)
+    differing = tuple(some.shape[:-2])
+    entries, states = list(islice(product(*map(range, differing)), MOST_PANELS)), list[Tensor]()
+    for entry in entries:
+        computed = _computed(call.grid(), (part for part in parts if _holds(part, entry, differing)), size)
+        states.append(torch.where(full[entry], FULL, torch.where(some[entry], PARTIAL, BESIDE * computed)))
+    return _Drawn(torch.stack(states), entries, math.prod(differing), pairs, lengths, size)
+
+
+def _planned(call: Call) -> tuple[Pairs, list[Part]]:
+    """The pairs of a call by blocks on a CPU, as `explain` counts them, and the parts that are computed."""
+    name, module = ("cpu", cpu) if isinstance(cpu.offer(call), Offer) else ("chunked", chunked)
+    pairs = planned(call, name).pairs
+    if pairs is None:
+        raise ArgumentTypeError(
+            "mask: expected one of saccade.masks or a boolean tensor, whose blocks are known, got "
+            f"{type(call.mask).__name__}, which is or holds a class of your own: every pair of it is computed; give "
+            "the tensor that its dense() makes"
+        )
+    if pairs.computed == pairs.all:
+        return pairs, [Block(None, 0, 1, 0, call.query.shape[-2])]
+    return pairs, plan.parts(call, module.ENGINE.budget(call))
+
+
+def _holds(part: Part, entry: tuple[int, ...], differing: tuple[int, ...]) -> bool:
+    """Whether an entry of the batch is in a part; along a dimension of 1 it stands for all."""
+    if part.dim is None or differing[part.dim] == 1:
+        return True
+    return part.first <= entry[part.dim] < part.first + part.heads
+
+
+def _computed(grid: Grid, parts: Iterable[Part], size: int) -> Tensor:
+    """1 for a block of which a pair is computed, else 0."""
+    step = math.gcd(size, plan.SIZE)
+    computed = torch.zeros(-(-grid.q_len // size), -(-grid.k_len // size), dtype=torch.long)
+    for part in parts:
+        places = part.grid(grid)
+        queries = torch.cat([places.queries()[..., ::step, :], places.queries()[..., -1:, :]], -2)
+        keys = places.keys()[..., ::step].clamp(max=grid.k_len - 1)
+        computed[queries // size, keys // size] = 1
+    return computed
+
+
+def _story(drawn: _Drawn) -> str:
+    """Lengths, blocks of each state and pairs, in words."""
+    (q_len, k_len), total = drawn.lengths, drawn.states.numel()
+    counts = ", ".join(f"{drawn.counted(state):,} {name}" for state, name in enumerate(STATES) if drawn.counted(state))
+    apart = f" in each of {len(drawn.entries)} entries" if len(drawn.entries) > 1 else ""
+    return (
+        f"{q_len:,} queries and {k_len:,} keys in blocks of {drawn.size}{apart}; of {total:,} blocks {counts}; "
+        f"pairs: {drawn.pairs}"
+    )
+
+
+def _draw(page: Page, drawn: _Drawn) -> str:
+    """A panel for each entry, and below them the meaning of colours and the pairs."""
+    from matplotlib.patches import Patch
+
+    height, width = (_SIDE * max(length / max(drawn.lengths), _SLIM) for length in drawn.lengths)
+    for number, (states, name) in enumerate(zip(drawn.states, drawn.names, strict=True)):
+        row, column = divmod(number, _ROW)
+        axes = page.axes(column * (width + _BESIDE), row * (height + _BELOW), width, height)
+        _panel(axes, states, drawn)
+        axes.set_title(name, fontsize=8)
+    rows = -(-len(drawn.entries) // _ROW)
+    shown = [state for state in range(len(STATES)) if drawn.counted(state)]
+    patches = [Patch(facecolor=_FILLS[state], edgecolor=FAINT, linewidth=0.5, label=STATES[state]) for state in shown]
+    top = rows * (height + _BELOW) - _BELOW + 0.45
+    page.figure.legend(
+        handles=patches, loc="upper left", bbox_to_anchor=(0, 1 - top), ncols=2, fontsize=7.5, handlelength=1,
+        handleheight=1, borderaxespad=0, borderpad=0,
+    )  # fmt: skip
+    pairs = f"pairs: {drawn.pairs}".replace("allowed, ", "allowed,\n")
+    page.write(0, top + 0.1 + 0.2 * -(-len(shown) // 2), pairs, 7.5, va="top")
+    more = drawn.differing - len(drawn.entries)
+    return f"{len(drawn.entries)} of {drawn.differing} entries are drawn" if more else ""
+
+
+def _panel(axes: "Axes", states: Tensor, drawn: _Drawn) -> None:
+    """The blocks of one entry, by the positions of their queries and keys."""
+    from matplotlib.colors import ListedColormap
+
+    ends = [[*range(0, length, drawn.size), length] for length in drawn.lengths]
+    lines: dict[str, Any] = {"edgecolors": GRID, "linewidth": 0.4} if max(states.shape) <= _LINED else {}
+    axes.pcolormesh(
+        ends[1], ends[0], states.numpy(), cmap=ListedColormap(_FILLS), vmin=-0.5, vmax=len(_FILLS) - 0.5,
+        rasterized=states.numel() > MANY_CELLS, **lines,
+    )  # fmt: skip
+    axes.set(xlim=(0, drawn.lengths[1]), ylim=(drawn.lengths[0], 0), xlabel="keys →", ylabel="← queries")
+    for axis, length in zip((axes.yaxis, axes.xaxis), drawn.lengths, strict=True):
+        axis.set_ticks([0, length], ["0", f"{length:,}"])

@@ -1,0 +1,233 @@
+"""Charts: lines over a quantity, and dots or bars of things with names."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from saccade.errors import ArgumentError
+from saccade.look._figure import FAINT, Page, draw_picture, name_axes, numbers, plain_ticks, rounded
+from saccade.look._labels import plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Told apart by lightness and by marker too, so that print and every eye see them.
+STYLES = (("#27459a", "o"), ("#d1495b", "s"), ("#2e9e83", "^"), ("#8d5fa8", "D"), ("#b07d1e", "v"))
+WIDE, HIGH = 6.26, 2.86  # inches of axes
+_NARROW, _ROW = 4.82, 0.36  # inches of axes beside names, and of a name's line
+_MOST_ROWS = 100
+_CUT = 0.8  # of a height: how far a bar goes below it at the most, on a logarithmic axis
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a chart.
+
+    Args:
+        name: in the legend.
+        x, y: its points.
+        errors: half the length of each point's bar; 0, or none at all, for no bar.
+        hollow: points that are drawn hollow, as those of too few observations.
+        trend: height of a straight line at the first and the last x, dotted; None for none.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    errors: Sequence[float] = ()
+    hollow: Sequence[bool] = ()
+    trend: tuple[float, float] | None = None
+
+    @property
+    def points(self) -> Iterable[tuple[float, float, float, bool]]:
+        """x, y, error and whether it is hollow, of each point."""
+        count = len(self.x)
+        return zip(self.x, self.y, self.errors or [0.0] * count, self.hollow or [False] * count, strict=True)
+
+
+@dataclass(frozen=True)
+class Dots:
+    """One measurement of every row of a chart.
+
+    Args:
+        name: in the legend.
+        values: a number a row; None for a row without.
+        errors: half the length of each dot's bar; 0, or none at all, for no bar.
+    """
+
+    name: str
+    values: Sequence[float | None]
+    errors: Sequence[float] = ()
+
+
+def curves(
+    lines: Sequence[Curve],
+    path: str | Path,
+    *,
+    ticks: Sequence[tuple[float, str]] = (),
+    labels: tuple[str, str],
+    title: str,
+    note: str = "",
+    bounds: tuple[float | None, float | None] = (None, None),
+    log: Literal["", "x", "xy"] = "",
+    beside: bool = False,
+    mark: tuple[float, str] | None = None,
+    json: bool = False,
+) -> list[Path]:
+    """Draw lines with error bars.
+
+    Args:
+        lines: one or more, each of a point or more.
+        path: without a suffix; a taken name gets -2, -3, ... appended.
+        ticks: places along the x axis and the labels below them, of one line or several; none for its numbers.
+        labels: names of the x and the y axis.
+        title: a line above the picture.
+        note: a line below the title.
+        bounds: the lowest and the highest height that is shown; None: as the points have it.
+        log: logarithmic axes, x or both, for numbers above 0; on both, a power is a straight line.
+        beside: write names at the right of the lines, if there is no room among them.
+        mark: a place along the x axis that is marked, and its name.
+        json: write the numbers beside it.
+
+    Raises:
+        ArgumentError: no lines, or a line without points.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> line = Curve("a", [5, 15], [0.9, 0.8], [0.01, 0.02], [False, True])
+        >>> with TemporaryDirectory() as folder:
+        ...     paths = curves([line], f"{folder}/p", ticks=[(5, "1-10")], labels=("length", "score"), title="t")
+        >>> [path.name for path in paths]
+        ['p.png', 'p.svg']
+    """
+    if not lines or not all(line.x for line in lines):
+        raise ArgumentError("lines: expected one or more, each of a point or more, got none")
+
+    def draw(page: Page) -> None:
+        axes = page.axes(0, 0, 4.46 if beside else WIDE, HIGH)
+        axes.set(**{f"{axis}scale": "log" for axis in log})
+        axes.set_autoscaley_on(None in bounds)  # a flat line has no heights to go by, of which matplotlib warns
+        for line, style in zip(lines, STYLES * len(lines), strict=False):
+            _line(axes, line, *style)
+        axes.set_ylim(*bounds)
+        for axis in log:
+            plain_ticks(getattr(axes, f"{axis}axis"))
+        if ticks:
+            axes.minorticks_off()
+            axes.set_xticks([place for place, _ in ticks], [text for _, text in ticks])
+        if mark is not None:
+            axes.axvline(mark[0], color=STYLES[1][0], linewidth=1.2, linestyle=":", label=mark[1])
+        name_axes(axes, *labels, grid="y")
+        axes.legend(**{"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {"loc": "best"})
+
+    texts = [*labels, *(text for _, text in ticks), *(line.name for line in lines), mark[1] if mark else ""]
+    more = {"x": [list(line.x) for line in lines], "errors": [list(line.errors) for line in lines], "mark": mark}
+    heights = [rounded(list(line.y), significant=True) for line in lines]
+    behind = {**numbers(title, [line.name for line in lines], [], heights, **more), "values": heights}
+    story = _curves_story(lines, ticks, (note, *labels)) + (f"; {mark[1]}" if mark else "")
+    about = {"title": title, "note": note, "kind": "Curves", "story": story}
+    return draw_picture(path, draw, texts, **about, behind=behind if json else None)
+
+
+def _line(axes: "Axes", line: Curve, colour: str, marker: str) -> None:
+    """Points with their bars, joined; the trend behind them."""
+    axes.plot(line.x, line.y, color=colour, marker=marker, markersize=5.5, linewidth=1.6, label=line.name)
+    _, _, above, hollow = zip(*line.points, strict=True)
+    below = list(above)
+    if axes.get_yscale() == "log":  # on which 0 is infinitely far below
+        below = [min(error, _CUT * y) for _, y, error, _ in line.points]
+    axes.errorbar(line.x, line.y, yerr=[below, above], fmt="none", ecolor=colour, elinewidth=0.9, capsize=2.5)
+    faces = ["white" if empty else colour for empty in hollow]
+    axes.scatter(line.x, line.y, s=28, marker=marker, facecolors=faces, edgecolors=colour, zorder=3)
+    if line.trend is not None:
+        axes.plot([line.x[0], line.x[-1]], line.trend, color=colour, linewidth=1, linestyle=":", zorder=1)
+
+
+def _curves_story(lines: Sequence[Curve], ticks: Sequence[tuple[float, str]], texts: Sequence[str]) -> str:
+    """Each line's heights over the nearest ticks, and the text that explains hollow points."""
+
+    def place(x: float) -> str:
+        return min(ticks, key=lambda tick: abs(tick[0] - x))[1].splitlines()[0] if ticks else f"{x:.4g}"
+
+    parts = []
+    for line in lines:
+        heights = (f"{y:.4g}{' (hollow)' * empty} at {place(x)}" for x, y, _, empty in line.points)
+        parts.append(f"{line.name}: {', '.join(heights)}")
+    return "; ".join(parts + [text for text in texts if "hollow" in text and any(any(line.hollow) for line in lines)])
+
+
+def dots(
+    rows: Sequence[str],
+    series: Sequence[Dots],
+    path: str | Path,
+    *,
+    label: str,
+    title: str,
+    note: str = "",
+    log: bool = False,
+    bars: bool = False,
+    json: bool = False,
+) -> list[Path]:
+    """Draw a dot with its error bar for each row and series, the first row on top; or bars from 0.
+
+    Args:
+        rows: their names, from 1 to 100.
+        series: one or more, each with a number a row; a legend names several.
+        path: without a suffix; a taken name gets -2, -3, ... appended.
+        label: name of the axis.
+        title: a line above the picture.
+        note: a line below the title.
+        log: a logarithmic axis, for numbers above 0.
+        bars: draw the one series as bars, blue above 0 and red below.
+        json: write the numbers beside it.
+
+    Raises:
+        ArgumentError: no rows or too many, or no numbers.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     paths = dots(["a", "b"], [Dots("score", [0.9, 0.8], [0.01, 0.0])], f"{folder}/p", label="x", title="t")
+        >>> [path.name for path in paths]
+        ['p.png', 'p.svg']
+    """
+    if not 0 < len(rows) <= _MOST_ROWS:
+        raise ArgumentError(f"rows: expected 1 to {_MOST_ROWS}, got {len(rows)}. Draw the largest")
+    every = [value for group in series for value in group.values if value is not None]
+    if not every or not all(map(math.isfinite, every)):
+        raise ArgumentError(f"series: expected one or more, with finite numbers, got {'others' if every else 'none'}")
+    names, heading = [plain(name) for name in rows], plain(title)
+
+    def draw(page: Page) -> None:
+        axes = page.axes(0, 0, _NARROW, _ROW * len(rows))
+        for number, group in enumerate(series):
+            (colour, marker), shift = STYLES[number % len(STYLES)], 0.14 * (number - (len(series) - 1) / 2)
+            values = [(row, value) for row, value in enumerate(group.values) if value is not None]
+            if bars:
+                colours = [STYLES[value < 0][0] for _, value in values]
+                axes.barh([row for row, _ in values], [value for _, value in values], 0.62, color=colours, linewidth=0)
+                axes.axvline(0, color=FAINT, linewidth=0.6)
+                continue
+            errors = [group.errors[row] if group.errors else 0.0 for row, _ in values]
+            look: dict[str, Any] = {"fmt": marker, "color": colour, "markersize": 5.5, "capsize": 2.5}
+            heights = [row + shift for row, _ in values]
+            axes.errorbar([value for _, value in values], heights, xerr=errors, label=group.name, **look)
+        if log:
+            axes.set_xscale("log")
+            plain_ticks(axes.xaxis)
+        axes.set_yticks(range(len(rows)), names)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        name_axes(axes, label, "", grid="x")
+        if len(series) > 1:
+            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=len(series))
+
+    parts = []
+    for row, name in enumerate(names):
+        pairs = ((group.name, group.values[row]) for group in series)
+        parts.append(f"{name}: " + ", ".join(f"{what} {value:.4g}" for what, value in pairs if value is not None))
+    texts, named = [label, *names, *(group.name for group in series)], [group.name for group in series]
+    behind = {**numbers(heading, named, rows, []), "values": [list(group.values) for group in series]}
+    about = {"title": heading, "note": plain(note), "kind": "Bars" if bars else "Dots", "story": "; ".join(parts)}
+    return draw_picture(path, draw, texts, **about, behind=behind if json else None)

@@ -1,0 +1,342 @@
+"""The figure builder of all pictures: inches from the top left corner, one style, and the files that are written."""
+
+import json
+import math
+import re
+import textwrap
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from saccade._threads import free_in_children, own_filters
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look._files import write_beside
+from saccade.look._fonts import families
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+INK, FAINT, GRID = "#22223a", "#8d8da5", "#eef0f6"
+#: Lightness falls evenly from no weight to all of it.
+COLOURS = ("#ffffff", "#e6eaf7", "#b9c6ea", "#7f9bd9", "#4a6dbf", "#27459a", "#141f63", "#0a0b33")
+#: From all that speaks against something, over nothing, to all that speaks for it.
+BOTH = ("#361302", "#662a09", "#9c4619", "#cb6c3d", "#e69a72", "#f4c7ad", "#fbe9df", *COLOURS)
+DOTS = 150  # an inch
+MOST_PANELS = 8
+MANY_CELLS = 20_000  # beyond, the SVG holds the cells as one image
+_STYLE = {
+    "svg.hashsalt": "saccade",  # the same figure is the same bytes
+    "svg.fonttype": "path",
+    "text.parse_math": False,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 8,
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 0.5,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "legend.fontsize": 8.5,
+    **{f"{axis}tick.{name}": value for axis in "xy" for name, value in (
+        ("color", FAINT), ("labelcolor", INK), ("labelsize", 7), ("major.size", 2), ("major.width", 0.5),
+    )},
+}  # fmt: skip
+_DRAWING = free_in_children(Lock())  # matplotlib and its settings are for one thread at a time
+_EVEN = 4  # even shares that the darkest colour stands for at least, so that equal weights are pale
+_DECIMALS = 6  # of numbers in files
+_LETTERS = 13  # of a title, an inch
+_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, production 2
+
+
+class Page:
+    """A figure under construction. All places are inches from its top left corner, x to the right and y downwards.
+
+    A page is made within `write_picture`, whose style it sets. It has no size: files hold whatever was drawn.
+
+    Args:
+        texts: everything that will be written, for which fonts are chosen.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        matplotlib.rcParams["font.family"] = families("".join([*texts, "0123456789.,…-×%"]))
+        self.figure = Figure(figsize=(1, 1), dpi=DOTS)
+        self._renderer = FigureCanvasAgg(self.figure).get_renderer()
+
+    def axes(
+        self, left: float, top: float, width: float, height: float, *, ticks: bool = True, **options: Any
+    ) -> "Axes":
+        """Return axes at a place."""
+        axes = self.figure.add_axes((left, 1 - top - height, width, height), **options)
+        if not ticks:
+            axes.set(xticks=[], yticks=[])
+        return axes
+
+    def write(self, x: float, y: float, text: str, size: float = 9, colour: str = INK, **options: Any) -> None:
+        """Write a text at a place, by default to the right of it and above it."""
+        self.figure.text(x, 1 - y, text, fontsize=size, color=colour, **options)
+
+    def width_of(self, text: str, size: float) -> float:
+        """Return the width of a text in inches."""
+        drawn = self.figure.text(0, 0, text, fontsize=size)
+        width = float(drawn.get_window_extent(self._renderer).width) / DOTS
+        drawn.remove()
+        return width
+
+    def colour_bar(
+        self,
+        name: str,
+        colours: "Colormap",
+        ends: tuple[float, float],
+        left: float,
+        top: float,
+        length: float,
+        *,
+        across: bool = False,
+    ) -> "Axes":
+        """Draw which colour stands for which number, with the name of the numbers, upwards or from left to right."""
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
+
+        axes = self.axes(left, top, *((length, 0.1) if across else (0.1, length)))
+        side = "horizontal" if across else "vertical"
+        bar = self.figure.colorbar(ScalarMappable(Normalize(*ends), colours), cax=axes, orientation=side)
+        bar.outline.set(edgecolor=FAINT, linewidth=0.5)
+        bar.set_label(name, fontsize=7.5)
+        axis, slack = (axes.xaxis, axes.yaxis)[not across], 1e-6 * (ends[1] - ends[0])
+        ticks = [tick for tick in axis.get_ticklocs() if ends[0] - slack <= tick <= ends[1] + slack]
+        axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set(**{"xlim" if across else "ylim": ends})  # a tick beyond an end would leave a white block there
+        return axes
+
+    def finished(self, title: str = "", note: str = "", below: str = "") -> "Figure":
+        """Write a title and a note above everything that is drawn, and lines below it; return the figure."""
+        box = self.figure.get_tightbbox(self._renderer)
+        lines = textwrap.wrap(title, max(78, int(_LETTERS * box.width)), max_lines=2, placeholder="…")
+        if title:
+            self.write(box.x0, 0.9 - box.y1 - (0.22 if note else 0), "\n".join(lines), 11.5)
+        if note:
+            self.write(box.x0, 0.9 - box.y1, note, 8.5, FAINT)
+        if below:
+            self.write(box.x0, 1.12 - box.y0, below, 8, FAINT, va="top")
+        return self.figure
+
+
+def name_axes(axes: "Axes", x: str, y: str, grid: str = "") -> None:
+    """Name the axes of a chart, with lines across the ticks of one of them and a frame at the left and below."""
+    axes.set_xlabel(x, fontsize=9.5)
+    axes.set_ylabel(y, fontsize=9.5)
+    axes.tick_params(labelsize=8)
+    if grid:
+        axes.grid(axis=grid)  # type: ignore[arg-type]  # "x" or "y"
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def plain_ticks(axis: Any) -> None:
+    """Write the numbers of a logarithmic axis as 1, 2, 5, 10."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+@cache
+def ramp(colours: tuple[str, ...] = COLOURS) -> "Colormap":
+    """Return a scale of colours from light to dark."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("saccade", colours)
+
+
+def not_drawn(names: Sequence[str], kind: str) -> str:
+    """Return a line about the panels that a picture has no room for, "" if there are none."""
+    rest = [name for name in names[MOST_PANELS:] if name]
+    more = f": {shortened(', '.join(rest), 60)}" if rest else ""
+    count = len(names) - MOST_PANELS
+    return "" if count <= 0 else f"{MOST_PANELS} of {len(names)} {kind} are drawn, not the last {count}{more}"
+
+
+def shortened(text: str, length: int = 40) -> str:
+    """Return a text of at most so many characters, a longer one with "…" at its end."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def checked(name: str, values: Any, shape: Sequence[int | str], least: float = -math.inf) -> Tensor:
+    """Return finite numbers to draw, float64 on the CPU.
+
+    Args:
+        name: of the argument.
+        values: a tensor.
+        shape: its sizes; a name stands for any.
+        least: their lower bound.
+
+    Raises:
+        ShapeError: another shape.
+        ArgumentError: no numbers, or numbers that are not finite or too small.
+    """
+    numbers = torch.as_tensor(values).detach().to("cpu", torch.float64)
+    fits = len(shape) == numbers.ndim and all(
+        isinstance(size, str) or size == got for size, got in zip(shape, numbers.shape, strict=True)
+    )
+    if not fits:
+        raise ShapeError(f"{name}: expected shape ({', '.join(map(str, shape))}), got {tuple(numbers.shape)}")
+    if not numbers.numel():
+        raise ArgumentError(f"{name}: expected one number or more, got shape {tuple(numbers.shape)}")
+    if not bool((numbers.isfinite() & (numbers >= least)).all()):
+        bound = "" if least == -math.inf else f" of at least {least:g}"
+        raise ArgumentError(f"{name}: expected finite numbers{bound}, got others")
+    return numbers
+
+
+def full_scale(peak: float, even: float, most: float = 1.0) -> float:
+    """Return the upper end of a colour scale: 1, or the largest number if that is at most a half or above 1.
+
+    It is no less than four even shares, so that equal weights are pale.
+
+    Args:
+        peak: the largest number.
+        even: an even share; 0 for numbers that are not shares.
+        most: upper bound of the numbers.
+
+    >>> full_scale(0.7, 0.1), full_scale(0.45, 0.1), full_scale(0.1, 0.1), full_scale(3.0, 0.1)
+    (1.0, 0.45, 0.4, 3.0)
+    """
+    scale = 1.0 if 0.5 < peak <= 1 or not peak else peak
+    return max(scale, min(most, _EVEN * even))
+
+
+def rounded(values: Any, *, significant: bool = False) -> Any:
+    """Return a number, or lists of them, as files have them.
+
+    Args:
+        values: a number, or lists of them.
+        significant: keep as many digits of small numbers, as of numbers that are not shares.
+
+    >>> rounded([[1 / 3], 1.0]), rounded([1e-7 / 3], significant=True)
+    ([[0.333333], 1.0], [3.33333e-08])
+    """
+    if isinstance(values, Tensor):
+        values = values.detach().double().cpu().tolist()
+    if isinstance(values, list):
+        return [rounded(value, significant=significant) for value in values]
+    number = float(values)
+    leading = math.floor(math.log10(abs(number))) + 1 if significant and number and math.isfinite(number) else 0
+    return round(number, _DECIMALS - min(0, leading))
+
+
+def numbers(title: str, rows: Sequence[str], columns: Sequence[str], values: Any, **more: Any) -> dict[str, Any]:
+    """Return the JSON of a picture: names of its rows and columns, and the numbers `(rows, ...)` themselves.
+
+    >>> numbers("a", ["x"], ["y", "z"], torch.tensor([[0.25, 0.75]]), darkest=1.0)["values"]
+    [[0.25, 0.75]]
+    """
+    return {"title": title, "rows": list(rows), "columns": list(columns), "values": rounded(values), **more}
+
+
+def draw_picture(
+    path: str | Path,
+    draw: Callable[[Page], str | None],
+    texts: Iterable[str],
+    *,
+    title: str,
+    kind: str,
+    note: str = "",
+    **files: Any,
+) -> list[Path]:
+    """Draw on a page, with a title and a note above, and write the picture.
+
+    Args:
+        path: as of `write_picture`.
+        draw: draws, and returns a line for below the picture, or None.
+        texts: everything that it writes.
+        title: a line above.
+        kind: title of an SVG without a title.
+        note: a line below the title.
+        files: story, behind and pages of `write_picture`.
+    """
+
+    def make() -> "Figure":
+        page = Page([*texts, title, note])
+        return page.finished(title, note, draw(page) or "")
+
+    return write_picture(path, make, title=title or kind, **files)
+
+
+def write_picture(
+    path: str | Path,
+    make: Callable[[], "Figure"],
+    *,
+    title: str,
+    story: str,
+    behind: Mapping[str, Any] | None = None,
+    pages: Mapping[str, Callable[[], bytes]] | None = None,
+) -> list[Path]:
+    """Write a figure as PNG and SVG, and files of the same name beside it.
+
+    Args:
+        path: without a suffix; a taken name gets -2, -3, ... appended.
+        make: makes the figure, in one style that no matplotlibrc changes.
+        title: title of the SVG, for screen readers and search.
+        story: description of the SVG in words.
+        behind: the numbers behind it (see `numbers`), for a JSON file; None for no file.
+        pages: suffix to a function that makes the content of another file.
+
+    Returns:
+        The paths of the PNG, the SVG, the other files, and the JSON if there is one.
+
+    Raises:
+        OSError: the files cannot be written.
+    """
+    with _DRAWING, _own_style():
+        figure = make()
+        png, svg = _saved(figure, "png"), _saved(figure, "svg")
+        others = {suffix: content() for suffix, content in (pages or {}).items()}
+    contents = {".png": png, ".svg": _described(svg, title, story), **others}
+    if behind is not None:
+        text = json.dumps(behind, ensure_ascii=False, allow_nan=False) + "\n"
+        contents[".json"] = text.encode(errors="backslashreplace")  # half a pair of surrogates, as JSON escapes it
+    return write_beside(Path(path), contents)
+
+
+@contextmanager
+def _own_style() -> Iterator[None]:
+    """Replace the user's matplotlib settings by ours while the block runs."""
+    import matplotlib
+
+    with matplotlib.rc_context(), own_filters():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]  # keys are literals there
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `families` has warned
+        yield
+
+
+def _saved(figure: "Figure", form: str) -> bytes:
+    """The bytes of a figure, without a date or random identifiers."""
+    buffer = BytesIO()
+    metadata = {"Date": None} if form == "svg" else {}
+    figure.savefig(buffer, format=form, bbox_inches="tight", pad_inches=0.12, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _described(svg: bytes, title: str, story: str) -> bytes:
+    """An SVG, whose text is outlines, with words for screen readers and search."""
+    head, body = svg.decode().split("<svg ", 1)
+    tag, rest = body.split(">", 1)
+    title, story = (escape(_NO_XML.sub("·", text)) for text in (title, story))
+    return f'{head}<svg role="img" {tag}><title>{title}</title><desc>{story}</desc>{rest}'.encode()

@@ -1,0 +1,96 @@
+"""Files that never replace another."""
+
+import os
+import re
+import unicodedata
+from collections.abc import Mapping
+from itertools import chain, count
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["file_name", "taken", "write_beside", "write_new"]
+
+
+def file_name(text: str) -> str:
+    """Return a text as a file name: letters, marks and digits of any script, else dashes, no longer than systems allow.
+
+    >>> file_name("mercredi 18 juin 2025?")
+    'mercredi-18-juin-2025'
+    """
+    kept = (character if _names(character) else "-" for character in text[:200])
+    return re.sub("-+", "-", "".join(kept)).strip("-")[:40] or "text"
+
+
+def _names(character: str) -> bool:
+    return character.isalnum() or character == "_" or unicodedata.category(character).startswith("M")
+
+
+def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write a file for each suffix, all of one stem, under the first free name: stem, stem-2, stem-3, ...
+
+    Files that exist with the same contents count as written, so the same command leaves the same files.
+
+    Args:
+        path: folder and stem; folders are made as needed.
+        contents: suffix (".png") to bytes.
+
+    Returns:
+        The paths, in the order of `contents`.
+
+    Raises:
+        OSError: the folder or a file cannot be written; nothing half-written stays.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     first = write_beside(Path(folder) / "a", {".txt": b"one"})
+        ...     other = write_beside(Path(folder) / "a", {".txt": b"two"})
+        >>> [path.name for path in first + other]
+        ['a.txt', 'a-2.txt']
+    """
+    stems = chain([path.name], (f"{path.name}-{number}" for number in count(2)))
+    candidates = ({path.with_name(stem + suffix): content for suffix, content in contents.items()} for stem in stems)
+    free = next(
+        files
+        for files in candidates
+        if all(not taken(file) or _holds(file, content) for file, content in files.items())
+    )
+    write_new({file: content for file, content in free.items() if not taken(file)})
+    return list(free)
+
+
+def taken(path: Path) -> bool:
+    """Whether a name is in use, even by a link that leads nowhere."""
+    return os.path.lexists(path)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
+
+
+def write_new(contents: Mapping[Path, bytes]) -> list[Path]:
+    """Write files that do not exist: all of them, or none if one cannot be written.
+
+    Raises:
+        OSError: a file exists, or cannot be written.
+    """
+    written = list[Path]()
+    try:
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:  # "x": a file that another process has made meanwhile stays
+                written.append(path)
+                _fill(file, content)
+    except BaseException as error:  # an interrupt too
+        for path in written:
+            path.unlink(missing_ok=True)
+        if isinstance(error, OSError) and written:
+            error.filename = error.filename or str(written[-1])
+        raise
+    return written
+
+
+def _fill(file: BinaryIO, content: bytes) -> None:
+    """Write all of it to the device: a full disk shows here, not on closing."""
+    file.write(content)
+    file.flush()

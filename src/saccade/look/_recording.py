@@ -1,0 +1,359 @@
+"""Recording: the weights of every attention module of a model, call by call, without a change to the model."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, overload
+
+from torch import Tensor
+from torch import nn as torch_nn
+from torch.utils import _pytree as pytree
+
+from saccade import AuxOutput, AuxRequest, nn
+from saccade._threads import hooked
+from saccade.errors import ArgumentError, SaccadeError, pip_install
+from saccade.look._files import taken, write_new
+
+__all__ = ["Coverage", "Record", "Recording", "load", "record"]
+
+Kind = Literal["self", "cross"]
+ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool, nn.GatedLSTM, nn.MixtureOfExperts)
+WEIGHTS = AuxRequest(weights=True)
+_STATISTICS = tuple(field.name for field in fields(AuxOutput))
+_FORMAT = 1  # of the files that `Recording.save` writes
+
+
+class Coverage(NamedTuple):
+    """Names of all attention modules of a model, by how much of them a recording holds.
+
+    Args:
+        recorded: every call has a record with every statistic of the request.
+        partial: some calls have no record, as they failed, or lack a statistic.
+        bypassing: no call has a record. Such a module was not called in the block's thread, or only by its `forward`,
+            or is an attention that cannot be recorded, as `torch.nn.MultiheadAttention`.
+    """
+
+    recorded: tuple[str, ...]
+    partial: tuple[str, ...]
+    bypassing: tuple[str, ...]
+
+
+def _statistic(name: str) -> Any:
+    return property(lambda record: getattr(record[1], name), doc=f"The call's `{name}`, as of `AuxOutput`.")
+
+
+class Record(tuple[str, AuxOutput]):  # noqa: SLOT001  # a tuple has no room for slots
+    """One call of an attention module: a pair (name, aux), with the statistics of aux as attributes.
+
+    Args:
+        name: of the module in the model.
+        aux: statistics of the call.
+        call: number of the call in the recording, from 0.
+        kind: "self" if the queries read themselves or a memory that grows with them, "cross" otherwise.
+
+    >>> import torch
+    >>> name, aux = record = Record("read", AuxOutput(received=torch.ones(3)), 0, "cross")
+    >>> name, record.kind, record.received is aux.received, record.weights
+    ('read', 'cross', True, None)
+    """
+
+    call: int
+    kind: Kind
+
+    def __new__(cls, name: str, aux: AuxOutput, call: int, kind: Kind) -> "Record":
+        self = super().__new__(cls, (name, aux))
+        self.call, self.kind = call, kind
+        return self
+
+    def __getnewargs__(self) -> tuple[str, AuxOutput, int, Kind]:
+        return self[0], self[1], self.call, self.kind
+
+    @property
+    def name(self) -> str:
+        """Name of the module in the model."""
+        return self[0]
+
+    @property
+    def aux(self) -> AuxOutput:
+        """Statistics of the call, None for those that were not requested."""
+        return self[1]
+
+    weights: Tensor | None = _statistic("weights")
+    lse: Tensor | None = _statistic("lse")
+    index: Tensor | None = _statistic("index")  # type: ignore[assignment]  # tuple's method of that name has no use here
+    log_prob: Tensor | None = _statistic("log_prob")
+    entropy: Tensor | None = _statistic("entropy")
+    top: tuple[Tensor, Tensor] | None = _statistic("top")
+    received: Tensor | None = _statistic("received")
+
+
+class _Tally:
+    """The attention modules of a model by name: all, with a record, with an incomplete call, and called in another."""
+
+    def __init__(self, names: Iterable[str], recorded: Iterable[str] = (), partial: Iterable[str] = ()) -> None:
+        self.names, self.recorded, self.partial, self.inner = list(names), set(recorded), set(partial), set[str]()
+
+    def coverage(self) -> Coverage:
+        recorded = tuple(name for name in self.names if name in self.recorded - self.partial)
+        partial = tuple(name for name in self.names if name in self.recorded & self.partial)
+        return Coverage(recorded, partial, tuple(name for name in self.names if name not in self.recorded | self.inner))
+
+
+class Recording(Sequence[Record]):
+    """Records of calls, in the order of the calls.
+
+    `recording[0]` is a record; `recording[-3:]` and `recording["encoder.layers.0"]`, the calls of that module and of
+    those inside it, are recordings again, which keep the numbers of their calls and the coverage of the whole.
+
+    >>> from saccade import AuxOutput
+    >>> calls = Recording([Record(name, AuxOutput(), call, "self") for call, name in enumerate(["a.x", "b", "a.x"])])
+    >>> calls, [record.call for record in calls["a"]], calls[1:][0].name
+    (Recording(3 calls of a.x, b), [0, 2], 'b')
+    """
+
+    def __init__(self, records: Sequence[Record] = (), tally: "_Tally | None" = None) -> None:
+        self._records = list(records)
+        names = dict.fromkeys(name for name, _ in self)
+        self._tally = _Tally(names, names) if tally is None else tally
+
+    @property
+    def coverage(self) -> Coverage:
+        """Names of the modules that are recorded, recorded in part, and not recorded."""
+        return self._tally.coverage()
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records)
+
+    @overload
+    def __getitem__(self, key: int) -> Record: ...
+    @overload
+    def __getitem__(self, key: slice | str) -> "Recording": ...
+    def __getitem__(self, key: int | slice | str) -> "Record | Recording":
+        if isinstance(key, str):
+            records = [record for record in self if not key or f"{record.name}.".startswith(f"{key}.")]
+            if not records and key not in (names := {record.name for record in self}):
+                listed = ", ".join(map(repr, sorted(names))) or "none"
+                raise ArgumentError(f"name: expected a module with a record ({listed}), got {key!r}. See .coverage")
+            return Recording(records, self._tally)
+        return Recording(self._records[key], self._tally) if isinstance(key, slice) else self._records[key]
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(name or "the model itself" for name, _ in self))
+        return f"Recording({len(self)} {'call' if len(self) == 1 else 'calls'} of {names})" if names else "Recording()"
+
+    def save(self, path: str | Path) -> list[Path]:
+        """Write the statistics to PATH.safetensors, and names, kinds and coverage to PATH.json.
+
+        Args:
+            path: without a suffix; its folder is made if there is none.
+
+        Returns:
+            Both paths.
+
+        Raises:
+            ArgumentError: a file of that name exists.
+            OSError: the files cannot be written; nothing half-written stays.
+
+        Example:
+            >>> from tempfile import TemporaryDirectory
+            >>> with TemporaryDirectory() as folder:
+            ...     paths = Recording().save(f"{folder}/trace")
+            ...     print([path.name for path in paths], len(load(f"{folder}/trace")))
+            ['trace.safetensors', 'trace.json'] 0
+        """
+        files = _paths(path)
+        if exists := [str(file) for file in files if taken(file)]:
+            raise ArgumentError(f"path: expected a free name, got {exists[0]}, which exists. Remove it or take another")
+        tensors = {
+            f"{number}.{statistic}.{part}": tensor.detach().cpu().contiguous().clone()
+            for number, record in enumerate(self)
+            for statistic in _STATISTICS
+            for part, tensor in enumerate(pytree.tree_leaves(getattr(record, statistic)))
+            if tensor is not None
+        }
+        calls = [{"name": record.name, "call": record.call, "kind": record.kind} for record in self]
+        about = json.dumps({"format": _FORMAT, "calls": calls, "coverage": self.coverage._asdict()}, indent=1)
+        return write_new({files[0]: _safetensors().torch.save(tensors), files[1]: f"{about}\n".encode()})
+
+
+def load(path: str | Path) -> Recording:
+    """Read a recording that `Recording.save` wrote. Its tensors are on the CPU; nothing is unpickled.
+
+    Args:
+        path: as of `save`, without a suffix.
+
+    Raises:
+        ArgumentError: the files hold something else.
+        OSError: they cannot be read.
+    """
+    (tensors_at, about_at), safetensors = _paths(path), _safetensors()
+    content, described = tensors_at.read_bytes(), about_at.read_bytes()
+    try:
+        tensors, about = safetensors.torch.load(content), json.loads(described)
+        if about["format"] != _FORMAT:
+            raise ValueError(f"format {about['format']}")
+        records = [
+            Record(call["name"], _aux(number, tensors), call["call"], call["kind"])
+            for number, call in enumerate(about["calls"])
+        ]
+        recorded, partial, bypassing = (about["coverage"][name] for name in Coverage._fields)
+    except (ValueError, KeyError, TypeError, AttributeError, safetensors.SafetensorError) as error:
+        raise ArgumentError(f"path: expected a recording of format {_FORMAT}, got {path}: {error!r:.100}") from error
+    return Recording(records, _Tally([*recorded, *partial, *bypassing], [*recorded, *partial], partial))
+
+
+def _paths(path: str | Path) -> tuple[Path, Path]:
+    path = Path(path)
+    return path.with_name(f"{path.name}.safetensors"), path.with_name(f"{path.name}.json")
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.torch
+    except ImportError as error:
+        raise SaccadeError(f"files of recordings need safetensors: {pip_install('train')}") from error
+    return safetensors
+
+
+def _aux(number: int, tensors: dict[str, Tensor]) -> AuxOutput:
+    """The statistics of one call; `top` has two tensors, the others one."""
+    statistics: dict[str, Any] = {}
+    for name in _STATISTICS:
+        values = tuple(tensors[key] for key in (f"{number}.{name}.0", f"{number}.{name}.1") if key in tensors)
+        if values:
+            statistics[name] = values if name == "top" else values[0]
+    return AuxOutput(**statistics)
+
+
+@contextmanager
+def record(
+    model: torch_nn.Module, aux: AuxRequest = WEIGHTS, *, detach: bool = False, required: bool = True
+) -> Iterator[Recording]:
+    """Collect the weights of each attention module of a model, call by call, while the block runs.
+
+    The model returns the same as without recording: a module whose caller requests no statistics returns a Tensor.
+    Gradients flow through the records, unless `detach=True`. The hooks are gone when the block ends, by an error too.
+    An attention module inside another one is part of it and has no record of its own.
+
+    Several threads may record one model and call it: a recording holds the calls of the thread that opened the block,
+    and the calls of other threads do not change.
+
+    Args:
+        model: any module that attends through `saccade.nn`, or an attention module itself.
+        aux: statistics to record: the weights, or statistics of them in linear memory (see `saccade.AuxRequest`).
+        detach: record tensors that are cut off from the graph, so that they hold no memory but their own.
+        required: raise an error if the model has no attention or none was called. With False the recording stays empty.
+
+    Yields:
+        A `Recording`, which grows with the calls.
+
+    Raises:
+        ArgumentError: a model without a module that can be recorded; at the end of the block, if none was called.
+
+    Example:
+        >>> import torch
+        >>> from saccade import nn
+        >>> model = torch.nn.ModuleDict({"read": nn.Attention(4, 6, hidden_dim=5)})
+        >>> with record(model) as recording:
+        ...     output = model["read"](torch.randn(1, 2, 4), torch.randn(1, 3, 6))
+        >>> [(name, tuple(aux.weights.shape)) for name, aux in recording], recording[0].kind
+        ([('read', (1, 2, 3))], 'cross')
+        >>> recording.coverage
+        Coverage(recorded=('read',), partial=(), bypassing=())
+    """
+    modules = {name: module for name, module in model.named_modules() if isinstance(module, ATTENTION)}
+    if required and not modules:
+        expected = f"a module with attention of saccade.nn in it ({', '.join(kind.__name__ for kind in ATTENTION)})"
+        raise ArgumentError(
+            f"model: expected {expected}, got {type(model).__name__} without any. Attend through these modules, "
+            "or pass required=False for no records"
+        )
+    recorder = _Recorder(model, {module: name for name, module in modules.items()}, aux, detach)
+    with hooked(recorder.names, recorder.take, recorder.ask, with_kwargs=True, prepend=True, always_call=True):
+        yield recorder.recording
+    if required and not recorder.called:
+        listed = ", ".join(map(repr, modules))
+        raise ArgumentError(
+            f"model: expected a call of its attention in the block, got none of {listed}. "
+            "Call the model inside the block, in the thread that opened it and not compiled, or pass required=False"
+        )
+
+
+class _Recorder:
+    """The two hooks of every module, and the requests of the calls that have not returned yet."""
+
+    def __init__(
+        self, model: torch_nn.Module, names: dict[torch_nn.Module, str], request: AuxRequest, detach: bool
+    ) -> None:
+        self.names, self.request, self.detach = names, request, detach
+        others = [name for name, part in model.named_modules() if isinstance(part, torch_nn.MultiheadAttention)]
+        self.tally, self.called = _Tally([*names.values(), *others]), False
+        self.recording = Recording(tally=self.tally)
+        self.waiting: list[tuple[torch_nn.Module, AuxRequest | None, Kind]] = []
+
+    def ask(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+        """Before a call: add the recorder's request to the caller's, unless the call is part of a recorded one."""
+        name, request = self.names[module], kwargs.get("aux")
+        self.waiting.append((module, request, _kind(module, args, kwargs)))
+        if len(self.waiting) > 1:
+            self.tally.inner.add(name)
+            return None
+        self.called = True
+        return args, {**kwargs, "aux": self.request if request is None else _both(request, self.request)}
+
+    def take(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> Any:
+        """After a call, or its failure: keep the record and return the result that the caller requested."""
+        if not self.waiting or self.waiting[-1][0] is not module:  # a hook before ours failed: `ask` did not run
+            return None
+        (_, request, kind), name = self.waiting.pop(), self.names[module]
+        if self.waiting:
+            return None
+        if result is None:  # the call failed
+            self.tally.partial.add(name)
+            return None
+        *output, aux = result
+        kept, records = _only(aux, self.request), self.recording._records
+        self.tally.recorded.add(name)
+        if any(getattr(kept, statistic) is None for statistic in self.request.names()):
+            self.tally.partial.add(name)
+        records.append(Record(name, _detached(kept) if self.detach else kept, len(records), kind))
+        if request is not None:
+            return (*output, _only(aux, request))
+        return output[0] if len(output) == 1 else tuple(output)
+
+
+def _kind(module: torch_nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Kind:
+    """Whether the queries of a call read themselves."""
+    if isinstance(module, nn.GatedLSTM):
+        return "self"
+    if not isinstance(module, nn.Attention | nn.MultiheadAttention):
+        return "cross"  # learned queries, or experts in the place of keys
+    if (memory := kwargs.get("memory")) is not None:
+        return "self" if memory.grown else "cross"
+    query, key = (*args, kwargs.get("query"))[0], args[1] if len(args) > 1 else kwargs.get("key")
+    return "self" if key is None or key is query else "cross"
+
+
+def _both(first: AuxRequest, second: AuxRequest) -> AuxRequest:
+    """The request for everything that either of two asks for."""
+    joint = {field.name: max(getattr(first, field.name), getattr(second, field.name)) for field in fields(AuxRequest)}
+    return AuxRequest(**joint)
+
+
+def _only(aux: AuxOutput, request: AuxRequest) -> AuxOutput:
+    """The part of the result of a larger request that one request gets."""
+    answer = AuxOutput(**{name: getattr(aux, name) for name in request.names()})
+    if answer.top is None:
+        return answer
+    values, indices = answer.top
+    return replace(answer, top=(values[..., : request.top], indices[..., : request.top]))
+
+
+def _detached(aux: AuxOutput) -> AuxOutput:
+    detached: AuxOutput = pytree.tree_map_only(Tensor, Tensor.detach, aux)
+    return detached

@@ -1,0 +1,236 @@
+"""A memory step by step, as bands below each other on one axis of steps.
+
+After figure 6 of Graves, Wayne, Danihelka 2014 (https://arxiv.org/abs/1410.5401).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look._figure import (
+    BOTH,
+    COLOURS,
+    MOST_PANELS,
+    Page,
+    draw_picture,
+    not_drawn,
+    numbers,
+    ramp,
+    rounded,
+    shortened,
+)
+from saccade.look._labels import plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_STEP, _WIDEST, _NARROWEST = 0.14, 14.0, 4.5  # inches: a step's width, and the widest and narrowest picture
+_ROW, _TALLEST, _LOWEST = 0.09, 2.6, 0.3  # of a row, and the tallest and lowest band
+_GAP = 0.3  # inches between bands
+_SEEN = 0.02  # of the largest number: rows at the edges of a band that are nowhere above it are left out
+_NAMED = 120  # steps that have a label each
+_TICKS = 5  # rows of a band that have their number
+_TOLD = 40  # steps of a band that the SVG describes
+
+
+@dataclass(frozen=True)
+class Band:
+    """One band.
+
+    Args:
+        name: of its numbers.
+        values: `(rows, steps)`, NaN for no number; if `square`, `(rows, columns)` of the same cells.
+        square: whether its columns are cells of the memory, not steps.
+        ring: whether its rows are cells of a memory, of which the first follows the last; bands of one memory show the
+            same cells.
+        whole: whether all rows are shown, and 1 is darkest, as for bits and their probabilities.
+    """
+
+    name: str
+    values: Tensor
+    square: bool = False
+    ring: bool = False
+    whole: bool = False
+
+    @classmethod
+    def along(cls, name: str, values: Tensor, where: Tensor) -> "Band":
+        """Return the band of values `(some steps, rows)` at the steps that a mask selects, `(steps,)`.
+
+        >>> Band.along("said", torch.ones(1, 2), torch.tensor([False, True])).values
+        tensor([[nan, 1.],
+                [nan, 1.]])
+        """
+        band = torch.full((values.shape[1], len(where)), torch.nan)
+        band[:, where] = values.float().T
+        return cls(name, band, whole=True)
+
+    def used(self) -> Tensor:
+        """Return the rows with a number that can be seen, boolean `(rows,)`."""
+        large = self.values.detach().cpu().double().nan_to_num().abs().amax(1)
+        return large > _SEEN * large.max()
+
+    def ends(self, shown: Tensor) -> tuple[float, float]:
+        """Return the numbers that are drawn lightest and darkest; darkest are both if some are below 0."""
+        low, high = (float(end) for end in torch.aminmax(shown[~shown.isnan()]))
+        if low < 0:
+            return -max(-low, high), max(-low, high)
+        return 0.0, 1.0 if self.whole else high or 1.0
+
+
+def traces(
+    bands: Sequence[Band],
+    path: str | Path,
+    *,
+    steps: Sequence[str] = (),
+    title: str = "",
+    json: bool = False,
+) -> list[Path]:
+    """Draw bands of numbers over the same steps, the first on top, and below them those of cells by cells.
+
+    Rows at the edges of a band that are nowhere above a fiftieth of its largest number are left out, and cells of a
+    ring begin behind the longest stretch of such rows. At most eight bands are drawn; a line below names the others.
+
+    Args:
+        bands: one or more.
+        path: without a suffix; a taken name gets -2, -3, ... appended.
+        steps: labels of the steps, or none for their numbers.
+        title: a line above the picture.
+        json: write the numbers beside it.
+
+    Raises:
+        ArgumentError: no band of steps, or a band without numbers.
+        ShapeError: bands of different steps, or labels that are not one a step.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> bands = [Band("read", torch.eye(3)), Band("write", torch.eye(3).flip(0))]
+        >>> with TemporaryDirectory() as folder:
+        ...     print([path.name for path in traces(bands, Path(folder) / "copy")])
+        ['copy.png', 'copy.svg']
+    """
+    counts = {band.values.shape[1] for band in bands if not band.square}
+    if not counts or not all(bool(band.values.isfinite().any()) for band in bands):
+        raise ArgumentError(f"bands: expected a band of steps or more, each with numbers, got {len(bands)}")
+    if len(counts) > 1 or (steps and len(steps) not in counts):
+        got = f"bands of {', '.join(map(str, sorted(counts)))} and {len(steps)} labels"
+        raise ShapeError(f"bands, steps: expected as many steps in each, got {got}")
+    heading, rows = plain(title), _rows(bands)
+    values = [_part(band, cells) for band, cells in zip(bands, rows, strict=True)]
+    shown = [shortened(plain(step)) for step in steps]
+    return draw_picture(
+        path,
+        lambda page: _draw(page, bands, rows, values, counts.pop(), shown),
+        [*shown, *(band.name for band in bands), "→↓"],
+        title=heading,
+        kind="A memory, step by step",
+        story="; ".join(map(_described, bands)),
+        behind=_numbers(heading, bands, rows, values, steps) if json else None,
+    )
+
+
+def _rows(bands: Sequence[Band]) -> list[list[int]]:
+    """The rows of each band that are shown."""
+    rings = dict[int, Tensor]()
+    for band in bands:
+        if band.ring:
+            used = band.used()
+            rings[len(used)] = rings.get(len(used), used) | used
+    rows = list[list[int]]()
+    for band in bands:
+        every, seen = list(range(len(band.values))), band.used().nonzero()[:, 0].tolist()
+        if band.ring:
+            rows.append(_behind_the_gap(rings[len(every)]))
+        else:
+            rows.append(every if band.whole or not seen else every[seen[0] : seen[-1] + 1])
+    return rows
+
+
+def _behind_the_gap(used: Tensor) -> list[int]:
+    """The rows of a ring from the end of the longest stretch that is not used to its beginning."""
+    places, count = used.nonzero()[:, 0].tolist(), len(used)
+    if not places:
+        return list(range(count))
+    following = [*places[1:], places[0] + count]
+    gap, start = max((after - before, after) for before, after in zip(places, following, strict=True))
+    return [(start + number) % count for number in range(count - gap + 1)]
+
+
+def _part(band: Band, rows: Sequence[int]) -> Tensor:
+    values = band.values.detach().to("cpu", torch.float64)[rows]
+    return values[:, rows] if band.square else values
+
+
+def _numbers(
+    title: str, bands: Sequence[Band], rows: Sequence[list[int]], values: Sequence[Tensor], steps: Sequence[str]
+) -> dict[str, Any]:
+    """The rows of all bands below each other, 0 for no number; those of cells by cells beside them, by name."""
+    parts = list(zip(bands, rows, values, strict=True))
+    names = [f"{band.name} {number}" for band, cells, _ in parts if not band.square for number in cells]
+    squares = {band.name: {"places": cells, "values": rounded(part)} for band, cells, part in parts if band.square}
+    darkest = {band.name: band.ends(part)[1] for band, _, part in parts}
+    every = torch.cat([part.nan_to_num() for band, _, part in parts if not band.square])
+    return numbers(title, names, steps, every, darkest=darkest, **squares)
+
+
+def _described(band: Band) -> str:
+    """In words, where a band is darkest at each of its first steps; "-" if nothing is drawn."""
+    shown = band.values[:, :_TOLD].nan_to_num().abs()
+    darkest = zip(shown.argmax(0).tolist(), shown.amax(0).tolist(), strict=True)
+    places = [str(row) if size else "-" for row, size in darkest]
+    more = ["…"] if band.values.shape[1] > _TOLD else []
+    return f"{band.name}: darkest at {' '.join(places + more)}"
+
+
+def _draw(
+    page: Page,
+    bands: Sequence[Band],
+    rows: Sequence[list[int]],
+    values: Sequence[Tensor],
+    count: int,
+    steps: Sequence[str],
+) -> str:
+    width = min(_WIDEST, max(_NARROWEST, count * _STEP))
+    drawn = list(zip(bands, rows, values, strict=True))[:MOST_PANELS]
+    last = max((number for number, (band, *_) in enumerate(drawn) if not band.square), default=0)
+    top = 0.0
+    for number, (band, cells, shown) in enumerate(drawn):
+        tallest = 2 * _TALLEST if band.square else _TALLEST
+        tall = min(tallest, max(_LOWEST, len(cells) * max(_ROW, min(width / count, 0.12))))
+        wide = min(width, tall) if band.square else width
+        axes = page.axes(0, top, wide, tall)
+        ends = band.ends(shown)
+        extent = (0, shown.shape[1], len(cells), 0)
+        colours: dict[str, Any] = {"cmap": ramp(BOTH if ends[0] < 0 else COLOURS), "vmin": ends[0], "vmax": ends[1]}
+        axes.imshow(shown.numpy(), aspect="auto", interpolation="nearest", extent=extent, **colours)
+        every = max(1, -(-len(cells) // _TICKS))
+        axes.set_yticks([row + 0.5 for row in range(0, len(cells), every)], [f"{row}" for row in cells[::every]])
+        axes.set_title(band.name, fontsize=9, loc="left", pad=3)
+        page.colour_bar("", colours["cmap"], ends, wide + 0.12, top, min(tall, 0.9))
+        top += tall + _GAP
+        if band.square:
+            axes.set(xlabel="cell written right before the row's cell", ylabel="cell ↓")
+            top += 0.35
+        elif number == last:
+            top += _name_steps(axes, steps, 72 * width / count)
+        else:
+            axes.set_xticks([])
+    return not_drawn([band.name for band in bands], "bands")
+
+
+def _name_steps(axes: "Axes", steps: Sequence[str], room: float) -> float:
+    """Labels of the steps below the last band, or numbers; return their height in inches."""
+    from matplotlib.ticker import MaxNLocator
+
+    if len(steps) > _NAMED or not any(steps):
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.set_xlabel("step →")
+        return 0.35
+    size = min(8.0, max(3.5, room * 0.7))
+    axes.set_xticks([step + 0.5 for step in range(len(steps))], steps, rotation=90, fontsize=size)
+    axes.set_xlabel("step →")
+    return 0.2 + max(map(len, steps)) * size * 0.6 / 72

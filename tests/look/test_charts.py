@@ -1,0 +1,109 @@
+"""Charts: the numbers that are drawn, their words, and the numbers beside them."""
+
+import json
+
+import pytest
+import torch
+
+from look.drawn import texts
+from saccade.errors import ArgumentError
+from saccade.look import Curve, Dots, curves, dots
+
+TICKS = [(3.0, "1-5\nn=10"), (8.0, "6-10\nn=2")]
+
+
+def test_lines_are_described_at_their_ticks(tmp_path, figures, words):
+    lines = [
+        Curve("with", [3.0, 8.0], [0.9, 0.8], [0.01, 0.0], [False, True], trend=(0.9, 0.8)),
+        Curve("without", [3.0], [0.5], [0.1], [False]),
+    ]
+    about = {"ticks": TICKS, "labels": ("words", "score"), "title": "t", "note": "hollow: few", "bounds": (0.0, 1.0)}
+    _, svg = curves(lines, tmp_path / "a", **about)
+    assert words(svg) == ("t", "with: 0.9 at 1-5, 0.8 (hollow) at 6-10; without: 0.5 at 1-5; hollow: few")
+    [axes] = figures[0].axes
+    assert axes.get_ylim() == (0.0, 1.0) and {"words", "score", "with", "without", "t"} <= set(texts(figures[0]))
+    _, svg = curves(lines[1:], tmp_path / "full", **about)
+    assert words(svg)[1] == "without: 0.5 at 1-5"
+
+
+def test_logarithmic_axes_have_plain_numbers(tmp_path, figures):
+    """A bar that reaches below zero is cut there, and not above: it would need all the room there is."""
+    ticks = [(10.0, "10"), (100.0, "100")]
+    line = Curve("n", [10.0, 100.0], [1.0, 10.0], [5.0, 0.1], [False, False], trend=(1.0, 10.0))
+    curves([line], tmp_path / "a", ticks=ticks, labels=("n", "ms"), title="t", log="xy")
+    [axes] = figures[0].axes
+    low, high = axes.get_ylim()
+    assert 0.05 < low < 0.2 and 10 < high < 50 and axes.get_xscale() == "log"
+    [drawn] = [container.lines[2][0].get_segments() for container in axes.containers]
+    assert drawn[0][:, 1].tolist() == pytest.approx([0.2, 6.0])
+    assert {"1", "2", "5", "10"} <= {label.get_text() for label in axes.get_yticklabels()}
+
+
+def test_a_flat_line_is_drawn_on_logarithmic_axes_within_bounds(tmp_path):
+    """Matplotlib finds heights that are one but for rounding, and warns."""
+    flat = Curve("none", [20, 40, 80, 120], [1e-4] * 4, [0.0] * 4, [True] * 4)
+    about = {"ticks": [(20, "20"), (120, "120")], "labels": ("n", "share"), "title": "t", "bounds": (5e-5, 1.0)}
+    assert all(path.exists() for path in curves([flat], tmp_path / "a", log="xy", **about))
+
+
+def test_names_of_lines_stand_at_the_right(tmp_path, figures):
+    line = Curve("ntm, location alone", [1, 2], [0.5, 0.5], [0.0, 0.0], [False, False])
+    about = {"ticks": [(1, "1")], "labels": ("n", "share"), "title": "t", "bounds": (0.0, 1.0)}
+    curves([line], tmp_path / "a", beside=True, **about)
+    [axes] = figures[0].axes
+    assert axes.bbox.x1 <= axes.get_legend().get_window_extent().x0
+
+
+@pytest.mark.parametrize("lines", [[], [Curve("a", [], [], [], [])]])
+def test_no_lines_are_rejected(lines, tmp_path):
+    with pytest.raises(ArgumentError, match="lines: expected one or more"):
+        curves(lines, tmp_path / "a", ticks=TICKS, labels=("", ""), title="")
+
+
+def test_dots_stand_in_their_rows(tmp_path, figures, words):
+    series = [Dots("before", [0.5, None], [0.1, 0.0]), Dots("after", [0.25, 0.75], [0.0, 0.1])]
+    _, svg = dots(["one", "other"], series, tmp_path / "a", label="score", title="Score", log=True)
+    assert words(svg)[1] == "one: before 0.5, after 0.25; other: after 0.75"
+    [axes] = figures[0].axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["before", "after"]
+    assert axes.get_ylim() == (1.5, -0.5) and axes.get_xscale() == "log"
+    assert [container.lines[0].get_xdata().tolist() for container in axes.containers] == [[0.5], [0.25, 0.75]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "series"),
+    [
+        ([], []),
+        (["a"] * 101, [Dots("x", [1.0] * 101)]),
+        (["a"], []),
+        (["a"], [Dots("x", [None])]),
+        (["a"], [Dots("x", [torch.nan])]),
+    ],
+)
+def test_what_is_no_dot_is_rejected(rows, series, tmp_path):
+    with pytest.raises(ArgumentError, match="rows: expected 1 to 100|series: expected one or more, with finite"):
+        dots(rows, series, tmp_path / "a", label="", title="")
+
+
+def test_bars_have_the_names_and_the_numbers_of_things(tmp_path, figures, words):
+    about = {"label": "weight", "title": "a set", "note": "below", "bars": True, "json": True}
+    paths = dots(["a", "b", "c"], [Dots("weight", [0.25, -0.5, 0.125])], tmp_path / "a", **about)
+    told = json.loads(paths[2].read_text(encoding="utf-8"))
+    assert told["values"] == [[0.25, -0.5, 0.125]] and told["rows"] == ["weight"] and told["columns"] == ["a", "b", "c"]
+    assert words(paths[1])[1] == "a: weight 0.25; b: weight -0.5; c: weight 0.125"
+    bars = figures[0].axes[0].patches
+    assert [bar.get_width() for bar in bars] == [0.25, -0.5, 0.125] and bars[0].get_fc() == bars[2].get_fc() != bars[
+        1
+    ].get_fc()
+
+
+def test_a_place_is_marked_on_an_axis_of_numbers(tmp_path, figures, words):
+    line = Curve("error", [0.1, 1.0, 10.0], [2e-9, 1.0, 3.0])
+    about = {"labels": ("h", "error"), "title": "t", "log": "x", "bounds": (0.0, None), "mark": (1.2, "taken: 1.2")}
+    paths = curves([line], tmp_path / "a", **about, json=True)
+    assert words(paths[1])[1] == "error: 2e-09 at 0.1, 1 at 1, 3 at 10; taken: 1.2"
+    told = json.loads(paths[2].read_text())
+    assert told["values"] == [line.y] and told["x"] == [line.x] and told["mark"] == [1.2, "taken: 1.2"]
+    [axes] = figures[0].axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear") and axes.get_ylim()[0] == 0
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["error", "taken: 1.2"]
