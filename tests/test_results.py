@@ -17,8 +17,7 @@ from saccade.reports.isolation import findings as isolation
 from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
 from saccade.reports.regression import findings as regression
-from saccade.reports.scores import findings as scores
-from studies import fast_weights, soft_hard
+from studies import fast_weights, scores, soft_hard
 from studies.frame.page import publish
 from studies.frame.scores import Trial
 from studies.frame.study import load, names
@@ -301,7 +300,7 @@ def reported(name):
 def test_the_table_of_scores_on_multi30k_is_that_of_its_report_and_curves():
     found = scores.Findings(reported("scores-multi30k"))
     curves = json.loads((ROOT / "results/scores-multi30k/curves.json").read_text(encoding="utf-8"))
-    order = [name for name in scores.ORDER if name in found.scores]
+    order = [name for name in scores.PUBLISHED if name in found.scores]
     gains = ["", *(gain.text(2, signed=True).replace("-", "−") for gain in found.steps.values())]
     for name, gain in zip(order, gains, strict=True):
         early = f"{curves[name]['test_bleu_after_1200_steps']:.2f}"

@@ -10,7 +10,7 @@ from saccade.reports.folder import Folder
 from saccade.tasks.translate import Translate
 from tiers import rest_slow
 
-REPORTS = {"order": 10 + 2 * (len(Translate.models) + 1), "scores": 9}  # how many rows
+REPORTS = {"order": 10 + 2 * (len(Translate.models) + 1)}  # how many rows
 REPORTS["experts"] = 7 * 2
 
 

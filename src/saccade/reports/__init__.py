@@ -15,7 +15,6 @@ __all__ = ["REPORTS", "Made", "Report", "load_report"]
 REPORTS = {
     "length": "saccade.reports.length.report:Length",
     "order": "saccade.reports.order.report:Order",
-    "scores": "saccade.reports.scores.report:Scores",
     "pooling": "saccade.reports.pooling.report:Pooling",
     "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
     "glimpses": "saccade.reports.glimpses.report:Glimpses",
