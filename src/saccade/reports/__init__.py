@@ -13,7 +13,6 @@ from saccade.train.task import find
 __all__ = ["REPORTS", "Made", "Report", "load_report"]
 
 REPORTS = {
-    "length": "saccade.reports.length.report:Length",
     "order": "saccade.reports.order.report:Order",
     "pooling": "saccade.reports.pooling.report:Pooling",
     "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
@@ -65,10 +64,6 @@ class Report(Protocol):
 
 
 def load_report(name: str) -> type[Report]:
-    """Return a report by its name, one of `REPORTS`.
-
-    >>> load_report("length").__name__
-    'Length'
-    """
+    """Return a report by its name, one of `REPORTS`."""
     report: type[Report] = find(REPORTS[name])
     return report
