@@ -13,7 +13,6 @@ from saccade.train.task import find
 __all__ = ["REPORTS", "Made", "Report", "load_report"]
 
 REPORTS = {
-    "order": "saccade.reports.order.report:Order",
     "pooling": "saccade.reports.pooling.report:Pooling",
     "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
     "glimpses": "saccade.reports.glimpses.report:Glimpses",
