@@ -11,13 +11,12 @@ import pytest
 from saccade.look import drawing
 from saccade.reports.bottleneck import findings as bottleneck
 from saccade.reports.cnn_attention import findings as cnn_attention
-from saccade.reports.experts import findings as experts
 from saccade.reports.implicit import findings as implicit
 from saccade.reports.isolation import findings as isolation
 from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
 from saccade.reports.regression import findings as regression
-from studies import fast_weights, scores, soft_hard
+from studies import experts, fast_weights, scores, soft_hard
 from studies.frame.page import publish
 from studies.frame.scores import Trial
 from studies.frame.study import load, names
@@ -387,7 +386,7 @@ def test_the_tables_of_what_moves_an_output_are_those_of_its_report():
 
 def test_the_table_of_experts_is_that_of_its_report():
     found = experts.Findings(reported("experts-dates"))
-    assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table())
+    assert all(f"| {' | '.join(row)} |" in PAGE for row in found.fields()["balance"])
     assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE
 
 

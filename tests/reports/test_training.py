@@ -41,9 +41,7 @@ def test_the_rows_of_quick_share_its_minutes(monkeypatch, tmp_path):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(training, "train", stopped)
-    trained = (("pooling", 6))
-    trained += (("experts", 3),)
-    for name, rows in trained:
+    for name, rows in (("pooling", 6),):
         report = load_report(name)
         with pytest.raises(KeyboardInterrupt):
             report.make(report.Options(quick=True))

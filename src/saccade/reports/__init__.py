@@ -20,7 +20,6 @@ REPORTS = {
     "pointing": "saccade.reports.pointing.report:Pointing",
     "objects": "saccade.reports.objects.report:Objects",
     "regression": "saccade.reports.regression.report:Regression",
-    "experts": "saccade.reports.experts.report:Experts",
     "memory": "saccade.reports.memory.report:Memory",
     "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
     "isolation": "saccade.reports.isolation.report:Isolation",
