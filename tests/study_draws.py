@@ -16,8 +16,6 @@ from saccade.reports.isolation import forgetting, gradients
 from saccade.reports.memory.findings import NEAR as MORE
 from saccade.reports.objects.findings import ATTENTION
 from saccade.reports.pointing.measuring import ANY, WEIGHTS
-from saccade.reports.regression.findings import EXPECTED
-from saccade.reports.regression.findings import NEAR as OFF
 from saccade.reports.scaling.answering import MODELS
 from saccade.reports.scaling.findings import NEAR as GROWS
 from studies import fast_weights as mixing
@@ -25,6 +23,8 @@ from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
 from studies.order import MARGIN as LOST
 from studies.order import SET
+from studies.regression import EXPECTED
+from studies.regression import NEAR as OFF
 from studies.soft_hard import MARGIN as BEHIND
 
 SEEDS = range(1, 4)

@@ -15,8 +15,7 @@ from saccade.reports.implicit import findings as implicit
 from saccade.reports.isolation import findings as isolation
 from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
-from saccade.reports.regression import findings as regression
-from studies import experts, fast_weights, scores, soft_hard
+from studies import experts, fast_weights, regression, scores, soft_hard
 from studies.frame.page import publish
 from studies.frame.scores import Trial
 from studies.frame.study import load, names
@@ -339,7 +338,7 @@ def test_the_tables_of_images_are_those_of_their_report():
 def test_the_table_of_kernel_regression_is_that_of_its_report():
     content = reported("regression")
     found = regression.Findings(content)
-    assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table())
+    assert all(f"| {' | '.join(row)} |" in PAGE for row in found.fields()["errors"])
     assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE and content["command"] in PAGE
 
 

@@ -19,7 +19,6 @@ REPORTS = {
     "scaling": "saccade.reports.scaling.report:Scaling",
     "pointing": "saccade.reports.pointing.report:Pointing",
     "objects": "saccade.reports.objects.report:Objects",
-    "regression": "saccade.reports.regression.report:Regression",
     "memory": "saccade.reports.memory.report:Memory",
     "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
     "isolation": "saccade.reports.isolation.report:Isolation",
