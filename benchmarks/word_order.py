@@ -5,7 +5,7 @@
 Where the runs were trained, for their data. Each run of `translate` translates the first sentences of the test split.
 Of each word of a translation it is asked which source word has the most of its weight (attention) or moves its
 log-probability most (gradient), and a pair of words is crossed where the first of two is read behind the second
-(`saccade.reports.alignment.reordering`). The share of crossed pairs is a sentence's; means are over sentences, ± half
+(`studies.alignment`). The share of crossed pairs is a sentence's; means are over sentences, ± half
 of their 95% intervals. A model that goes by the order of the source alone crosses none.
 """
 
@@ -21,14 +21,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.reports.alignment.reordering import by_words, crossed
-from saccade.reports.statistics import quantile
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.gradients import influence
 from saccade.tasks.translate.translation import attends
 from saccade.train.environment import hardware, versions
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # of studies/
+
+from studies.alignment import by_words, crossed
+from studies.frame.statistics import quantile
 
 
 def share(weights: Tensor, source: Sequence[str], target: Sequence[str], pieces: bool) -> float | None:
@@ -42,7 +45,7 @@ def share(weights: Tensor, source: Sequence[str], target: Sequence[str], pieces:
     if pieces:
         weights = by_words(weights, source, target)[0]
     count = len(weights)
-    return None if count < 2 else 2 * len(crossed(weights.argmax(-1).tolist())) / (count * (count - 1))
+    return None if count < 2 else 2 * crossed(weights.argmax(-1).tolist()) / (count * (count - 1))
 
 
 def measured(folder: Path, sentences: int) -> list[dict[str, Any]]:

@@ -275,4 +275,5 @@ def alignment(rng, effect):
         later = 0.45 + shift + rng.normal(0, 0.03)
         weights[place, 3:5] += (0.9 - later, later) - 0.9 * np.eye(words)[place, 3:5]
     tokens = [str(place) for place in range(words)]
-    return {"rows": [{"weights": weights.tolist(), "source": tokens, "target": tokens, "pieces": False}]}
+    row = {"weights": weights.tolist(), "source": tokens, "target": tokens, "pieces": False, "by": "attention"}
+    return {"rows": [row]}

@@ -89,12 +89,8 @@ def test_a_learned_kernel_is_an_ordinary_run(tmp_path):
     assert (tmp_path / "learned-kernel-40-2/results.json").exists()
 
 
-WORDS = [
-    "report",
-    "regression",
-    "--counts",
-    *["16", "8", "32", "--learned", "1", "--steps", "2", "--threads", "1", "--seeds"],
-]
+COUNTS = ["--counts", "16", "8", "32", "--learned", "1", "--steps", "2", "--threads", "1"]
+WORDS = ["report", "regression", *COUNTS, "--seeds"]
 
 
 @pytest.fixture

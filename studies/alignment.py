@@ -1,0 +1,334 @@
+"""What moves the words of one sentence's translation, and their order (Bahdanau, Cho, Bengio 2015, figure 3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from saccade.errors import ArgumentError
+from saccade.look import pictures
+from saccade.tasks.looking import MOVED, By, LookRequest
+from saccade.tasks.translate import Translate
+from saccade.tasks.translate.translation import Translation, attends
+from saccade.train.environment import choose_device
+from saccade.train.fit import train
+from saccade.train.run import Run
+from saccade.train.trained import Trained as TrainedRun
+from saccade.train.trained import load_trained
+from studies.frame.claims import Verdict
+from studies.frame.folder import Folder
+from studies.frame.options import Shared, Trained, arguments
+from studies.frame.page import picture
+from studies.frame.study import Step, Study, Work, made_here
+from studies.frame.training import QUICK_MINUTES, Variant, settings
+
+MARGIN = 1.0  # source words from the diagonal that count as on it
+SURE = 0.5  # of a word's weight that is on one source word if it is read there, or moved by it
+_TEXT = "This agreement on the European Economic Area was signed in August 1992."
+_DATE = "mercredi 18 juin 2025"
+_ATTENTION = {
+    "title": "What a sentence's translation attends to",
+    "picture": "What was attended to",
+    "verb": "attends to",
+    "subject": "attention runs",
+    "source": "Bahdanau, Cho, Bengio 2015, section 5.2.1 and figure 3, https://arxiv.org/abs/1409.0473",
+    "most": "most weight on",
+    "weight": "weight, %",
+    "place": "where it is read, in the source's order",
+    "least": "least weight, %",
+    "ordered": "no neighbours are read in another order than they are written",
+    "read": "is read at",
+    "share": "weight",
+    "amount": "weight",
+    "away": "of the weight is away",
+    "method": "",
+}
+_JACOBIAN = {
+    "title": "What moves the words of a sentence's translation",
+    "picture": "What moves each word",
+    "verb": MOVED,
+    "subject": "what moves the words of the translation runs",
+    "source": "Kalchbrenner et al. 2016, abstract and figure 6, https://arxiv.org/abs/1610.10099, of ByteNet; groups "
+    "of reordered words are those of Bahdanau, Cho, Bengio 2015, figure 3, https://arxiv.org/abs/1409.0473",
+    "most": "moved most by",
+    "weight": "share of the row, %",
+    "place": "what moves it most, in the source's order",
+    "least": "least share, %",
+    "ordered": "no neighbours are moved most by words in another order than they are written",
+    "read": MOVED,
+    "share": "share",
+    "amount": "row",
+    "away": "of a row is away in the mean",
+    "method": "A row has the norms of the blocks ∂y_t/∂x_s of all logits of a token y_t by the embedding of each token "
+    "x_s, over their sum, given the tokens before y_t (the sequential Jacobian of Graves 2012, Supervised Sequence "
+    "Labelling with Recurrent Neural Networks, chapter 3). Its rows are more spread than weights as a rule. It is the "
+    "effect of a small change, and no explanation.",
+}
+_WORDS: Mapping[By, Mapping[str, str]] = {"attention": _ATTENTION, "jacobian": _JACOBIAN}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Shared):
+    """Options of the study."""
+
+    run: str = ""
+    """Folder of a translation run; none with --quick, which trains one on dates."""
+
+    text: str = ""
+    """The sentence. Default: that of Bahdanau et al.'s figure, a date with --quick."""
+
+    by: By | None = None
+    """Read what each word attended to (attention), or what moves it (jacobian). Default: attention if there is any."""
+
+    def __post_init__(self) -> None:
+        """Reject options without meaning."""
+        super().__post_init__()
+        if self.text and not self.text.strip():
+            raise ArgumentError("--text: expected a sentence, got spaces")
+        LookRequest(by=self.by)  # rejects another value
+
+
+def measure(options: Options) -> Work:
+    """Return the step that translates the sentence, and with --quick trains a translator of dates before.
+
+    Raises:
+        ArgumentError: without a run, with a run of another task, or by attention of a model without.
+    """
+    if options.quick == bool(options.run):
+        got = "both" if options.quick else "neither"
+        raise ArgumentError(f"--run: expected the folder of a translation run, or --quick, got {got}")
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    trained = None if options.quick else _loaded(Path(options.run), options.device)
+    has_attention = trained is None or attends(trained.model)
+    LookRequest(by=options.by).check_attends(has_attention)
+    by: By = options.by or ("attention" if has_attention else "jacobian")
+    text = options.text or (_DATE if options.quick else _TEXT)
+    name = "quick" if trained is None else trained.run.folder.name
+    chosen = {**arguments(options), "text": text, "by": by, "steps": _steps(trained)}
+    step = Step("the sentence", [{"text": text}], partial(_translate, options, text, by, trained))
+    folder = f"reports/alignment-{name}{'' if by == 'attention' else f'-{by}'}"
+    return Work(folder, chosen, [step], made_here(options.device))
+
+
+def _loaded(folder: Path, device: str) -> TrainedRun:
+    run = Run.open(folder)
+    if run.config["task"] != Translate.name:
+        raise ArgumentError(f"--run: expected a run of {Translate.name}, got one of {run.config['task']}")
+    return load_trained(Translate, run, choose_device(device))
+
+
+def _steps(trained: TrainedRun | None) -> int | None:
+    """Steps of a run that has ended: after more of them it makes another report."""
+    results = None if trained is None else trained.run.results()
+    return None if results is None else int(results["steps"])
+
+
+def _translate(options: Options, text: str, by: By, trained: TrainedRun | None, folder: Folder) -> bool:
+    """Write the row; False if the user interrupted the training before it."""
+    if trained is None:
+        quick = Trained(quick=True, data="dates", device=options.device, threads=options.threads)
+        chosen = settings(quick, Variant("rnnsearch", "rnnsearch"), 1, folder.path / "runs/rnnsearch-1", QUICK_MINUTES)
+        outcome = train(Translate, chosen)
+        if outcome.results is None:
+            return False
+        trained = load_trained(Translate, outcome.run, choose_device(options.device))
+    task: Any = trained.task
+    with torch.inference_mode():
+        [translation] = task.answer(trained.model, [task.read(text, 1)], LookRequest(by=by), "pictures")
+    row = _row(translation, task.settings)
+    folder.content["rows"].append({"text": text, "by": by, **row, "steps": _steps(trained)})
+    folder.commit()
+    return True
+
+
+def _row(translation: Translation, settings: Any) -> dict[str, Any]:
+    if not translation.outputs or not translation.outputs[0].ids:
+        raise ArgumentError(f"--text: expected a sentence with a translation, got {translation.source.text!r}")
+    best = translation.outputs[0]
+    looked = best.weights if translation.influence is None else translation.influence[0]
+    assert looked is not None
+    weights = [[round(weight, 5) for weight in row[:-1]] for row in looked.tolist()[:-1]]  # without the ends
+    about = {"model": settings.model, "data": settings.data, "pieces": settings.tokenizer == "bpe"}
+    sides = {"source": list(translation.source_tokens[:-1]), "target": list(best.tokens[:-1])}
+    return {**about, "translation": best.text, "score": round(best.score, 5), **sides, "weights": weights}
+
+
+def off_diagonal(weights: Tensor, margin: float = MARGIN) -> Tensor:
+    """Return the share of each row, `(target,)`, that is farther from the diagonal than a number of source words.
+
+    The diagonal is the source position of each target word if both ran at an even pace.
+
+    >>> off_diagonal(torch.eye(4)).tolist(), off_diagonal(torch.eye(4).flip(0)).tolist()
+    ([0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0])
+    """
+    target, source = (torch.arange(count, dtype=torch.float64) for count in weights.shape)
+    diagonal = (target + 0.5) * (len(source) / len(target)) - 0.5
+    distances = (source - diagonal[:, None]).abs()
+    far, total = torch.where(distances > margin, weights.double(), 0.0).sum(-1), weights.double().sum(-1)
+    return torch.where(total > 0, far / total, 0.0)
+
+
+def crossed(most: Sequence[int]) -> int:
+    """Return the number of pairs of target words of which the first has its largest weight behind that of the second.
+
+    >>> crossed([0, 3, 2, 1, 4])
+    3
+    """
+    return sum(first > second for first, second in combinations(most, 2))
+
+
+def blocks(most: Sequence[int]) -> list[range]:
+    """Return the runs of two or more target words, each with its largest weight before that of the last.
+
+    >>> blocks([0, 3, 2, 1, 4])
+    [range(1, 4)]
+    """
+    starts = [0, *(place for place in range(1, len(most)) if most[place] >= most[place - 1]), len(most)]
+    return [range(start, end) for start, end in pairwise(starts) if end - start > 1]
+
+
+def by_words(weights: Tensor, source: Sequence[str], target: Sequence[str]) -> tuple[Tensor, list[str], list[str]]:
+    """Return weights of words from those of pieces: sums over a source word's pieces, means over a target word's.
+
+    A word begins with each piece that begins with a space, as byte pairs have them.
+
+    >>> weights, source, target = by_words(torch.eye(3), ["the", " c", "at"], ["le", " ch", "at"])
+    >>> weights.tolist(), source, target
+    ([[1.0, 0.0], [0.0, 1.0]], ['the', 'cat'], ['le', 'chat'])
+    """
+    (columns, read), (rows, written) = _joined(source), _joined(target)
+    into, onto = columns.to(weights), rows.to(weights)
+    return (onto / onto.sum(0)).T @ weights @ into, read, written
+
+
+def _joined(pieces: Sequence[str]) -> tuple[Tensor, list[str]]:
+    """The membership of pieces in words, `(pieces, words)`, and the words."""
+    words, numbers = list[str](), list[int]()
+    for piece in pieces:
+        if not words or piece.startswith(" "):
+            words.append("")
+        words[-1] += piece
+        numbers.append(len(words) - 1)
+    return F.one_hot(torch.tensor(numbers)), [word.strip() for word in words]
+
+
+class Findings:
+    """Weight off the diagonal, words in another order, and the verdict."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        [self.row] = content["rows"]
+        self.words = _WORDS[self.row["by"]]
+        weights = torch.tensor(self.row["weights"], dtype=torch.float64)
+        source, target = self.row["source"], self.row["target"]
+        self.weights, self.source, self.target = weights, source, target
+        if self.row["pieces"]:
+            self.weights, self.source, self.target = by_words(weights, source, target)
+        self.unit = "words" if self.row["pieces"] else "tokens"
+        self.far = off_diagonal(self.weights)
+        largest = self.weights.max(-1)
+        self.most: list[int] = largest.indices.tolist()
+        self.groups = []
+        for run in blocks(self.most):
+            written = " ".join(self.target[place] for place in run)
+            read = " ".join(self.source[place] for place in sorted({self.most[place] for place in run}))
+            self.groups.append((written, read, float(largest.values[list(run)].min())))
+        self.verdict = self._decide()
+
+    def _decide(self) -> Verdict:
+        words, far = self.words, _percent(float(self.far.mean()))
+        count, pairs = crossed(self.most), len(self.target) * (len(self.target) - 1) // 2
+        crossings = f"{count} of {pairs} pairs of {self.unit} are crossed, {far}% {words['away']}"
+        if not self.groups:
+            return Verdict("contradicted", f"{words['ordered']}; {crossings}")
+        if 2 * count > pairs:
+            return Verdict("contradicted", f"most pairs are crossed, so that this is no diagonal; {crossings}")
+        sure = [group for group in self.groups if group[2] > SURE]
+        named = ", ".join(f"“{written}” {words['read']} “{read}”" for written, read, _ in sure or self.groups)
+        if sure:
+            return Verdict("reproduced", f"{named}; {crossings}")
+        less = f"with {_percent(SURE)}% of the {words['amount']} or less on some of it"
+        return Verdict("not decided", f"{named}, {less}; {crossings}")
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the page."""
+        row, words = self.row, self.words
+        by_word = [["written", words["most"], words["weight"], f"beyond {MARGIN:g} of the diagonal, %"]]
+        for word, most, weights, far in zip(self.target, self.most, self.weights, self.far, strict=True):
+            by_word.append([word, self.source[most], _percent(float(weights[most])), _percent(float(far))])
+        groups = [[written, read, _percent(sure)] for written, read, sure in self.groups]
+        joined = f" Pieces of words are put together: {words['share']}s of the pieces of a source word are summed, a "
+        joined += "target word has the mean of its pieces' rows."
+        return {
+            **words,
+            "claim": f"In this sentence, as this one training translates it, {words['subject']} along the diagonal, "
+            "and jumps where the languages order words otherwise, as adjectives and nouns of French and English.",
+            "text": row["text"],
+            "translation": row["translation"],
+            "reordered": [["written", words["place"], words["least"]], *groups] if groups else "Nothing is.",
+            "by_word": by_word,
+            "run": f"A run of `{row['model']}` on `{row['data']}`"
+            + ("" if row["steps"] is None else f", trained for {row['steps']:,} steps"),
+            "joined": joined * row["pieces"],
+        }
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def plot(result: Findings, folder: Path) -> dict[str, str]:
+    """Draw the weights."""
+    title, verb = f"{result.words['picture']}: {result.row['text']}", result.words["verb"]
+    sides = result.source, result.target
+    drawn = pictures.alignment(result.weights, *sides, folder / "alignment", title=title, verb=verb)
+    caption = f"A row for each of the {result.unit} that were written, a column for each of the source's"
+    return {"picture": picture(drawn, caption)}
+
+
+STUDY = Study(
+    name="alignment",
+    sentence="one sentence's alignment, and what it reorders (Bahdanau, Cho, Bengio 2015, figure 3)",
+    title=_ATTENTION["title"],
+    claim="",
+    source=_ATTENTION["source"],
+    options=Options,
+    measure=measure,
+    compare=Findings,
+    plot=plot,
+    body="""
+“{text}” is translated as “{translation}”.
+
+{picture}
+
+## What is reordered
+
+{reordered}
+
+A pair is crossed if the first of two has its largest {share} behind that of the second. Groups are neighbours, each
+crossed with the next. The diagonal is the position in the source if both ran at an even pace. More than 1 from it is
+away. The {share} of the source's end is left out.
+
+The claim is reproduced if a group is reordered, each of it with more than 50% of its {amount} in one place, and at most
+half of all pairs are crossed. It is not decided if no group's {share}s are as sure, and contradicted if no neighbours
+are reordered, or most pairs are crossed. It is one sentence of one run: these rules have no errors.
+
+## Word by word
+
+{by_word}
+
+## How it was made
+
+{run}.{joined}
+
+{method}
+
+{where}
+""",
+)
