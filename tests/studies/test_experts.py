@@ -24,7 +24,8 @@ def made_up(changed=None, seeds=3, spread=0.01, score=30.0, quick=False):
         for name in table:
             figures = {"perplexity": 40.0}
             if name in PAPER:
-                figures = {**dict(list(PAPER[name]._asdict().items())[2:]), "token": 0.5, "group": 0.25}
+                measured = ("perplexity", "importance", "load", "most")
+                figures = {**dict(zip(measured, PAPER[name][2:], strict=True)), "token": 0.5, "group": 0.25}
             figures |= (changed or {}).get(name, {})
             balance = {key: value + more for key, value in figures.items()}
             rows.append(row_of(name, score, seed=seed, measured="score"))
