@@ -33,15 +33,11 @@ SURE = 0.5  # of a word's weight that is on one source word if it is read there,
 _TEXT = "This agreement on the European Economic Area was signed in August 1992."
 _DATE = "mercredi 18 juin 2025"
 _ATTENTION = {
-    "title": "What a sentence's translation attends to",
-    "picture": "What was attended to",
     "verb": "attends to",
-    "subject": "attention runs",
     "source": "Bahdanau, Cho, Bengio 2015, section 5.2.1 and figure 3, https://arxiv.org/abs/1409.0473",
     "most": "most weight on",
     "weight": "weight, %",
     "place": "where it is read, in the source's order",
-    "least": "least weight, %",
     "ordered": "no neighbours are read in another order than they are written",
     "read": "is read at",
     "share": "weight",
@@ -50,16 +46,12 @@ _ATTENTION = {
     "method": "",
 }
 _JACOBIAN = {
-    "title": "What moves the words of a sentence's translation",
-    "picture": "What moves each word",
     "verb": MOVED,
-    "subject": "what moves the words of the translation runs",
     "source": "Kalchbrenner et al. 2016, abstract and figure 6, https://arxiv.org/abs/1610.10099, of ByteNet; groups "
     "of reordered words are those of Bahdanau, Cho, Bengio 2015, figure 3, https://arxiv.org/abs/1409.0473",
     "most": "moved most by",
     "weight": "share of the row, %",
     "place": "what moves it most, in the source's order",
-    "least": "least share, %",
     "ordered": "no neighbours are moved most by words in another order than they are written",
     "read": MOVED,
     "share": "share",
@@ -263,15 +255,14 @@ class Findings:
         for word, most, weights, far in zip(self.target, self.most, self.weights, self.far, strict=True):
             by_word.append([word, self.source[most], _percent(float(weights[most])), _percent(float(far))])
         groups = [[written, read, _percent(sure)] for written, read, sure in self.groups]
+        header = ["written", words["place"], f"least {words['share']}, %"]
         joined = f" Pieces of words are put together: {words['share']}s of the pieces of a source word are summed, a "
         joined += "target word has the mean of its pieces' rows."
         return {
             **words,
-            "claim": f"In this sentence, as this one training translates it, {words['subject']} along the diagonal, "
-            "and jumps where the languages order words otherwise, as adjectives and nouns of French and English.",
             "text": row["text"],
             "translation": row["translation"],
-            "reordered": [["written", words["place"], words["least"]], *groups] if groups else "Nothing is.",
+            "reordered": [header, *groups] if groups else "Nothing is.",
             "by_word": by_word,
             "run": f"A run of `{row['model']}` on `{row['data']}`"
             + ("" if row["steps"] is None else f", trained for {row['steps']:,} steps"),
@@ -285,7 +276,7 @@ def _percent(share: float) -> str:
 
 def plot(result: Findings, folder: Path) -> dict[str, str]:
     """Draw the weights."""
-    title, verb = f"{result.words['picture']}: {result.row['text']}", result.words["verb"]
+    title, verb = f"Alignment: {result.row['text']}", result.words["verb"]
     sides = result.source, result.target
     drawn = pictures.alignment(result.weights, *sides, folder / "alignment", title=title, verb=verb)
     caption = f"A row for each of the {result.unit} that were written, a column for each of the source's"
@@ -295,8 +286,9 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 STUDY = Study(
     name="alignment",
     sentence="one sentence's alignment, and what it reorders (Bahdanau, Cho, Bengio 2015, figure 3)",
-    title=_ATTENTION["title"],
-    claim="",
+    title="The alignment of one sentence",
+    claim="In this sentence, as this one training translates it, the words of the translation read the source along "
+    "the diagonal, and jump where the languages order words otherwise, as adjectives and nouns of French and English.",
     source=_ATTENTION["source"],
     options=Options,
     measure=measure,
