@@ -33,6 +33,7 @@ SURE = 0.5  # of a word's weight that is on one source word if it is read there,
 _TEXT = "This agreement on the European Economic Area was signed in August 1992."
 _DATE = "mercredi 18 juin 2025"
 _ATTENTION = {
+    "picture": "What was attended to",
     "verb": "attends to",
     "source": "Bahdanau, Cho, Bengio 2015, section 5.2.1 and figure 3, https://arxiv.org/abs/1409.0473",
     "most": "most weight on",
@@ -46,6 +47,7 @@ _ATTENTION = {
     "method": "",
 }
 _JACOBIAN = {
+    "picture": "What moves each word",
     "verb": MOVED,
     "source": "Kalchbrenner et al. 2016, abstract and figure 6, https://arxiv.org/abs/1610.10099, of ByteNet; groups "
     "of reordered words are those of Bahdanau, Cho, Bengio 2015, figure 3, https://arxiv.org/abs/1409.0473",
@@ -259,7 +261,7 @@ class Findings:
         joined = f" Pieces of words are put together: {words['share']}s of the pieces of a source word are summed, a "
         joined += "target word has the mean of its pieces' rows."
         return {
-            **words,
+            **{key: words[key] for key in ("source", "share", "amount", "method")},
             "text": row["text"],
             "translation": row["translation"],
             "reordered": [header, *groups] if groups else "Nothing is.",
@@ -276,7 +278,7 @@ def _percent(share: float) -> str:
 
 def plot(result: Findings, folder: Path) -> dict[str, str]:
     """Draw the weights."""
-    title, verb = f"Alignment: {result.row['text']}", result.words["verb"]
+    title, verb = f"{result.words['picture']}: {result.row['text']}", result.words["verb"]
     sides = result.source, result.target
     drawn = pictures.alignment(result.weights, *sides, folder / "alignment", title=title, verb=verb)
     caption = f"A row for each of the {result.unit} that were written, a column for each of the source's"

@@ -75,7 +75,9 @@ def test_the_page_of_attention_is_complete(tmp_path):
     assert all(word in page for word in [*words, "4,400 steps. Pieces of words"])
     assert not any(word in page for word in ("Jacobian", "gradient", "share", "moves", "1610.10099", "{"))
     picture = described(tmp_path / "alignment.svg")
-    assert picture["title"].startswith("Alignment: This agreement") and "Cet attends to This" in picture["desc"]
+    assert (
+        picture["title"].startswith("What was attended to: This agreement") and "Cet attends to This" in picture["desc"]
+    )
 
 
 def test_the_page_of_the_jacobian_names_no_attention(tmp_path):
