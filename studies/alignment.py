@@ -1,4 +1,4 @@
-"""What moves the words of one sentence's translation, and their order (Bahdanau, Cho, Bengio 2015, figure 3)."""
+"""The alignment of one sentence (Bahdanau, Cho, Bengio 2015, figure 3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,13 +72,13 @@ class Options(Shared):
     """Options of the study."""
 
     run: str = ""
-    """Folder of a translation run; none with --quick, which trains one on dates."""
+    """Folder of a translation run; --quick trains one on dates."""
 
     text: str = ""
     """The sentence. Default: that of Bahdanau et al.'s figure, a date with --quick."""
 
     by: By | None = None
-    """Read what each word attended to (attention), or what moves it (jacobian). Default: attention if there is any."""
+    """Weights: attention or jacobian. Default: attention if the model attends."""
 
     def __post_init__(self) -> None:
         """Reject options without meaning."""
@@ -89,7 +89,7 @@ class Options(Shared):
 
 
 def measure(options: Options) -> Work:
-    """Return the step that translates the sentence, and with --quick trains a translator of dates before.
+    """Return the step that translates the sentence, after a training with --quick.
 
     Raises:
         ArgumentError: without a run, with a run of another task, or by attention of a model without.
@@ -119,7 +119,7 @@ def _loaded(folder: Path, device: str) -> TrainedRun:
 
 
 def _steps(trained: TrainedRun | None) -> int | None:
-    """Steps of a run that has ended: after more of them it makes another report."""
+    """Steps of an ended run; more steps make another report."""
     results = None if trained is None else trained.run.results()
     return None if results is None else int(results["steps"])
 
@@ -155,9 +155,10 @@ def _row(translation: Translation, settings: Any) -> dict[str, Any]:
 
 
 def off_diagonal(weights: Tensor, margin: float = MARGIN) -> Tensor:
-    """Return the share of each row, `(target,)`, that is farther from the diagonal than a number of source words.
+    """Return the share of each row off the diagonal, `(target,)`.
 
-    The diagonal is the source position of each target word if both ran at an even pace.
+    The diagonal is the source position of each target word if both ran at an even pace. The margin is a number of
+    source words that still count as on it.
 
     >>> off_diagonal(torch.eye(4)).tolist(), off_diagonal(torch.eye(4).flip(0)).tolist()
     ([0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0])
@@ -169,29 +170,30 @@ def off_diagonal(weights: Tensor, margin: float = MARGIN) -> Tensor:
     return torch.where(total > 0, far / total, 0.0)
 
 
-def crossed(most: Sequence[int]) -> int:
-    """Return the number of pairs of target words of which the first has its largest weight behind that of the second.
+def crossed(peaks: Sequence[int]) -> int:
+    """Return the number of pairs of target words read in reverse.
 
     >>> crossed([0, 3, 2, 1, 4])
     3
     """
-    return sum(first > second for first, second in combinations(most, 2))
+    return sum(first > second for first, second in combinations(peaks, 2))
 
 
-def blocks(most: Sequence[int]) -> list[range]:
-    """Return the runs of two or more target words, each with its largest weight before that of the last.
+def blocks(peaks: Sequence[int]) -> list[range]:
+    """Return the runs of target words in reverse order.
 
     >>> blocks([0, 3, 2, 1, 4])
     [range(1, 4)]
     """
-    starts = [0, *(place for place in range(1, len(most)) if most[place] >= most[place - 1]), len(most)]
+    starts = [0, *(index for index in range(1, len(peaks)) if peaks[index] >= peaks[index - 1]), len(peaks)]
     return [range(start, end) for start, end in pairwise(starts) if end - start > 1]
 
 
 def by_words(weights: Tensor, source: Sequence[str], target: Sequence[str]) -> tuple[Tensor, list[str], list[str]]:
-    """Return weights of words from those of pieces: sums over a source word's pieces, means over a target word's.
+    """Return the weights of words from those of their pieces.
 
-    A word begins with each piece that begins with a space, as byte pairs have them.
+    They are sums over the pieces of a source word, and means over those of a target word. A word
+    begins with each piece that begins with a space, as byte pairs have them.
 
     >>> weights, source, target = by_words(torch.eye(3), ["the", " c", "at"], ["le", " ch", "at"])
     >>> weights.tolist(), source, target
@@ -227,17 +229,17 @@ class Findings:
         self.unit = "words" if self.row["pieces"] else "tokens"
         self.far = off_diagonal(self.weights)
         largest = self.weights.max(-1)
-        self.most: list[int] = largest.indices.tolist()
+        self.peaks: list[int] = largest.indices.tolist()
         self.groups = []
-        for run in blocks(self.most):
-            written = " ".join(self.target[place] for place in run)
-            read = " ".join(self.source[place] for place in sorted({self.most[place] for place in run}))
+        for run in blocks(self.peaks):
+            written = " ".join(self.target[index] for index in run)
+            read = " ".join(self.source[index] for index in sorted({self.peaks[index] for index in run}))
             self.groups.append((written, read, float(largest.values[list(run)].min())))
         self.verdict = self._decide()
 
     def _decide(self) -> Verdict:
         words, far = self.words, _percent(float(self.far.mean()))
-        count, pairs = crossed(self.most), len(self.target) * (len(self.target) - 1) // 2
+        count, pairs = crossed(self.peaks), len(self.target) * (len(self.target) - 1) // 2
         crossings = f"{count} of {pairs} pairs of {self.unit} are crossed, {far}% {words['away']}"
         if not self.groups:
             return Verdict("contradicted", f"{words['ordered']}; {crossings}")
@@ -254,8 +256,8 @@ class Findings:
         """Return the fields of the page."""
         row, words = self.row, self.words
         by_word = [["written", words["most"], words["weight"], f"beyond {MARGIN:g} of the diagonal, %"]]
-        for word, most, weights, far in zip(self.target, self.most, self.weights, self.far, strict=True):
-            by_word.append([word, self.source[most], _percent(float(weights[most])), _percent(float(far))])
+        for word, peak, weights, far in zip(self.target, self.peaks, self.weights, self.far, strict=True):
+            by_word.append([word, self.source[peak], _percent(float(weights[peak])), _percent(float(far))])
         groups = [[written, read, _percent(sure)] for written, read, sure in self.groups]
         header = ["written", words["place"], f"least {words['share']}, %"]
         joined = f" Pieces of words are put together: {words['share']}s of the pieces of a source word are summed, a "

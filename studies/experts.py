@@ -1,4 +1,4 @@
-"""Experts with the losses that balance them and without (Shazeer et al. 2017, appendix A)."""
+"""Experts with and without balancing losses (Shazeer et al. 2017, appendix A)."""
 
 import math
 import statistics
@@ -38,7 +38,7 @@ BATCHES = 10  # of training, over which balance is averaged
 SHUFFLES = 10  # of experts among tokens
 _TOKENS = 4000  # read at once
 _MEASURED = {"importance": "CV(importance)", "load": "CV(load)", "most": "max / mean load"}
-_KNOWN = ("token", "token by chance", "group", "group by chance")
+_SHARES = ("token", "token by chance", "group", "group by chance")
 PAPER = {
     "no loss": (0.0, 0.0, 39.8, 3.04, 3.01, 17.80),
     "importance 0.2": (0.2, 0.0, 35.6, 0.06, 0.17, 1.47),
@@ -47,8 +47,10 @@ PAPER = {
     "importance 0.01, load 0.01": (0.01, 0.01, 35.7, 0.48, 0.11, 1.37),
     "importance 1, load 1": (1.0, 1.0, 35.7, 0.03, 0.02, 1.07),
 }
-"""Table 6 of the paper, after five public transcriptions that agree: weights of the losses of importance and load, test
-perplexity, CV(importance), CV(load), largest over mean load. A token takes 4 of 256 experts."""
+"""Table 6 of the paper, after five public transcriptions that agree.
+
+Weights of the losses of importance and load, test perplexity, CV(importance), CV(load), largest over mean load. A token
+takes 4 of 256 experts."""
 WITHOUT, BOTH = "no loss", "importance 0.1, load 0.1"  # which the paper trains with
 
 
@@ -72,7 +74,7 @@ class Options(Trained):
 
 
 def variants(options: Options) -> list[Variant]:
-    """Return a model without experts, and each setting of the losses; --quick has time for two."""
+    """Return a model without experts and one a setting; --quick has time for two."""
     budget: dict[str, Any] = {"max_steps": None} if options.quick else {}  # its minutes are planned
     size = {"experts": options.experts, "top_k": options.top_k, **budget}
     losses = {name: {"importance_weight": row[0], "load_weight": row[1]} for name, row in PAPER.items()}
@@ -86,18 +88,17 @@ def parts(corpus: Corpus, options: Options) -> list[Part]:
     pairs = tested(corpus, options.data)
 
     def measured(task: Translate, model: Any, seed: int) -> dict[str, Any]:
-        known = specialization(task, model, pairs, task.groups(pairs))
-        return {"perplexity": round(perplexity(task, model, pairs), 6), **balanced(task, model, seed), **known}
+        shares = specialization(task, model, pairs, task.groups(pairs))
+        return {"perplexity": round(perplexity(task, model, pairs), 6), **balanced(task, model, seed), **shares}
 
     return [*whole_test(corpus, options), Part({"measured": "balance"}, measured)]
 
 
 def balanced(task: Translate, model: nn.Module, seed: int) -> dict[str, float]:
-    """Return how evenly tokens go to experts in training, with noise and dropout: means over batches and mixtures.
+    """Return how evenly tokens go to experts in training, with noise and dropout.
 
-    Returns:
-        The coefficients of variation of "importance" and of "load" as the paper estimates them, and "most", the largest
-        load over the mean; nothing of a model without experts.
+    Means over batches and mixtures of the coefficients of variation of "importance" and "load", as the paper estimates
+    them, and of "most", the largest load over the mean. Nothing of a model without experts.
     """
     device = next(model.parameters()).device
     model.train()
@@ -116,16 +117,16 @@ def balanced(task: Translate, model: nn.Module, seed: int) -> dict[str, float]:
 
 
 def perplexity(task: Translate, model: nn.Module, pairs: Sequence[Pair]) -> float:
-    r"""Return \(\exp(-\frac{1}{N} \sum \log p)\) over the N tokens of all references, ends included."""
+    """Return the perplexity of the tokens of all references, ends included."""
     device = next(model.parameters()).device
     examples = encode(pairs, task.vocabulary.source, task.vocabulary.target)
 
-    def read(places: Sequence[int]) -> list[tuple[float, int]]:
-        batch = pad([examples[place] for place in places]).to(device)
+    def read(indices: Sequence[int]) -> list[tuple[float, int]]:
+        batch = pad([examples[index] for index in indices]).to(device)
         target = batch.target[:, 1:]
         count = int((target != PADDING).sum())
         loss = count * float(model(batch.source, batch.target[:, :-1], target))
-        return [(loss, count), *[(0.0, 0)] * (len(places) - 1)]
+        return [(loss, count), *[(0.0, 0)] * (len(indices) - 1)]
 
     with torch.inference_mode():
         losses, counts = zip(*in_batches([example.size for example in examples], _TOKENS, read), strict=True)
@@ -133,20 +134,21 @@ def perplexity(task: Translate, model: nn.Module, pairs: Sequence[Pair]) -> floa
 
 
 def specialization(task: Translate, model: nn.Module, pairs: Sequence[Pair], groups: Sequence[str]) -> dict[str, float]:
-    r"""Return the share \(I(E; Z) / H(E)\) of the entropy of a source token's expert that something else tells.
+    r"""Return the shares of the entropy of a source token's expert that others tell.
 
-    E is the expert of the largest weight in the encoder's last mixture, and Z the "token" or the "group" of its text.
+    They are \(I(E; Z) / H(E)\), where E is the expert of the largest weight in the encoder's last mixture, and Z
+    the "token" or the "group" of its text.
     "By chance" is the mean share of experts that are shuffled among the tokens. Nothing of a model without experts.
     """
-    mixtures = [name for name, one in model.named_modules() if isinstance(one, MixtureOfExperts)]
+    mixtures = [name for name, module in model.named_modules() if isinstance(module, MixtureOfExperts)]
     name = next((name for name in reversed(mixtures) if name.startswith("encoder")), None)
     if name is None:
         return {}
     device, words = next(model.parameters()).device, task.vocabulary
-    sources = [Encoded(one.source, []) for one in encode(pairs, words.source, words.target)]
+    sources = [Encoded(example.source, []) for example in encode(pairs, words.source, words.target)]
 
-    def read(places: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
-        source = pad([sources[place] for place in places]).source.to(device)
+    def read(indices: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
+        source = pad([sources[index] for index in indices]).source.to(device)
         with look.record(model, AuxRequest(top=1)) as records:
             model.encode(source)  # type: ignore[operator]
         top = next(aux.top for at, aux in records if at == name)
@@ -164,24 +166,24 @@ def specialization(task: Translate, model: nn.Module, pairs: Sequence[Pair], gro
     return {about: round(share, 6) for about, share in shares.items()}
 
 
-def by_chance(one: Tensor, other: Tensor) -> float:
+def by_chance(first: Tensor, second: Tensor) -> float:
     """Return the mean information of shuffled pairs, always the same."""
     numbers = torch.Generator().manual_seed(0)
-    shuffles = (torch.randperm(len(one), generator=numbers) for _ in range(SHUFFLES))
-    return statistics.fmean(information(one[order], other) for order in shuffles)
+    shuffles = (torch.randperm(len(first), generator=numbers) for _ in range(SHUFFLES))
+    return statistics.fmean(information(first[order], second) for order in shuffles)
 
 
-def information(one: Tensor, other: Tensor) -> float:
-    """Return I(one; other) / H(one) of whole numbers from 0 on, `(n,)`; 0 if H is 0.
+def information(first: Tensor, second: Tensor) -> float:
+    """Return I(first; second) / H(first) of whole numbers, 0 if H is 0.
 
-    >>> one = torch.tensor([0, 0, 1, 1])
-    >>> information(one, torch.tensor([3, 3, 0, 0])), information(one, torch.tensor([0, 1, 0, 1]))
+    >>> x = torch.tensor([0, 0, 1, 1])
+    >>> information(x, torch.tensor([3, 3, 0, 0])), information(x, torch.tensor([0, 1, 0, 1]))
     (1.0, 0.0)
     """
-    pairs = one * (int(other.max()) + 1) + other
-    shares = (torch.bincount(numbers).double() / len(one) for numbers in (one, other, pairs))
-    first, second, both = (float(torch.special.entr(share).sum()) for share in shares)
-    return max(0.0, (first + second - both) / first) if first > 0 else 0.0
+    pairs = first * (int(second.max()) + 1) + second
+    shares = (torch.bincount(numbers).double() / len(first) for numbers in (first, second, pairs))
+    entropy, other, joint = (float(torch.special.entr(share).sum()) for share in shares)
+    return max(0.0, (entropy + other - joint) / entropy) if entropy > 0 else 0.0
 
 
 class Findings:
@@ -213,11 +215,11 @@ class Findings:
             return NOTHING
         results = judged([claim.number for claim in self.claims])
         load, perplexity = together(results[::2]), together(results[1::2])
-        most = [statistics.fmean(self.values(model, "most")) for model in (WITHOUT, BOTH)]
+        loads = [statistics.fmean(self.values(model, "most")) for model in (WITHOUT, BOTH)]
         return Verdict(
             together(results),
             f"that losses even loads out is {load}, that they lower perplexity {perplexity}; the largest load is "
-            f"{most[0]:.1f} times the mean without losses and {most[1]:.2f} times with both",
+            f"{loads[0]:.1f} times the mean without losses and {loads[1]:.2f} times with both",
         )
 
     def _row(self, model: str, names: Sequence[str], decimals: int) -> list[str]:
@@ -225,7 +227,7 @@ class Findings:
         return [spread(numbers, decimals, 1) if numbers else "" for numbers in values]
 
     def _tested(self, model: str) -> str:
-        """The largest load over the mean on the test split, without noise, the mean over mixtures."""
+        """The largest load over the mean on the test split, a mean over mixtures."""
         runs = [run["metrics"] for run in self.content["runs"].values() if run["model"] == model]
         loads = [[load for name, load in run.items() if name.startswith("expert_load")] for run in runs]
         return spread([statistics.fmean(mixtures) for mixtures in loads], 2, 1) if all(loads) else ""
@@ -239,8 +241,8 @@ class Findings:
         for model in self.models:
             scores = self._row(model, ("perplexity", "score"), 4)
             balance.append([model, *scores, *self._row(model, [*_MEASURED], 2), self._tested(model)])
-        names = [name for name in _KNOWN if any(name in row for row in self.rows)]
-        known = [[model, *self._row(model, names, 2)] for model in self.models if self.values(model, "token")]
+        names = [name for name in _SHARES if any(name in row for row in self.rows)]
+        shares = [[model, *self._row(model, names, 2)] for model in self.models if self.values(model, "token")]
         expenses = costs(self.content, self.models, "losses")
         expenses[0].append("tokens/s in training")
         for row in expenses[1:]:
@@ -254,7 +256,7 @@ class Findings:
             "claims": paragraphs(*(f"{sentence(claim)}." for claim in worded(self.claims).split("; "))),
             "rule": rule(len(self.claims)),
             "paper": [header, *figures],
-            "known": [["losses", *(f"known from the {name}" for name in names)], *known],
+            "shares": [["losses", *(f"known from the {name}" for name in names)], *shares],
             "chance": chance * ("token by chance" in names),
             "costs": expenses,
             "data": about_data(self.content, scored["sentences"]),
@@ -308,7 +310,7 @@ The paper's figures:
 
 ## What experts know
 
-{known}
+{shares}
 
 The share of the entropy of a source token's first expert, in the encoder's last mixture, that the token or the group of
 its text (in built-in dates, the language) tells, on the test split.{chance}

@@ -1,4 +1,4 @@
-"""Scores by the length of the source, with attention and without (Bahdanau, Cho, Bengio 2015, figure 2)."""
+"""Scores by the length of the source (Bahdanau, Cho, Bengio 2015, figure 2)."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -32,10 +32,10 @@ _DATA = {
 
 
 def groups(pairs: Sequence[Pair], unit: str) -> list[tuple[str, float, list[Pair]]]:
-    """Return sentences by the length of their source, five words or ten characters a group: name, mean length, pairs.
+    """Return the name, mean length and pairs of each five words or ten characters.
 
     >>> groups([Pair("w " * count, "", "") for count in (4, 12, 4)], "words")[1][:2]
-    ('11-15', 12)
+    ('11-15', 12.0)
     """
     members: dict[str, list[Pair]] = {}
     for pair, name in zip(pairs, length_groups([pair.source for pair in pairs], unit, _WIDTHS[unit]), strict=True):
@@ -45,7 +45,7 @@ def groups(pairs: Sequence[Pair], unit: str) -> list[tuple[str, float, list[Pair
 
 
 def parts(corpus: Corpus, options: Trained) -> list[Part]:
-    """Return the score of each group of lengths, as a corpus of its own; dates are counted in characters."""
+    """Return the score of each group of lengths; dates are counted in characters."""
     unit = "characters" if options.data in _DATA else length_unit(options.source)
 
     def scored(middle: float, pairs: list[Pair], task: Translate, model: Any, seed: int) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Findings:
         return mean([row for row in self.rows if (row["model"], row["lengths"]) == (model, group)], group)
 
     def _slopes(self) -> list[Score | None]:
-        """With attention, without, and their difference; None of too few lengths for a line."""
+        """With attention, without, and their difference; None without a line."""
         if (ws := weights(self.lengths, self.counts)) is None:
             return [None, None, None]
         slopes = []
@@ -86,8 +86,9 @@ class Findings:
         return [*slopes, slopes[0] - slopes[1]]
 
     def _decide(self) -> Verdict:
-        r"""Judge slopes \(b_a\) with attention and \(b_n\) without: \(-b_n > 0\), and \(b_a - b_n / 2 > 0\), a test
-        of one side against a margin (non-inferiority), since no fall seen is no evidence that there is none.
+        r"""Judge the slopes \(b_a\) with attention and \(b_n\) without.
+
+        The claims are \(-b_n > 0\) and \(b_a - b_n / 2 > 0\), a test of one side against a margin (non-inferiority).
         """
         if not any(learned(score) for scores in self.scores.values() for score in scores.values()):
             return NOTHING

@@ -1,4 +1,4 @@
-"""What permuting the words does to each model: sets against sequences (Vaswani et al. 2017, section 3.5)."""
+"""Effects of the order of words on models (Vaswani et al. 2017, section 3.5)."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ from studies.frame.training import Part, Trainings, Variant, tested
 
 HOLDS = 1e-12  # a smaller deviation is rounding
 SET, WAYS = "transformer without positions", ("in order", "shuffled")
-MARGIN = 0.02  # of its score: what a set may gain or lose when its source is shuffled
+MARGIN = 0.02  # of its score, by which a set may change when its source is shuffled
 _BATCH, _LENGTH, _WIDTH, _HEADS, _PERMUTATIONS = 3, 12, 16, 4, 20
 _WORD, _PIECE = re.compile(r"\S+"), re.compile(r"\d+|[a-zA-Z]+|\S")
 _WORDS, _CHARACTERS = "words between white space", "characters, but runs of digits and of Latin letters stay together"
@@ -43,8 +43,9 @@ _PERMUTED = {
 
 
 class Layer(NamedTuple):
-    """A layer that is or is not "equivariant" (a permuted input gives the permuted output) or "invariant" (it gives the
-    same output).
+    """A layer, with the effect of a permuted input on its output.
+
+    It is, or is not, "equivariant" (the permuted output) or "invariant" (the same output).
     """
 
     kind: str
@@ -61,30 +62,30 @@ def _gru() -> nn.Module:
     return nn.GRU(_WIDTH, _WIDTH, batch_first=True)
 
 
-_PLACES = torch.arange(_LENGTH)
-ONE, ALL = "invariant", "equivariant"
+_POSITIONS = torch.arange(_LENGTH)
+INVARIANT, EQUIVARIANT = "invariant", "equivariant"
 LAYERS = {
-    "self-attention": Layer(ALL, True, _attention),
-    "attention of one query to all": Layer(ONE, True, _attention, lambda f, x: f(torch.ones_like(x[:, :1]), x)),
-    "attention pooling": Layer(ONE, True, lambda: AttentionPool(_WIDTH)),
+    "self-attention": Layer(EQUIVARIANT, True, _attention),
+    "attention of one query to all": Layer(INVARIANT, True, _attention, lambda f, x: f(torch.ones_like(x[:, :1]), x)),
+    "attention pooling": Layer(INVARIANT, True, lambda: AttentionPool(_WIDTH)),
     "self-attention, sinusoidal positions": Layer(
-        ALL, False, _attention, lambda f, x: f(x + waves(_PLACES, _WIDTH).to(x))
+        EQUIVARIANT, False, _attention, lambda f, x: f(x + waves(_POSITIONS, _WIDTH).to(x))
     ),
-    "self-attention, rotary positions": Layer(ALL, False, lambda: _attention(rotary_base=10_000.0)),
-    "self-attention, ALiBi": Layer(ALL, False, _attention, lambda f, x: f(x, bias=Alibi(slopes(_HEADS).to(x)))),
-    "self-attention, causal mask": Layer(ALL, False, _attention, lambda f, x: f(x, mask=masks.Causal())),
-    "GRU": Layer(ALL, False, _gru, lambda f, x: f(x)[0]),
-    "GRU, last state": Layer(ONE, False, _gru, lambda f, x: f(x)[0][:, -1:]),
-    "convolution": Layer(ALL, False, lambda: nn.Conv1d(_WIDTH, _WIDTH, 3, padding=1), lambda f, x: f(x.mT).mT),
+    "self-attention, rotary positions": Layer(EQUIVARIANT, False, lambda: _attention(rotary_base=10_000.0)),
+    "self-attention, ALiBi": Layer(EQUIVARIANT, False, _attention, lambda f, x: f(x, bias=Alibi(slopes(_HEADS).to(x)))),
+    "self-attention, causal mask": Layer(EQUIVARIANT, False, _attention, lambda f, x: f(x, mask=masks.Causal())),
+    "GRU": Layer(EQUIVARIANT, False, _gru, lambda f, x: f(x)[0]),
+    "GRU, last state": Layer(INVARIANT, False, _gru, lambda f, x: f(x)[0][:, -1:]),
+    "convolution": Layer(EQUIVARIANT, False, lambda: nn.Conv1d(_WIDTH, _WIDTH, 3, padding=1), lambda f, x: f(x.mT).mT),
 }
 
 
 def deviation(name: str, seed: int = 1) -> float:
-    r"""Return how far a layer is from its kind, at most over twenty permutations \(\pi\), in float64.
+    r"""Return the deviation of a layer from its kind, in float64.
 
     .. math:: \max_\pi \frac{\|f(\pi x) - \pi f(x)\|_\infty}{\|f(x)\|_\infty}
 
-    with \(f(x)\) in place of \(\pi f(x)\) for an invariant layer.
+    with \(f(x)\) in place of \(\pi f(x)\) for an invariant layer, over twenty permutations.
 
     >>> deviation("attention pooling") < HOLDS < deviation("convolution")
     True
@@ -96,7 +97,7 @@ def deviation(name: str, seed: int = 1) -> float:
         straight = layer.call(module, x)
         for _ in range(_PERMUTATIONS):
             order = torch.randperm(_LENGTH)
-            expected = straight[:, order] if layer.kind == ALL else straight
+            expected = straight[:, order] if layer.kind == EQUIVARIANT else straight
             largest = max(largest, float((layer.call(module, x[:, order]) - expected).abs().max()))
     return largest / float(straight.abs().max())
 
@@ -109,22 +110,23 @@ def _permute(name: str, folder: Folder) -> bool:
 
 
 def shuffled(pairs: Sequence[Pair], unit: str) -> list[Pair]:
-    """Return the pairs with the words of each source in another order, drawn evenly from all that change the text.
+    """Return the pairs with the words of each source in another order.
 
-    The same pairs come out the same. The unit "either" is characters if a source has no white space.
+    The order is drawn evenly from all that change the text, the same for the same pairs. The unit "either" is
+    characters if a source has no white space.
 
     >>> shuffled([Pair("eins zwei", "one two", ""), Pair("2019年", "2019", "")], "either")
     [Pair(source='zwei eins', target='one two', group=''), Pair(source='年2019', target='2019', group='')]
     """
-    return [replace(pair, source=_shuffled(pair.source, unit, place)) for place, pair in enumerate(pairs)]
+    return [replace(pair, source=_shuffled(pair.source, unit, index)) for index, pair in enumerate(pairs)]
 
 
-def _shuffled(text: str, unit: str, place: int) -> str:
+def _shuffled(text: str, unit: str, index: int) -> str:
     pattern = _WORD if unit == "words" or (unit == "either" and len(text.split()) > 1) else _PIECE
     words = pattern.findall(text)
     if len(set(words)) < 2:
         return text
-    numbers, order = generator(0, "shuffled", place), list(words)
+    numbers, order = generator(0, "shuffled", index), list(words)
     while order == words:
         order = [words[index] for index in torch.randperm(len(words), generator=numbers).tolist()]
     following = iter(order)
@@ -166,10 +168,7 @@ class Findings:
         self.verdict = self._decide()
 
     def _claims(self) -> list[Claim]:
-        """Layers are as defined; a set loses nothing, and every sequence something, of models that learned something.
-
-        Both scores of a loss are of the same trained models on the same sentences.
-        """
+        """Layers are as defined, a set loses nothing, and every sequence something."""
         wrong = [row["layer"] for row in self.layers if (row["deviation"] < HOLDS) != row["holds"]]
         layers = "of the layers, exactly attention without positions and without a mask sees a set"
         claims = [Claim(layers, Exact(not wrong), f"but for {', '.join(wrong)}" if wrong else "to rounding")]

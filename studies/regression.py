@@ -1,4 +1,4 @@
-"""How the error of kernel regression falls with the number of known points (Nadaraya 1964; Stone 1982)."""
+"""The error of kernel regression by the number of points (Nadaraya 1964)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,12 +30,12 @@ EXPECTED, WIDTH = -4 / 5, -1 / 5  # powers of n by which error and bandwidth fal
 NEAR = 0.1  # margin of an exponent: -2/3 and -1 differ by more from -4/5
 NOISE = 0.3
 _BOUNDS = math.log(2e-3), math.log(0.3)  # of the logarithm of the best bandwidth
-_PLACES = (np.arange(1000) + 0.5) / 1000  # at which an estimate is compared with the curve
+_GRID = (np.arange(1000) + 0.5) / 1000  # at which an estimate is compared with the curve
 _VALIDATED = 64  # rows that validate a learned kernel, which chooses nothing by them
 _SIZES = {"counts": (128, 256, 512, 1024, 2048, 4096), "seeds": 40, "learned": 5, "steps": 1000}
 _QUICK = {"counts": (64, 128, 256, 512, 1024, 2048), "seeds": 20, "learned": 2, "steps": 500}
 _FEWEST, _LARGEST = 8, 20_000  # points
-_MOST = 512  # points of a learned kernel, which trains on all pairs at each step
+_LEARNABLE = 512  # points of a learned kernel, which trains on all pairs at each step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +43,13 @@ class Options(Shared):
     """Options of the study."""
 
     counts: tuple[int, ...] | None = None
-    """Known points, three numbers or more. Default: 128 256 ... 4096; 64 ... 2048 with --quick."""
+    """Known points. Default: 128 256 ... 4096; 64 ... 2048 with --quick."""
 
     seeds: int | None = None
-    """Draw points so often; a larger number adds to a report. Default: 40, 20 with --quick."""
+    """Draw points so often; more add to a report. Default: 40, 20 with --quick."""
 
     learned: int | None = None
-    """Of these learn a kernel so often, of 512 points at most. Default: 5, 2 with --quick."""
+    """Of these learn a kernel, of 512 points at most. Default: 5, 2 with --quick."""
 
     steps: int | None = None
     """Steps of a learned kernel's training. Default: 1000, 500 with --quick."""
@@ -94,23 +94,16 @@ def drawn(count: int, seed: int) -> Points:
 
 
 def _curve(x: Numbers) -> Numbers:
-    """A curve whose slope at both ends is 0, where an estimate is otherwise biased by h, and not by h²."""
+    """A curve of slope 0 at both ends, where the bias is otherwise h, not h²."""
     return np.cos(2 * np.pi * x)
 
 
 def estimate(way: str, points: Points, folder: Path, steps: int) -> dict[str, Any]:
-    """Return the mean squared distance of an estimate from the curve, "mse", and its "bandwidth" if it has one.
-
-    Args:
-        way: of the estimate.
-        points: known ones.
-        folder: of runs.
-        steps: of the training of a learned kernel.
-    """
+    """Return the squared distance from the curve, "mse", and the "bandwidth", if any."""
 
     def kernel(bandwidth: Any = "leave-one-out") -> dict[str, Any]:
         model = KernelRegression(bandwidth=bandwidth).fit(points.x[:, None], points.y)
-        return {"mse": _distance(model.predict(_PLACES[:, None])), "bandwidth": model.bandwidth_}
+        return {"mse": _distance(model.predict(_GRID[:, None])), "bandwidth": model.bandwidth_}
 
     if way == LEARNED:
         return _learned(points, folder, steps)
@@ -127,13 +120,13 @@ def estimate(way: str, points: Points, folder: Path, steps: int) -> dict[str, An
 
 
 def _distance(estimated: Numbers) -> float:
-    return float(((estimated - _curve(_PLACES)) ** 2).mean())
+    return float(((estimated - _curve(_GRID)) ** 2).mean())
 
 
 def _learned(points: Points, folder: Path, steps: int) -> dict[str, Any]:
-    """An ordinary run, whose test are the places with the curve itself."""
+    """An ordinary run, tested on the curve itself."""
     other = drawn(_VALIDATED, points.seed + 1_000_000)
-    splits = {"train": points[:2], "validation": other[:2], "test": (_PLACES, _curve(_PLACES))}
+    splits = {"train": points[:2], "validation": other[:2], "test": (_GRID, _curve(_GRID))}
     options: dict[str, Any] = {"max_steps": steps, "warmup_steps": min(100, steps), "patience": None, "threads": 1}
     options |= {"checkpoint_steps": steps, "validation_steps": steps, "weight_decay": 0.0}
     run = runs.train(
@@ -151,14 +144,14 @@ def _learned(points: Points, folder: Path, steps: int) -> dict[str, Any]:
 
 
 def measure(options: Options) -> Work:
-    """Return a step for each seed of the estimates without training, and one for each learned kernel."""
+    """Return a step a seed, without training, and a step a learned kernel."""
     torch.set_num_threads(options.threads or torch.get_num_threads())
     sizes, steps = options.sizes(), []
     for seed in range(1, sizes["seeds"] + 1):
         rows = [{"way": way, "n": count, "seed": seed} for count in sizes["counts"] for way in (MEAN, BEST, KERNEL)]
         steps.append(Step(f"points drawn by seed {seed}", rows, partial(_measure, rows, sizes["steps"])))
     for seed in range(1, min(sizes["learned"], sizes["seeds"]) + 1):
-        for count in (n for n in sizes["counts"] if n <= _MOST):
+        for count in (n for n in sizes["counts"] if n <= _LEARNABLE):
             rows = [{"way": LEARNED, "n": count, "seed": seed}]
             name = f"a kernel learned of {count} points, seed {seed}"
             steps.append(Step(name, rows, partial(_measure, rows, sizes["steps"])))

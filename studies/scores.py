@@ -1,4 +1,4 @@
-"""Every way to score an alignment, in one translator from one recipe (Luong, Pham, Manning 2015, section 3)."""
+"""Every score of an alignment in one translator (Luong, Pham, Manning 2015)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +22,10 @@ PUBLISHED: Mapping[str, tuple[float, float | None]] = {
     "local-m": (18.6, 20.4),
     "local-p": (19.0, 20.9),
 }
-"""The paper's BLEU, English to German, newstest2014, before and after unknown words are replaced, in the order of the
-claim. The row without attention is of table 1 (there without input feeding), the others are of table 4."""
+"""The paper's BLEU before and after unknown words are replaced, in claimed order.
+
+English to German, newstest2014. The row without attention is of table 1 (there without input feeding), the others are
+of table 4."""
 _NOT_TRAINED = [["local-m, dot", "-", "-", "-"], ["local-p, dot", "18.0", "19.6", "-"]]  # rows of table 4
 _VERDICTS = {"reproduced": "holds", "not decided": "not decided", "contradicted": "the other way round"}
 
@@ -44,7 +46,7 @@ class Options(Trained):
     """Options of the study."""
 
     claimed: bool = False
-    """Train the scores of the claim alone: none, general, location, dot, local-m and local-p."""
+    """Train the six scores of the claim alone, and not all nine."""
 
 
 def variants(options: Options) -> Sequence[Variant]:

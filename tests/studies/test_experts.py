@@ -155,11 +155,11 @@ def test_information():
 
 
 def test_a_small_sample_shares_much_by_chance():
-    one, other = torch.arange(64) % 4, torch.arange(64) % 32
-    assert information(one, other) == pytest.approx(1.0)
-    assert by_chance(one, other) == by_chance(one, other)
-    assert 0.5 < by_chance(one, other) < 0.9  # two samples a value of 32
-    assert by_chance(one, torch.arange(64) // 32 % 2) < 0.05
+    first, second = torch.arange(64) % 4, torch.arange(64) % 32
+    assert information(first, second) == pytest.approx(1.0)
+    assert by_chance(first, second) == by_chance(first, second)
+    assert 0.5 < by_chance(first, second) < 0.9  # two samples a value of 32
+    assert by_chance(first, torch.arange(64) // 32 % 2) < 0.05
 
 
 def test_variants_differ_in_their_losses_alone(tmp_path):
