@@ -11,16 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from saccade import runs
 from saccade.errors import ArgumentError
 from saccade.look import pictures
 from saccade.tasks.looking import MOVED, By, LookRequest
 from saccade.tasks.translate import Translate
-from saccade.tasks.translate.translation import Translation, attends
-from saccade.train.environment import choose_device
+from saccade.tasks.translate.translation import attends
 from saccade.train.fit import train
-from saccade.train.run import Run
-from saccade.train.trained import Trained as TrainedRun
-from saccade.train.trained import load_trained
 from studies.frame.claims import Verdict
 from studies.frame.folder import Folder
 from studies.frame.options import Shared, Trained, arguments
@@ -99,59 +96,40 @@ def measure(options: Options) -> Work:
         raise ArgumentError(f"--run: expected the folder of a translation run, or --quick, got {got}")
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    trained = None if options.quick else _loaded(Path(options.run), options.device)
-    has_attention = trained is None or attends(trained.model)
+    run = None if options.quick else runs.load(options.run, device=options.device)
+    if run is not None and run.task.name != Translate.name:
+        raise ArgumentError(f"--run: expected a run of {Translate.name}, got one of {run.task.name}")
+    has_attention = run is None or attends(run.model)
     LookRequest(by=options.by).check_attends(has_attention)
     by: By = options.by or ("attention" if has_attention else "jacobian")
-    text = options.text or (_DATE if options.quick else _TEXT)
-    name = "quick" if trained is None else trained.run.folder.name
-    chosen = {**arguments(options), "text": text, "by": by, "steps": _steps(trained)}
-    step = Step("the sentence", [{"text": text}], partial(_translate, options, text, by, trained))
+    text, name = options.text or (_DATE if options.quick else _TEXT), "quick" if run is None else run.folder.name
+    steps = run.results["steps"] if run is not None and run.results else None  # more steps make another report
+    step = Step("the sentence", [{"text": text}], partial(_translate, options, text, by, run))
     folder = f"reports/alignment-{name}{'' if by == 'attention' else f'-{by}'}"
+    chosen = {**arguments(options), "text": text, "by": by, "steps": steps}
     return Work(folder, chosen, [step], made_here(options.device))
 
 
-def _loaded(folder: Path, device: str) -> TrainedRun:
-    run = Run.open(folder)
-    if run.config["task"] != Translate.name:
-        raise ArgumentError(f"--run: expected a run of {Translate.name}, got one of {run.config['task']}")
-    return load_trained(Translate, run, choose_device(device))
-
-
-def _steps(trained: TrainedRun | None) -> int | None:
-    """Steps of an ended run; more steps make another report."""
-    results = None if trained is None else trained.run.results()
-    return None if results is None else int(results["steps"])
-
-
-def _translate(options: Options, text: str, by: By, trained: TrainedRun | None, folder: Folder) -> bool:
+def _translate(options: Options, text: str, by: By, run: runs.Run | None, folder: Folder) -> bool:
     """Write the row; False if the user interrupted the training before it."""
-    if trained is None:
+    if run is None:
         quick = Trained(quick=True, data="dates", device=options.device, threads=options.threads)
         chosen = settings(quick, Variant("rnnsearch", "rnnsearch"), 1, folder.path / "runs/rnnsearch-1", QUICK_MINUTES)
-        outcome = train(Translate, chosen)
-        if outcome.results is None:
+        if (outcome := train(Translate, chosen)).results is None:
             return False
-        trained = load_trained(Translate, outcome.run, choose_device(options.device))
-    task: Any = trained.task
-    with torch.inference_mode():
-        [translation] = task.answer(trained.model, [task.read(text, 1)], LookRequest(by=by), "pictures")
-    row = _row(translation, task.settings)
-    folder.content["rows"].append({"text": text, "by": by, **row, "steps": _steps(trained)})
+        run = runs.load(outcome.run.folder, device=options.device)
+    translation: Any = next(run.answers([text], LookRequest(by=by), "pictures"))
+    if not translation.outputs or not translation.outputs[0].ids:
+        raise ArgumentError(f"--text: expected a sentence with a translation, got {text!r}")
+    best, about = translation.outputs[0], run.task.settings
+    weights = best.weights if translation.influence is None else translation.influence[0]
+    row = {"text": text, "by": by, "model": about.model, "data": about.data, "pieces": about.tokenizer == "bpe"}
+    row |= {"translation": best.text, "score": round(best.score, 5)}
+    row |= {"source": list(translation.source_tokens[:-1]), "target": list(best.tokens[:-1])}  # without the ends
+    row["weights"] = [[round(weight, 5) for weight in line[:-1]] for line in weights.tolist()[:-1]]
+    folder.content["rows"].append({**row, "steps": run.results["steps"] if run.results else None})
     folder.commit()
     return True
-
-
-def _row(translation: Translation, settings: Any) -> dict[str, Any]:
-    if not translation.outputs or not translation.outputs[0].ids:
-        raise ArgumentError(f"--text: expected a sentence with a translation, got {translation.source.text!r}")
-    best = translation.outputs[0]
-    looked = best.weights if translation.influence is None else translation.influence[0]
-    assert looked is not None
-    weights = [[round(weight, 5) for weight in row[:-1]] for row in looked.tolist()[:-1]]  # without the ends
-    about = {"model": settings.model, "data": settings.data, "pieces": settings.tokenizer == "bpe"}
-    sides = {"source": list(translation.source_tokens[:-1]), "target": list(best.tokens[:-1])}
-    return {**about, "translation": best.text, "score": round(best.score, 5), **sides, "weights": weights}
 
 
 def off_diagonal(weights: Tensor, margin: float = MARGIN) -> Tensor:
