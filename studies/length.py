@@ -3,21 +3,19 @@
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from saccade.look.curves import draw
-from saccade.tasks.translate import Translate
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.metrics import length, length_groups, length_unit
 from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule
 from studies.frame.growth import fit, weights
 from studies.frame.options import Trained
 from studies.frame.page import about_data, curve, paragraphs, picture, sentence, signatures
-from studies.frame.scores import ERRORS, SENTENCES, Score, digits, learned, mean, measured, metric_name
+from studies.frame.scores import ERRORS, SENTENCES, Score, digits, learned, mean, metric_name
 from studies.frame.study import Study
-from studies.frame.training import Part, Trainings, Variant, tested
+from studies.frame.training import Part, Trainings, Variant, scored, tested
 
 MODELS = ("rnnsearch", "encoder-decoder")  # with attention, and the same without
 FEW = 30  # sentences: a score of fewer is marked
@@ -47,12 +45,10 @@ def groups(pairs: Sequence[Pair], unit: str) -> list[tuple[str, float, list[Pair
 def parts(corpus: Corpus, options: Trained) -> list[Part]:
     """Return the score of each group of lengths; dates are counted in characters."""
     unit = "characters" if options.data in _DATA else length_unit(options.source)
-
-    def scored(middle: float, pairs: list[Pair], task: Translate, model: Any, seed: int) -> dict[str, Any]:
-        return {"length": round(middle, 3), "few": len(pairs) < FEW, **measured(task, model, pairs, seed)}
-
-    every = groups(tested(corpus, options.data), unit)
-    return [Part({"unit": unit, "lengths": name}, partial(scored, middle, pairs)) for name, middle, pairs in every]
+    return [
+        scored({"unit": unit, "lengths": name}, pairs, length=round(middle, 3), few=len(pairs) < FEW)
+        for name, middle, pairs in groups(tested(corpus, options.data), unit)
+    ]
 
 
 class Findings:

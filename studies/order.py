@@ -24,10 +24,10 @@ from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule
 from studies.frame.folder import Folder
 from studies.frame.options import Trained
 from studies.frame.page import about_data, paragraphs, picture, sentence, signatures
-from studies.frame.scores import ERRORS, SENTENCES, digits, learned, mean, measured, metric_name
+from studies.frame.scores import ERRORS, SENTENCES, digits, learned, mean, metric_name
 from studies.frame.statistics import Exact, Within
 from studies.frame.study import Step, Study
-from studies.frame.training import Part, Trainings, Variant, tested
+from studies.frame.training import Part, Trainings, Variant, scored, tested
 
 HOLDS = 1e-12  # a smaller deviation is rounding
 SET, WAYS = "transformer without positions", ("in order", "shuffled")
@@ -143,11 +143,7 @@ def parts(corpus: Corpus, options: Trained) -> list[Part]:
     straight = tested(corpus, options.data)
     other = shuffled(straight, unit)
     about = {"rule": unit, "changed": sum(a.source != b.source for a, b in zip(straight, other, strict=True))}
-
-    def scored(pairs: list[Pair], task: Translate, model: Any, seed: int) -> dict[str, Any]:
-        return {**about, **measured(task, model, pairs, seed)}
-
-    return [Part({"words": way}, partial(scored, pairs)) for way, pairs in zip(WAYS, (straight, other), strict=True)]
+    return [scored({"words": way}, pairs, **about) for way, pairs in zip(WAYS, (straight, other), strict=True)]
 
 
 class Findings:
