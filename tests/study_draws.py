@@ -15,16 +15,16 @@ from saccade.reports.implicit.measuring import JACOBIAN
 from saccade.reports.isolation import forgetting, gradients
 from saccade.reports.memory.findings import NEAR as MORE
 from saccade.reports.objects.findings import ATTENTION
-from saccade.reports.order.findings import MARGIN as LOST
-from saccade.reports.order.findings import SET
 from saccade.reports.pointing.measuring import ANY, WEIGHTS
-from saccade.reports.regression.findings import EXPECTED
-from saccade.reports.regression.findings import NEAR as OFF
 from saccade.reports.scaling.answering import MODELS
 from saccade.reports.scaling.findings import NEAR as GROWS
 from studies import fast_weights as mixing
 from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
+from studies.order import MARGIN as LOST
+from studies.order import SET
+from studies.regression import EXPECTED
+from studies.regression import NEAR as OFF
 from studies.soft_hard import MARGIN as BEHIND
 
 SEEDS = range(1, 4)
@@ -275,4 +275,5 @@ def alignment(rng, effect):
         later = 0.45 + shift + rng.normal(0, 0.03)
         weights[place, 3:5] += (0.9 - later, later) - 0.9 * np.eye(words)[place, 3:5]
     tokens = [str(place) for place in range(words)]
-    return {"rows": [{"weights": weights.tolist(), "source": tokens, "target": tokens, "pieces": False}]}
+    row = {"weights": weights.tolist(), "source": tokens, "target": tokens, "pieces": False, "by": "attention"}
+    return {"rows": [row]}

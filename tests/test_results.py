@@ -11,14 +11,11 @@ import pytest
 from saccade.look import _figure
 from saccade.reports.bottleneck import findings as bottleneck
 from saccade.reports.cnn_attention import findings as cnn_attention
-from saccade.reports.experts import findings as experts
 from saccade.reports.implicit import findings as implicit
 from saccade.reports.isolation import findings as isolation
 from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
-from saccade.reports.regression import findings as regression
-from saccade.reports.scores import findings as scores
-from studies import fast_weights, soft_hard
+from studies import experts, fast_weights, regression, scores, soft_hard
 from studies.frame.page import publish
 from studies.frame.scores import Trial
 from studies.frame.study import load, names
@@ -301,7 +298,7 @@ def reported(name):
 def test_the_table_of_scores_on_multi30k_is_that_of_its_report_and_curves():
     found = scores.Findings(reported("scores-multi30k"))
     curves = json.loads((ROOT / "results/scores-multi30k/curves.json").read_text(encoding="utf-8"))
-    order = [name for name in scores.ORDER if name in found.scores]
+    order = [name for name in scores.PUBLISHED if name in found.scores]
     gains = ["", *(gain.text(2, signed=True).replace("-", "−") for gain in found.steps.values())]
     for name, gain in zip(order, gains, strict=True):
         early = f"{curves[name]['test_bleu_after_1200_steps']:.2f}"
@@ -341,7 +338,7 @@ def test_the_tables_of_images_are_those_of_their_report():
 def test_the_table_of_kernel_regression_is_that_of_its_report():
     content = reported("regression")
     found = regression.Findings(content)
-    assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table())
+    assert all(f"| {' | '.join(row)} |" in PAGE for row in found.fields()["errors"])
     assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE and content["command"] in PAGE
 
 
@@ -388,7 +385,7 @@ def test_the_tables_of_what_moves_an_output_are_those_of_its_report():
 
 def test_the_table_of_experts_is_that_of_its_report():
     found = experts.Findings(reported("experts-dates"))
-    assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table())
+    assert all(f"| {' | '.join(row)} |" in PAGE for row in found.fields()["balance"])
     assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE
 
 

@@ -119,14 +119,14 @@ def pseudo_values(score: float, partial: Sequence[float]) -> Numbers:
     return groups * score - (groups - 1) * np.asarray(partial, dtype=np.float64)
 
 
-def spread(values: Sequence[float]) -> str:
-    """Return the mean of shares and, of several, their standard deviation, in percent.
+def spread(values: Sequence[float], decimals: int = 2, scale: float = 100.0) -> str:
+    """Return the mean of numbers and, of several, their standard deviation; of shares in percent.
 
-    >>> spread([0.5, 0.52]), spread([0.5])
-    ('51.00 ± 1.41', '50.00')
+    >>> spread([0.5, 0.52]), spread([0.5]), spread([0.5, 0.52], 3, 1)
+    ('51.00 ± 1.41', '50.00', '0.510 ± 0.014')
     """
-    around = f" ± {100 * statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{100 * statistics.fmean(values):.2f}{around}"
+    around = f" ± {scale * statistics.stdev(values):.{decimals}f}" if len(values) > 1 else ""
+    return f"{scale * statistics.fmean(values):.{decimals}f}{around}"
 
 
 def pack(values: Sequence[float], kind: str) -> str:

@@ -23,7 +23,7 @@ from studies.frame.options import Seeded, Trained, arguments, command, default_f
 from studies.frame.scores import measured
 from studies.frame.study import Step, Work
 
-__all__ = ["Part", "Trainings", "Variant", "opened", "scheduled", "settings", "tested", "whole_test"]
+__all__ = ["Part", "Trainings", "Variant", "opened", "scheduled", "scored", "settings", "tested", "whole_test"]
 
 MINUTES = 40.0  # of training of a model at most, without a budget
 QUICK_MINUTES = 3.0  # of training in all with --quick; the rest of five minutes is for data and measurements
@@ -158,8 +158,12 @@ def tested(corpus: Corpus, data: str) -> list[Pair]:
 
 def whole_test(corpus: Corpus, options: Trained) -> list[Part]:
     """Return the score of each model on the whole test split, as the only part."""
-    pairs = tested(corpus, options.data)
-    return [Part({"measured": "score"}, lambda task, model, seed: measured(task, model, pairs, seed))]
+    return [scored({"measured": "score"}, tested(corpus, options.data))]
+
+
+def scored(about: Mapping[str, Any], pairs: Sequence[Pair], **columns: Any) -> Part:
+    """Return the score of each model on sentences, beside columns of any value."""
+    return Part(about, lambda task, model, seed: {**columns, **measured(task, model, pairs, seed)})
 
 
 def settings(

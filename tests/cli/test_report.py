@@ -3,8 +3,8 @@ from unittest.mock import Mock
 import pytest
 
 from saccade.cli import main, report
-from saccade.reports import REPORTS, Made, load_report
-from studies.frame.study import names
+from saccade.reports import REPORTS
+from studies.frame.study import Made, names
 from tiers import every
 
 BY_ITSELF = ("complexity", "regression", "alignment", "bottleneck", "isolation", "fast-weights")  # which take no data
@@ -39,7 +39,7 @@ def test_wrong_words_are_one_line(arguments, words, capsys, tmp_path, monkeypatc
 
 @pytest.mark.parametrize(("text", "fresh", "code"), [("table", True, 0), ("table", False, 0), (None, True, 130)])
 def test_the_table_on_standard_output_and_the_rest_on_standard_error(text, fresh, code, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(load_report("length"), "make", lambda options: Made(tmp_path, text, fresh))
+    monkeypatch.setattr("studies.frame.study.make", lambda study, options: Made(tmp_path, text, fresh))
     assert main(["report", "length", "--quick"]) == code
     out, err = capsys.readouterr()
     assert out == (f"table\nreport: {tmp_path}\n" if text else "")

@@ -4,7 +4,6 @@ from saccade.reports import load_report, training
 from saccade.reports.options import Trained as Options
 from saccade.reports.pages import clock
 from saccade.reports.training import Variant, _ending, budget, settings
-from saccade.tasks.translate import Translate
 from saccade.train.plan import Plan
 
 
@@ -42,9 +41,7 @@ def test_the_rows_of_quick_share_its_minutes(monkeypatch, tmp_path):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(training, "train", stopped)
-    trained = (("length", 2), ("order", len(Translate.models) + 1), ("scores", 9), ("pooling", 6))
-    trained += (("experts", 3),)
-    for name, rows in trained:
+    for name, rows in (("pooling", 6),):
         report = load_report(name)
         with pytest.raises(KeyboardInterrupt):
             report.make(report.Options(quick=True))

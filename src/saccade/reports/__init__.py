@@ -13,22 +13,16 @@ from saccade.train.task import find
 __all__ = ["REPORTS", "Made", "Report", "load_report"]
 
 REPORTS = {
-    "length": "saccade.reports.length.report:Length",
-    "order": "saccade.reports.order.report:Order",
-    "scores": "saccade.reports.scores.report:Scores",
     "pooling": "saccade.reports.pooling.report:Pooling",
     "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
     "glimpses": "saccade.reports.glimpses.report:Glimpses",
     "scaling": "saccade.reports.scaling.report:Scaling",
     "pointing": "saccade.reports.pointing.report:Pointing",
     "objects": "saccade.reports.objects.report:Objects",
-    "regression": "saccade.reports.regression.report:Regression",
-    "experts": "saccade.reports.experts.report:Experts",
     "memory": "saccade.reports.memory.report:Memory",
     "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
     "isolation": "saccade.reports.isolation.report:Isolation",
     "implicit": "saccade.reports.implicit.report:Implicit",
-    "alignment": "saccade.reports.alignment.report:Alignment",
 }
 
 
@@ -66,10 +60,6 @@ class Report(Protocol):
 
 
 def load_report(name: str) -> type[Report]:
-    """Return a report by its name, one of `REPORTS`.
-
-    >>> load_report("length").__name__
-    'Length'
-    """
+    """Return a report by its name, one of `REPORTS`."""
     report: type[Report] = find(REPORTS[name])
     return report

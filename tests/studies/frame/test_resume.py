@@ -10,7 +10,7 @@ from studies.frame import training
 from studies.frame.folder import Folder
 from tiers import rest_slow
 
-ROWS = {"soft-hard": 2 * 6 * 2}
+ROWS = {"soft-hard": 2 * 6 * 2, "scores": 9, "length": 4, "order": 10 + 2 * 6, "experts": 7 * 2}
 
 
 @pytest.fixture

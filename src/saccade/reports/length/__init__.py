@@ -1,1 +1,0 @@
-"""Scores by the length of the source, with attention and without (Bahdanau, Cho, Bengio 2015, figure 2)."""

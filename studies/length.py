@@ -1,0 +1,185 @@
+"""Scores by the length of the source (Bahdanau, Cho, Bengio 2015, figure 2)."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from saccade.look.curves import draw
+from saccade.tasks.translate.data.corpus import Corpus, Pair
+from saccade.tasks.translate.metrics import length, length_groups, length_unit
+from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule
+from studies.frame.growth import fit, weights
+from studies.frame.options import Trained
+from studies.frame.page import about_data, curve, paragraphs, picture, sentence, signatures
+from studies.frame.scores import ERRORS, SENTENCES, Score, digits, learned, mean, metric_name
+from studies.frame.study import Study
+from studies.frame.training import Part, Trainings, Variant, scored, tested
+
+MODELS = ("rnnsearch", "encoder-decoder")  # with attention, and the same without
+FEW = 30  # sentences: a score of fewer is marked
+HALF = 0.5  # margin: a fall with attention of this share of the fall without is excluded
+_WIDTHS = {"words": 5, "characters": 10}
+_DATA = {
+    "dates": "The length of a date is that of its language and form, not of its content, so these data can hardly show "
+    "the claim.",
+    "several-dates": "The data are rows of one to three dates, each in one of twenty languages. The score is the share "
+    "of dates that are right at their place, so three are not harder for being three.",
+}
+
+
+def groups(pairs: Sequence[Pair], unit: str) -> list[tuple[str, float, list[Pair]]]:
+    """Return the name, mean length and pairs of each five words or ten characters.
+
+    >>> groups([Pair("w " * count, "", "") for count in (4, 12, 4)], "words")[1][:2]
+    ('11-15', 12.0)
+    """
+    members: dict[str, list[Pair]] = {}
+    for pair, name in zip(pairs, length_groups([pair.source for pair in pairs], unit, _WIDTHS[unit]), strict=True):
+        members.setdefault(name, []).append(pair)
+    means = {name: statistics.fmean(length(pair.source, unit) for pair in some) for name, some in members.items()}
+    return sorted(((name, means[name], some) for name, some in members.items()), key=lambda group: group[1])
+
+
+def parts(corpus: Corpus, options: Trained) -> list[Part]:
+    """Return the score of each group of lengths; dates are counted in characters."""
+    unit = "characters" if options.data in _DATA else length_unit(options.source)
+    return [
+        scored({"unit": unit, "lengths": name}, pairs, length=round(middle, 3), few=len(pairs) < FEW)
+        for name, middle, pairs in groups(tested(corpus, options.data), unit)
+    ]
+
+
+class Findings:
+    """Scores by length, lines through them, and the verdict."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+        self.rows: list[dict[str, Any]] = sorted(content["rows"], key=lambda row: row["length"])
+        self.groups = {row["lengths"]: row for row in self.rows}
+        self.unit, self.metric = str(self.rows[0]["unit"]), str(self.rows[0]["metric"])
+        models = dict.fromkeys(run["model"] for run in content["runs"].values())  # with attention first
+        self.scores = {model: {name: self._score(model, name) for name in self.groups} for model in models}
+        self.fitted = [row for row in self.groups.values() if row["replicates"]]  # those with an error
+        self.lengths, self.counts = ([row[key] for row in self.fitted] for key in ("length", SENTENCES))
+        self.seeds = len({row["seed"] for row in self.rows})
+        self.heading = sentence(f"{metric_name(self.metric)} by length of the source")
+        self.slopes = self._slopes()
+        self.verdict = self._decide()
+
+    def _score(self, model: str, group: str) -> Score:
+        return mean([row for row in self.rows if (row["model"], row["lengths"]) == (model, group)], group)
+
+    def _slopes(self) -> list[Score | None]:
+        """With attention, without, and their difference; None without a line."""
+        if (ws := weights(self.lengths, self.counts)) is None:
+            return [None, None, None]
+        slopes = []
+        for scores in self.scores.values():
+            terms = [scores[row["lengths"]].times(w) for row, w in zip(self.fitted, ws, strict=True)]
+            slopes.append(Score(tuple(cell for term in terms for cell in term.cells)))
+        return [*slopes, slopes[0] - slopes[1]]
+
+    def _decide(self) -> Verdict:
+        r"""Judge the slopes \(b_a\) with attention and \(b_n\) without.
+
+        The claims are \(-b_n > 0\) and \(b_a - b_n / 2 > 0\), a test of one side against a margin (non-inferiority).
+        """
+        if not any(learned(score) for scores in self.scores.values() for score in scores.values()):
+            return NOTHING
+        attention, none, _ = self.slopes
+        if attention is None or none is None:
+            return Verdict("not decided", "there are too few sentences of different lengths to fit a line")
+        stays = "with attention it falls by less than half of that, or not at all"
+        changes = [f"{change} in ten {self.unit} more" for change in self._changes()]
+        falls = Claim("without attention the score falls", none.times(-1.0).number, changes[1])
+        return conclude([falls, Claim(stays, (attention - none.times(HALF)).number, changes[0])])
+
+    def _changes(self) -> list[str]:
+        decimals = digits(self.metric)
+        return ["-" if slope is None else slope.times(10.0).text(decimals, signed=True) for slope in self.slopes]
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the page."""
+        *changes, gain = self._changes()
+        body = [
+            [
+                f"{name}{' *' if row['few'] else ''}",
+                str(row[SENTENCES]),
+                *(scores[name].text(digits(self.metric)) for scores in self.scores.values()),
+            ]
+            for name, row in self.groups.items()
+        ]
+        few = f" * fewer than {FEW} sentences: one more or less would move the score."
+        meaning = f"{bars(SENTENCES, self.seeds)} The gain by attention changes, in ten {self.unit} more, by {gain}."
+        count = sum(row[SENTENCES] for row in self.groups.values())
+        data = about_data(self.content, count, f"; lengths are in {self.unit}")
+        header = [f"{self.unit} in the source", SENTENCES, *self.scores]
+        return {
+            "scores": [header, *body, [f"change in 10 {self.unit}", "", *changes]],
+            "bars": meaning + few * any(row["few"] for row in self.rows),
+            "rule": rule(2),
+            "data": paragraphs(data, ERRORS, _DATA.get(self.content["data"], ""), signatures(self.rows)),
+        }
+
+
+def plot(result: Findings, folder: Path) -> dict[str, str]:
+    """Draw scores by length, with lines through them."""
+    rows, name = list(result.groups.values()), metric_name(result.metric)
+    few, lengths = [row["few"] for row in rows], [row["length"] for row in rows]
+    curves, tops = [], []
+    for model, scores in result.scores.items():
+        line = fit(result.lengths, [scores[row["lengths"]].value for row in result.fitted], result.counts)
+        trend = None if line is None else (line.at(lengths[0]), line.at(lengths[-1]))
+        estimates = [score.number for score in scores.values()]
+        curves.append(replace(curve(model, lengths, estimates, trend=trend), hollow=few))
+        tops += [score.value + score.half * (not hollow) for score, hollow in zip(scores.values(), few, strict=True)]
+    drawn = draw(
+        curves,
+        folder / "length",
+        ticks=[(row["length"], f"{row['lengths']}\nn={row[SENTENCES]}") for row in rows],
+        labels=(f"{result.unit} in the source, n sentences; hollow: few; bars: 95% intervals", name),
+        title=result.heading,
+        bounds=(0.0, (1.05 * max(tops) or None) if result.metric == "bleu" else 1.03),
+        note="The claim: without attention it falls with length, with attention less than half as much",
+    )
+    return {"picture": picture(drawn, result.heading)}
+
+
+STUDY = Study(
+    name="length",
+    sentence="BLEU by source length with and without attention (Bahdanau, Cho, Bengio 2015, figure 2)",
+    title="Scores by length of the source, with and without attention",
+    claim="A translator without attention has to press the source into one vector, and translates worse the longer the "
+    "source is. Those with attention are more robust to it, the one trained on up to 50 words without any loss. The "
+    "test is that with attention a fall of half as much or more is excluded, a margin of ours.",
+    source="Bahdanau, Cho, Bengio 2015, section 5.1 and figure 2, https://arxiv.org/abs/1409.0473",
+    options=Trained,
+    measure=Trainings(
+        "length", lambda options: [Variant(model, model, recipe=MODELS[0]) for model in MODELS], parts, "several-dates"
+    ),
+    compare=Findings,
+    plot=plot,
+    body="""
+{picture}
+
+## Scores
+
+{scores}
+
+{bars}
+
+{rule}
+
+## How it was measured
+
+Both models have the same recipe, that of the model with attention: data, batches, sizes, budget and seeds. Each group
+of lengths is scored as a corpus of its own, decoded as the run's own evaluation decodes. The change is that of a line
+fitted by least squares, each group weighed by its size.
+
+{data}
+
+{runs}
+""",
+)

@@ -1,0 +1,289 @@
+"""The error of kernel regression by the number of points (Nadaraya 1964)."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy.optimize import minimize_scalar
+
+from saccade import runs
+from saccade.errors import ArgumentError
+from saccade.look.curves import draw
+from saccade.nn import KernelRegression
+from saccade.train.options import flag
+from studies.frame.claims import Claim, Verdict, conclude, rule
+from studies.frame.folder import Folder
+from studies.frame.growth import Power, exponent
+from studies.frame.options import Shared, arguments, check_positive, default_folder
+from studies.frame.page import curve, picture
+from studies.frame.seeds import Numbers, over_seeds
+from studies.frame.statistics import Estimate, Within
+from studies.frame.study import Step, Study, Work, made_here
+
+MEAN, BEST, KERNEL, LEARNED = "mean", "best bandwidth", "leave-one-out", "learned kernel"
+EXPECTED, WIDTH = -4 / 5, -1 / 5  # powers of n by which error and bandwidth fall
+NEAR = 0.1  # margin of an exponent: -2/3 and -1 differ by more from -4/5
+NOISE = 0.3
+_BOUNDS = math.log(2e-3), math.log(0.3)  # of the logarithm of the best bandwidth
+_GRID = (np.arange(1000) + 0.5) / 1000  # at which an estimate is compared with the curve
+_VALIDATED = 64  # rows that validate a learned kernel, which chooses nothing by them
+_SIZES = {"counts": (128, 256, 512, 1024, 2048, 4096), "seeds": 40, "learned": 5, "steps": 1000}
+_QUICK = {"counts": (64, 128, 256, 512, 1024, 2048), "seeds": 20, "learned": 2, "steps": 500}
+_FEWEST, _LARGEST = 8, 20_000  # points
+_LEARNABLE = 512  # points of a learned kernel, which trains on all pairs at each step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Shared):
+    """Options of the study."""
+
+    counts: tuple[int, ...] | None = None
+    """Known points. Default: 128 256 ... 4096; 64 ... 2048 with --quick."""
+
+    seeds: int | None = None
+    """Draw points so often; more add to a report. Default: 40, 20 with --quick."""
+
+    learned: int | None = None
+    """Of these learn a kernel, of 512 points at most. Default: 5, 2 with --quick."""
+
+    steps: int | None = None
+    """Steps of a learned kernel's training. Default: 1000, 500 with --quick."""
+
+    def __post_init__(self) -> None:
+        """Reject options without meaning."""
+        super().__post_init__()
+        check_positive(self, "seeds", "steps")
+        if self.learned is not None and self.learned < 0:
+            raise ArgumentError(f"--learned: expected a number from 0 on, got {self.learned}")
+        counts = self.sizes()["counts"]
+        if len(counts) < 3 or not all(_FEWEST <= n <= _LARGEST for n in counts):
+            got = " ".join(map(str, self.counts or ()))
+            raise ArgumentError(f"--counts: expected 3 or more, from {_FEWEST} to {_LARGEST}, got {got}")
+        if self.quick and any(getattr(self, name) is not None for name in _SIZES):
+            raise ArgumentError(f"--quick: expected none of {', '.join(map(flag, _SIZES))} beside it, got some")
+
+    def sizes(self) -> dict[str, Any]:
+        """Return counts, seeds, learned and steps, with defaults filled in."""
+        typed = {name: value for name in _SIZES if (value := getattr(self, name)) is not None}
+        sizes: dict[str, Any] = {**(_QUICK if self.quick else _SIZES), **typed}
+        return {**sizes, "counts": sorted({*sizes["counts"]})}
+
+
+class Points(NamedTuple):
+    """Points on a curve with noise, `(n,)` each, and the seed that drew them."""
+
+    x: Numbers
+    y: Numbers
+    seed: int
+
+
+def drawn(count: int, seed: int) -> Points:
+    """Return points on a period of a cosine, with noise of deviation 0.3.
+
+    >>> drawn(5, 1).x.shape
+    (5,)
+    """
+    numbers = np.random.default_rng([seed, count])
+    x = numbers.uniform(0, 1, count)
+    return Points(x, _curve(x) + NOISE * numbers.standard_normal(count), seed)
+
+
+def _curve(x: Numbers) -> Numbers:
+    """A curve of slope 0 at both ends, where the bias is otherwise h, not h²."""
+    return np.cos(2 * np.pi * x)
+
+
+def estimate(way: str, points: Points, folder: Path, steps: int) -> dict[str, Any]:
+    """Return the squared distance from the curve, "mse", and the "bandwidth", if any."""
+
+    def kernel(bandwidth: Any = "leave-one-out") -> dict[str, Any]:
+        model = KernelRegression(bandwidth=bandwidth).fit(points.x[:, None], points.y)
+        return {"mse": _distance(model.predict(_GRID[:, None])), "bandwidth": model.bandwidth_}
+
+    if way == LEARNED:
+        return _learned(points, folder, steps)
+    if way == MEAN:
+        return {"mse": _distance(points.y.mean())}
+    if way == KERNEL:
+        return kernel()
+
+    def error(log_width: float) -> float:
+        return float(kernel(math.exp(log_width))["mse"])
+
+    best = minimize_scalar(error, bounds=_BOUNDS, method="bounded", options={"xatol": 1e-3})
+    return {"mse": float(best.fun), "bandwidth": math.exp(float(best.x))}
+
+
+def _distance(estimated: Numbers) -> float:
+    return float(((estimated - _curve(_GRID)) ** 2).mean())
+
+
+def _learned(points: Points, folder: Path, steps: int) -> dict[str, Any]:
+    """An ordinary run, tested on the curve itself."""
+    other = drawn(_VALIDATED, points.seed + 1_000_000)
+    splits = {"train": points[:2], "validation": other[:2], "test": (_GRID, _curve(_GRID))}
+    options: dict[str, Any] = {"max_steps": steps, "warmup_steps": min(100, steps), "patience": None, "threads": 1}
+    options |= {"checkpoint_steps": steps, "validation_steps": steps, "weight_decay": 0.0}
+    run = runs.train(
+        "regress",
+        data={name: list(zip(x.tolist(), y.tolist(), strict=True)) for name, (x, y) in splits.items()},
+        model="learned-kernel",
+        run=folder / f"learned-kernel-{len(points.x)}-{points.seed}",
+        seed=points.seed,
+        device="cpu",
+        **options,
+    )
+    results = run.results
+    assert results is not None
+    return {"mse": float(results["metrics"]["mse"]), "seconds": results["seconds"], "steps": results["steps"]}
+
+
+def measure(options: Options) -> Work:
+    """Return a step a seed, without training, and a step a learned kernel."""
+    torch.set_num_threads(options.threads or torch.get_num_threads())
+    sizes, steps = options.sizes(), []
+    for seed in range(1, sizes["seeds"] + 1):
+        rows = [{"way": way, "n": count, "seed": seed} for count in sizes["counts"] for way in (MEAN, BEST, KERNEL)]
+        steps.append(Step(f"points drawn by seed {seed}", rows, partial(_measure, rows, sizes["steps"])))
+    for seed in range(1, min(sizes["learned"], sizes["seeds"]) + 1):
+        for count in (n for n in sizes["counts"] if n <= _LEARNABLE):
+            rows = [{"way": LEARNED, "n": count, "seed": seed}]
+            name = f"a kernel learned of {count} points, seed {seed}"
+            steps.append(Step(name, rows, partial(_measure, rows, sizes["steps"])))
+    return Work(default_folder("regression", options), {**arguments(options), **sizes}, steps, made_here("cpu"))
+
+
+def _measure(rows: Sequence[dict[str, Any]], steps: int, folder: Folder) -> bool:
+    for row in rows:
+        if not folder.rows(**row):
+            points = drawn(row["n"], row["seed"])
+            folder.content["rows"].append({**row, **estimate(row["way"], points, folder.path / "runs", steps)})
+            folder.commit()
+    return True
+
+
+class Findings:
+    """Errors by the number of points, their powers, and the verdict."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+        self.counts = {
+            way: counts
+            for way in (MEAN, BEST, KERNEL, LEARNED)
+            if (counts := sorted({row["n"] for row in content["rows"] if row["way"] == way}))
+        }
+        self.powers = {way: self.power(way) for way in self.counts}
+        self.verdict = self._decide()
+
+    def mean(self, way: str, count: int, column: str = "mse") -> Estimate:
+        """Return the mean of a measurement over seeds."""
+        rows = (row for row in self.content["rows"] if (row["way"], row["n"]) == (way, count))
+        return over_seeds([float(row[column]) for row in rows])
+
+    def power(self, way: str, column: str = "mse") -> Power | None:
+        """Return the power of n that a measurement follows; None of one number of points."""
+        means = [self.mean(way, count, column) for count in self.counts[way]]
+        values, errors = [mean.value for mean in means], [mean.error for mean in means]
+        freedoms = [mean.sources[0].freedom for mean in means]
+        return exponent(self.counts[way], values, errors, of="numbers of points", freedoms=freedoms)
+
+    def _decide(self) -> Verdict:
+        mean, best, kernel = (self.powers[way] for way in (MEAN, BEST, KERNEL))
+        assert mean is not None
+        assert best is not None
+        falls = f"by the best bandwidth the squared error falls as n^({EXPECTED:.1f}), within {NEAR:g}"
+        stays = f"that of the mean stays, within n^({NEAR:g})"
+        verdict = conclude(
+            [
+                Claim(falls, Within(best.exponent.less(EXPECTED), NEAR), f"n^({_text(best)})"),
+                Claim(stays, Within(mean.exponent, NEAR), f"n^({_text(mean)})"),
+            ]
+        )
+        last = self.counts[KERNEL][-1]
+        excess = self.mean(KERNEL, last).value / self.mean(BEST, last).value
+        other = f"by that of leave-one-out it falls as n^({_text(kernel)}), to {excess:.2f} times the best"
+        return Verdict(verdict.result, f"{verdict.reason}; {other}")
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the page."""
+        expected = {MEAN: "0", BEST: f"{EXPECTED:.2f}", KERNEL: f"{EXPECTED:.2f}", LEARNED: ""}
+        table = [["points", *map(str, self.counts[MEAN]), "power of n", "by the theory"]]  # by columns
+        for way, column in [*((way, "mse") for way in self.counts), (BEST, "bandwidth"), (KERNEL, "bandwidth")]:
+            cells = [self.mean(way, n, column).text(5) if n in self.counts[way] else "" for n in self.counts[MEAN]]
+            header, theory = (way, expected[way]) if column == "mse" else (f"h, {way}", f"{WIDTH:.2f}")
+            table.append([header, *cells, _text(self.power(way, column)), theory])
+        seeds = {way: len({row["seed"] for row in self.content["rows"] if row["way"] == way}) for way in self.counts}
+        return {
+            "errors": [list(row) for row in zip(*table, strict=True)],
+            "rule": rule(2),
+            "seeds": ", ".join(f"{way} {count}" for way, count in seeds.items()),
+        }
+
+
+def _text(power: Power | None) -> str:
+    return "-" if power is None else power.text(3)
+
+
+def plot(result: Findings, folder: Path) -> dict[str, str]:
+    """Draw the errors by the number of points."""
+    title = "How far estimates are off, by the number of known points"
+    curves = []
+    for way, counts in result.counts.items():
+        power, means = result.powers[way], [result.mean(way, count) for count in counts]
+        ends = None if power is None else (power.at(counts[0]), power.at(counts[-1]))
+        curves.append(curve(way if power is None else f"{way}: n^({power.text()})", counts, means, trend=ends))
+    drawn = draw(
+        curves,
+        folder / "errors",
+        ticks=[(count, str(count)) for count in result.counts[MEAN]],
+        labels=("known points n; bars: 95% intervals; dotted: the fitted power", "squared error"),
+        title=title,
+        note="The claim: n^(-4/5) for Nadaraya-Watson; the mean stays",
+        log=True,
+    )
+    return {"picture": picture(drawn, title)}
+
+
+STUDY = Study(
+    name="regression",
+    sentence="the error of kernel regression by the number of known points (Nadaraya 1964, Watson 1964)",
+    title="Kernel regression by the number of known points",
+    claim="The squared error of a Nadaraya-Watson estimate of a curve over one number falls as n^(-4/5) with n known "
+    "points and the best bandwidth, and no estimate is faster for all curves that are twice differentiable. The error "
+    "of the mean of all answers stays.",
+    source="Nadaraya 1964; Watson 1964; Stone 1982, 'Optimal global rates of convergence'; Härdle, Marron 1985",
+    options=Options,
+    measure=measure,
+    compare=Findings,
+    plot=plot,
+    body="""
+{picture}
+
+{errors}
+
+## How it was measured
+
+Points lie uniformly in 0 to 1 on a period of a cosine, with normal noise of deviation 0.3. The error is the squared
+distance from the curve, without noise. The best bandwidth h errs least, which takes the curve to know. It falls as
+n^(-1/5): a squared bias of h⁴ and a variance of 1 / (n h) are then in balance, at n^(-4/5) each. Leave-one-out takes
+the h by which each known answer is best predicted from all others (`nn.KernelRegression`). In the end it is as good as
+the best (Härdle, Marron 1985), but its cost shows at few points. The learned kernel is `saccade train regress --model
+learned-kernel`, and decides nothing.
+
+± is half of the 95% interval of a mean over seeds, each of which draws other points (Student's t). Exponents are slopes
+of straight lines through logarithms. Their interval is the wider of two: by the errors of the means, and by their
+distances from the line, with two degrees of freedom less than numbers of points. An exponent is as claimed if its whole
+interval lies within 0.1 of the claim's.
+
+{rule}
+
+Seeds: {seeds}.
+
+{where}
+""",
+)
