@@ -25,6 +25,7 @@ from saccade.reports.scaling.findings import NEAR as GROWS
 from studies import fast_weights as mixing
 from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
+from studies.frame.seeds import pack
 from studies.soft_hard import MARGIN as BEHIND
 
 SEEDS = range(1, 4)
@@ -104,7 +105,7 @@ def pooling(rng, effect):
 def cnn_attention(rng, effect):
     shares = {"CNN": 0.6, "CNN with self-attention": 0.6 + effect}
     rows = rated(rng, shares, images=EXAMPLES, labels=10)
-    return {"rows": [{**about, "right": packed(hits), "accuracy": float(np.mean(hits))} for about, hits in rows]}
+    return {"rows": [{**about, "right": pack(hits, "bits"), "accuracy": float(np.mean(hits))} for about, hits in rows]}
 
 
 def glimpses(rng, effect):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import markdown
 
 from saccade.look.curves import Curve
+from saccade.look.dot_plot import Dots, draw
 from saccade.train.files import write
 from saccade.train.task import value
 from studies.frame.statistics import Estimate
@@ -17,8 +18,8 @@ from studies.frame.statistics import Estimate
 if TYPE_CHECKING:
     from studies.frame.study import Study
 
-__all__ = ["about_data", "clock", "costs", "curve", "exists", "markdown_of", "paragraphs", "picture", "publish"]
-__all__ += ["runs", "sentence", "signatures", "summary", "table", "where"]
+__all__ = ["about_data", "clock", "costs", "curve", "dots", "exists", "markdown_of", "paragraphs", "picture"]
+__all__ += ["publish", "runs", "sentence", "signatures", "summary", "table", "where"]
 
 _TEMPLATE = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
 _NAMES = ("index.md", "index.html")
@@ -138,6 +139,21 @@ def curve(
     """
     values, halves = [scale * y.value for y in heights], [scale * y.known.half() for y in heights]
     return Curve(name, x, values, halves, [False] * len(heights), trend)
+
+
+def dots(shares: Mapping[str, Sequence[float]], path: Path, of: str, title: str) -> str:
+    """Draw means of shares in percent, with their standard deviations over seeds as bars, and return the picture.
+
+    Args:
+        shares: of each model, one a seed.
+        path: without a suffix.
+        of: the word for the shares.
+        title: of the picture.
+    """
+    means = [100 * statistics.fmean(values) for values in shares.values()]
+    deviations = [100 * statistics.stdev(values) if len(values) > 1 else 0.0 for values in shares.values()]
+    label = f"{of} on test, %; bars: the standard deviation over seeds"
+    return picture(draw(list(shares), [Dots(of, means, deviations)], path, label=label, title=title), title)
 
 
 def clock(content: Mapping[str, Any]) -> str:

@@ -17,7 +17,6 @@ REPORTS = {
     "order": "saccade.reports.order.report:Order",
     "scores": "saccade.reports.scores.report:Scores",
     "pooling": "saccade.reports.pooling.report:Pooling",
-    "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
     "glimpses": "saccade.reports.glimpses.report:Glimpses",
     "scaling": "saccade.reports.scaling.report:Scaling",
     "pointing": "saccade.reports.pointing.report:Pointing",
