@@ -14,7 +14,7 @@ from saccade.train.results import measure, undisturbed
 from saccade.train.task import value
 from studies.frame.claims import Claim, Verdict, bars, conclude, nothing, rule
 from studies.frame.options import Seeded
-from studies.frame.page import costs, dots
+from studies.frame.page import COSTS, costs, dots
 from studies.frame.scores import by_model
 from studies.frame.seeds import between, pack, spread, unpack
 from studies.frame.study import Study
@@ -70,12 +70,10 @@ class Findings:
 
     def table(self) -> list[list[str]]:
         """Return accuracies in percent, and costs."""
-        header, *body = costs(self.content, MODELS, "network")
-        rows = [
-            [name, *(spread(self.accuracies(name, key)) for key in ("accuracy", "validation")), *cost]
-            for name, *cost in body
-        ]
-        return [[header[0], "test accuracy", "validation", *header[1:]], *rows]
+        rows = [["network", "test accuracy", "validation", *COSTS]]
+        for name, *cost in costs(self.content, MODELS)[1:]:
+            rows.append([name, *(spread(self.accuracies(name, key)) for key in ("accuracy", "validation")), *cost])
+        return rows
 
     def by_seed(self) -> list[list[str]]:
         """Return the test accuracies of each seed."""

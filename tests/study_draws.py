@@ -14,7 +14,6 @@ from saccade.reports.implicit.measuring import ATTENTION as ATTENDED
 from saccade.reports.implicit.measuring import JACOBIAN
 from saccade.reports.isolation import forgetting, gradients
 from saccade.reports.memory.findings import NEAR as MORE
-from saccade.reports.objects.findings import ATTENTION
 from saccade.reports.order.findings import MARGIN as LOST
 from saccade.reports.order.findings import SET
 from saccade.reports.pointing.measuring import ANY, WEIGHTS
@@ -26,6 +25,7 @@ from studies import fast_weights as mixing
 from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
 from studies.frame.seeds import pack
+from studies.objects import ATTENTION
 from studies.soft_hard import MARGIN as BEHIND
 
 SEEDS = range(1, 4)
@@ -137,9 +137,9 @@ def objects(rng, effect):
     for model, share, less in ((ATTENTION, 0.95, 0.0), ("m-rnn", 0.55, effect)):
         for seed in SEEDS:
             named = rng.binomial(things, np.clip(share + rng.normal(0, 0.01) - less * (things - 1), 0, 1))
-            counts = {"things": packed_counts(things.tolist()), "named": packed_counts(named.tolist())}
+            counts = {"things": pack(things.tolist(), "counts"), "named": pack(named.tolist(), "counts")}
             rows.append(
-                {"model": model, "seed": seed, "images": len(things), **counts, "right": packed(named == things)}
+                {"model": model, "seed": seed, "images": len(things), **counts, "right": pack(named == things, "bits")}
             )
     return {"rows": rows}
 

@@ -18,10 +18,12 @@ from studies.frame.statistics import Estimate
 if TYPE_CHECKING:
     from studies.frame.study import Study
 
-__all__ = ["about_data", "clock", "costs", "curve", "dots", "exists", "markdown_of", "paragraphs", "picture"]
+__all__ = ["COSTS", "about_data", "clock", "costs", "curve", "dots", "exists", "markdown_of", "paragraphs", "picture"]
 __all__ += ["publish", "runs", "sentence", "signatures", "summary", "table", "where"]
 
 _TEMPLATE = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
+COSTS = ("seeds", "steps", "seconds", "parameters")
+"""Columns of `costs` behind the name."""
 _NAMES = ("index.md", "index.html")
 _PICTURE = re.compile(r'<p><img alt="([^"]*)" src="([^"]*)\.png" /></p>')
 _STYLE = """
@@ -217,7 +219,7 @@ def costs(content: Mapping[str, Any], models: Sequence[str], name: str = "model"
     >>> costs({"runs": {"a-1": run, "b-1": {**run, "model": "b"}}}, ["a"])[1]
     ['a', '1', '9', '2', '1,000']
     """
-    rows = [[name, "seeds", "steps", "seconds", "parameters"]]
+    rows = [[name, *COSTS]]
     for model in models:
         every = [run for run in content["runs"].values() if run["model"] == model]
         means = [f"{statistics.fmean(run[key] for run in every):.0f}" for key in ("steps", "seconds")]
