@@ -19,13 +19,13 @@ from saccade.reports.order.findings import SET
 from saccade.reports.pointing.measuring import ANY, WEIGHTS
 from saccade.reports.regression.findings import EXPECTED
 from saccade.reports.regression.findings import NEAR as OFF
-from saccade.reports.scaling.answering import MODELS
-from saccade.reports.scaling.findings import NEAR as GROWS
 from studies import fast_weights as mixing
 from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
 from studies.frame.seeds import pack
 from studies.objects import ATTENTION
+from studies.scaling import MODELS
+from studies.scaling import NEAR as GROWS
 from studies.soft_hard import MARGIN as BEHIND
 
 SEEDS = range(1, 4)

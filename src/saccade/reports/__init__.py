@@ -18,7 +18,6 @@ REPORTS = {
     "scores": "saccade.reports.scores.report:Scores",
     "pooling": "saccade.reports.pooling.report:Pooling",
     "glimpses": "saccade.reports.glimpses.report:Glimpses",
-    "scaling": "saccade.reports.scaling.report:Scaling",
     "pointing": "saccade.reports.pointing.report:Pointing",
     "regression": "saccade.reports.regression.report:Regression",
     "experts": "saccade.reports.experts.report:Experts",
