@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from saccade.reports.bottleneck import codes, copying
-from saccade.reports.difference import packed, packed_counts, packed_shares
+from saccade.reports.difference import packed, packed_shares
 from saccade.reports.implicit.measuring import ATTENTION as ATTENDED
 from saccade.reports.implicit.measuring import JACOBIAN
 from saccade.reports.isolation import forgetting, gradients
@@ -114,7 +114,7 @@ def glimpses(rng, effect):
     shares = {"ram": 0.2, "random": 0.2 + effect, "ram, 1 scale": 0.85}
     rows = []
     for about, wrong in rated(rng, shares, measured="paths", images=EXAMPLES, labels=10, paths=1):
-        counts = packed_counts([int(one) for one in wrong])
+        counts = pack(wrong, "counts")
         rows.append({**about, **kinds[about["model"]], "wrong": counts, "error": float(np.mean(wrong))})
     return {"rows": rows}
 

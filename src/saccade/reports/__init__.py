@@ -17,7 +17,6 @@ REPORTS = {
     "order": "saccade.reports.order.report:Order",
     "scores": "saccade.reports.scores.report:Scores",
     "pooling": "saccade.reports.pooling.report:Pooling",
-    "glimpses": "saccade.reports.glimpses.report:Glimpses",
     "pointing": "saccade.reports.pointing.report:Pointing",
     "regression": "saccade.reports.regression.report:Regression",
     "experts": "saccade.reports.experts.report:Experts",
