@@ -10,8 +10,6 @@ import numpy as np
 
 from saccade.reports.bottleneck import codes, copying
 from saccade.reports.difference import packed, packed_shares
-from saccade.reports.implicit.measuring import ATTENTION as ATTENDED
-from saccade.reports.implicit.measuring import JACOBIAN
 from saccade.reports.isolation import forgetting, gradients
 from saccade.reports.memory.findings import NEAR as MORE
 from saccade.reports.order.findings import MARGIN as LOST
@@ -23,6 +21,8 @@ from studies import fast_weights as mixing
 from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
 from studies.frame.seeds import pack
+from studies.implicit import ATTENTION as ATTENDED
+from studies.implicit import JACOBIAN
 from studies.objects import ATTENTION
 from studies.scaling import MODELS
 from studies.scaling import NEAR as GROWS
@@ -259,7 +259,7 @@ def implicit(rng, effect):
         for seed in SEEDS:
             noise = rng.normal(0, 0.02) + rng.normal(0, 0.05, EXAMPLES) + hard
             found = {
-                way: {"share": packed_shares((share + noise).clip(0, 1).tolist())} for way, share in shares.items()
+                way: {"share": pack((share + noise).clip(0, 1).tolist(), "shares")} for way, share in shares.items()
             }
             rows.append({"model": model, "seed": seed, "ways": found})
     runs = [{"model": row["model"], "metrics": {"exact_match": 0.9}} for row in rows]

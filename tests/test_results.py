@@ -11,13 +11,12 @@ import pytest
 from saccade.look import drawing
 from saccade.reports.bottleneck import findings as bottleneck
 from saccade.reports.experts import findings as experts
-from saccade.reports.implicit import findings as implicit
 from saccade.reports.isolation import findings as isolation
 from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
 from saccade.reports.regression import findings as regression
 from saccade.reports.scores import findings as scores
-from studies import cnn_attention, fast_weights, soft_hard
+from studies import cnn_attention, fast_weights, implicit, soft_hard
 from studies.frame.page import publish
 from studies.frame.scores import Trial
 from studies.frame.study import load, names

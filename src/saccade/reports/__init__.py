@@ -23,7 +23,6 @@ REPORTS = {
     "memory": "saccade.reports.memory.report:Memory",
     "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
     "isolation": "saccade.reports.isolation.report:Isolation",
-    "implicit": "saccade.reports.implicit.report:Implicit",
     "alignment": "saccade.reports.alignment.report:Alignment",
 }
 
