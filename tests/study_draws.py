@@ -96,7 +96,7 @@ def pooling(rng, effect):
     shares = {"sum": 0.2, "fixed dot": 0.2 + effect, "fixed MLP": 0.85}
     rows = []
     for about, hits in rated(rng, shares, measured="accuracy", texts=EXAMPLES):
-        rows.append({**about, "right": packed(hits), "accuracy": float(np.mean(hits))})
+        rows.append({**about, "right": pack(hits, "bits"), "accuracy": float(np.mean(hits))})
         pair = {"scores": [1.0, -1.0], "probabilities": [0.7, 0.3], "positive": True}
         rows.append({**about, "measured": "not", "pairs": [pair, {**pair, "positive": False}]})
     return {"rows": rows}

@@ -42,7 +42,7 @@ def test_the_rows_of_quick_share_its_minutes(monkeypatch, tmp_path):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(training, "train", stopped)
-    trained = (("length", 2), ("order", len(Translate.models) + 1), ("scores", 9), ("pooling", 6))
+    trained = (("length", 2), ("order", len(Translate.models) + 1), ("scores", 9))
     trained += (("experts", 3),)
     for name, rows in trained:
         report = load_report(name)

@@ -16,7 +16,6 @@ REPORTS = {
     "length": "saccade.reports.length.report:Length",
     "order": "saccade.reports.order.report:Order",
     "scores": "saccade.reports.scores.report:Scores",
-    "pooling": "saccade.reports.pooling.report:Pooling",
     "pointing": "saccade.reports.pointing.report:Pointing",
     "regression": "saccade.reports.regression.report:Regression",
     "experts": "saccade.reports.experts.report:Experts",
