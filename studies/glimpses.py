@@ -75,15 +75,9 @@ def variants(options: Options) -> list[Variant]:
 def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
     """Return the noise of each estimator's gradient by the policy's weights, at a model's weights and at equal cost.
 
-    Args:
-        task: of the model, with its training images.
-        model: trained. One that learns no draws has no noise, and one without a trained baseline none with it.
-        seed: of the draws.
-
-    Returns:
-        By the estimator's name "variance", the sum over weights of the variance over gradients, "signal", the squared
-        length of the mean gradient, both means over groups, and "batches", the variances; of a moving average
-        "average", its value: the mean reward at these weights.
+    "variance" is the sum over weights of the variance over gradients, "signal" the squared length of the mean gradient,
+    both means over groups, and "batches" are the variances. "average" is that of the moving average: the mean reward.
+    A model that learns no draws has no noise, and without a trained baseline there is none with it.
     """
     weights, device = model.state_dict(), next(model.parameters()).device
     images = [task.batch(step).to(device) for step in range(GROUPS * DRAWS)]
@@ -270,8 +264,8 @@ STUDY = Study(
 ± is the standard deviation over seeds.
 
 The error is that of a single path, counted over several of each test image. The errors of their mean and of the
-likeliest path are beside it. Of random glimpses the likeliest path is the middle again and again. Entropy is that of
-the choice of a place: of a density over the image for the Gaussian, of cells for a grid.
+likeliest path are beside it; of random glimpses it is the middle again and again. Entropy is that of the choice of a
+place: of a density over the image for the Gaussian, of cells for a grid.
 
 ## What is claimed
 
@@ -307,10 +301,9 @@ the choice of a place: of a density over the image for the Gaussian, of cells fo
 | cluttered by 4 pieces, 60 × 60 | 8 random glimpses | 14.40 |
 | cluttered by 8 pieces, 100 × 100 | RAM, 8 glimpses of 12 × 12 at 4 scales | 8.11 |
 
-The figures are those of the NIPS proceedings, quoted after public transcriptions of the tables: two that agree for the
-first two groups, one for the third. That of the last group could not be checked. The tables of
-https://arxiv.org/abs/1406.6247 have others: 1.29 with six glimpses on MNIST, 5.23 with eight on cluttered canvases of
-60 × 60.
+The figures are those of the NIPS proceedings, after public transcriptions: two that agree for the first two groups, one
+for the third. That of the last group could not be checked. https://arxiv.org/abs/1406.6247 has others: 1.29 with six
+glimpses on MNIST, 5.23 with eight on cluttered canvases of 60 × 60.
 
 ## Noise of the policy's gradient
 

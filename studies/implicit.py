@@ -70,11 +70,9 @@ def open_dates(options: Options) -> Corpus:
 
 
 def ways(task: Translate, model: Any, pair: Pair) -> dict[str, Tensor]:
-    """Return shares of the inputs in each output: by the Jacobian, and by attention if the model has some.
+    """Return shares of the inputs in each output, `(outputs, inputs)`, by the Jacobian and by attention, if any.
 
-    Returns:
-        `(outputs, inputs)` each, in float64, without the ends of both sides; rows sum to one less the share of the
-        source's end.
+    Rows sum to one less the share of the source's end.
     """
     [ids] = encode([pair], task.vocabulary.source, task.vocabulary.target)
     rows, columns = len(ids.target), len(ids.source)
@@ -96,10 +94,9 @@ def columns(weights: Sequence[Tensor], words: Sequence[Sequence[range]], groups:
         groups: of the sources' lengths.
 
     Returns:
-        Of each sentence "share", the mean share on the word that decides, over outputs that a word decides, "found",
-        the share of these outputs with the largest weight on the word, and "digit", the share of a year's digits with
-        the largest weight on the same digit; "beyond", mean shares farther away than some steps, by the source's
-        length; "near", how many outputs found their word, and their number, by its distance.
+        Of each sentence, over outputs that a word decides: "share", the mean share on the word, "found", how often the
+        largest weight is on it, and "digit", how often it is on the very digit of a year. Of all: "beyond", mean shares
+        farther away than some steps, by the source's length, and "near", hits and outputs by the word's distance.
     """
     means: dict[str, list[float]] = {"share": [], "found": [], "digit": []}
     beyond: dict[str, dict[int, list[float]]] = {group: {least: [] for least in STEPS} for group in groups}
@@ -109,7 +106,8 @@ def columns(weights: Sequence[Tensor], words: Sequence[Sequence[range]], groups:
         right = [most[place] in ranges[place] for place in decided]
         years = [most[place] == ranges[place][place % _DATE] for place in decided if place % _DATE < _YEAR]
         on_word = [float(matrix[place, list(ranges[place])].sum()) for place in decided]
-        for name, values in zip(means, (on_word, right, years), strict=True):
+        numbers: tuple[Sequence[float], ...] = on_word, right, years
+        for name, values in zip(means, numbers, strict=True):
             means[name].append(statistics.fmean(values))
         steps = (torch.arange(matrix.shape[1]) - torch.arange(len(matrix))[:, None]).abs()
         for least, far in beyond[group].items():
@@ -170,7 +168,13 @@ class Findings:
         self.first: Mapping[str, Any] = content["rows"][0]
         names = (JACOBIAN, ATTENTION)
         self.ways = [(model, way) for model, rows in self.rows.items() for way in names if way in rows[0]["ways"]]
-        self.claims = self._claims()
+        self.gains = {
+            f"more of {ATTENDS}'s {name} is on the word that decides than of {other}'s Jacobian": between(
+                self._shares(ATTENDS, way, "share"), self._shares(other, JACOBIAN, "share"), of=SENTENCES
+            )
+            for way, name in ((JACOBIAN, "Jacobian"), (ATTENTION, "attention"))
+            for other in WITHOUT
+        }
         self.verdict = self._decide()
 
     def _shares(self, model: str, way: str, key: str) -> list[list[float]]:
@@ -180,22 +184,12 @@ class Findings:
         """Return the share of targets that a model has right, one a seed."""
         return [run["metrics"]["exact_match"] for run in self.content["runs"].values() if run["model"] == model]
 
-    def _claims(self) -> list[Claim]:
-        claims = []
-        for way, name in ((JACOBIAN, "Jacobian"), (ATTENTION, "attention")):
-            for other in WITHOUT:
-                ours, theirs = self._shares(ATTENDS, way, "share"), self._shares(other, JACOBIAN, "share")
-                gain = between(ours, theirs, of=SENTENCES)
-                text = f"more of {ATTENDS}'s {name} is on the word that decides than of {other}'s Jacobian"
-                claims.append(Claim(text, gain, gain.long()))
-        return claims
-
     def _decide(self) -> Verdict:
         right = {name: statistics.fmean(self.right(name)) for name in (ATTENDS, *WITHOUT)}
         few = [f"{name} {100 * share:.1f}%" for name, share in right.items() if share < LEARNED]
         if few:
             return nothing(f"models have learned too little: right are {', '.join(few)}; train them longer")
-        return conclude(self.claims)
+        return conclude([Claim(text, gain, gain.long()) for text, gain in self.gains.items()])
 
     def _tabled(self, names: Sequence[str], cells: Callable[[str, str], list[list[float]]]) -> list[list[str]]:
         """A row for each model and way, of numbers of each seed."""
@@ -237,14 +231,12 @@ class Findings:
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of the page."""
-        results = judged([claim.number for claim in self.claims])
-        claims = [
-            [claim.text, claim.number.short(), result] for claim, result in zip(self.claims, results, strict=True)
-        ]
+        results = zip(self.gains.items(), judged([*self.gains.values()]), strict=True)
+        claims = [[text, gain.short(), result] for (text, gain), result in results]
         lengths = ", ".join(f"{count} of {group}" for group, count in self.first["lengths"].items())
         return {
             "claims": [["claim", "difference, points", "verdict"], *claims],
-            "bars": f"{both_bars(SENTENCES, len(self.rows[ATTENDS]))} {rule(len(self.claims))}",
+            "bars": f"{both_bars(SENTENCES, len(self.rows[ATTENDS]))} {rule(len(self.gains))}",
             "table": self.table(),
             "distances": self.by_distance(),
             **{f"reach_{least}": self.reach(least) for least in STEPS},
@@ -345,9 +337,8 @@ The true target is the output. Of each output y_t and each input x_s, a characte
 ∂y_t/∂x_s is computed exactly, over all logits and all entries. A row's norms over their sum are its shares. The outputs
 are those that a word decides: the digits of year, month and day. The end of the source has a share, and is no word.
 
-A gradient is the effect of a small change, and no explanation: a saturated output moves with nothing. Nothing is
-concluded about models with fewer than 50% of the targets right. Models have their own recipes, which differ in steps
-and sizes.
+A gradient is the effect of a small change, and no explanation. Nothing is concluded about models with fewer than 50% of
+the targets right. Models have their own recipes, which differ in steps and sizes.
 
 Data: `{data}`, the first {sentences} sentences of the test split, of which none is trained on; by characters in the
 source: {lengths}.

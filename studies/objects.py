@@ -21,7 +21,7 @@ from studies.frame.options import Seeded
 from studies.frame.page import COSTS, costs, curve, picture, sentence
 from studies.frame.scores import by_model
 from studies.frame.seeds import Cell, Numbers, between, contrast, pack, spread, unpack
-from studies.frame.statistics import Estimate, judged
+from studies.frame.statistics import Estimate, Result, judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -98,10 +98,9 @@ class Findings:
         self.things = np.array(unpack(content["rows"][0]["things"], "counts"))
         self.groups: list[int] = np.unique(self.things).tolist()
         self.images = [int((self.things == group).sum()) for group in self.groups]
-        pairs = [(name, key) for name in self.rows for key in KEYS]
-        self.scores = {
-            (name, key): np.array([self._scores(row, key) for row in self.rows[name]]) for name, key in pairs
-        }
+        self.scores = dict[tuple[str, str], Numbers]()
+        for name, rows in self.rows.items():
+            self.scores |= {(name, key): np.array([self._scores(row, key) for row in rows]) for key in KEYS}
         self.fixed = [name for name in FIXED if name in self.rows]
         self.learned = [name for name in self.fixed if self.group(name, NAMED, self.groups[0]).mean() > LEARNED]
         self.claims = {name: self._claims(name) for name in self.fixed}
@@ -110,13 +109,13 @@ class Findings:
 
     def _scores(self, row: Mapping[str, Any], key: str) -> Numbers:
         """Whether each caption is right, or its share of things that are named."""
-        if key == EXACT:
-            return np.array(unpack(row["right"], "bits", row["images"]), dtype=float)
-        return np.array(unpack(row["named"], "counts")) / self.things
+        right, counts = unpack(row["right"], "bits", row["images"]), unpack(row["named"], "counts")
+        return np.asarray(right if key == EXACT else counts / self.things, dtype=np.float64)
 
     def group(self, name: str, key: str, group: int) -> Numbers:
         """Return a model's scores on images of a number of things, a row a seed."""
-        return self.scores[name, key][:, self.things == group]
+        scores: Numbers = self.scores[name, key][:, self.things == group]
+        return scores
 
     def slope(self, key: str, name: str, other: str | None = None) -> Estimate:
         r"""Return the change of a score, or of the difference of two, with one thing more, by least squares.
@@ -148,7 +147,8 @@ class Findings:
         left = f"nothing is concluded beside {' and '.join(few)}: {least}"
         if not self.learned:
             return Verdict("not decided", left)
-        verdict = conclude(self.counted, lambda results: together([*results, *["not decided" for _ in few]]))
+        undecided: list[Result] = ["not decided" for _ in few]
+        verdict = conclude(self.counted, lambda results: together([*results, *undecided]))
         return Verdict(verdict.result, f"with one thing more {verdict.reason}{f'; {left}' if few else ''}")
 
     def table(self, key: str) -> list[list[str]]:
@@ -157,9 +157,7 @@ class Findings:
         for group, count in zip(self.groups, self.images, strict=True):
             scores = {name: self.group(name, key, group) for name in self.rows}
             gains = [between(scores[ATTENTION], scores[name]).short() for name in self.fixed]
-            body.append(
-                [str(group), str(count), *(spread(values.mean(1).tolist()) for values in scores.values()), *gains]
-            )
+            body.append([str(group), str(count), *map(_percent, scores.values()), *gains])
         slopes = [self.slope(key, name) for name in self.rows]
         slopes += [self.slope(key, ATTENTION, name) for name in self.fixed]
         last = ["with one thing more", "", *(slope.short() for slope in slopes)]
@@ -173,7 +171,7 @@ class Findings:
             claims += [[claim.text, claim.measured, verdict] for claim, verdict in zip(own, verdicts, strict=True)]
         models = [["model", *(f"{key}, %" for key in KEYS), *COSTS]]
         for name, *cost in costs(self.content, list(self.rows))[1:]:
-            models.append([name, *(spread(self.scores[name, key].mean(1).tolist()) for key in KEYS), *cost])
+            models.append([name, *(_percent(self.scores[name, key]) for key in KEYS), *cost])
         return {
             "claims": claims,
             "bars": both_bars("images", len(self.rows[ATTENTION])),
@@ -184,6 +182,10 @@ class Findings:
             "images": f"{len(self.things)} images of {self.groups[0]} to {self.groups[-1]} things",
             "data": self.content["data"],
         }
+
+
+def _percent(scores: Numbers) -> str:
+    return spread(scores.mean(1).tolist())
 
 
 def plot(result: Findings, folder: Path) -> dict[str, str]:
@@ -233,10 +235,8 @@ STUDY = Study(
 
 {claims}
 
-{bars} {rule}
-
-A model that names 50% of the things or fewer where there are fewest has learned too little to get worse. Nothing is
-concluded beside it, and the study decides nothing as a whole, unless another claim is contradicted.
+{bars} {rule} A model that names 50% of the fewest things or fewer has learned too little to get worse. Nothing is
+concluded beside it, and the study is not decided as a whole, unless another claim is contradicted.
 
 ## Exact match in percent
 

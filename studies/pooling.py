@@ -126,25 +126,16 @@ def measured(task: ClassifyText, model: nn.Module, seed: int) -> dict[str, Any]:
     return {
         "texts": test.examples,
         "accuracy": value(test.metrics["accuracy"]),
-        "macro_f1": value(test.metrics["macro_f1"]),
         "validation": value(validation.metrics["accuracy"]),
         "right": pack([label == example.label for label, example in zip(labels, examples, strict=True)], "bits"),
-        "texts_per_second": round(test.examples / test.seconds, 1) if test.seconds else 0.0,
     }
 
 
 def denials(task: ClassifyText, model: Any, seed: int) -> dict[str, Any]:
-    """Return the scores of each pair of sentences, the weights of the denied word, and words along two directions.
+    """Return each of `PAIRS` with two numbers of each kind, and words along two directions.
 
-    Args:
-        task: of two labels, of which the last by the alphabet is the positive one.
-        model: its model.
-        seed: ignored: nothing is random.
-
-    Returns:
-        "pairs", each of `PAIRS` with two "scores", logits of the last label less the first, two "probabilities" of the
-        positive label, and if the model attends two "weights" of the word, means over queries, and their `relative`
-        weights among the words of both sentences; "labels"; and "directions" of words.
+    "scores" are logits of the positive label less the negative one, "probabilities" those of the positive label. If the
+    model attends, "weights" are those of the denied word, means over queries, and "relative" beside the other words.
     """
     with torch.inference_mode():
         texts = [task.read(text, 1) for pair in PAIRS for text in (pair["plain"], pair["denied"])]
@@ -170,15 +161,10 @@ def relative(weights: Tensor, place: int) -> float:
 
     .. math:: \log a_k - \frac{1}{n - 1} \sum_{j \ne k} \log a_j
 
-    A further word takes some weight from every other by the softmax, which cancels in this difference.
+    It is a mean over queries. A further word takes weight from every other by the softmax, which cancels here.
 
-    Args:
-        weights: of each query and word, `(queries, words)`; the result is a mean over queries.
-        place: k.
-
-    Example:
-        >>> [round(relative(torch.tensor([[0.5, 0.25, 0.25]]) * share, 0), 6) for share in (1.0, 0.5)]
-        [0.693147, 0.693147]
+    >>> [round(relative(torch.tensor([[0.5, 0.25, 0.25]]) * share, 0), 6) for share in (1.0, 0.5)]
+    [0.693147, 0.693147]
     """
     logs = weights.double().clamp(min=_LEAST).log()
     others = torch.cat([logs[:, :place], logs[:, place + 1 :]], 1)
@@ -186,15 +172,11 @@ def relative(weights: Tensor, place: int) -> float:
 
 
 def directions(task: ClassifyText, model: Any) -> list[tuple[str, float, float]]:
-    r"""Return words with their projections on two directions, of a model whose query is compared by a product.
+    r"""Return words with their projections on two directions; none if the query is not compared by a product.
 
     .. math:: \frac{q^\top E w}{\|q\|} \qquad \frac{(u_1 - u_0)^\top E w}{\|u_1 - u_0\|}
 
     with the learned query q, and the output's weights \(u_1\) of the positive and \(u_0\) of the negative label.
-
-    Args:
-        task: of two labels.
-        model: its model; without such a query there are no words.
     """
     settings = task.settings
     if not isinstance(model, Fixed) or (settings.score, settings.queries, settings.hidden_dim) != ("dot", 1, None):
@@ -219,7 +201,7 @@ class Findings:
         self.models = list(self.rows)
         ladders = ([name for name in self.models if name.endswith(VECTORS) is ends] for ends in (False, True))
         self.ladders = [models for models in ladders if models]
-        self.falls = dict[str, Estimate]()
+        self.gains, self.falls = dict[tuple[str, str], Estimate](), dict[str, Estimate]()
         for name, rows in self.probes.items():
             falls = [[p["relative"][0] - p["relative"][1] for p in row["pairs"] if "relative" in p] for row in rows]
             if all(falls):
@@ -243,6 +225,7 @@ class Findings:
         for models in self.ladders:
             for above, name in [*pairwise(models), (models[0], models[-1])]:
                 gain = contrast([Cell(name, right[name]), Cell(above, right[above], -1.0)], SENTENCES)
+                self.gains[name, above] = gain
                 claims[name, above] = Claim(f"{name} is better than {above}", gain, gain.long())
         for name, fall in self.falls.items():
             if name.removesuffix(VECTORS) in CONTEXT:
@@ -260,7 +243,7 @@ class Findings:
         for above, (name, _, *cost) in zip([None, *models], costs(self.content, models)[1:], strict=False):
             gain = ["", ""]
             if above is not None:
-                gain = [self.claims[name, above].number.short(), self.results[name, above]]
+                gain = [self.gains[name, above].short(), self.results[name, above]]
             scores = [spread(self.accuracies(name)), *gain, spread(self.accuracies(name, "validation"))]
             rows.append([name, *scores, *cost])
         return rows

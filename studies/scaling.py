@@ -46,28 +46,22 @@ _EYES = ("ram", "tiles")
 
 @dataclass(frozen=True)
 class Model:
-    """A model, the claim that its cost grows with the image (None: no claim), and its work that is not counted."""
+    """A model, and the claim that its cost grows with the image; None: no claim."""
 
     make: Callable[[], nn.Module]
     grows: bool | None
-    uncounted: str
 
 
 def _tiled(kind: type[nn.Module], options: type) -> Callable[[], nn.Module]:
     return lambda: kind(1, CLASSES, options(glimpses=GLIMPSES, patch=PATCH))
 
 
-_THUMBNAILS = "means of all pixels for the thumbnails, the softmax over tiles"
 MODELS = {
-    "RAM": Model(
-        lambda: ram.Ram(1, CLASSES, ram.Options(glimpses=GLIMPSES, patch=PATCH, scales=SCALES)),
-        False,
-        f"{GLIMPSES} × {(PATCH << (SCALES - 1)) ** 2:,} pixels that are read and added up",
-    ),
-    HARD: Model(_tiled(tiles.Tiles, tiles.Options), None, _THUMBNAILS),
-    SOFT: Model(_tiled(tiles.SoftTiles, tiles.Tiling), True, f"{_THUMBNAILS}, a copy of all tiles"),
-    "CNN of the paper": Model(lambda: whole.Whole(1, CLASSES), True, "rectifying and pooling its features"),
-    "residual CNN": Model(lambda: cnn.CNN(1, CLASSES), True, "rectifying, normalizing and pooling its features"),
+    "RAM": Model(lambda: ram.Ram(1, CLASSES, ram.Options(glimpses=GLIMPSES, patch=PATCH, scales=SCALES)), False),
+    HARD: Model(_tiled(tiles.Tiles, tiles.Options), None),
+    SOFT: Model(_tiled(tiles.SoftTiles, tiles.Tiling), True),
+    "CNN of the paper": Model(lambda: whole.Whole(1, CLASSES), True),
+    "residual CNN": Model(lambda: cnn.CNN(1, CLASSES), True),
 }
 
 
@@ -227,11 +221,9 @@ class Findings:
             flops = [self.timed[side]["models"][name]["flops"] / 1e6 for side in self.sides]
             times[name] = [*(milliseconds(self.median(side, name)) for side in self.sides), self.powers[name].text()]
             counts[name] = [*(f"{count:,.2f}" for count in flops), f"{self._power(name, 'flops').value:z.2f}"]
-        uncounted = [[name, model.uncounted] for name, model in MODELS.items()]
         return {
             "times": self._by_side(times),
             "operations": self._by_side(counts),
-            "uncounted": [["model", "what is not counted"], *uncounted],
             "errors": self.errors(),
             "bars": bars("images", len({row["seed"] for row in self.tried})),
             "rule": rule(len(self.claims), seeded=False),
@@ -284,14 +276,19 @@ STUDY = Study(
 
 Operations are those of matrix products and convolutions, two for a multiplication and its addition. Not counted:
 
-{uncounted}
+| model | what is not counted |
+|---|---:|
+| RAM | 6 × 2,304 pixels that are read and added up |
+| tiles, hard | means of all pixels for the thumbnails, the softmax over tiles |
+| tiles, soft | means of all pixels for the thumbnails, the softmax over tiles, a copy of all tiles |
+| CNN of the paper | rectifying and pooling its features |
+| residual CNN | rectifying, normalizing and pooling its features |
 
 ## Larger canvases without new weights
 
 {errors}
 
-{bars} Only the canvas is larger, not the digit: eyes see as many pixels around a place as before, and a step of the
-policy, in shares of the image, goes farther.
+{bars} Only the canvas is larger, not the digit, so a step of the policy, in shares of the image, goes farther.
 
 ## How it was measured
 
@@ -302,8 +299,8 @@ at the long end alone: sides of a fourth of the longest or more. Their interval 
 the times, and by their distances from the line, with two degrees of freedom less than sizes. A cost grows if the
 interval of its power is above 0.1, and does not if it is below. {rule}
 
-Tiles have 12 pixels a side. Hard attention encodes 6 of them, and takes a thumbnail and a key of all others; soft
-attention encodes all. So hard attention is claimed to cost less than soft, not to cost the same at every size.
+Tiles have 12 pixels a side. Hard attention encodes 6 of them, and takes thumbnails and keys of the others, so it is
+claimed to cost less than soft attention, not to cost the same at every size.
 
 {runs}
 """,

@@ -88,13 +88,7 @@ def wrong_shares(row: Mapping[str, Any]) -> list[float]:
 
 
 def measured(task: Glimpse, model: Any, data: Dataset, seed: int) -> dict[str, Any]:
-    """Move an eye over the test split, with the random numbers of the run's own evaluation.
-
-    Args:
-        task: of the model: its labels and its seed.
-        model: with a `look`.
-        data: images, perhaps of another size than those of the task.
-        seed: of the run.
+    """Move an eye over the test split of images of any size, with the random numbers of the run's own evaluation.
 
     Returns:
         Columns of a row: "error", the mean over `PATHS` single paths of each image; "wrong", the number of wrong paths

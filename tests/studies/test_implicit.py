@@ -81,7 +81,7 @@ def test_the_numbers_decide(changed, result):
 
 def test_if_all_claims_hold_it_is_reproduced():
     findings = Findings(made_up())
-    numbers = [claim.number for claim in findings.claims]
+    numbers = [*findings.gains.values()]
     assert judged(numbers) == ["reproduced"] * 4 and findings.verdict.result == "reproduced"
     assert [number.value for number in numbers] == pytest.approx([0.4, 0.3, 0.5, 0.4], abs=1e-3)
     assert [(source.name, source.count) for source in numbers[0].sources] == [("seeds", 3), ("sentences", 12)]

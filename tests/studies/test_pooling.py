@@ -96,13 +96,13 @@ def test_the_numbers_decide_step_by_step(changed, more, result, words):
 
 
 def test_a_gain_has_the_errors_of_seeds_and_sentences():
-    gain = Findings(made_up({"rnn-attention": 0.98})).claims["rnn-attention", "sum"].number
+    gain = Findings(made_up({"rnn-attention": 0.98})).gains["rnn-attention", "sum"]
     seeds, sentences = gain.sources
     assert seeds.error == pytest.approx((2 * 0.001**2 / 3) ** 0.5) and seeds.freedom == pytest.approx(4)
     # a fifth of the sentences are right with one of the models alone
     assert sentences.error == pytest.approx((0.2 * 0.8 / TEXTS) ** 0.5, rel=0.01) and sentences.count == TEXTS
     published = Findings(json.loads(PUBLISHED.read_text(encoding="utf-8")))
-    seeds, sentences = published.claims["rnn-attention", "sum"].number.sources
+    seeds, sentences = published.gains["rnn-attention", "sum"].sources
     assert published.verdict.result == "not decided" and seeds.error > 0 < sentences.error
 
 
