@@ -1,4 +1,4 @@
-"""Convolutional networks with and without self-attention, at as many parameters (Bello et al. 2019)."""
+"""Convolutional networks with and without self-attention (Bello et al. 2019)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ class Options(Seeded):
     builtin: ClassVar[Mapping[str, str]] = BUILTIN
 
     data: str = ""
-    """Labelled images, as `saccade train classify-image` takes them: a folder, an archive, or shapes."""
+    """Images of `saccade train classify-image`: a folder, an archive, or shapes."""
 
 
 def measured(task: ClassifyImage, model: nn.Module, seed: int) -> dict[str, Any]:
-    """Return accuracies, and which images of the test split were right, which the error by images needs."""
+    """Return accuracies, and whether each image of the test split was right."""
     size, device, right = task.data.size("test") or 0, next(model.parameters()).device, list[bool]()
     with undisturbed(model, seed, "test"):
         for first in range(0, size, _AT_ONCE):

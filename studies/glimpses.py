@@ -1,4 +1,4 @@
-"""Eyes that choose where they look, eyes that do not, and a network that reads all of the image (Mnih et al. 2014)."""
+"""Eyes that choose where to look, and models that do not (Mnih et al. 2014)."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class Options(Canvas):
     builtin: ClassVar[Mapping[str, str]] = {name: BUILTIN[name] for name in ("digits", "translated", "cluttered")}
 
     data: str = ""
-    """Images, as `saccade train glimpse` takes them: translated or cluttered (clutter varies), digits, or a folder."""
+    """Images of `saccade train glimpse`: translated, cluttered, digits, a folder."""
 
 
 def variants(options: Options) -> list[Variant]:
@@ -69,11 +69,11 @@ def variants(options: Options) -> list[Variant]:
         shared |= {**SMALL, "max_minutes": _QUICK_MINUTES}
     models = {name: name.partition(",")[0] for name in changes}
     recipes = {name: {"batch_size": 128} if model == "whole" else EYE for name, model in models.items()}
-    return [Variant(name, models[name], {**recipes[name], **shared, **own}) for name, own in changes.items()]
+    return [Variant(name, models[name], {**recipes[name], **shared, **changed}) for name, changed in changes.items()]
 
 
 def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
-    """Return the noise of each estimator's gradient by the policy's weights, at a model's weights and at equal cost.
+    """Return the noise of each estimator's gradient at the weights of a model.
 
     "variance" is the sum over weights of the variance over gradients, "signal" the squared length of the mean gradient,
     both means over groups, and "batches" are the variances. "average" is that of the moving average: the mean reward.
@@ -102,7 +102,7 @@ def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
 
 
 def _noise(model: Any, images: Sequence[Batch]) -> Noise:
-    """The noise of gradients of one batch each, with as many images as `ROLLOUTS` allow."""
+    """The noise of gradients, each of a batch cut to `ROLLOUTS` rollouts."""
     left, count = iter(images), max(1, ROLLOUTS // model.options.samples)
 
     def cost() -> Tensor:
@@ -157,18 +157,18 @@ class Findings:
         return [row[key] for row in self.rows[name]]
 
     def _compared(self) -> list[tuple[str, str, str, str]]:
-        """Each claim, the model that errs more, the one that errs less, and the paper's errors of both."""
-        own = self.first[FIRST]["pieces"]
+        """Each claim, the models that err more and less, and the paper's errors of both."""
+        usual = self.first[FIRST]["pieces"]
         by_glimpses = {self.first[name]["glimpses"]: name for name in self.rows if name.endswith("glimpses")}
         by_glimpses[self.first[FIRST]["glimpses"]] = FIRST
         claims = [
-            ("an eye that chooses where to look errs less than one that looks anywhere", "random", FIRST, own),
+            ("an eye that chooses where to look errs less than one that looks anywhere", "random", FIRST, usual),
             ("with a coarse view it errs less than without", "ram, 1 scale", FIRST, 0),
             ("with more glimpses it errs less", by_glimpses[min(by_glimpses)], by_glimpses[max(by_glimpses)], 0),
         ]
         texts = {"whole": "a network that sees everything", "random": "one that looks anywhere"}
         for pieces in sorted({row["pieces"] for row in self.first.values()} - {0}):
-            ending = "" if pieces == own else f", {pieces} pieces"
+            ending = "" if pieces == usual else f", {pieces} pieces"
             for model, text in texts.items():
                 if ending or model != "random":  # else the first claim
                     text = f"among {pieces} pieces of clutter, an eye errs less than {text}"
@@ -200,7 +200,7 @@ class Findings:
         return rows
 
     def ratios(self) -> list[str]:
-        """Return each variance beside that of the learned baseline, at the weights of the first eye."""
+        """Return the variances beside the learned baseline's, at the first eye's weights."""
         texts = []
         for row in self.noises:
             learned = row["estimators"].get(LEARNED)
@@ -227,7 +227,7 @@ class Findings:
             "seeds": [["seed", *(str(row["seed"]) for row in self.rows[FIRST])], *seeds],
             "noise": self.noise(),
             "ratios": paragraphs(*self.ratios()),
-            "older": "" if all("average" in own for own in moving) else older,
+            "older": "" if all("average" in columns for columns in moving) else older,
             "sizes": self.noises[0],
             "images": self.first[FIRST]["images"],
             "data": self.content["data"],

@@ -1,4 +1,4 @@
-"""Inputs that move each output of translators with attention and without: the sequential Jacobian (Graves 2012)."""
+"""Inputs that move each output: the sequential Jacobian (Graves 2012)."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -49,10 +49,10 @@ class Options(Trained):
     builtin: ClassVar[Mapping[str, str]] = {name: BUILTIN[name] for name in ("dates", "several-dates")}
 
     data: str = ""
-    """Built-in dates, whose outputs are each decided by a known word: dates, or several-dates."""
+    """Built-in dates, each output of one word: dates, or several-dates."""
 
     sentences: int = 200
-    """Sentences of the test split whose Jacobian is computed; with --quick at most 60."""
+    """Sentences of the test split with a Jacobian; with --quick at most 60."""
 
     def __post_init__(self) -> None:
         """Reject options without meaning."""
@@ -70,9 +70,9 @@ def open_dates(options: Options) -> Corpus:
 
 
 def ways(task: Translate, model: Any, pair: Pair) -> dict[str, Tensor]:
-    """Return shares of the inputs in each output, `(outputs, inputs)`, by the Jacobian and by attention, if any.
+    """Return shares of inputs by the Jacobian and by attention, `(outputs, inputs)`.
 
-    Rows sum to one less the share of the source's end.
+    A row sums to one less the share of the source's end. A model without attention has the Jacobian alone.
     """
     [ids] = encode([pair], task.vocabulary.source, task.vocabulary.target)
     rows, columns = len(ids.target), len(ids.source)
@@ -102,18 +102,18 @@ def columns(weights: Sequence[Tensor], words: Sequence[Sequence[range]], groups:
     beyond: dict[str, dict[int, list[float]]] = {group: {least: [] for least in STEPS} for group in groups}
     near: dict[str, list[bool]] = {name: [] for name in DISTANCES}
     for matrix, ranges, group in zip(weights, words, groups, strict=True):
-        decided, most = [place for place, word in enumerate(ranges) if word], matrix.argmax(-1).tolist()
-        right = [most[place] in ranges[place] for place in decided]
-        years = [most[place] == ranges[place][place % _DATE] for place in decided if place % _DATE < _YEAR]
-        on_word = [float(matrix[place, list(ranges[place])].sum()) for place in decided]
+        decided, peaks = [output for output, word in enumerate(ranges) if word], matrix.argmax(-1).tolist()
+        right = [peaks[output] in ranges[output] for output in decided]
+        years = [peaks[output] == ranges[output][output % _DATE] for output in decided if output % _DATE < _YEAR]
+        on_word = [float(matrix[output, list(ranges[output])].sum()) for output in decided]
         numbers: tuple[Sequence[float], ...] = on_word, right, years
         for name, values in zip(means, numbers, strict=True):
             means[name].append(statistics.fmean(values))
         steps = (torch.arange(matrix.shape[1]) - torch.arange(len(matrix))[:, None]).abs()
         for least, far in beyond[group].items():
             far += torch.where(steps > least, matrix, 0.0).sum(-1)[decided].tolist()
-        for place, hit in zip(decided, right, strict=True):
-            distance = abs((ranges[place].start + ranges[place].stop - 1) / 2 - place)
+        for output, hit in zip(decided, right, strict=True):
+            distance = abs((ranges[output].start + ranges[output].stop - 1) / 2 - output)
             near[DISTANCES[sum(distance >= int(name.split("-")[0]) for name in DISTANCES[1:])]].append(hit)
     return {
         **{name: pack(values, "shares") for name, values in means.items()},
@@ -132,18 +132,18 @@ def measured(task: Translate, model: Any, pairs: Sequence[Pair]) -> dict[str, An
     """
     groups, words = length_groups([pair.source for pair in pairs], "characters"), [*map(deciding, pairs)]
     weighed, even = [ways(task, model, pair) for pair in pairs], list[float]()
-    example = {name: [[round(x, 4) for x in row] for row in own.tolist()] for name, own in weighed[0].items()}
-    for pair, own, ranges in zip(pairs, weighed, words, strict=True):
-        own[WORD] = torch.zeros(len(ranges), len(pair.source), dtype=torch.float64)
-        for place, word in enumerate(ranges):
-            own[WORD][place, list(word)] = 1 / max(1, len(word))
+    example = {name: [[round(x, 4) for x in row] for row in weights.tolist()] for name, weights in weighed[0].items()}
+    for pair, matrices, ranges in zip(pairs, weighed, words, strict=True):
+        matrices[WORD] = torch.zeros(len(ranges), len(pair.source), dtype=torch.float64)
+        for output, word in enumerate(ranges):
+            matrices[WORD][output, list(word)] = 1 / max(1, len(word))
         even.append(statistics.fmean(len(word) / len(pair.source) for word in ranges if word))
     order = sorted({*groups}, key=lambda group: int(group.split("-")[0]))
     return {
         "sentences": len(pairs),
         "even": round(statistics.fmean(even), 5),
         "lengths": {group: groups.count(group) for group in order},
-        "ways": {name: columns([own[name] for own in weighed], words, groups) for name in weighed[0]},
+        "ways": {name: columns([matrices[name] for matrices in weighed], words, groups) for name in weighed[0]},
         "example": {"source": pairs[0].source, "target": pairs[0].target, **example},
     }
 
@@ -154,7 +154,7 @@ def variants(options: Options) -> list[Variant]:
 
 
 def parts(corpus: Corpus, options: Options) -> list[Part]:
-    """Return the Jacobians of the first sentences of the test split, whose languages take turns."""
+    """Return the Jacobians of the first test sentences; their languages take turns."""
     count = min(options.sentences, _FEW) if options.quick else options.sentences
     pairs = tested(corpus, options.data)[:count]
     return [Part({"measured": "jacobian"}, lambda task, model, seed: measured(task, model, pairs))]
@@ -209,7 +209,7 @@ class Findings:
         return [*self._tabled(names, cells), ["an even share", "", "", f"{100 * self.first['even']:.2f}", "", ""]]
 
     def beyond(self, model: str, way: str, group: str, least: int = STEP) -> list[float]:
-        """Return the share that is more steps away than `least`, one a seed."""
+        """Return the share more than `least` steps away, one a seed."""
         return [row["ways"][way]["beyond"][group][str(least)] for row in self.rows[model]]
 
     def reach(self, least: int = STEP) -> list[list[str]]:
@@ -225,7 +225,7 @@ class Findings:
 
         def cells(model: str, way: str) -> list[list[float]]:
             near = [row["ways"][way]["near"] for row in self.rows[model]]
-            return [[hits / count for hits, count in (own[name] for own in near)] for name in names]
+            return [[hits / count for hits, count in (counts[name] for counts in near)] for name in names]
 
         return self._tabled(names, cells)
 
@@ -248,15 +248,15 @@ class Findings:
 
 
 def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw shares beyond ten steps, and the first sentence of the first seed by every model and way."""
+    """Draw shares beyond ten steps, and the first sentence by every model and way."""
     groups, title = list(result.first["lengths"]), f"Share beyond {STEP} steps, by the source's length"
-    places, curves, examples = [float(group.split("-")[0]) + 4.5 for group in groups], [], []
+    middles, curves, examples = [float(group.split("-")[0]) + 4.5 for group in groups], [], []
     for model, way in result.ways:
         if way == JACOBIAN or model == ATTENDS:
             far = [result.beyond(model, way, group) for group in groups]
-            bars = [statistics.stdev(own) if len(own) > 1 else 0.0 for own in far]
+            bars = [statistics.stdev(shares) if len(shares) > 1 else 0.0 for shares in far]
             label = model if way == JACOBIAN else f"{model}, {way}"
-            curves.append(Curve(label, places, [*map(statistics.fmean, far)], bars, [False] * len(places)))
+            curves.append(Curve(label, middles, [*map(statistics.fmean, far)], bars, [False] * len(middles)))
         named, verb = ("sequential Jacobian, shares of each row", MOVED) if way == JACOBIAN else (way, "attends to")
         example, name, path = result.rows[model][0]["example"], f"{model}: {named}", folder / f"{model}-{way}"
         weights, sides = torch.tensor(example[way]), (list(example["source"]), list(example["target"]))
@@ -264,7 +264,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     drawn = draw(
         curves,
         folder / "implicit",
-        ticks=list(zip(places, groups, strict=True)),
+        ticks=list(zip(middles, groups, strict=True)),
         labels=("characters in the source; bars: standard deviation over seeds", "share"),
         title=title,
         note="Of the Jacobian unless it says attention",

@@ -1,4 +1,4 @@
-"""Captions by the number of things in an image, with attention and with one fixed vector (after Xu et al. 2015)."""
+"""Captions by the number of things in an image (after Xu et al. 2015)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from studies.frame.training import Part, Trainings, Variant, scheduled
 ATTENTION, FIXED = "show-attend-and-tell", ("show-and-tell", "m-rnn")
 EXACT, NAMED = KEYS = "exact match", "things named"
 LEARNED = 0.5  # share of the fewest things that a model has to name: otherwise nothing can fall
-_MOST, _FEW = 8, 3  # default number of things, and with --quick
+_UP_TO, _FEW = 8, 3  # default number of things, and with --quick
 _SMALL = {"batch_size": 32, "widths": "24,32", "blocks": 1, "cell_dim": 64, "hidden_dim": 128, "embedding_dim": 64}
 _AT_ONCE = 256  # images
 
@@ -40,7 +40,7 @@ class Options(Seeded):
     builtin: ClassVar[Mapping[str, str]] = BUILTIN
 
     data: str = ""
-    """Images with captions whose things are counted: scenes."""
+    """Images with captions and a number of things: scenes."""
 
     least: int = 1
     """Fewest things of a scene."""
@@ -51,7 +51,7 @@ class Options(Seeded):
     @property
     def things(self) -> tuple[int, int]:
         """The fewest and the most things of a scene."""
-        return self.least, (_FEW if self.quick else _MOST) if self.most is None else self.most
+        return self.least, (_FEW if self.quick else _UP_TO) if self.most is None else self.most
 
 
 def opened(options: Options) -> Corpus:
@@ -74,7 +74,7 @@ def variants(options: Options) -> list[Variant]:
 
 
 def measured(task: Caption, model: Any, seed: int) -> dict[str, Any]:
-    """Return how many things each test image has, how many the caption names, and whether all of it is true."""
+    """Return the things of each test image, those named, and whether all is true."""
     rows, size = list[tuple[int, int, bool]](), task.data.size("test") or 0
     with undisturbed(model, seed, "test"):
         for first in range(0, size, _AT_ONCE):
@@ -108,7 +108,7 @@ class Findings:
         self.verdict = self._decide()
 
     def _scores(self, row: Mapping[str, Any], key: str) -> Numbers:
-        """Whether each caption is right, or its share of things that are named."""
+        """Whether each caption is right, or its share of named things."""
         right, counts = unpack(row["right"], "bits", row["images"]), unpack(row["named"], "counts")
         return np.asarray(right if key == EXACT else counts / self.things, dtype=np.float64)
 
@@ -118,11 +118,11 @@ class Findings:
         return scores
 
     def slope(self, key: str, name: str, other: str | None = None) -> Estimate:
-        r"""Return the change of a score, or of the difference of two, with one thing more, by least squares.
+        r"""Return the change of a score, or of a difference, with one thing more.
 
         .. math:: b = \frac{\sum_i (n_i - \bar n)\, y_i}{\sum_i (n_i - \bar n)^2}
 
-        over images i of \(n_i\) things. It varies with the images of each number of things, and with the seeds.
+        over images i of \(n_i\) things, by least squares. It varies with the images of each group, and with the seeds.
         """
         ws = weights(self.groups, self.images)
         assert ws is not None
@@ -166,9 +166,9 @@ class Findings:
     def fields(self) -> dict[str, Any]:
         """Return the fields of the page."""
         claims, results = [["claim", "with one thing more", "verdict"]], iter(judged([c.number for c in self.counted]))
-        for name, own in self.claims.items():
-            verdicts = [next(results) if name in self.learned else "nothing learned" for _ in own]
-            claims += [[claim.text, claim.measured, verdict] for claim, verdict in zip(own, verdicts, strict=True)]
+        for name, claimed in self.claims.items():
+            verdicts = [next(results) if name in self.learned else "nothing learned" for _ in claimed]
+            claims += [[claim.text, claim.measured, verdict] for claim, verdict in zip(claimed, verdicts, strict=True)]
         models = [["model", *(f"{key}, %" for key in KEYS), *COSTS]]
         for name, *cost in costs(self.content, list(self.rows))[1:]:
             models.append([name, *(_percent(self.scores[name, key]) for key in KEYS), *cost])

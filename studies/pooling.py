@@ -1,4 +1,4 @@
-"""Ways to make one vector of a sentence's words, and their response to "not" (Yang et al. 2016)."""
+"""Ways to pool the words of a sentence, and a "not" in it (Yang et al. 2016)."""
 
 import re
 import statistics
@@ -61,7 +61,7 @@ PAIRS: Sequence[dict[str, Any]] = [
     for of in (PRAISE, BLAME)
     for word, plain in of.items()
 ]
-"""Sentences and their denials, whose score has to fall if the sentence is positive, and the denied words."""
+"""Sentences of praise and of blame, their denials, and the denied words."""
 _CHANCE, _LEARNED = 0.5, 0.55  # shares of right answers
 _LEAST = 1e-12  # smallest weight in a logarithm
 _FREQUENT = 500  # words that are projected: rare ones have hardly moved from their first vectors
@@ -75,7 +75,7 @@ class Options(Seeded):
     builtin: ClassVar[Mapping[str, str]] = BUILTIN
 
     data: str = ""
-    """Texts of two labels, as `saccade train classify-text` takes them; the last by the alphabet is positive."""
+    """Texts with two labels, the last by the alphabet positive, as classify-text's."""
 
     train_split: str | None = None
     """Name of the training split, such as phrases.train for stsa.binary.phrases.train."""
@@ -102,7 +102,7 @@ def variants(options: Options) -> list[Variant]:
     if options.vectors is None:
         return models
     more = {"vectors": options.vectors}
-    return [*models, *(replace(own, name=own.name + VECTORS, values={**own.values, **more}) for own in models)]
+    return [*models, *(replace(v, name=v.name + VECTORS, values={**v.values, **more}) for v in models)]
 
 
 def opened(options: Options) -> Corpus:
@@ -110,17 +110,17 @@ def opened(options: Options) -> Corpus:
     names = SplitNames({} if options.train_split is None else {"train": options.train_split})
     corpus = open_corpus(options.data, names=names)
     if len(corpus.labels) != 2:
-        shown = ", ".join(corpus.labels)
-        raise ArgumentError(f"--data: expected two labels, the positive one last by the alphabet, got {shown:.80}")
+        labels = ", ".join(corpus.labels)
+        raise ArgumentError(f"--data: expected two labels, the positive one last by the alphabet, got {labels:.80}")
     return corpus
 
 
 def measured(task: ClassifyText, model: nn.Module, seed: int) -> dict[str, Any]:
-    """Return accuracies, and which texts of the test split were right."""
+    """Return accuracies, and whether each text of the test split was right."""
     test, validation = (measure(task, model, split, seed) for split in ("test", "validation"))
-    examples = [task.data.example("test", place) for place in range(task.data.size("test") or 0)]
+    examples = [task.data.example("test", number) for number in range(task.data.size("test") or 0)]
     with torch.inference_mode():
-        texts = [task.read(example.text, place) for place, example in enumerate(examples, 1)]
+        texts = [task.read(example.text, number) for number, example in enumerate(examples, 1)]
         rankings = [answer.ranking for answer in task.answer(model, texts, None)]
     labels = [None if ranking is None else ranking.labels[ranking.best] for ranking in rankings]
     return {
@@ -132,7 +132,7 @@ def measured(task: ClassifyText, model: nn.Module, seed: int) -> dict[str, Any]:
 
 
 def denials(task: ClassifyText, model: Any, seed: int) -> dict[str, Any]:
-    """Return each of `PAIRS` with two numbers of each kind, and words along two directions.
+    """Return numbers of both sentences of `PAIRS`, and words along two directions.
 
     "scores" are logits of the positive label less the negative one, "probabilities" those of the positive label. If the
     model attends, "weights" are those of the denied word, means over queries, and "relative" beside the other words.
@@ -141,22 +141,23 @@ def denials(task: ClassifyText, model: Any, seed: int) -> dict[str, Any]:
         texts = [task.read(text, 1) for pair in PAIRS for text in (pair["plain"], pair["denied"])]
         answers = task.answer(model, texts, None, "json")
     pairs = []
-    for place, pair in enumerate(PAIRS):
+    for number, pair in enumerate(PAIRS):
         numbers: dict[str, list[float]] = {}
-        for answer in answers[2 * place : 2 * place + 2]:
+        for answer in answers[2 * number : 2 * number + 2]:
             share = answer.ranking.probabilities[-1] if answer.ranking else torch.tensor(_CHANCE)
             columns = {"scores": float(share.logit()), "probabilities": float(share)}
             if answer.weights is not None:
                 kept = [index for index, token in enumerate(answer.text.tokens) if token != "not"]
-                own, word = answer.weights[:, kept], [answer.text.tokens[index] for index in kept].index(pair["word"])
-                columns |= {"weights": float(own[:, word].mean()), "relative": relative(own, word)}
-            for name, number in columns.items():
-                numbers.setdefault(name, []).append(round(number, 6))
+                weights = answer.weights[:, kept]
+                word = [answer.text.tokens[index] for index in kept].index(pair["word"])
+                columns |= {"weights": float(weights[:, word].mean()), "relative": relative(weights, word)}
+            for name, column in columns.items():
+                numbers.setdefault(name, []).append(round(column, 6))
         pairs.append({**pair, **numbers})
     return {"pairs": pairs, "labels": task.vocabulary.labels, "directions": directions(task, model)}
 
 
-def relative(weights: Tensor, place: int) -> float:
+def relative(weights: Tensor, word: int) -> float:
     r"""Return the weight of a word beside the others, in nats.
 
     .. math:: \log a_k - \frac{1}{n - 1} \sum_{j \ne k} \log a_j
@@ -167,16 +168,17 @@ def relative(weights: Tensor, place: int) -> float:
     [0.693147, 0.693147]
     """
     logs = weights.double().clamp(min=_LEAST).log()
-    others = torch.cat([logs[:, :place], logs[:, place + 1 :]], 1)
-    return float((logs[:, place] - others.mean(1)).mean())
+    others = torch.cat([logs[:, :word], logs[:, word + 1 :]], 1)
+    return float((logs[:, word] - others.mean(1)).mean())
 
 
 def directions(task: ClassifyText, model: Any) -> list[tuple[str, float, float]]:
-    r"""Return words with their projections on two directions; none if the query is not compared by a product.
+    r"""Return words with their projections on two directions.
 
     .. math:: \frac{q^\top E w}{\|q\|} \qquad \frac{(u_1 - u_0)^\top E w}{\|u_1 - u_0\|}
 
-    with the learned query q, and the output's weights \(u_1\) of the positive and \(u_0\) of the negative label.
+    with the learned query q, and the output's weights \(u_1\) of the positive and \(u_0\) of the negative label. A
+    query that is not compared by a product has none.
     """
     settings = task.settings
     if not isinstance(model, Fixed) or (settings.score, settings.queries, settings.hidden_dim) != ("dot", 1, None):
@@ -186,9 +188,9 @@ def directions(task: ClassifyText, model: Any) -> list[tuple[str, float, float]]
     with torch.inference_mode():
         vectors = model.words.embedding.weight[SPECIAL : SPECIAL + len(words)]
         along = [(vectors @ (axis / axis.norm())).cpu() for axis in (query, weight[-1] - weight[0])]
-    ends = {int(place) for axis in along for place in (*axis.argsort()[:_ENDS], *axis.argsort()[-_ENDS:])}
-    places = sorted(ends | {place for place, word in enumerate(words) if word in {"not", *PRAISE, *BLAME}})
-    return [(words[place], round(float(along[0][place]), 4), round(float(along[1][place]), 4)) for place in places]
+    ends = {int(index) for axis in along for index in (*axis.argsort()[:_ENDS], *axis.argsort()[-_ENDS:])}
+    indices = sorted(ends | {index for index, word in enumerate(words) if word in {"not", *PRAISE, *BLAME}})
+    return [(words[index], round(float(along[0][index]), 4), round(float(along[1][index]), 4)) for index in indices]
 
 
 class Findings:
@@ -267,18 +269,18 @@ class Findings:
         table = [["model", "weight without a not", "with it", "lowered beside the others, nats", "it is lowered"]]
         for name, fall in self.falls.items():
             weights = zip(*(pair["weights"] for pair in self._pairs(name)), strict=True)
-            means = (f"{statistics.fmean(own):.3f}" for own in weights)
+            means = (f"{statistics.fmean(column):.3f}" for column in weights)
             table.append([name, *means, fall.text(signed=True), self.results.get(name, "its own alone")])
         return table
 
     def pairs(self) -> list[list[str]]:
         """Return the probability of the positive label without "not" and with it."""
         table = [["sentence", *self.models]]
-        for place, pair in enumerate(self.probes[self.models[0]][0]["pairs"]):
+        for number, pair in enumerate(self.probes[self.models[0]][0]["pairs"]):
             cells = []
             for name in self.models:
-                own = [row["pairs"][place]["probabilities"] for row in self.probes[name]]
-                cells.append(" → ".join(f"{statistics.fmean(shares):.2f}" for shares in zip(*own, strict=True)))
+                pairs = [row["pairs"][number]["probabilities"] for row in self.probes[name]]
+                cells.append(" → ".join(f"{statistics.fmean(shares):.2f}" for shares in zip(*pairs, strict=True)))
             table.append([pair["denied"], *cells])
         return table
 
@@ -286,7 +288,7 @@ class Findings:
         """Return the fields of the page."""
         seeds, arguments = len(self.rows[self.models[0]]), self.content["arguments"]
         headings = ("## Accuracy", "## Accuracy, with vectors from elsewhere")
-        ladders = [text for place in range(len(self.ladders)) for text in (headings[place], table(self.table(place)))]
+        ladders = [f"{headings[number]}\n\n{table(self.table(number))}" for number in range(len(self.ladders))]
         negative, positive = self.probes[self.models[0]][0]["labels"]
         split, vectors = arguments.get("train_split"), arguments.get("vectors")
         data = f"Data: `{self.content['data']}`{f', trained on `{split}`' if split else ''}, test split, "

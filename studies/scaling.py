@@ -1,4 +1,4 @@
-"""Cost of an answer by the size of the image, for eyes and for networks that read all of it (Mnih et al. 2014)."""
+"""Cost of an answer by the size of the image (Mnih et al. 2014)."""
 
 import math
 import time
@@ -75,7 +75,7 @@ class Options(Canvas):
     """Images that the eyes are trained on: translated, or cluttered."""
 
     seconds: float | None = None
-    """Processor time at each size. Default: 20, with --quick 3; slow models take three rounds."""
+    """Processor seconds at each size. Default: 20, with --quick 3."""
 
     def __post_init__(self) -> None:
         """Reject options without meaning."""
@@ -105,7 +105,7 @@ def prepared(name: str, side: int) -> Run:
 
 
 def operations(name: str, side: int) -> int:
-    """Return the operations of matrix products and convolutions in one answer: two a multiplication with its addition.
+    """Return the operations of matrix products and convolutions in one answer.
 
     >>> operations("RAM", 40) == operations("RAM", 80)
     True
@@ -125,7 +125,7 @@ def measure(options: Options) -> Work:
 
 
 def _take_turns(side: int, seconds: float, folder: Folder) -> bool:
-    """Time one answer of every model in turns, by the clock of a single thread, which stops if others compute."""
+    """Time one answer of every model in turns, by the clock of a single thread."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -157,7 +157,7 @@ def _parts(data: Dataset, options: Options) -> list[Part]:
 
 
 class Findings:
-    """Times, operations, powers of the pixels, errors at larger sizes, and the verdict."""
+    """Times, operations, their powers, errors at larger sizes, and the verdict."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.timed = {row["side"]: row for row in content["rows"] if row["measured"] == "time"}
@@ -173,7 +173,7 @@ class Findings:
         self.verdict = Verdict(verdict.result, f"{verdict.reason}; at {self.sides[-1]} pixels a side, {saved}")
 
     def _power(self, name: str, key: str) -> Power:
-        """The power of the pixels by which seconds or operations of a model grow at the long end."""
+        """The power of the pixels of seconds or operations, at the long end."""
         rows = [self.timed[side] for side in self.long]
         amounts, errors = ([row["models"][name][of] for row in rows] for of in (key, "error"))
         pixels, freedoms = [side**2 for side in self.long], [row["rounds"] - 1.0 for row in rows]
@@ -204,14 +204,14 @@ class Findings:
         return [["pixels a side", *columns], *map(list, rows)]
 
     def errors(self) -> list[list[str]]:
-        """Return errors in percent by size with the same weights, and differences from the first size."""
+        """Return errors in percent by size, and differences from the first size."""
         table = [["trained at the first size", "pixels a side", "error, %", "beside that"]]
         for name, rows in by_model(self.tried).items():
             sides = sorted({row["side"] for row in rows})
             shares = [[wrong_shares(row) for row in rows if row["side"] == side] for side in sides]
-            for side, own in zip(sides, shares, strict=True):
-                more = "" if own is shares[0] else between(own, shares[0], paired=True).long()
-                table.append([name, str(side), f"{100 * np.mean(own):.2f}", more])
+            for side, at_side in zip(sides, shares, strict=True):
+                more = "" if at_side is shares[0] else between(at_side, shares[0], paired=True).long()
+                table.append([name, str(side), f"{100 * np.mean(at_side):.2f}", more])
         return table
 
     def fields(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Canvas(Seeded):
     """
 
     digits: str | None = None
-    """Folder of MNIST's files, for the digits of built-in data. Default: scikit-learn's digits."""
+    """Folder of MNIST's files for built-in data. Default: scikit-learn's digits."""
 
     canvas: int = 60
     """Pixels of height and width of translated and cluttered images."""
@@ -88,12 +88,10 @@ def wrong_shares(row: Mapping[str, Any]) -> list[float]:
 
 
 def measured(task: Glimpse, model: Any, data: Dataset, seed: int) -> dict[str, Any]:
-    """Move an eye over the test split of images of any size, with the random numbers of the run's own evaluation.
+    """Return the columns of a row: errors of an eye's paths over the test split.
 
-    Returns:
-        Columns of a row: "error", the mean over `PATHS` single paths of each image; "wrong", the number of wrong paths
-        of each image; "error_of_mean" and "error_likeliest"; "entropy" of the choice of a place in nats, and its
-        "deviation" if it has one.
+    "error" is the mean over `PATHS` single paths of each image, and "wrong" the number of wrong ones. "entropy" is that
+    of the choice of a place in nats. The random numbers are those of the run's evaluation.
     """
     size, device = data.size("test") or 0, next(model.parameters()).device
     wrong, of_mean, likeliest, entropies = list[int](), list[bool](), list[bool](), list[float]()

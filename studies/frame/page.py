@@ -144,7 +144,7 @@ def curve(
 
 
 def dots(shares: Mapping[str, Sequence[float]], path: Path, of: str, title: str) -> str:
-    """Draw means of shares in percent, with their standard deviations over seeds as bars, and return the picture.
+    """Draw means of shares in percent with deviations as bars; return the picture.
 
     Args:
         shares: of each model, one a seed.
