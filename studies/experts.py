@@ -14,7 +14,7 @@ from saccade import look
 from saccade._definitions.numerics import divide
 from saccade.auxiliary import AuxRequest
 from saccade.errors import ArgumentError
-from saccade.look.dot_plot import Dots, draw
+from saccade.look import Dots
 from saccade.nn import MixtureOfExperts
 from saccade.nn.gating import squared_variation
 from saccade.tasks.batches import in_batches
@@ -273,7 +273,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         series.append(Dots(name, [statistics.fmean(numbers) for numbers in values], deviations))
     title = "How unevenly experts are loaded"
     label = "coefficient of variation; bars: the standard deviation over seeds"
-    return {"picture": picture(draw(models, series, folder / "experts", label=label, title=title), title)}
+    return {"picture": picture(look.dots(models, series, folder / "experts", label=label, title=title), title)}
 
 
 STUDY = Study(

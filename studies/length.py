@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from saccade.look.curves import draw
+
+from saccade import look
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.metrics import length, length_groups, length_unit
 from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule
@@ -135,7 +136,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         estimates = [score.number for score in scores.values()]
         curves.append(replace(curve(model, lengths, estimates, trend=trend), hollow=few))
         tops += [score.value + score.half * (not hollow) for score, hollow in zip(scores.values(), few, strict=True)]
-    drawn = draw(
+    drawn = look.curves(
         curves,
         folder / "length",
         ticks=[(row["length"], f"{row['lengths']}\nn={row[SENTENCES]}") for row in rows],

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from saccade import look
 from saccade import masks
 from saccade.biases import Alibi
-from saccade.look.dot_plot import Dots, draw
+from saccade.look import Dots
 from saccade.models.positions import slopes, waves
 from saccade.nn import AttentionPool, MultiheadAttention
 from saccade.tasks.translate import Translate
@@ -218,7 +219,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         series.append(Dots(way, [score.value for score in scores], [score.half for score in scores]))
     note = "The claim: a model without positions loses nothing, any other something"
     label = f"{result.name}; bars: 95% intervals"
-    drawn = draw([*result.scores], series, folder / "order", label=label, title=title, note=note)
+    drawn = look.dots([*result.scores], series, folder / "order", label=label, title=title, note=note)
     return {"picture": picture(drawn, title)}
 
 

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
+from saccade import look
 from saccade import runs
 from saccade.errors import ArgumentError
-from saccade.look.curves import draw
+
 from saccade.nn import KernelRegression
 from saccade.train.options import flag
 from studies.frame.claims import Claim, Verdict, conclude, rule
@@ -237,14 +238,14 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         power, means = result.powers[way], [result.mean(way, count) for count in counts]
         ends = None if power is None else (power.at(counts[0]), power.at(counts[-1]))
         curves.append(curve(way if power is None else f"{way}: n^({power.text()})", counts, means, trend=ends))
-    drawn = draw(
+    drawn = look.curves(
         curves,
         folder / "errors",
         ticks=[(count, str(count)) for count in result.counts[MEAN]],
         labels=("known points n; bars: 95% intervals; dotted: the fitted power", "squared error"),
         title=title,
         note="The claim: n^(-4/5) for Nadaraya-Watson; the mean stays",
-        log=True,
+        log="xy",
     )
     return {"picture": picture(drawn, title)}
 

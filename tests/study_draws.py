@@ -9,15 +9,10 @@ import math
 import numpy as np
 
 from saccade.reports.bottleneck import codes, copying
-from saccade.reports.difference import packed, packed_counts, packed_shares
-from saccade.reports.implicit.measuring import ATTENTION as ATTENDED
-from saccade.reports.implicit.measuring import JACOBIAN
+from saccade.reports.difference import packed, packed_shares
 from saccade.reports.isolation import forgetting, gradients
 from saccade.reports.memory.findings import NEAR as MORE
-from saccade.reports.objects.findings import ATTENTION
 from saccade.reports.pointing.measuring import ANY, WEIGHTS
-from saccade.reports.scaling.answering import MODELS
-from saccade.reports.scaling.findings import NEAR as GROWS
 from studies import fast_weights as mixing
 from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
@@ -25,6 +20,12 @@ from studies.order import MARGIN as LOST
 from studies.order import SET
 from studies.regression import EXPECTED
 from studies.regression import NEAR as OFF
+from studies.frame.seeds import pack
+from studies.implicit import ATTENTION as ATTENDED
+from studies.implicit import JACOBIAN
+from studies.objects import ATTENTION
+from studies.scaling import MODELS
+from studies.scaling import NEAR as GROWS
 from studies.soft_hard import MARGIN as BEHIND
 
 SEEDS = range(1, 4)
@@ -95,7 +96,7 @@ def pooling(rng, effect):
     shares = {"sum": 0.2, "fixed dot": 0.2 + effect, "fixed MLP": 0.85}
     rows = []
     for about, hits in rated(rng, shares, measured="accuracy", texts=EXAMPLES):
-        rows.append({**about, "right": packed(hits), "accuracy": float(np.mean(hits))})
+        rows.append({**about, "right": pack(hits, "bits"), "accuracy": float(np.mean(hits))})
         pair = {"scores": [1.0, -1.0], "probabilities": [0.7, 0.3], "positive": True}
         rows.append({**about, "measured": "not", "pairs": [pair, {**pair, "positive": False}]})
     return {"rows": rows}
@@ -104,7 +105,7 @@ def pooling(rng, effect):
 def cnn_attention(rng, effect):
     shares = {"CNN": 0.6, "CNN with self-attention": 0.6 + effect}
     rows = rated(rng, shares, images=EXAMPLES, labels=10)
-    return {"rows": [{**about, "right": packed(hits), "accuracy": float(np.mean(hits))} for about, hits in rows]}
+    return {"rows": [{**about, "right": pack(hits, "bits"), "accuracy": float(np.mean(hits))} for about, hits in rows]}
 
 
 def glimpses(rng, effect):
@@ -113,7 +114,7 @@ def glimpses(rng, effect):
     shares = {"ram": 0.2, "random": 0.2 + effect, "ram, 1 scale": 0.85}
     rows = []
     for about, wrong in rated(rng, shares, measured="paths", images=EXAMPLES, labels=10, paths=1):
-        counts = packed_counts([int(one) for one in wrong])
+        counts = pack(wrong, "counts")
         rows.append({**about, **kinds[about["model"]], "wrong": counts, "error": float(np.mean(wrong))})
     return {"rows": rows}
 
@@ -136,9 +137,9 @@ def objects(rng, effect):
     for model, share, less in ((ATTENTION, 0.95, 0.0), ("m-rnn", 0.55, effect)):
         for seed in SEEDS:
             named = rng.binomial(things, np.clip(share + rng.normal(0, 0.01) - less * (things - 1), 0, 1))
-            counts = {"things": packed_counts(things.tolist()), "named": packed_counts(named.tolist())}
+            counts = {"things": pack(things.tolist(), "counts"), "named": pack(named.tolist(), "counts")}
             rows.append(
-                {"model": model, "seed": seed, "images": len(things), **counts, "right": packed(named == things)}
+                {"model": model, "seed": seed, "images": len(things), **counts, "right": pack(named == things, "bits")}
             )
     return {"rows": rows}
 
@@ -258,7 +259,7 @@ def implicit(rng, effect):
         for seed in SEEDS:
             noise = rng.normal(0, 0.02) + rng.normal(0, 0.05, EXAMPLES) + hard
             found = {
-                way: {"share": packed_shares((share + noise).clip(0, 1).tolist())} for way, share in shares.items()
+                way: {"share": pack((share + noise).clip(0, 1).tolist(), "shares")} for way, share in shares.items()
             }
             rows.append({"model": model, "seed": seed, "ways": found})
     runs = [{"model": row["model"], "metrics": {"exact_match": 0.9}} for row in rows]

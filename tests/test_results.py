@@ -10,12 +10,10 @@ import pytest
 
 from saccade.look import _figure
 from saccade.reports.bottleneck import findings as bottleneck
-from saccade.reports.cnn_attention import findings as cnn_attention
-from saccade.reports.implicit import findings as implicit
 from saccade.reports.isolation import findings as isolation
 from saccade.reports.memory import findings as memory
-from saccade.reports.pooling.findings import Findings
 from studies import experts, fast_weights, regression, scores, soft_hard
+from studies import cnn_attention, fast_weights, implicit, pooling, soft_hard
 from studies.frame.page import publish
 from studies.frame.scores import Trial
 from studies.frame.study import load, names
@@ -284,7 +282,7 @@ def test_a_published_page_says_what_stands_behind_its_numbers_and_has_one_of_thr
 
 def test_the_tables_of_pooling_are_those_of_its_report():
     content = json.loads((ROOT / "results/pooling-sst2/report.json").read_text(encoding="utf-8"))
-    found = Findings(content)
+    found = pooling.Findings(content)
     for table in (found.table(), found.negation(), found.weighed()):
         assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
     assert f"--seeds {content['arguments']['seeds']} --output reports/pooling-sst2" in PAGE

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import markdown
 
+from saccade import look
 from saccade.look import Curve
+from saccade.look import Dots
 from saccade.train.files import write
 from saccade.train.task import value
 from studies.frame.statistics import Estimate
@@ -17,10 +19,12 @@ from studies.frame.statistics import Estimate
 if TYPE_CHECKING:
     from studies.frame.study import Study
 
-__all__ = ["about_data", "clock", "costs", "curve", "exists", "markdown_of", "paragraphs", "picture", "publish"]
-__all__ += ["runs", "sentence", "signatures", "summary", "table", "where"]
+__all__ = ["COSTS", "about_data", "clock", "costs", "curve", "dots", "exists", "markdown_of", "paragraphs", "picture"]
+__all__ += ["publish", "runs", "sentence", "signatures", "summary", "table", "where"]
 
 _TEMPLATE = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
+COSTS = ("seeds", "steps", "seconds", "parameters")
+"""Columns of `costs` behind the name."""
 _NAMES = ("index.md", "index.html")
 _PICTURE = re.compile(r'<p><img alt="([^"]*)" src="([^"]*)\.png" /></p>')
 _STYLE = """
@@ -140,6 +144,21 @@ def curve(
     return Curve(name, x, values, halves, [False] * len(heights), trend)
 
 
+def dots(shares: Mapping[str, Sequence[float]], path: Path, of: str, title: str) -> str:
+    """Draw means of shares in percent with deviations as bars; return the picture.
+
+    Args:
+        shares: of each model, one a seed.
+        path: without a suffix.
+        of: the word for the shares.
+        title: of the picture.
+    """
+    means = [100 * statistics.fmean(values) for values in shares.values()]
+    deviations = [100 * statistics.stdev(values) if len(values) > 1 else 0.0 for values in shares.values()]
+    label = f"{of} on test, %; bars: the standard deviation over seeds"
+    return picture(look.dots(list(shares), [Dots(of, means, deviations)], path, label=label, title=title), title)
+
+
 def clock(content: Mapping[str, Any]) -> str:
     """Return a caution if minutes ended a training before its steps; else "".
 
@@ -201,7 +220,7 @@ def costs(content: Mapping[str, Any], models: Sequence[str], name: str = "model"
     >>> costs({"runs": {"a-1": run, "b-1": {**run, "model": "b"}}}, ["a"])[1]
     ['a', '1', '9', '2', '1,000']
     """
-    rows = [[name, "seeds", "steps", "seconds", "parameters"]]
+    rows = [[name, *COSTS]]
     for model in models:
         every = [run for run in content["runs"].values() if run["model"] == model]
         means = [f"{statistics.fmean(run[key] for run in every):.0f}" for key in ("steps", "seconds")]

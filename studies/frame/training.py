@@ -67,6 +67,9 @@ class Opened(Protocol):
     def fingerprint(self) -> str:
         """Identifies the data in a string."""
 
+    def size(self, split: str) -> int | None:
+        """Return the number of examples of a split."""
+
 
 def opened(options: Trained) -> Corpus:
     """Open the parallel corpus that the options name.
@@ -103,11 +106,13 @@ class Trainings:
         """Return a step for each model and seed.
 
         Raises:
-            SaccadeError: if the data cannot be read, or the device does not exist.
+            SaccadeError: if the data cannot be read or have no test split, or the device does not exist.
         """
         options = whole(options, self.quick)
         choose_device(options.device)
         data = self.open_data(options)
+        if not data.size("test"):
+            raise ArgumentError(f"--data: expected examples in the test split of {options.data}, got none")
         parts = self.parts(data, options)
         jobs = [(variant, seed) for seed in range(1, options.seeds + 1) for variant in self.variants(options)]
         steps = [self._step(options, variant, seed, parts) for variant, seed in jobs]

@@ -9,10 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from saccade import look
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError
-from saccade.look.jacobian import shares
+
 from saccade.models import recurrent
 from saccade.tasks.translate import Translate, vocabulary
 from saccade.tasks.translate.gradients import jacobian
@@ -164,7 +165,7 @@ def moved(run, text):
     trained = load_trained(Translate, Run.open(run.folder), torch.device("cpu"))
     source = trained.task.read(text, 1)
     [answer] = trained.task.answer(trained.model, [source], None)
-    return shares(jacobian(trained.model, source.ids, answer.outputs[0].ids))[:-1, :-1].tolist()
+    return look.shares(jacobian(trained.model, source.ids, answer.outputs[0].ids))[:-1, :-1].tolist()
 
 
 def test_an_attending_run_is_read_in_both_ways(run, tmp_path, monkeypatch):

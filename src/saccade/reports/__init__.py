@@ -13,16 +13,10 @@ from saccade.train.task import find
 __all__ = ["REPORTS", "Made", "Report", "load_report"]
 
 REPORTS = {
-    "pooling": "saccade.reports.pooling.report:Pooling",
-    "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
-    "glimpses": "saccade.reports.glimpses.report:Glimpses",
-    "scaling": "saccade.reports.scaling.report:Scaling",
     "pointing": "saccade.reports.pointing.report:Pointing",
-    "objects": "saccade.reports.objects.report:Objects",
     "memory": "saccade.reports.memory.report:Memory",
     "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
     "isolation": "saccade.reports.isolation.report:Isolation",
-    "implicit": "saccade.reports.implicit.report:Implicit",
 }
 
 

@@ -1,1 +1,0 @@
-"""The report `objects`: captions by the number of things in an image, with attention and by a fixed vector."""

@@ -1,0 +1,270 @@
+"""Captions by the number of things in an image (after Xu et al. 2015)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from saccade import look
+from saccade.errors import ArgumentError
+
+from saccade.tasks.caption import Caption
+from saccade.tasks.caption.data import BUILTIN, Corpus, open_corpus
+from saccade.tasks.generate.generate import best_texts
+from saccade.tasks.image.scenes.grammar import named, read
+from saccade.tasks.image.shown import Shown
+from saccade.train.results import undisturbed
+from studies.frame.claims import NOTHING, Claim, Verdict, both_bars, conclude, rule, together
+from studies.frame.growth import weights
+from studies.frame.options import Seeded
+from studies.frame.page import COSTS, costs, curve, picture, sentence
+from studies.frame.scores import by_model
+from studies.frame.seeds import Cell, Numbers, between, contrast, pack, spread, unpack
+from studies.frame.statistics import Estimate, Result, judged
+from studies.frame.study import Study
+from studies.frame.training import Part, Trainings, Variant, scheduled
+
+ATTENTION, FIXED = "show-attend-and-tell", ("show-and-tell", "m-rnn")
+EXACT, NAMED = KEYS = "exact match", "things named"
+LEARNED = 0.5  # share of the fewest things that a model has to name: otherwise nothing can fall
+_UP_TO, _FEW = 8, 3  # default number of things, and with --quick
+_SMALL = {"batch_size": 32, "widths": "24,32", "blocks": 1, "cell_dim": 64, "hidden_dim": 128, "embedding_dim": 64}
+_AT_ONCE = 256  # images
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Seeded):
+    """Options of the study."""
+
+    builtin: ClassVar[Mapping[str, str]] = BUILTIN
+
+    data: str = ""
+    """Images with captions and a number of things: scenes."""
+
+    least: int = 1
+    """Fewest things of a scene."""
+
+    most: int | None = None
+    """Most things of a scene, up to 8. Default: 8, with --quick 3."""
+
+    @property
+    def things(self) -> tuple[int, int]:
+        """The fewest and the most things of a scene."""
+        return self.least, (_FEW if self.quick else _UP_TO) if self.most is None else self.most
+
+
+def opened(options: Options) -> Corpus:
+    """Open the scenes."""
+    if options.data not in BUILTIN:
+        raise ArgumentError(f"--data: expected {', '.join(BUILTIN)}, whose things are counted, got {options.data}")
+    data = open_corpus(options.data, things=options.things)
+    if options.least == options.things[1]:
+        got = f"{options.least} alone"
+        raise ArgumentError(f"--least, --most: expected several numbers of things to compare, got {got}")
+    return data
+
+
+def variants(options: Options) -> list[Variant]:
+    """Return the model with attention and those without."""
+    least, most = options.things
+    shared = {"least": least, "most": most, **scheduled(options), **(_SMALL if options.quick else {})}
+    attends = Variant(ATTENTION, ATTENTION, {"query": "state-and-word", **shared})
+    return [attends, *(Variant(model, model, shared, recipe=ATTENTION) for model in FIXED)]
+
+
+def measured(task: Caption, model: Any, seed: int) -> dict[str, Any]:
+    """Return the things of each test image, those named, and whether all is true."""
+    rows, size = list[tuple[int, int, bool]](), task.data.size("test") or 0
+    with undisturbed(model, seed, "test"):
+        for first in range(0, size, _AT_ONCE):
+            examples = [task.data.example("test", index) for index in range(first, min(first + _AT_ONCE, size))]
+            images = [Shown(example.name, example.image) for example in examples if example.image is not None]
+            texts = best_texts([answer.outputs for answer in task.answer(model, images, None)])
+            for example, text in zip(examples, texts, strict=True):
+                reading = read(text, example.scene)
+                exact = reading is not None and reading.exact
+                rows.append((len(example.scene.things), named(text, example.scene), exact))
+    things, counts, right = zip(*rows, strict=True)
+    packed = {"things": pack(things, "counts"), "named": pack(counts, "counts"), "right": pack(right, "bits")}
+    return {"images": size, "exact_match": sum(right) / size, **packed}
+
+
+class Findings:
+    """Scores by the number of things, lines through them, and the verdict."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content, self.rows = content, by_model(content["rows"])
+        self.things = np.array(unpack(content["rows"][0]["things"], "counts"))
+        self.groups: list[int] = np.unique(self.things).tolist()
+        self.images = [int((self.things == group).sum()) for group in self.groups]
+        self.scores = dict[tuple[str, str], Numbers]()
+        for name, rows in self.rows.items():
+            self.scores |= {(name, key): np.array([self._scores(row, key) for row in rows]) for key in KEYS}
+        self.fixed = [name for name in FIXED if name in self.rows]
+        self.learned = [name for name in self.fixed if self.group(name, NAMED, self.groups[0]).mean() > LEARNED]
+        self.claims = {name: self._claims(name) for name in self.fixed}
+        self.counted = [claim for name in self.learned for claim in self.claims[name]]
+        self.verdict = self._decide()
+
+    def _scores(self, row: Mapping[str, Any], key: str) -> Numbers:
+        """Whether each caption is right, or its share of named things."""
+        right, counts = unpack(row["right"], "bits", row["images"]), unpack(row["named"], "counts")
+        return np.asarray(right if key == EXACT else counts / self.things, dtype=np.float64)
+
+    def group(self, name: str, key: str, group: int) -> Numbers:
+        """Return a model's scores on images of a number of things, a row a seed."""
+        scores: Numbers = self.scores[name, key][:, self.things == group]
+        return scores
+
+    def slope(self, key: str, name: str, other: str | None = None) -> Estimate:
+        r"""Return the change of a score, or of a difference, with one thing more.
+
+        .. math:: b = \frac{\sum_i (n_i - \bar n)\, y_i}{\sum_i (n_i - \bar n)^2}
+
+        over images i of \(n_i\) things, by least squares. It varies with the images of each group, and with the seeds.
+        """
+        ws = weights(self.groups, self.images)
+        assert ws is not None
+        cells = [
+            Cell(model, self.group(model, key, group), sign * weight, group)
+            for group, weight in zip(self.groups, ws, strict=True)
+            for model, sign in ((name, 1.0), (other, -1.0))
+            if model is not None
+        ]
+        return contrast(cells, "images")
+
+    def _claims(self, fixed: str) -> list[Claim]:
+        numbers = {f"{fixed} gets fewer sentences right": self.slope(EXACT, fixed).times(-1.0)}
+        numbers |= {f"attention gains more {key} over {fixed}": self.slope(key, ATTENTION, fixed) for key in KEYS}
+        return [Claim(text, slope, slope.long()) for text, slope in numbers.items()]
+
+    def _decide(self) -> Verdict:
+        if not any(contrast([Cell(name, self.scores[name, EXACT])]).known.beyond() > 0 for name in self.rows):
+            return NOTHING
+        few = [name for name in self.fixed if name not in self.learned]
+        least = f"at most {LEARNED:.0%} of the things named where there are fewest"
+        left = f"nothing is concluded beside {' and '.join(few)}: {least}"
+        if not self.learned:
+            return Verdict("not decided", left)
+        undecided: list[Result] = ["not decided" for _ in few]
+        verdict = conclude(self.counted, lambda results: together([*results, *undecided]))
+        return Verdict(verdict.result, f"with one thing more {verdict.reason}{f'; {left}' if few else ''}")
+
+    def table(self, key: str) -> list[list[str]]:
+        """Return scores and gains in percent by the number of things, and slopes."""
+        body = []
+        for group, count in zip(self.groups, self.images, strict=True):
+            scores = {name: self.group(name, key, group) for name in self.rows}
+            gains = [between(scores[ATTENTION], scores[name]).short() for name in self.fixed]
+            body.append([str(group), str(count), *map(_percent, scores.values()), *gains])
+        slopes = [self.slope(key, name) for name in self.rows]
+        slopes += [self.slope(key, ATTENTION, name) for name in self.fixed]
+        last = ["with one thing more", "", *(slope.short() for slope in slopes)]
+        return [["things", "images", *self.rows, *(f"attention − {name}" for name in self.fixed)], *body, last]
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the page."""
+        claims, results = [["claim", "with one thing more", "verdict"]], iter(judged([c.number for c in self.counted]))
+        for name, claimed in self.claims.items():
+            verdicts = [next(results) if name in self.learned else "nothing learned" for _ in claimed]
+            claims += [[claim.text, claim.measured, verdict] for claim, verdict in zip(claimed, verdicts, strict=True)]
+        models = [["model", *(f"{key}, %" for key in KEYS), *COSTS]]
+        for name, *cost in costs(self.content, list(self.rows))[1:]:
+            models.append([name, *(_percent(self.scores[name, key]) for key in KEYS), *cost])
+        return {
+            "claims": claims,
+            "bars": both_bars("images", len(self.rows[ATTENTION])),
+            "rule": rule(len(self.counted)),
+            "exact": self.table(EXACT),
+            "named": self.table(NAMED),
+            "models": models,
+            "images": f"{len(self.things)} images of {self.groups[0]} to {self.groups[-1]} things",
+            "data": self.content["data"],
+        }
+
+
+def _percent(scores: Numbers) -> str:
+    return spread(scores.mean(1).tolist())
+
+
+def plot(result: Findings, folder: Path) -> dict[str, str]:
+    """Draw both scores by the number of things."""
+    pictures = {}
+    for key in KEYS:
+        curves = []
+        for name in result.rows:
+            heights = [contrast([Cell(name, result.group(name, key, group))]) for group in result.groups]
+            curves.append(curve(name, result.groups, heights))
+        title, ticks = f"{sentence(key)} by the number of things", zip(result.groups, result.images, strict=True)
+        drawn = look.curves(
+            curves,
+            folder / f"objects-{key.replace(' ', '-')}",
+            ticks=[(group, f"{group}\nn={count}") for group, count in ticks],
+            labels=("things, n images; bars: 95% intervals", key),
+            title=title,
+            bounds=(0.0, 1.03),
+        )
+        pictures[f"picture of {key}"] = picture(drawn, title)
+    return pictures
+
+
+STUDY = Study(
+    name="objects",
+    sentence="captions by the number of things, with attention and by a fixed vector",
+    title="Captions by the number of things",
+    claim="A model that reads an image as one fixed vector writes worse captions the more things the image shows, and "
+    "the gain of attention over it grows with their number.",
+    source="after Xu et al. 2015, section 1, https://arxiv.org/abs/1502.03044, for images, and Bahdanau, Cho, Bengio "
+    "2015, figure 2, https://arxiv.org/abs/1409.0473, for sentences",
+    options=Options,
+    measure=Trainings(
+        "objects",
+        variants,
+        lambda data, options: [Part({"measured": "captions"}, measured)],
+        quick="scenes",
+        task=Caption,
+        open_data=opened,
+    ),
+    compare=Findings,
+    plot=plot,
+    body="""
+{picture of exact match}
+
+## What is claimed
+
+{claims}
+
+{bars} {rule} A model that names 50% of the fewest things or fewer has learned too little to get worse. Nothing is
+concluded beside it, and the study is not decided as a whole, unless another claim is contradicted.
+
+## Exact match in percent
+
+{exact}
+
+A sentence is an exact match if it names every thing once, nothing else, and only relations that hold. Sentences about
+more things are right more rarely even if each thing is as hard as before. So the claim is about the share of things
+named as well: colours followed by a shape that a thing of the image has, each counted once, in any text.
+
+## Things named in percent
+
+{named}
+
+{picture of things named}
+
+## All test images
+
+{models}
+
+## How it was measured
+
+All models have one recipe: data, batches, shared sizes, budget and seeds. Show-and-tell reads the mean of the cells at
+the first step, m-rnn at every step; show-attend-and-tell attends to the cells before every word, softly, by its state
+and the last word. Parameters and seconds differ, so the size of the vector need not be the only reason of a gain. The
+weights are those of the last step: nothing is chosen by the test split. Lines are fitted by least squares over images.
+Data: `{data}`, test split, {images}.
+
+{runs}
+""",
+)

@@ -1,0 +1,384 @@
+"""Ways to pool the words of a sentence, and a "not" in it (Yang et al. 2016)."""
+
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from saccade.errors import ArgumentError
+from studies.frame.scatter import Point, draw_words
+from saccade.models.fixed import Fixed
+from saccade.tasks.classify_text import ClassifyText
+from saccade.tasks.classify_text.data import BUILTIN, open_corpus
+from saccade.tasks.classify_text.data.corpus import Corpus
+from saccade.tasks.splits import SplitNames, SplitOptions
+from saccade.tasks.text.special import SPECIAL
+from saccade.train.results import measure
+from saccade.train.task import value
+from studies.frame.claims import Claim, bars, conclude, nothing, rule
+from studies.frame.options import Seeded
+from studies.frame.page import costs, dots, paragraphs, picture, table
+from studies.frame.scores import SENTENCES, by_model
+from studies.frame.seeds import Cell, contrast, pack, spread, unpack
+from studies.frame.statistics import Estimate, judged
+from studies.frame.study import Study
+from studies.frame.training import Part, Trainings, Variant
+
+VARIANTS = (
+    Variant("sum", "sum"),
+    Variant("fixed dot", "fixed", {"score": "dot"}),
+    Variant("fixed MLP", "fixed", {"score": "additive"}),
+    Variant("fixed MLP, 4 queries", "fixed", {"score": "additive", "queries": 4}),
+    Variant("self-attention", "self-attention"),
+    Variant("rnn-attention", "rnn-attention"),
+)
+VECTORS = ", vectors"  # ends the names of models whose words begin with vectors from a file
+CONTEXT = ("self-attention", "rnn-attention")  # models in which a word's weight depends on its neighbours
+PRAISE = {
+    "good": "the movie was good",
+    "funny": "the film is very funny",
+    "great": "it is a great story",
+    "moving": "the plot was so moving",
+    "clever": "it was a clever script",
+    "wonderful": "the acting is wonderful",
+}
+BLAME = {
+    "bad": "the movie was bad",
+    "boring": "the film is boring",
+    "silly": "it is a silly story",
+    "dull": "the plot was so dull",
+    "weak": "it was a weak script",
+    "awful": "the acting is awful",
+}
+PAIRS: Sequence[dict[str, Any]] = [
+    {"plain": plain, "denied": re.sub(" (was|is) ", r" \1 not ", plain), "positive": of is PRAISE, "word": word}
+    for of in (PRAISE, BLAME)
+    for word, plain in of.items()
+]
+"""Sentences of praise and of blame, their denials, and the denied words."""
+_CHANCE, _LEARNED = 0.5, 0.55  # shares of right answers
+_LEAST = 1e-12  # smallest weight in a logarithm
+_FREQUENT = 500  # words that are projected: rare ones have hardly moved from their first vectors
+_ENDS = 8  # of them in the picture, at either end of either direction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Seeded):
+    """Options of the study."""
+
+    builtin: ClassVar[Mapping[str, str]] = BUILTIN
+
+    data: str = ""
+    """Texts with two labels, the last by the alphabet positive, as classify-text's."""
+
+    train_split: str | None = None
+    """Name of the training split, such as phrases.train for stsa.binary.phrases.train."""
+
+    vectors: str | None = None
+    """File of word vectors: every model is trained once more with them."""
+
+    def __post_init__(self) -> None:
+        """Reject options without meaning."""
+        super().__post_init__()
+        if self.vectors == "":
+            raise ArgumentError("--vectors: expected a file, got an empty name")
+        SplitOptions(train_split=self.train_split)
+
+
+def variants(options: Options) -> list[Variant]:
+    """Return every model, and with word vectors each once more.
+
+    >>> [variant.name for variant in variants(Options(data="d", vectors="glove.txt"))][-2:]
+    ['self-attention, vectors', 'rnn-attention, vectors']
+    """
+    split = {} if options.train_split is None else {"train_split": options.train_split}
+    models = [replace(variant, values={**variant.values, **split}) for variant in VARIANTS]
+    if options.vectors is None:
+        return models
+    more = {"vectors": options.vectors}
+    return [*models, *(replace(v, name=v.name + VECTORS, values={**v.values, **more}) for v in models)]
+
+
+def opened(options: Options) -> Corpus:
+    """Open the texts, and reject other than two labels."""
+    names = SplitNames({} if options.train_split is None else {"train": options.train_split})
+    corpus = open_corpus(options.data, names=names)
+    if len(corpus.labels) != 2:
+        labels = ", ".join(corpus.labels)
+        raise ArgumentError(f"--data: expected two labels, the positive one last by the alphabet, got {labels:.80}")
+    return corpus
+
+
+def measured(task: ClassifyText, model: nn.Module, seed: int) -> dict[str, Any]:
+    """Return accuracies, and whether each text of the test split was right."""
+    test, validation = (measure(task, model, split, seed) for split in ("test", "validation"))
+    examples = [task.data.example("test", number) for number in range(task.data.size("test") or 0)]
+    with torch.inference_mode():
+        texts = [task.read(example.text, number) for number, example in enumerate(examples, 1)]
+        rankings = [answer.ranking for answer in task.answer(model, texts, None)]
+    labels = [None if ranking is None else ranking.labels[ranking.best] for ranking in rankings]
+    return {
+        "texts": test.examples,
+        "accuracy": value(test.metrics["accuracy"]),
+        "validation": value(validation.metrics["accuracy"]),
+        "right": pack([label == example.label for label, example in zip(labels, examples, strict=True)], "bits"),
+    }
+
+
+def denials(task: ClassifyText, model: Any, seed: int) -> dict[str, Any]:
+    """Return numbers of both sentences of `PAIRS`, and words along two directions.
+
+    "scores" are logits of the positive label less the negative one, "probabilities" those of the positive label. If the
+    model attends, "weights" are those of the denied word, means over queries, and "relative" beside the other words.
+    """
+    with torch.inference_mode():
+        texts = [task.read(text, 1) for pair in PAIRS for text in (pair["plain"], pair["denied"])]
+        answers = task.answer(model, texts, None, "json")
+    pairs = []
+    for number, pair in enumerate(PAIRS):
+        numbers: dict[str, list[float]] = {}
+        for answer in answers[2 * number : 2 * number + 2]:
+            share = answer.ranking.probabilities[-1] if answer.ranking else torch.tensor(_CHANCE)
+            columns = {"scores": float(share.logit()), "probabilities": float(share)}
+            if answer.weights is not None:
+                kept = [index for index, token in enumerate(answer.text.tokens) if token != "not"]
+                weights = answer.weights[:, kept]
+                word = [answer.text.tokens[index] for index in kept].index(pair["word"])
+                columns |= {"weights": float(weights[:, word].mean()), "relative": relative(weights, word)}
+            for name, column in columns.items():
+                numbers.setdefault(name, []).append(round(column, 6))
+        pairs.append({**pair, **numbers})
+    return {"pairs": pairs, "labels": task.vocabulary.labels, "directions": directions(task, model)}
+
+
+def relative(weights: Tensor, word: int) -> float:
+    r"""Return the weight of a word beside the others, in nats.
+
+    .. math:: \log a_k - \frac{1}{n - 1} \sum_{j \ne k} \log a_j
+
+    It is a mean over queries. A further word takes weight from every other by the softmax, which cancels here.
+
+    >>> [round(relative(torch.tensor([[0.5, 0.25, 0.25]]) * share, 0), 6) for share in (1.0, 0.5)]
+    [0.693147, 0.693147]
+    """
+    logs = weights.double().clamp(min=_LEAST).log()
+    others = torch.cat([logs[:, :word], logs[:, word + 1 :]], 1)
+    return float((logs[:, word] - others.mean(1)).mean())
+
+
+def directions(task: ClassifyText, model: Any) -> list[tuple[str, float, float]]:
+    r"""Return words with their projections on two directions.
+
+    .. math:: \frac{q^\top E w}{\|q\|} \qquad \frac{(u_1 - u_0)^\top E w}{\|u_1 - u_0\|}
+
+    with the learned query q, and the output's weights \(u_1\) of the positive and \(u_0\) of the negative label. A
+    query that is not compared by a product has none.
+    """
+    settings = task.settings
+    if not isinstance(model, Fixed) or (settings.score, settings.queries, settings.hidden_dim) != ("dot", 1, None):
+        return []
+    words = task.vocabulary.words.words[:_FREQUENT]
+    query, weight = model.pool.queries[0], model.output.weight
+    with torch.inference_mode():
+        vectors = model.words.embedding.weight[SPECIAL : SPECIAL + len(words)]
+        along = [(vectors @ (axis / axis.norm())).cpu() for axis in (query, weight[-1] - weight[0])]
+    ends = {int(index) for axis in along for index in (*axis.argsort()[:_ENDS], *axis.argsort()[-_ENDS:])}
+    indices = sorted(ends | {index for index, word in enumerate(words) if word in {"not", *PRAISE, *BLAME}})
+    return [(words[index], round(float(along[0][index]), 4), round(float(along[1][index]), 4)) for index in indices]
+
+
+class Findings:
+    """Accuracies, the effects of "not", and the verdict."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+        self.rows = by_model(row for row in content["rows"] if row["measured"] == "accuracy")
+        self.probes = by_model(row for row in content["rows"] if row["measured"] == "not")
+        self.models = list(self.rows)
+        ladders = ([name for name in self.models if name.endswith(VECTORS) is ends] for ends in (False, True))
+        self.ladders = [models for models in ladders if models]
+        self.gains, self.falls = dict[tuple[str, str], Estimate](), dict[str, Estimate]()
+        for name, rows in self.probes.items():
+            falls = [[p["relative"][0] - p["relative"][1] for p in row["pairs"] if "relative" in p] for row in rows]
+            if all(falls):
+                self.falls[name] = contrast([Cell(name, falls)], "pairs")
+        self.claims = self._claims()
+        results = judged([claim.number for claim in self.claims.values()])
+        self.results: dict[Any, str] = dict(zip(self.claims, results, strict=True))
+        if any(statistics.fmean(self.accuracies(model)) > _LEARNED for model in self.models):
+            self.verdict = conclude([*self.claims.values()])
+        else:
+            self.verdict = nothing("no model got clearly more than half right; train them longer")
+
+    def accuracies(self, model: str, key: str = "accuracy") -> list[float]:
+        """Return the accuracies of a model, one a seed."""
+        return [row[key] for row in self.rows[model]]
+
+    def _claims(self) -> dict[Any, Claim]:
+        """Claims about two models by both, and about the weights of one by its name."""
+        right = {name: [unpack(row["right"], "bits", row["texts"]) for row in rows] for name, rows in self.rows.items()}
+        claims = dict[Any, Claim]()
+        for models in self.ladders:
+            for above, name in [*pairwise(models), (models[0], models[-1])]:
+                gain = contrast([Cell(name, right[name]), Cell(above, right[above], -1.0)], SENTENCES)
+                self.gains[name, above] = gain
+                claims[name, above] = Claim(f"{name} is better than {above}", gain, gain.long())
+        for name, fall in self.falls.items():
+            if name.removesuffix(VECTORS) in CONTEXT:
+                text = f"a not lowers what the word that it denies weighs in {name}"
+                claims[name] = Claim(text, fall, f"by {fall.text(signed=True)} nats")
+        return claims
+
+    def _pairs(self, name: str) -> list[dict[str, Any]]:
+        return [pair for row in self.probes[name] for pair in row["pairs"]]
+
+    def table(self, ladder: int = 0) -> list[list[str]]:
+        """Return accuracies in percent, gains in points, and costs."""
+        header = ["model", "test accuracy", "beside the one above", "it is better", "validation", "steps", "seconds"]
+        models, rows = self.ladders[ladder], [[*header, "parameters"]]
+        for above, (name, _, *cost) in zip([None, *models], costs(self.content, models)[1:], strict=False):
+            gain = ["", ""]
+            if above is not None:
+                gain = [self.gains[name, above].short(), self.results[name, above]]
+            scores = [spread(self.accuracies(name)), *gain, spread(self.accuracies(name, "validation"))]
+            rows.append([name, *scores, *cost])
+        return rows
+
+    def negation(self) -> list[list[str]]:
+        """Return the effect of "not" on scores and verdicts."""
+        table = [["model", "praise moves by", "blame moves by", "moves the right way", "both sentences right"]]
+        for name in self.models:
+            down, up, turned = list[float](), list[float](), list[bool]()
+            for pair in self._pairs(name):
+                (down if pair["positive"] else up).append(pair["scores"][1] - pair["scores"][0])
+                before, after = (share > _CHANCE for share in pair["probabilities"])
+                turned.append(before is pair["positive"] and after is not pair["positive"])
+            hears = (sum(shift < 0 for shift in down) + sum(shift > 0 for shift in up)) / len(turned)
+            means = [f"{statistics.fmean(shifts):+.2f}" for shifts in (down, up)]
+            table.append([name, *means, f"{hears:.0%}", f"{statistics.fmean(turned):.0%}"])
+        return table
+
+    def weighed(self) -> list[list[str]]:
+        """Return the weight of the denied word without "not" and with it."""
+        table = [["model", "weight without a not", "with it", "lowered beside the others, nats", "it is lowered"]]
+        for name, fall in self.falls.items():
+            weights = zip(*(pair["weights"] for pair in self._pairs(name)), strict=True)
+            means = (f"{statistics.fmean(column):.3f}" for column in weights)
+            table.append([name, *means, fall.text(signed=True), self.results.get(name, "its own alone")])
+        return table
+
+    def pairs(self) -> list[list[str]]:
+        """Return the probability of the positive label without "not" and with it."""
+        table = [["sentence", *self.models]]
+        for number, pair in enumerate(self.probes[self.models[0]][0]["pairs"]):
+            cells = []
+            for name in self.models:
+                pairs = [row["pairs"][number]["probabilities"] for row in self.probes[name]]
+                cells.append(" → ".join(f"{statistics.fmean(shares):.2f}" for shares in zip(*pairs, strict=True)))
+            table.append([pair["denied"], *cells])
+        return table
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the page."""
+        seeds, arguments = len(self.rows[self.models[0]]), self.content["arguments"]
+        headings = ("## Accuracy", "## Accuracy, with vectors from elsewhere")
+        ladders = [f"{headings[number]}\n\n{table(self.table(number))}" for number in range(len(self.ladders))]
+        negative, positive = self.probes[self.models[0]][0]["labels"]
+        split, vectors = arguments.get("train_split"), arguments.get("vectors")
+        data = f"Data: `{self.content['data']}`{f', trained on `{split}`' if split else ''}, test split, "
+        data += f"{self.rows[self.models[0]][0]['texts']} texts; `{positive}` is positive, `{negative}` negative. "
+        return {
+            "accuracies": paragraphs(*ladders),
+            "bars": f"{bars(SENTENCES, seeds)} {rule(len(self.claims))}",
+            "negation": self.negation(),
+            "weighed": self.weighed(),
+            "pair_bars": bars("pairs", seeds),
+            "pairs": self.pairs(),
+            "data": data + (f"Word vectors of `{vectors}`." if vectors else "No word vectors from elsewhere."),
+        }
+
+
+def plot(result: Findings, folder: Path) -> dict[str, str]:
+    """Draw accuracies, and words along two directions."""
+    rates = {name: result.accuracies(name) for name in result.models}
+    accuracies = dots(rates, folder / "pooling", "accuracy", "Accuracy by what is made of the words")
+    name, words = next((name, rows[0]["directions"]) for name, rows in result.probes.items() if rows[0]["directions"])
+    title = f"Words along the learned query and along sentiment: {name}, seed 1"
+    labels = ("along the learned query", "along the output's weights: positive less negative")
+    points = [Point(*word) for word in words]
+    drawn = draw(points, folder / "directions", labels=labels, title=title, marked={"not", *PRAISE, *BLAME})
+    return {"picture": accuracies, "directions": picture(drawn, title)}
+
+
+STUDY = Study(
+    name="pooling",
+    sentence="sum of words, fixed attention, self-attention, GRU and attention, and what a not does",
+    title="Attention as pooling",
+    claim="Each of these ways to pool the words of a sentence classifies it better than the one before: their sum, "
+    "fixed attention (a learned query compared with words by a product; by an MLP; four queries), self-attention, "
+    "attention over a GRU. In the last two a word knows its neighbours, and a not lowers the weight of the word "
+    "that it denies.",
+    source="after Yang et al. 2016, section 3.4, https://aclanthology.org/N16-1174, who have attention over a GRU "
+    "above its mean and its maximum, for documents; the other steps and the not are ours",
+    options=Options,
+    measure=Trainings(
+        "pooling",
+        variants,
+        lambda corpus, options: [Part({"measured": "accuracy"}, measured), Part({"measured": "not"}, denials)],
+        quick="reviews",
+        task=ClassifyText,
+        open_data=opened,
+    ),
+    compare=Findings,
+    plot=plot,
+    body="""
+{picture}
+
+{accuracies}
+
+± of an accuracy, in percent, is its standard deviation over seeds; beside the one above, in points: {bars}
+
+Others report on the test split of SST-2: SWEM, pooled words (Shen et al. 2018) 84.3, which begins with word vectors
+learned on far more text.
+
+## What a not does
+
+{negation}
+
+The score is the logit of the positive label minus that of the negative one. In praise (the movie was good) a not has to
+move it down, in blame (the movie was bad) up. A sum adds the same for not to every sentence, so at most half of its
+pairs can move the right way.
+
+## What a not does to weights
+
+{weighed}
+
+The weight is that of the denied word, the mean over queries, pairs and seeds. By the softmax alone a not takes weight
+from every other word. So the number that counts is the word's score less the mean score of the other words that both
+sentences have, in nats. Under fixed attention a not does not change it. {pair_bars}
+
+Probability of the positive label without the not, and with it; means over seeds:
+
+{pairs}
+
+## Two directions
+
+{directions}
+
+To the right are words that the learned query looks for, which take the sentence's weight. Above are those that speak
+for the positive label, below those that speak for the negative one. Red: not, and the words that it denies above.
+
+## How it was measured
+
+All models are trained by one recipe: data, words, batches, dropout, budget, patience and seeds. Learning rates and
+sizes are each model's own, chosen by the validation split. The weights are those of the best validation. {data}
+
+{runs}
+""",
+)
