@@ -13,7 +13,6 @@ from saccade.reports.difference import packed, packed_counts, packed_shares
 from saccade.reports.implicit.measuring import ATTENTION as ATTENDED
 from saccade.reports.implicit.measuring import JACOBIAN
 from saccade.reports.isolation import forgetting, gradients
-from saccade.reports.memory.findings import NEAR as MORE
 from saccade.reports.objects.findings import ATTENTION
 from saccade.reports.order.findings import MARGIN as LOST
 from saccade.reports.order.findings import SET
@@ -25,6 +24,7 @@ from saccade.reports.scaling.findings import NEAR as GROWS
 from studies import fast_weights as mixing
 from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
+from studies.memory import NEAR as MORE
 from studies.soft_hard import MARGIN as BEHIND
 
 SEEDS = range(1, 4)

@@ -14,11 +14,10 @@ from saccade.reports.cnn_attention import findings as cnn_attention
 from saccade.reports.experts import findings as experts
 from saccade.reports.implicit import findings as implicit
 from saccade.reports.isolation import findings as isolation
-from saccade.reports.memory import findings as memory
 from saccade.reports.pooling.findings import Findings
 from saccade.reports.regression import findings as regression
 from saccade.reports.scores import findings as scores
-from studies import fast_weights, soft_hard
+from studies import fast_weights, memory, soft_hard
 from studies.frame.page import publish
 from studies.frame.scores import Trial
 from studies.frame.study import load, names
@@ -348,7 +347,7 @@ def test_the_table_of_kernel_regression_is_that_of_its_report():
 def test_the_tables_of_memories_are_those_of_their_reports():
     for name in ("memory-copy", "memory-recall"):
         found = memory.Findings(reported(name))
-        assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table()), name
+        assert all(f"| {' | '.join(row)} |" in PAGE for row in found.fields()["scores"]), name
         assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE, name
 
 

@@ -24,7 +24,6 @@ REPORTS = {
     "objects": "saccade.reports.objects.report:Objects",
     "regression": "saccade.reports.regression.report:Regression",
     "experts": "saccade.reports.experts.report:Experts",
-    "memory": "saccade.reports.memory.report:Memory",
     "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
     "isolation": "saccade.reports.isolation.report:Isolation",
     "implicit": "saccade.reports.implicit.report:Implicit",
