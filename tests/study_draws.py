@@ -12,7 +12,6 @@ from saccade.reports.bottleneck import codes, copying
 from saccade.reports.difference import packed, packed_counts, packed_shares
 from saccade.reports.implicit.measuring import ATTENTION as ATTENDED
 from saccade.reports.implicit.measuring import JACOBIAN
-from saccade.reports.isolation import forgetting, gradients
 from saccade.reports.objects.findings import ATTENTION
 from saccade.reports.order.findings import MARGIN as LOST
 from saccade.reports.order.findings import SET
@@ -22,6 +21,7 @@ from saccade.reports.regression.findings import NEAR as OFF
 from saccade.reports.scaling.answering import MODELS
 from saccade.reports.scaling.findings import NEAR as GROWS
 from studies import fast_weights as mixing
+from studies import isolation as isolated
 from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
 from studies.memory import NEAR as MORE
@@ -173,9 +173,9 @@ def bottleneck(rng, effect):
 
 def isolation(rng, effect):
     """Soft weights that forget by SGD what sparse ones do, and an effect more; by Adam much."""
-    rows = [{"part": "gradients", "model": way, "deviation": 0.0, "leak": 0.0} for way in gradients.WAYS]
+    rows = [{"part": "gradients", "model": way, "deviation": 0.0, "leak": 0.0} for way in isolated.WAYS]
     for optimizer, more in (("sgd", effect), ("adam", 0.9)):
-        lost = {forgetting.UNIFORM: 0.9, forgetting.SOFT: more, forgetting.SPARSE: 0.0}
+        lost = {isolated.UNIFORM: 0.9, isolated.SOFT: more, isolated.SPARSE: 0.0}
         for gate, share in lost.items():
             for seed in SEEDS:
                 about = {"part": "forgetting", "model": gate, "optimizer": optimizer, "seed": seed, "same": True}

@@ -25,7 +25,6 @@ REPORTS = {
     "regression": "saccade.reports.regression.report:Regression",
     "experts": "saccade.reports.experts.report:Experts",
     "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
-    "isolation": "saccade.reports.isolation.report:Isolation",
     "implicit": "saccade.reports.implicit.report:Implicit",
     "alignment": "saccade.reports.alignment.report:Alignment",
 }
