@@ -8,7 +8,6 @@ import math
 
 import numpy as np
 
-from saccade.reports.bottleneck import codes, copying
 from saccade.reports.difference import packed, packed_counts, packed_shares
 from saccade.reports.implicit.measuring import ATTENTION as ATTENDED
 from saccade.reports.implicit.measuring import JACOBIAN
@@ -20,6 +19,7 @@ from saccade.reports.regression.findings import EXPECTED
 from saccade.reports.regression.findings import NEAR as OFF
 from saccade.reports.scaling.answering import MODELS
 from saccade.reports.scaling.findings import NEAR as GROWS
+from studies import bottleneck as copied
 from studies import fast_weights as mixing
 from studies import isolation as isolated
 from studies.complexity import LAYERS
@@ -159,7 +159,7 @@ def memory(rng, effect):
 
 def bottleneck(rng, effect):
     """Shares that fall by 0.6 through one vector and by half of that with attention, less an effect."""
-    falls, rows = {copying.ATTENTION: (0.95, 0.3 - effect), copying.VECTOR: (0.8, 0.6)}, []
+    falls, rows = {copied.ATTENTION: (0.95, 0.3 - effect), copied.VECTOR: (0.8, 0.6)}, []
     for seed in SEEDS:
         for model, (share, fall) in falls.items():
             rights = {"10": share, "1000": share - fall}
@@ -167,7 +167,7 @@ def bottleneck(rng, effect):
             rows.append({"model": model, "seed": seed, "lengths": lengths})
         for code, error, right in ((2, 0.05, 0.4), (64, 0.01, 0.9)):
             own = {"error": error + rng.normal(0, 1e-4), "right": right + rng.normal(0, 0.002)}
-            rows.append({"model": codes.AUTOENCODER, "seed": seed, "code": code, **own})
+            rows.append({"model": copied.AUTOENCODER, "seed": seed, "code": code, **own})
     return {"rows": rows}
 
 

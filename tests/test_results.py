@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from saccade.look import drawing
-from saccade.reports.bottleneck import findings as bottleneck
 from saccade.reports.cnn_attention import findings as cnn_attention
 from saccade.reports.experts import findings as experts
 from saccade.reports.implicit import findings as implicit
 from saccade.reports.pooling.findings import Findings
 from saccade.reports.regression import findings as regression
 from saccade.reports.scores import findings as scores
-from studies import fast_weights, isolation, memory, soft_hard
+from studies import bottleneck, fast_weights, isolation, memory, soft_hard
 from studies.frame.page import publish
 from studies.frame.scores import Trial
 from studies.frame.study import load, names
@@ -394,7 +393,7 @@ def test_the_tables_of_small_models_are_those_of_their_reports():
     copied = bottleneck.Findings(reported("bottleneck-mnist"))
     isolated = isolation.Findings(reported("isolation-mnist"))
     fast = fast_weights.Findings(reported("fast-weights"))
-    tables = [copied.copies(), copied.code_table(), *(isolated.fields()[by] for by in ("sgd", "adam"))]
+    tables = [copied.fields()["copies"], copied.fields()["codes"], *(isolated.fields()[by] for by in ("sgd", "adam"))]
     for table in (*tables, fast.table(), fast.matrices()):
         assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
     for found in (copied, isolated, fast):

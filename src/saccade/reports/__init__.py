@@ -24,7 +24,6 @@ REPORTS = {
     "objects": "saccade.reports.objects.report:Objects",
     "regression": "saccade.reports.regression.report:Regression",
     "experts": "saccade.reports.experts.report:Experts",
-    "bottleneck": "saccade.reports.bottleneck.report:Bottleneck",
     "implicit": "saccade.reports.implicit.report:Implicit",
     "alignment": "saccade.reports.alignment.report:Alignment",
 }
