@@ -14,7 +14,6 @@ from saccade.reports.implicit.measuring import JACOBIAN
 from saccade.reports.objects.findings import ATTENTION
 from saccade.reports.order.findings import MARGIN as LOST
 from saccade.reports.order.findings import SET
-from saccade.reports.pointing.measuring import ANY, WEIGHTS
 from saccade.reports.regression.findings import EXPECTED
 from saccade.reports.regression.findings import NEAR as OFF
 from saccade.reports.scaling.answering import MODELS
@@ -25,6 +24,7 @@ from studies import isolation as isolated
 from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
 from studies.memory import NEAR as MORE
+from studies.pointing import ANY, WEIGHTS
 from studies.soft_hard import MARGIN as BEHIND
 
 SEEDS = range(1, 4)

@@ -20,7 +20,6 @@ REPORTS = {
     "cnn-attention": "saccade.reports.cnn_attention.report:CNNAttention",
     "glimpses": "saccade.reports.glimpses.report:Glimpses",
     "scaling": "saccade.reports.scaling.report:Scaling",
-    "pointing": "saccade.reports.pointing.report:Pointing",
     "objects": "saccade.reports.objects.report:Objects",
     "regression": "saccade.reports.regression.report:Regression",
     "experts": "saccade.reports.experts.report:Experts",

@@ -48,7 +48,7 @@ def test_the_rows_of_quick_share_its_minutes(monkeypatch, tmp_path):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(training, "train", stopped)
-    for name, rows in {"soft-hard": 6, "memory": 4}.items():
+    for name, rows in {"soft-hard": 6, "memory": 4, "pointing": 2}.items():
         study = load(name)
         for seeds in (1, 3):
             with pytest.raises(KeyboardInterrupt):
