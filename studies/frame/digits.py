@@ -15,8 +15,6 @@ from saccade.tasks.image.sources import open_files
 from saccade.tasks.splits import SplitNames
 from studies.frame.options import Direct
 
-__all__ = ["Digits", "OnDigits", "open_data"]
-
 BUILTIN = {"digits": "the 1,797 handwritten digits of scikit-learn, scaled to 28 × 28 pixels"}
 
 

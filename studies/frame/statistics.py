@@ -8,20 +8,6 @@ from typing import Literal, Protocol, Self
 from scipy import optimize, special
 from statsmodels.stats.multitest import multipletests
 
-__all__ = [
-    "LEVEL",
-    "POWER",
-    "SEEDS",
-    "Claimed",
-    "Estimate",
-    "Exact",
-    "Result",
-    "Source",
-    "Within",
-    "judged",
-    "quantile",
-]
-
 LEVEL = 0.05
 """Probability that chance alone decides any claim of a page."""
 POWER = 0.8
@@ -164,11 +150,6 @@ class Estimate:
             f = \frac{\sigma^4}{\sum_k \sigma_k^4 / f_k}
 
         of Student's noncentral t with Satterthwaite's degrees of freedom.
-
-        Example:
-            >>> x = Estimate(0.0, (Source("seeds", 1.0, 9, 10),))
-            >>> round(x.power(3.0), 2), round(x.power(0.0, 0.05), 3)
-            (0.76, 0.025)
         """
         if not self.is_known:
             return 0.0
@@ -237,11 +218,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Exact:
-    """A claim without chance.
-
-    >>> judged([Exact(True), Exact(False)])
-    ['reproduced', 'contradicted']
-    """
+    """A claim without chance."""
 
     holds: bool
     p: float = 0.0
@@ -271,11 +248,7 @@ def judged(claims: Sequence[Claimed], level: float = LEVEL) -> list[Result]:
 
 
 def quantile(freedom: float, level: float = LEVEL) -> float:
-    """Return Student's t: standard errors in half an interval.
-
-    >>> [round(quantile(freedom), 2) for freedom in (2, 9, math.inf)]
-    [4.3, 2.26, 1.96]
-    """
+    """Return Student's t: standard errors in half an interval."""
     return float(special.stdtrit(freedom, 1 - level / 2))
 
 

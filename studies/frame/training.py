@@ -23,8 +23,6 @@ from studies.frame.options import Seeded, Trained, arguments, command, default_f
 from studies.frame.scores import measured
 from studies.frame.study import Step, Work
 
-__all__ = ["Part", "Trainings", "Variant", "opened", "scheduled", "settings", "tested", "whole_test"]
-
 MINUTES = 40.0  # of training of a model at most, without a budget
 QUICK_MINUTES = 3.0  # of training in all with --quick; the rest of five minutes is for data and measurements
 _ABOUT = ("steps", "seconds", "tokens_per_second", "parameters", "metrics", "hardware", "versions")
@@ -69,11 +67,7 @@ class Opened(Protocol):
 
 
 def opened(options: Trained) -> Corpus:
-    """Open the parallel corpus that the options name.
-
-    Raises:
-        SaccadeError: if it cannot be read.
-    """
+    """Open the parallel corpus that the options name."""
     return open_corpus(options.data, options.source, options.target)
 
 
@@ -146,11 +140,7 @@ class Trainings:
 
 
 def tested(corpus: Corpus, data: str) -> list[Pair]:
-    """Return the sentences of the test split with their references.
-
-    Raises:
-        ArgumentError: if there are none.
-    """
+    """Return the sentences of the test split with their references."""
     if not (pairs := [corpus.example("test", index) for index in range(corpus.size("test") or 0)]):
         raise ArgumentError(f"--data: expected sentences in the test split of {data}, got none")
     return pairs
@@ -165,16 +155,7 @@ def whole_test(corpus: Corpus, options: Trained) -> list[Part]:
 def settings(
     options: Seeded, variant: Variant, seed: int, folder: Path, minutes: float, kind: type[Task] = Translate
 ) -> Options:
-    """Return the options of one run.
-
-    Args:
-        options: of the study.
-        variant: the model.
-        seed: of the run.
-        folder: of the run.
-        minutes: of training at most, if the options name no budget.
-        kind: the task.
-    """
+    """Return the options of one run."""
     flat = options_class(kind, variant.model)
     recipe = recipe_of(kind, variant.recipe or variant.model, options.data)
     data = {name: getattr(options, name) for name in ("data", "source", "target") if hasattr(options, name)}
