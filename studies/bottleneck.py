@@ -173,7 +173,7 @@ def coded(model: str, code: int, digits: Digits, seed: int, budget: Budget, devi
         images = digits.train[chosen].to(device)
         return F.mse_loss(network(images), images)
 
-    def applied(module: nn.Module, images: Tensor) -> Numbers:
+    def applied(module: nn.Module, images: Tensor) -> Any:
         with torch.no_grad():
             return module(images.to(device)).cpu().double().numpy()
 

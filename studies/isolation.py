@@ -171,7 +171,8 @@ def forgotten(
         images, labels = trains[task]
         chosen = torch.randint(len(images), (_BATCH,), generator=generator(seed, "images", task, step)).to(device)
         logits, _, balance = model(images[chosen], task)
-        return F.cross_entropy(logits, labels[chosen]) + balance
+        total: Tensor = F.cross_entropy(logits, labels[chosen]) + balance
+        return total
 
     @torch.no_grad()
     def answered(task: int) -> tuple[Tensor, Tensor, float]:
@@ -239,11 +240,9 @@ class Findings:
         self.verdict = conclude(self.claims)
 
     def of(self, **columns: Any) -> list[Mapping[str, Any]]:
-        """Return the rows with these values."""
         return [row for row in self.rows if columns.items() <= row.items()]
 
     def numbers(self, gate: str, by: str, column: str) -> Numbers:
-        """Return a measurement of a gate, trained by an optimizer."""
         return np.array([float(row[column]) for row in self.of(model=gate, optimizer=by)])
 
     def _kept(self, gate: str, by: str) -> str:

@@ -34,6 +34,10 @@ NEAR = 0.01  # additional share of wrong bits at the longest length that counts 
 LEARNED = 0.1  # share of wrong bits at the trained length up to which a model has learned it
 _UNITS = {"copy": "vectors", "recall": "items"}  # of the problems that are tested at several lengths
 _QUICK, _STEPS = 10, 1200  # of --quick: vectors in training, and steps
+_COPY = (
+    "Only the NTM's recipe ends training if validation on up to 100 vectors does not improve, and takes its best "
+    "weights. NTM and DNC are trained with 21 to 40 cells and tested with 128."
+)
 _FLOOR = 1e-4  # the lowest share in a picture, since a logarithm has no place for 0
 
 
@@ -171,6 +175,7 @@ class Findings:
             "unit": self.unit,
             "costs": costs(self.content, list(self.rows)),
             "data": self.content["data"],
+            "copy": _COPY if self.content["data"] == "copy" else "",
             "counts": ", ".join(f"{self.rows[NTM][0][group]['sequences']} of {group}" for group in self.groups),
             "seeds": ", ".join(map(str, sorted({row["seed"] for row in self.content["rows"]}))),
         }
@@ -255,10 +260,8 @@ table decides nothing. It says worse or better if the 95% interval of the differ
 {costs}
 
 Each model is trained by its own recipe for the problem, on the same sequences in the same batches. Lengths of training
-are drawn evenly. The weights are those of the last step. On copy the NTM's recipe ends training if validation on up to
-100 vectors does not improve, and takes its best weights; NTM and DNC are trained with 21 to 40 cells and tested with
-128. A predicted bit is 1 if its probability is above a half. Bits of a sequence are the cost of its right bits by
-their probabilities.
+are drawn evenly. The weights are those of the last step. {copy} A predicted bit is 1 if its probability is above a
+half. Bits of a sequence are the cost of its right bits by their probabilities.
 
 Data: `{data}`, test split, sequences by {unit}: {counts}. Seeds: {seeds}.
 

@@ -142,8 +142,7 @@ def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[
     before, first, anywhere, anything = list[bool](), list[float](), list[float](), list[float]()
     for indices, asked, batch, true in _batches(task, model, chosen):
         probability, best = model(batch.visual, batch.question).softmax(-1).max(-1)
-        shape, size = cells_of(model, batch.visual), batch.visual.values.shape[2:]
-        assert shape is not None, "all these models see images"
+        shape, (height, width) = cells_of(model, batch.visual) or (0, 0), batch.visual.values.shape[2:]
         dark = ground(batch.visual.values, NOISE / 255, generator(0, "ground", indices[0]))
         numbers, count = generator(0, "erased cells", indices[0]), (len(asked), shape[0] * shape[1])
         *draws, ties = (torch.rand(count, generator=numbers, dtype=torch.float64).argsort(-1) for _ in range(DRAWS + 1))
@@ -156,12 +155,12 @@ def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[
                 left = torch.stack([x.gather(1, best[:, None])[:, 0].double() for x in shares]).mean(0)
                 columns["change"][place] += (left - probability.double()).tolist()
             for weights, example in zip(cells.get(by, ()), asked, strict=by in cells):
-                on, off = (pointed(weights, boxes, size) for boxes in (example.boxes, example.others))
+                on, off = (pointed(weights, boxes, (height, width)) for boxes in (example.boxes, example.others))
                 for key, number in (("hits", on.hit), ("elsewhere", off.hit), ("inside", on.share)):
                     columns.setdefault(key, []).append(number)
         before += (best == true).tolist()
         first += probability.tolist()
-        anywhere += [pointed(torch.ones(shape), example.boxes, size).share for example in asked]
+        anywhere += [pointed(torch.ones(shape), example.boxes, (height, width)).share for example in asked]
         anything += [len(example.boxes) / (len(example.boxes) + len(example.others)) for example in asked]
     return {
         "examples": len(chosen),
@@ -187,7 +186,7 @@ def maps(model: Any, batch: Batch, asked: Sequence[Asked], best: Tensor, shape: 
     first answer's logit, the mean of a cell's pixels.
     """
     visual, question, _ = batch
-    size, weights = visual.values.shape[2:], dict[str, Tensor]()
+    (height, width), weights = visual.values.shape[2:], dict[str, Tensor]()
     if getattr(model, "attends", False):
         reads = Reads(AuxRequest(weights=True))
         model.answers(visual, question, 1, reads)
@@ -198,7 +197,7 @@ def maps(model: Any, batch: Batch, asked: Sequence[Asked], best: Tensor, shape: 
     weights[GRADIENT] = F.adaptive_avg_pool2d(pixels, shape).cpu()
     boxes = [(one.boxes, one.others, one.boxes + one.others) for one in asked]
     for by, several in zip((THINGS, OTHERS, ANY), zip(*boxes, strict=True), strict=True):
-        weights[by] = torch.stack([covered(own, shape, size) for own in several])
+        weights[by] = torch.stack([covered(own, shape, (height, width)) for own in several])
     return weights
 
 

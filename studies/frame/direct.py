@@ -12,8 +12,6 @@ from studies.frame.folder import Folder
 from studies.frame.options import Direct, arguments, default_folder
 from studies.frame.study import Step, Work, made_here
 
-_CLIP = 1.0  # of the norm of a gradient
-
 
 @dataclass(frozen=True)
 class Budget:
@@ -95,7 +93,7 @@ def fit(
     while step < budget.steps and time.perf_counter() - begun < 60 * budget.minutes:
         stepping.zero_grad()
         loss(step).backward()
-        nn.utils.clip_grad_norm_(trained, _CLIP)
+        nn.utils.clip_grad_norm_(trained, 1.0)
         stepping.step()
         schedule.step()
         step += 1

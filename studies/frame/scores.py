@@ -191,15 +191,12 @@ class Trial:
         for model, average in self.scores.items():
             other = beside(model)
             difference = "" if other is None else other.text(self.digits, signed=True)
-            rows.append([model, average.text(self.digits), difference, *self._costs(model)])
+            runs = [run for run in self.content["runs"].values() if run["model"] == model]
+            steps, seconds = (f"{statistics.fmean(run[key] for run in runs):.0f}" for key in ("steps", "seconds"))
+            speed = f"{statistics.fmean(run['tokens_per_second']['train'] for run in runs):,.0f}"
+            size = f"{runs[0]['parameters']:,}"
+            rows.append([model, average.text(self.digits), difference, steps, seconds, speed, size])
         return rows
-
-    def _costs(self, model: str) -> list[str]:
-        """The means over seeds."""
-        runs = [run for run in self.content["runs"].values() if run["model"] == model]
-        steps, seconds = (statistics.fmean(run[key] for run in runs) for key in ("steps", "seconds"))
-        speed = statistics.fmean(run["tokens_per_second"]["train"] for run in runs)
-        return [f"{steps:.0f}", f"{seconds:.0f}", f"{speed:,.0f}", f"{runs[0]['parameters']:,}"]
 
 
 def dotted(trial: Trial, path: Path, ending: str, note: str) -> str:

@@ -126,7 +126,8 @@ class Trainings:
         about = {key: outcome.results[key] for key in _ABOUT}
         most = plan.steps if plan is not None and plan.whole else chosen.max_steps
         about["budget"] = {"max_steps": most, "max_minutes": chosen.max_minutes}
-        about["patient"] = _patient(outcome.results["final"])
+        final = outcome.results["final"]  # whether the run ended since its validations did not improve:
+        about["patient"] = final["patience"] is not None and final["validations_since_best"] >= final["patience"]
         folder.content["runs"][name] = {"model": variant.name, "seed": seed, **about, "command": typed}
         folder.commit()
         trained = load_trained(self.task, outcome.run, choose_device(options.device))
@@ -195,8 +196,3 @@ def _command(kind: type[Task], options: Options, plan: Plan | None, chosen: Coll
         defaults.append(flat(**values))
     planned = () if plan is None else plan.options
     return command(f"saccade train {kind.name}", fitted(options, plan, chosen), *defaults, always=planned)
-
-
-def _patient(final: Mapping[str, Any]) -> bool:
-    """Whether a run ended because its validations did not improve."""
-    return final["patience"] is not None and final["validations_since_best"] >= final["patience"]
