@@ -113,8 +113,8 @@ def drawn(lengths: tuple[int, ...], step: int, seed: int) -> Tensor:
     numbers = generator(seed, "copy", step)
     counts = [max(1, min(_MOST, _TOKENS // length)) for length in lengths]
     chances = torch.tensor([1 / (length * count) for length, count in zip(lengths, counts, strict=True)])
-    place = int(torch.multinomial(chances, 1, generator=numbers))
-    return torch.randint(SYMBOLS, (counts[place], lengths[place]), generator=numbers)
+    index = int(torch.multinomial(chances, 1, generator=numbers))
+    return torch.randint(SYMBOLS, (counts[index], lengths[index]), generator=numbers)
 
 
 def copied(
@@ -296,7 +296,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     shares = draw(
         [curve(name, places, result.copied(name), 100) for name in models],
         folder / "bottleneck",
-        ticks=[(place, str(length)) for place, length in zip(places, lengths, strict=True)],
+        ticks=[(x, str(length)) for x, length in zip(places, lengths, strict=True)],
         labels=("tokens; bars: 95% over seeds", "% right"),
         title=titles["shares"],
         note=f"A guess is right in {100 / SYMBOLS:g} of 100",

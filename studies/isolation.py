@@ -128,9 +128,9 @@ class Mixture(nn.Module):
         assert aux.weights is not None
         return output[:, 0], aux.weights[:, 0], output.new_zeros(())
 
-    def expert(self, place: int) -> list[Tensor]:
+    def expert(self, index: int) -> list[Tensor]:
         """Return the parameters of an expert."""
-        return list(self.experts[place].parameters())
+        return list(self.experts[index].parameters())
 
 
 class _TopOne(nn.Module):
@@ -144,8 +144,8 @@ class _TopOne(nn.Module):
         output, balance, aux = self.mixture(images[:, None], aux=AuxRequest(weights=True))
         return output[:, 0, :_CLASSES], aux.weights[:, 0], balance.loss
 
-    def expert(self, place: int) -> list[Tensor]:
-        return [self.mixture.inner[place], self.mixture.outer[place]]
+    def expert(self, index: int) -> list[Tensor]:
+        return [self.mixture.inner[index], self.mixture.outer[index]]
 
 
 def forgotten(
@@ -297,7 +297,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     curves = draw(
         [curve(by, range(len(gates)), shares, 100) for by, shares in lost.items()],
         folder / "isolation",
-        ticks=[(place, f"{weight:.2g}" if weight else "exactly 0") for place, weight in enumerate(weights)],
+        ticks=[(index, f"{weight:.2g}" if weight else "exactly 0") for index, weight in enumerate(weights)],
         labels=("weight of the first task's expert in the second task; bars: 95% over seeds", "points forgotten"),
         title=titles[1],
         note="The gate is told the task; two experts",
@@ -320,12 +320,12 @@ def _figure(graphs: Mapping[str, Mapping[str, Any]], title: str) -> "Figure":
         axes.set(xlim=(0, 1), ylim=(0, 1))
         axes.set_axis_off()
         texts: list[tuple[float, float, str, str, dict[str, Any]]] = [(0.5, 0.96, name, INK, {})]
-        for place, (weight, gradient) in enumerate(zip(about["weights"], about["gradients"], strict=True)):
-            height, colour = 0.84 - 0.76 * place / (len(about["weights"]) - 1), INK if weight else FAINT
+        for index, (weight, gradient) in enumerate(zip(about["weights"], about["gradients"], strict=True)):
+            height, colour = 0.84 - 0.76 * index / (len(about["weights"]) - 1), INK if weight else FAINT
             edge = {"color": blue, "linewidth": 0.6 + 6.0 * weight} if weight else {"color": FAINT, "linestyle": ":"}
             axes.plot((0.32, output[0]), (height, output[1]), zorder=1, **edge)
             third, box = height + (output[1] - height) / 3, {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-            texts.append((0.32, height, f"v{place + 1}", colour, {"bbox": {**node, "edgecolor": colour}}))
+            texts.append((0.32, height, f"v{index + 1}", colour, {"bbox": {**node, "edgecolor": colour}}))
             texts.append((0.48, third, f"{weight:.2f}", blue, {"bbox": box}))
             texts.append((0.19, height, f"{gradient:.2f}", red, {}))
         texts.append((*output, "y", INK, {"bbox": {**node, "edgecolor": INK}}))

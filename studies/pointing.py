@@ -81,8 +81,8 @@ def variants(options: Options) -> list[Variant]:
 
 def parts(data: Corpus, options: Options) -> list[Part]:
     """Return the measurement of each model."""
-    most = _FEW if options.quick else _QUESTIONS
-    return [Part({"measured": "pointing"}, lambda task, model, seed: measured(task, model, seed, most))]
+    limit = _FEW if options.quick else _QUESTIONS
+    return [Part({"measured": "pointing"}, lambda task, model, seed: measured(task, model, seed, limit))]
 
 
 def covered(boxes: Sequence[Sequence[int]], shape: tuple[int, int], size: tuple[int, int]) -> Tensor:
@@ -116,12 +116,12 @@ def heaviest_first(maps: Tensor, ties: Tensor) -> Tensor:
     return ties.gather(1, maps.flatten(1).gather(1, ties).argsort(dim=-1, descending=True, stable=True))
 
 
-def measured(task: AnswerQuestions, model: Any, seed: int, most: int) -> dict[str, Any]:
+def measured(task: AnswerQuestions, model: Any, seed: int, limit: int) -> dict[str, Any]:
     """Answer all test questions, and some about a part of the things again with cells erased.
 
     Returns:
         Of all questions "accuracy", "right", "chance", and "blind", the best guess from the image and the kind. Of up
-        to `most` with erased cells "before", which were right, "first", the probability of the first answer,
+        to `limit` with erased cells "before", which were right, "first", the probability of the first answer,
         "anywhere" and "anything", the share of cells and of things that matter, and "erased", by order.
     """
     right, chances, blind, partial = list[bool](), list[float](), list[float](), list[int]()
@@ -130,8 +130,8 @@ def measured(task: AnswerQuestions, model: Any, seed: int, most: int) -> dict[st
             right += (model(*batch[:2]).argmax(-1) == true).tolist()
             chances += [chance(example.posed.group) for example in asked]
             blind += [BLIND[example.posed.group] for example in asked]
-            partial += [index for index, one in zip(indices, asked, strict=True) if one.boxes and one.others]
-        chosen = [partial[place] for place in spread_out(len(partial), most)]
+            partial += [index for index, x in zip(indices, asked, strict=True) if x.boxes and x.others]
+        chosen = [partial[index] for index in spread_out(len(partial), limit)]
         means = {"accuracy": fmean(right), "chance": fmean(chances), "blind": fmean(blind)}
         return {"questions": len(right), **means, "right": pack(right, "bits"), **_pointing(task, model, chosen)}
 
@@ -150,10 +150,10 @@ def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[
         for by, several in {RANDOM: draws, **{by: [heaviest_first(x, ties)] for by, x in cells.items()}}.items():
             columns = orders.setdefault(by, {key: [[] for _ in COUNTS] for key in ("right", "change")})
             lefts = [answered(model, batch, dark, order, shape) for order in several]
-            for place, shares in enumerate(zip(*lefts, strict=True)):
-                columns["right"][place] += sum((x.argmax(-1) == true).long() for x in shares).tolist()
+            for index, shares in enumerate(zip(*lefts, strict=True)):
+                columns["right"][index] += sum((x.argmax(-1) == true).long() for x in shares).tolist()
                 left = torch.stack([x.gather(1, best[:, None])[:, 0].double() for x in shares]).mean(0)
-                columns["change"][place] += (left - probability.double()).tolist()
+                columns["change"][index] += (left - probability.double()).tolist()
             for weights, example in zip(cells.get(by, ()), asked, strict=by in cells):
                 on, off = (pointed(weights, boxes, (height, width)) for boxes in (example.boxes, example.others))
                 for key, number in (("hits", on.hit), ("elsewhere", off.hit), ("inside", on.share)):
@@ -195,9 +195,9 @@ def maps(model: Any, batch: Batch, asked: Sequence[Asked], best: Tensor, shape: 
         words = Padded(question.values.clone(), question.lengths.clone())
         pixels = saliency(lambda images: model(Visual(images), words), visual.values.clone(), best.clone())
     weights[GRADIENT] = F.adaptive_avg_pool2d(pixels, shape).cpu()
-    boxes = [(one.boxes, one.others, one.boxes + one.others) for one in asked]
+    boxes = [(x.boxes, x.others, x.boxes + x.others) for x in asked]
     for by, several in zip((THINGS, OTHERS, ANY), zip(*boxes, strict=True), strict=True):
-        weights[by] = torch.stack([covered(own, shape, (height, width)) for own in several])
+        weights[by] = torch.stack([covered(group, shape, (height, width)) for group in several])
     return weights
 
 
@@ -253,12 +253,12 @@ class Findings:
         hits = [unpack(row["erased"][by]["hits"], "bits", row["examples"]) for row in self.rows[name]]
         return between(hits, [unpack(row[key], "shares") for row in self.rows[name]], paired=True)
 
-    def lost(self, name: str, by: str, key: str, place: int | None = None, beside: str = RANDOM) -> Estimate:
+    def lost(self, name: str, by: str, key: str, index: int | None = None, beside: str = RANDOM) -> Estimate:
         """Return the loss by an order minus that by another, at one number of cells or in the mean over all.
 
         It is of accuracy ("right"), or of the first answer's probability ("change").
         """
-        places = range(len(self.first["counts"])) if place is None else [place]
+        places = range(len(self.first["counts"])) if index is None else [index]
         before, after = ([_left(row, order, key, places) for row in self.rows[name]] for order in (beside, by))
         return between(before, after, paired=True)
 
@@ -314,13 +314,13 @@ class Findings:
         table = [["cells", "erased", "accuracy, %", lost, "probability of the first answer, %", lost]]
         for name, rows in self.rows.items():
             for by in (*(by for model, by in self.pairs if model == name), RANDOM):
-                for place, count in enumerate(self.first["counts"]):
+                for index, count in enumerate(self.first["counts"]):
                     cells = [f"{name}, {NAMES[by]}", str(count)]
                     for key in ("right", "change"):
-                        left = [fmean(_left(row, by, key, [place])) for row in rows]
+                        left = [fmean(_left(row, by, key, [index])) for row in rows]
                         added = [row["first"] if key == "change" else 0.0 for row in rows]
                         cells.append(spread([a + b for a, b in zip(added, left, strict=True)]))
-                        cells.append("" if by == RANDOM else self.lost(name, by, key, place).short())
+                        cells.append("" if by == RANDOM else self.lost(name, by, key, index).short())
                     table.append(cells)
         return table
 
@@ -328,7 +328,7 @@ class Findings:
 def _left(row: Mapping[str, Any], by: str, key: str, places: Sequence[int]) -> list[float]:
     """The share of draws that are right, or the change of the probability, of each question."""
     draws = row["draws"] if by == RANDOM and key == "right" else 1
-    numbers = [unpack(row["erased"][by][key][place], _KINDS[key]) for place in places]
+    numbers = [unpack(row["erased"][by][key][index], _KINDS[key]) for index in places]
     return [sum(several) / (draws * len(several)) for several in zip(*numbers, strict=True)]
 
 
