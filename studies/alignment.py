@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from saccade import runs
+from saccade import look, runs
 from saccade.errors import ArgumentError
-from saccade.look import pictures
 from saccade.tasks.looking import MOVED, By, LookRequest
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.translation import attends
@@ -260,7 +259,8 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     """Draw the weights."""
     title, verb = f"{result.words['picture']}: {result.row['text']}", result.words["verb"]
     sides = result.source, result.target
-    drawn = pictures.alignment(result.weights, *sides, folder / "alignment", title=title, verb=verb)
+    scale = result.words["share"]
+    drawn = look.alignment(result.weights, *sides, folder / "alignment", title=title, verb=verb, scale=scale)
     caption = f"A row for each of the {result.unit} that were written, a column for each of the source's"
     return {"picture": picture(drawn, caption)}
 

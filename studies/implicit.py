@@ -11,9 +11,7 @@ from torch import Tensor
 
 from saccade import look
 from saccade.errors import ArgumentError
-from saccade.look import pictures
 from saccade.look import Curve
-
 from saccade.tasks.generate.attention import weights_of
 from saccade.tasks.looking import MOVED
 from saccade.tasks.translate import Translate
@@ -261,7 +259,9 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         named, verb = ("sequential Jacobian, shares of each row", MOVED) if way == JACOBIAN else (way, "attends to")
         example, name, path = result.rows[model][0]["example"], f"{model}: {named}", folder / f"{model}-{way}"
         weights, sides = torch.tensor(example[way]), (list(example["source"]), list(example["target"]))
-        examples.append(picture(pictures.alignment(weights, *sides, path, title=name, verb=verb), sentence(name)))
+        scale = "share" if way == JACOBIAN else "weight"
+        drawn = look.alignment(weights, *sides, path, title=name, verb=verb, scale=scale)
+        examples.append(picture(drawn, sentence(name)))
     drawn = look.curves(
         curves,
         folder / "implicit",

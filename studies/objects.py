@@ -9,7 +9,6 @@ import numpy as np
 
 from saccade import look
 from saccade.errors import ArgumentError
-
 from saccade.tasks.caption import Caption
 from saccade.tasks.caption.data import BUILTIN, Corpus, open_corpus
 from saccade.tasks.generate.generate import best_texts

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from saccade import look
-from saccade import masks
+from saccade import look, masks
 from saccade.biases import Alibi
 from saccade.look import Dots
 from saccade.models.positions import slopes, waves

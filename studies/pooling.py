@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
-from studies.frame.scatter import Point, draw_words
 from saccade.models.fixed import Fixed
 from saccade.tasks.classify_text import ClassifyText
 from saccade.tasks.classify_text.data import BUILTIN, open_corpus
@@ -24,6 +23,7 @@ from saccade.train.task import value
 from studies.frame.claims import Claim, bars, conclude, nothing, rule
 from studies.frame.options import Seeded
 from studies.frame.page import costs, dots, paragraphs, picture, table
+from studies.frame.scatter import Point, draw_words
 from studies.frame.scores import SENTENCES, by_model
 from studies.frame.seeds import Cell, contrast, pack, spread, unpack
 from studies.frame.statistics import Estimate, judged
@@ -312,7 +312,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     title = f"Words along the learned query and along sentiment: {name}, seed 1"
     labels = ("along the learned query", "along the output's weights: positive less negative")
     points = [Point(*word) for word in words]
-    drawn = draw(points, folder / "directions", labels=labels, title=title, marked={"not", *PRAISE, *BLAME})
+    drawn = draw_words(points, folder / "directions", labels=labels, title=title, marked={"not", *PRAISE, *BLAME})
     return {"picture": accuracies, "directions": picture(drawn, title)}
 
 

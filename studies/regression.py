@@ -11,10 +11,8 @@ import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
-from saccade import look
-from saccade import runs
+from saccade import look, runs
 from saccade.errors import ArgumentError
-
 from saccade.nn import KernelRegression
 from saccade.train.options import flag
 from studies.frame.claims import Claim, Verdict, conclude, rule

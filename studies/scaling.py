@@ -17,7 +17,6 @@ from saccade import look
 from saccade.bench.measure import medians, turns
 from saccade.bench.row import Run
 from saccade.errors import ArgumentError
-
 from saccade.models import cnn, ram, tiles, whole
 from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.data import BUILTIN, open_data

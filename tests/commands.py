@@ -8,7 +8,6 @@ from pathlib import Path
 
 from saccade.cli.arguments import choose, parse
 from saccade.cli.train import options, wanted
-from saccade.reports import REPORTS, load_report
 from saccade.tasks import TASKS, load_task
 from saccade.train.options import flat
 from studies.frame.study import load, names
@@ -67,8 +66,8 @@ def accept(arguments):
     if verb == "report":
         if not rest:
             return None
-        name = choose("NAME", rest[0], [*names(), *REPORTS])
-        return parse(load(name).options if name in names() else load_report(name).Options, rest[1:], "report", "")
+        name = choose("NAME", rest[0], names())
+        return parse(load(name).options, rest[1:], "report", "")
     own = import_module(f"saccade.cli.{verb}").Arguments
     if verb in ("predict", "look", "eval"):
         [task] = {trained()[word] for word in rest[:1]}

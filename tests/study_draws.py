@@ -8,22 +8,21 @@ import math
 
 import numpy as np
 
-from saccade.reports.bottleneck import codes, copying
-from saccade.reports.difference import packed, packed_shares
-from saccade.reports.isolation import forgetting, gradients
-from saccade.reports.memory.findings import NEAR as MORE
-from saccade.reports.pointing.measuring import ANY, WEIGHTS
+from studies import bottleneck as copied
 from studies import fast_weights as mixing
+from studies import isolation as isolated
 from studies.complexity import LAYERS
 from studies.fast_weights import SOLVED
-from studies.order import MARGIN as LOST
-from studies.order import SET
-from studies.regression import EXPECTED
-from studies.regression import NEAR as OFF
 from studies.frame.seeds import pack
 from studies.implicit import ATTENTION as ATTENDED
 from studies.implicit import JACOBIAN
+from studies.memory import NEAR as MORE
 from studies.objects import ATTENTION
+from studies.order import MARGIN as LOST
+from studies.order import SET
+from studies.pointing import ANY, WEIGHTS
+from studies.regression import EXPECTED
+from studies.regression import NEAR as OFF
 from studies.scaling import MODELS
 from studies.scaling import NEAR as GROWS
 from studies.soft_hard import MARGIN as BEHIND
@@ -124,9 +123,9 @@ def pointing(rng, effect):
     rows = []
     for about, hits in rated(rng, {"soft": 0.3 + effect}, questions=EXAMPLES, examples=EXAMPLES, blind=0.3, counts=[1]):
         changes = {by: rng.normal(-lost, 0.05, EXAMPLES).tolist() for by, lost in ((WEIGHTS, 0.7), (ANY, 0.1))}
-        erased = {by: {"change": [packed_shares(own)], "hits": packed(hits)} for by, own in changes.items()}
-        known = packed((rng.random(EXAMPLES) < 0.9).tolist())
-        rows.append({**about, "right": known, "anything": packed_shares([0.3] * EXAMPLES), "erased": erased})
+        erased = {by: {"change": [pack(own, "shares")], "hits": pack(hits, "bits")} for by, own in changes.items()}
+        known = pack((rng.random(EXAMPLES) < 0.9).tolist(), "bits")
+        rows.append({**about, "right": known, "anything": pack([0.3] * EXAMPLES, "shares"), "erased": erased})
     return {"rows": rows}
 
 
@@ -160,7 +159,7 @@ def memory(rng, effect):
 
 def bottleneck(rng, effect):
     """Shares that fall by 0.6 through one vector and by half of that with attention, less an effect."""
-    falls, rows = {copying.ATTENTION: (0.95, 0.3 - effect), copying.VECTOR: (0.8, 0.6)}, []
+    falls, rows = {copied.ATTENTION: (0.95, 0.3 - effect), copied.VECTOR: (0.8, 0.6)}, []
     for seed in SEEDS:
         for model, (share, fall) in falls.items():
             rights = {"10": share, "1000": share - fall}
@@ -168,15 +167,15 @@ def bottleneck(rng, effect):
             rows.append({"model": model, "seed": seed, "lengths": lengths})
         for code, error, right in ((2, 0.05, 0.4), (64, 0.01, 0.9)):
             own = {"error": error + rng.normal(0, 1e-4), "right": right + rng.normal(0, 0.002)}
-            rows.append({"model": codes.AUTOENCODER, "seed": seed, "code": code, **own})
+            rows.append({"model": copied.AUTOENCODER, "seed": seed, "code": code, **own})
     return {"rows": rows}
 
 
 def isolation(rng, effect):
     """Soft weights that forget by SGD what sparse ones do, and an effect more; by Adam much."""
-    rows = [{"part": "gradients", "model": way, "deviation": 0.0, "leak": 0.0} for way in gradients.WAYS]
+    rows = [{"part": "gradients", "model": way, "deviation": 0.0, "leak": 0.0} for way in isolated.WAYS]
     for optimizer, more in (("sgd", effect), ("adam", 0.9)):
-        lost = {forgetting.UNIFORM: 0.9, forgetting.SOFT: more, forgetting.SPARSE: 0.0}
+        lost = {isolated.UNIFORM: 0.9, isolated.SOFT: more, isolated.SPARSE: 0.0}
         for gate, share in lost.items():
             for seed in SEEDS:
                 about = {"part": "forgetting", "model": gate, "optimizer": optimizer, "seed": seed, "same": True}

@@ -6,8 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+from image_files import idx_of
 from saccade.models import bytenet, luong, recurrent, transformer
 from saccade.tasks.translate.options import RECIPES
 
@@ -92,6 +94,17 @@ def written(study, content, folder):
     html = (folder / "index.html").read_text(encoding="utf-8")
     assert "<svg" in html and not re.search("<script| src=|<img", html)
     return (folder / "index.md").read_text(encoding="utf-8")
+
+
+def write_mnist(folder, side=6, count=40):
+    """Write the four files of MNIST, with grey images of noise; the label of each is its number modulo 10."""
+    numbers = np.random.default_rng(1)
+    folder.mkdir()
+    for name, many in (("train", count), ("t10k", count // 2)):
+        images = numbers.integers(0, 256, (many, side, side), np.uint8)
+        (folder / f"{name}-images-idx3-ubyte").write_bytes(idx_of(images))
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(idx_of(np.arange(many) % 10))
+    return folder
 
 
 def described(svg):

@@ -52,7 +52,7 @@ AUX = ["weights", "lse", "index", "log_prob", "entropy", "top", "received"]
 
 PUBLIC = {
     "attention", "auxiliary", "bench", "biases", "cli", "errors", "look", "masks", "memory", "models", "nn",
-    "normalizers", "reads", "reports", "runs", "scores", "tasks", "train",
+    "normalizers", "reads", "runs", "scores", "tasks", "train",
 }  # fmt: skip
 INTERNAL = {"backends", "kernels"}  # how a call is computed: no underscore, and no promise
 

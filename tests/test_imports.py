@@ -29,7 +29,6 @@ LAYERS = [
     {"bench"},
     {"tasks"},
     {"runs"},
-    {"reports"},
     {"cli"},
     {"__main__"},
 ]
@@ -84,10 +83,10 @@ def test_imports_point_one_way():
     assert wrong == []
 
 
-def test_studies_import_no_command_line_and_no_reports():
+def test_studies_import_no_command_line():
     studies = sorted((ROOT.parents[1] / "studies").rglob("*.py"))
     names = {(str(path), name) for path in studies for name in imported(path)}
-    wrong = [pair for pair in names if pair[1].split(".")[1] in ("cli", "__main__", "reports")]
+    wrong = [pair for pair in names if pair[1].split(".")[1] in ("cli", "__main__")]
     assert wrong == [] and len(studies) > 10
 
 

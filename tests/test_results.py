@@ -1,6 +1,5 @@
 """Every figure of docs/results.md is that of its file."""
 
-import importlib
 import json
 import re
 import statistics
@@ -9,14 +8,22 @@ from pathlib import Path
 import pytest
 
 from saccade.look import _figure
-from saccade.reports.bottleneck import findings as bottleneck
-from saccade.reports.isolation import findings as isolation
-from saccade.reports.memory import findings as memory
-from studies import experts, fast_weights, regression, scores, soft_hard
-from studies import cnn_attention, fast_weights, implicit, pooling, soft_hard
+from studies import (
+    bottleneck,
+    cnn_attention,
+    experts,
+    fast_weights,
+    implicit,
+    isolation,
+    memory,
+    pooling,
+    regression,
+    scores,
+    soft_hard,
+)
 from studies.frame.page import publish
 from studies.frame.scores import Trial
-from studies.frame.study import load, names
+from studies.frame.study import load
 from tiers import every
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -208,11 +215,7 @@ def test_a_published_page_says_what_its_numbers_say(name, tmp_path, monkeypatch)
     monkeypatch.setattr(_figure, "_saved", lambda figure, form: b"" if form == "png" else saved(figure, form))
     folder = ROOT / "results" / name
     content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    study = PAGES[name].replace("_", "-")
-    if study in names():
-        publish(load(study), content, tmp_path)
-    else:
-        importlib.import_module(f"saccade.reports.{PAGES[name]}.page").write_page(tmp_path, content)
+    publish(load(PAGES[name].replace("_", "-")), content, tmp_path)
     assert (tmp_path / "index.md").read_text() == (folder / "index.md").read_text()
     for picture in folder.glob("*.svg"):
         assert said_by(picture) == said_by(tmp_path / picture.name), picture.name
@@ -343,7 +346,7 @@ def test_the_table_of_kernel_regression_is_that_of_its_report():
 def test_the_tables_of_memories_are_those_of_their_reports():
     for name in ("memory-copy", "memory-recall"):
         found = memory.Findings(reported(name))
-        assert all(f"| {' | '.join(row)} |" in PAGE for row in found.table()), name
+        assert all(f"| {' | '.join(row)} |" in PAGE for row in found.fields()["scores"]), name
         assert f"The claim is {found.verdict.result}: {found.verdict.reason}." in PAGE, name
 
 
@@ -391,7 +394,7 @@ def test_the_tables_of_small_models_are_those_of_their_reports():
     copied = bottleneck.Findings(reported("bottleneck-mnist"))
     isolated = isolation.Findings(reported("isolation-mnist"))
     fast = fast_weights.Findings(reported("fast-weights"))
-    tables = [copied.copies(), copied.code_table(), isolated.table("sgd"), isolated.table("adam")]
+    tables = [copied.fields()["copies"], copied.fields()["codes"], *(isolated.fields()[by] for by in ("sgd", "adam"))]
     for table in (*tables, fast.table(), fast.matrices()):
         assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
     for found in (copied, isolated, fast):

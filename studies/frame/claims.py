@@ -5,9 +5,6 @@ from dataclasses import dataclass
 
 from studies.frame.statistics import LEVEL, Claimed, Result, judged
 
-__all__ = ["NOTHING", "Claim", "Verdict", "bars", "both_bars", "conclude", "decided", "nothing", "rule", "tabled"]
-__all__ += ["together", "worded"]
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -63,59 +60,32 @@ def worded(claims: Sequence[Claim]) -> str:
 
 
 def conclude(claims: Sequence[Claim], combine: Callable[[Sequence[Result]], Result] = together) -> Verdict:
-    """Return the verdict on all claims of a page, judged together.
-
-    Args:
-        claims: parts of the study's claim.
-        combine: from the verdicts on the parts to the verdict on the whole.
-    """
+    """Return the verdict on all claims of a page, judged together; `combine` makes one of the verdicts on them."""
     return Verdict(combine(judged([claim.number for claim in claims])), worded(claims))
 
 
 def tabled(claims: Sequence[Claim]) -> list[list[str]]:
-    """Return a table of claims, their numbers and verdicts.
-
-    >>> from studies.frame.statistics import Exact
-    >>> tabled([Claim("a stays", Exact(True), "to 1e-16")])[1]
-    ['a stays', 'to 1e-16', 'reproduced']
-    """
+    """Return a table of claims, their numbers and verdicts."""
     results = judged([claim.number for claim in claims])
     rows = [[claim.text, claim.measured, result] for claim, result in zip(claims, results, strict=True)]
     return [["claim", "measured", "verdict"], *rows]
 
 
 def bars(of: str, seeds: int) -> str:
-    """Return the meaning of ± on a page.
-
-    Args:
-        of: the word for examples.
-        seeds: their number.
-
-    Example:
-        >>> bars("sentences", 1)[:61]
-        '± is half of a 95% interval by the choice of sentences alone:'
-    """
+    """Return the meaning of ± on a page; `of` is the word for examples."""
     if seeds == 1:
         return f"± is half of a 95% interval by the choice of {of} alone: one seed does not show how trainings differ."
     return f"± is half of a 95% interval over seeds and {of} together, {seeds} seeds (Student's t)."
 
 
 def both_bars(of: str, seeds: int) -> str:
-    """Return the meaning of ± of scores and of differences on a page.
-
-    >>> both_bars("images", 3)[:60]
-    '± of a score is its standard deviation over seeds, of a diff'
-    """
+    """Return the meaning of ± of scores and of differences on a page."""
     _, whole = bars(of, seeds).split("± is ")
     return f"± of a score is its standard deviation over seeds, of a difference or a slope {whole}"
 
 
 def rule(claims: int, *, seeded: bool = True) -> str:
-    """Return the rule by which a number of claims is judged, for a page.
-
-    >>> rule(6)[-56:]
-    'If trainings differ by chance, one seed decides nothing.'
-    """
+    """Return the rule by which a number of claims is judged, for a page."""
     single = " If trainings differ by chance, one seed decides nothing." if seeded else ""
     if claims < 2:
         return (
@@ -131,21 +101,13 @@ def rule(claims: int, *, seeded: bool = True) -> str:
 
 
 def decided(claims: int) -> str:
-    """Return the meaning of ± and the rule, for a page whose numbers vary with seeds alone.
-
-    >>> decided(1)[:51]
-    "± is half of a 95% interval over seeds (Student's t"
-    """
+    """Return the meaning of ± and the rule, for a page whose numbers vary with seeds alone."""
     whole = " The study is reproduced if all claims are, and contradicted if one is." if claims > 1 else ""
     return f"± is half of a 95% interval over seeds (Student's t). {rule(claims)}{whole}"
 
 
 def nothing(why: str) -> Verdict:
-    """Return the verdict if nothing can be concluded.
-
-    >>> nothing("train longer").reason
-    'nothing can be concluded: train longer'
-    """
+    """Return the verdict if nothing can be concluded."""
     return Verdict("not decided", f"nothing can be concluded: {why}")
 
 

@@ -12,10 +12,6 @@ from studies.frame.folder import Folder
 from studies.frame.options import Direct, arguments, default_folder
 from studies.frame.study import Step, Work, made_here
 
-__all__ = ["Budget", "Job", "Spent", "fit", "size", "work"]
-
-_CLIP = 1.0  # of the norm of a gradient
-
 
 @dataclass(frozen=True)
 class Budget:
@@ -25,11 +21,7 @@ class Budget:
     minutes: float
 
     def within(self, options: Direct) -> "Budget":
-        """Return the budget with the options of the command.
-
-        >>> Budget(600, 2.0).within(Direct(max_steps=9))
-        Budget(steps=9, minutes=2.0)
-        """
+        """Return the budget with the options of the command."""
         return Budget(options.max_steps or self.steps, options.max_minutes or self.minutes)
 
 
@@ -70,15 +62,7 @@ class Job:
 def work(
     name: str, options: Direct, jobs: Sequence[Job], data: str = "", decided: Mapping[str, Any] | None = None
 ) -> Work:
-    """Return a step a job.
-
-    Args:
-        name: of the study.
-        options: as typed.
-        jobs: in order.
-        data: part of the folder's name; "" for built-in data.
-        decided: what determines the rows beside the options: a fingerprint of the data, sizes.
-    """
+    """Return a step a job; `decided` determines the rows beside the options: a fingerprint of the data, sizes."""
     torch.set_num_threads(options.threads or torch.get_num_threads())
     steps = [Step(f"{job.about['model']}, seed {job.about['seed']}", [job.about], job.do) for job in jobs]
     folder, known = default_folder(name, options, data), {**arguments(options), **(decided or {})}
@@ -109,7 +93,7 @@ def fit(
     while step < budget.steps and time.perf_counter() - begun < 60 * budget.minutes:
         stepping.zero_grad()
         loss(step).backward()
-        nn.utils.clip_grad_norm_(trained, _CLIP)
+        nn.utils.clip_grad_norm_(trained, 1.0)
         stepping.step()
         schedule.step()
         step += 1
@@ -118,9 +102,5 @@ def fit(
 
 
 def size(model: nn.Module) -> int:
-    """Return the number of parameters that a model learns.
-
-    >>> size(nn.Linear(3, 2))
-    8
-    """
+    """Return the number of parameters that a model learns."""
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)

@@ -15,8 +15,6 @@ from saccade.train.files import read_json, write_json
 from saccade.train.options import flag
 from saccade.train.run import beside
 
-__all__ = ["Folder", "ReportError"]
-
 _FILE = "report.json"
 _OWN = (".lock", f".{_FILE}.")  # prefixes of the files that a process leaves if it is killed before the first row
 _GROWS = ("seeds",)  # arguments that may be larger than before: the measured rows stay
@@ -53,14 +51,6 @@ class Folder:
         defaults: Mapping[str, Any] | None = None,
     ) -> "Folder":
         """Return the report in a folder, or a new one; nothing is written before it is `locked`.
-
-        Args:
-            path: the folder.
-            name: of the study.
-            arguments: everything that determines the rows. Another value is an error, but more seeds are not.
-            command: as typed, for the page.
-            resume: continue the existing report; False: start a new one beside it.
-            defaults: values of arguments that an older report.json lacks.
 
         Raises:
             ReportError: if the folder is something else, or was made with other arguments.

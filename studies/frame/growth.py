@@ -9,9 +9,6 @@ from typing import Self
 
 from studies.frame.statistics import LEVEL, Estimate, Source, quantile
 
-__all__ = ["LENGTHS", "MEASURING", "Line", "Power", "crossings", "exponent", "fit", "median_error", "milliseconds"]
-__all__ += ["timed", "weights"]
-
 LENGTHS, MEASURING = "lengths", "measurements"
 """Sources of an exponent's error: too few lengths for a line, or errors of the measurements."""
 _FEWEST = 3  # lengths, for distances from a line
@@ -52,11 +49,7 @@ def weights(lengths: Sequence[float], counts: Sequence[float]) -> list[float] | 
 
 
 def fit(lengths: Sequence[float], heights: Sequence[float], counts: Sequence[float]) -> Line | None:
-    """Return the line of `weights`, None of fewer than two lengths.
-
-    >>> fit([5, 15], [40.0, 30.0], [100, 100])
-    Line(slope=-1.0, start=45.0)
-    """
+    """Return the line of `weights`, None of fewer than two lengths."""
     if (ws := weights(lengths, counts)) is None:
         return None
     slope = sum(w * y for w, y in zip(ws, heights, strict=True))
@@ -164,17 +157,7 @@ def _welch(errors: Sequence[float], freedoms: Sequence[float]) -> float:
 
 
 def crossings(lengths: Sequence[float], ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Return the lengths at which our amount becomes larger than theirs, interpolated between measured lengths.
-
-    Args:
-        lengths: in order.
-        ours: amounts above 0.
-        theirs: the other amounts.
-
-    Example:
-        >>> [round(n, 6) for n in crossings([100, 400], [1.0, 16.0], [2.0, 8.0])]
-        [200.0]
-    """
+    """Return the lengths at which our amount becomes larger than theirs, interpolated between measured lengths."""
     ratios = [math.log2(mine / other) for mine, other in zip(ours, theirs, strict=True)]
     places = []
     for place, (before, after) in enumerate(itertools.pairwise(ratios)):
@@ -187,25 +170,15 @@ def crossings(lengths: Sequence[float], ours: Sequence[float], theirs: Sequence[
 def median_error(taken: Sequence[float]) -> float:
     """Return the standard error of the median of times, from their middle half as if they were normal.
 
-    Args:
-        taken: seconds, two or more.
-
-    Example:
-        >>> round(median_error([1.0, 2.0, 3.0, 4.0, 5.0]), 3)
-        1.246
+    >>> round(median_error([1.0, 2.0, 3.0, 4.0, 5.0]), 3)
+    1.246
     """
     low, _, high = statistics.quantiles(taken, n=4)
     return 1.2533 * (high - low) / 1.349 / math.sqrt(len(taken))
 
 
 def timed(seconds: float, error: float, rounds: int) -> Estimate:
-    """Return the median of times in milliseconds with its error.
-
-    Args:
-        seconds: the median.
-        error: its standard error.
-        rounds: number of times.
-    """
+    """Return the median of times in milliseconds with its error."""
     return Estimate(1e3 * seconds, (Source(MEASURING, 1e3 * error, rounds - 1, rounds),))
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from studies.frame.seeds import over_seeds
 
-__all__ = ["ratio_text", "variance_text"]
-
 
 def variance_text(measured: Mapping[str, Any] | None) -> str:
     """Return a variance with half the 95% interval of its mean over batches.

@@ -12,20 +12,13 @@ from saccade.train.files import check_folder
 from saccade.train.notes import say
 from saccade.train.options import check_threads, flag, not_positive
 
-__all__ = ["Direct", "Seeded", "Shared", "Trained", "arguments", "check_positive", "command", "default_folder"]
-__all__ += ["whole"]
-
 T = TypeVar("T", bound="Seeded")
 _MAY_DIFFER = ("output", "resume", "device", "threads")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shared:
-    """Options of every study.
-
-    >>> Shared(quick=True).device
-    'auto'
-    """
+    """Options of every study."""
 
     output: str = ""
     """Folder of the report, new or to be continued. Default: reports/NAME-DATA."""
@@ -51,11 +44,7 @@ class Shared:
 
 @dataclass(frozen=True, kw_only=True)
 class Direct(Shared):
-    """Options of a study that trains, here small models without a task.
-
-    >>> Direct(seeds=5).seeds
-    5
-    """
+    """Options of a study that trains, here small models without a task."""
 
     seeds: int = 3
     """Train each model with the seeds 1, 2, 3, ...; a larger number adds to a report."""
@@ -78,11 +67,7 @@ class Direct(Shared):
 
 @dataclass(frozen=True, kw_only=True)
 class Seeded(Direct):
-    """Options of a study that trains models of a task.
-
-    >>> Seeded(data="reviews").seeds
-    1
-    """
+    """Options of a study that trains models of a task."""
 
     builtin: ClassVar[Mapping[str, str]] = BUILTIN
     """The task's built-in data, with a sentence each."""
@@ -109,11 +94,7 @@ class Seeded(Direct):
 
 @dataclass(frozen=True, kw_only=True)
 class Trained(Seeded):
-    """Options of a study that trains translators.
-
-    >>> Trained(data="dates").seeds
-    1
-    """
+    """Options of a study that trains translators."""
 
     data: str = ""
     """Parallel corpus, as `saccade train translate` takes it: a folder, a file of pairs, or dates."""
@@ -126,26 +107,14 @@ class Trained(Seeded):
 
 
 def check_positive(options: Any, *names: str) -> None:
-    """Reject options that are not above 0.
-
-    Raises:
-        ArgumentError: with the option as it is typed.
-    """
+    """Reject options that are not above 0."""
     for name in names:
         if wrong := not_positive(getattr(options, name)):
             raise ArgumentError(f"{flag(name)}: {wrong}")
 
 
 def whole(options: T, quick: str) -> T:
-    """Return the options with the data of --quick filled in.
-
-    Args:
-        options: as typed.
-        quick: built-in data of --quick.
-
-    Raises:
-        ArgumentError: if there are no data.
-    """
+    """Return the options with the data of --quick filled in."""
     if not options.quick and not options.data:
         raise ArgumentError("--data: expected a corpus, got none; --quick tries the claim on built-in data")
     if not options.quick:
@@ -156,11 +125,7 @@ def whole(options: T, quick: str) -> T:
 
 
 def arguments(options: Shared) -> dict[str, Any]:
-    """Return the options that determine the rows of a report.
-
-    >>> arguments(Shared(quick=True, output="a"))
-    {'quick': True}
-    """
+    """Return the options that determine the rows of a report."""
     return {name: value for name, value in asdict(options).items() if name not in _MAY_DIFFER}
 
 
@@ -177,12 +142,6 @@ def default_folder(name: str, options: Shared, data: str = "") -> str:
 
 def command(program: str, options: Any, *defaults: Any, always: Collection[str] = ()) -> str:
     """Return a command line with every option that differs from a default.
-
-    Args:
-        program: the words before the options.
-        options: a dataclass.
-        defaults: the same dataclass with defaults; several if they depend on other options.
-        always: names of options that are always included.
 
     Example:
         >>> command("saccade report length", Trained(data="my data", seeds=2, resume=False), Trained())

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import markdown
 
 from saccade import look
-from saccade.look import Curve
-from saccade.look import Dots
+from saccade.look import Curve, Dots
 from saccade.train.files import write
 from saccade.train.task import value
 from studies.frame.statistics import Estimate
@@ -174,13 +173,7 @@ def clock(content: Mapping[str, Any]) -> str:
 
 
 def about_data(content: Mapping[str, Any], sentences: int, more: str = "") -> str:
-    """Return paragraphs about the corpus and the seeds of translators.
-
-    Args:
-        content: of report.json.
-        sentences: of the test split.
-        more: follows their number.
-    """
+    """Return paragraphs about the corpus and the seeds of translators."""
     arguments, every = content["arguments"], content["runs"].values()
     pair = f", {arguments['source']} to {arguments['target']}" if arguments["source"] else ""
     seeds = ", ".join(map(str, sorted({run["seed"] for run in every})))
@@ -229,11 +222,7 @@ def costs(content: Mapping[str, Any], models: Sequence[str], name: str = "model"
 
 
 def sentence(text: str) -> str:
-    """Return a text with a capital first letter.
-
-    >>> sentence("forward, the GRU")
-    'Forward, the GRU'
-    """
+    """Return a text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 

@@ -25,9 +25,6 @@ from studies.frame.page import picture, sentence
 from studies.frame.seeds import Cell, contrast, pseudo_values
 from studies.frame.statistics import Estimate
 
-__all__ = ["ERRORS", "SENTENCES", "Score", "Trial", "by_model", "digits", "dotted", "learned", "mean", "measured"]
-__all__ += ["metric_name", "replicates"]
-
 SENTENCES = "sentences"
 ERRORS = (
     "Scores vary with the choice of sentences, by a delete-a-group jackknife of ten groups (nine degrees of freedom; "
@@ -123,13 +120,6 @@ def replicates(score: Callable[[Sequence[int]], float], count: int) -> list[floa
     The groups are drawn, since every tenth sentence may be of one kind. They depend on the count alone, so the
     replicates of two models on the same sentences can be compared.
 
-    Args:
-        score: from indices of sentences to their score.
-        count: of sentences.
-
-    Returns:
-        A score a group: 10, or as many as sentences if fewer; none of a single sentence.
-
     Source:
         Kott 2001, "The Delete-a-Group Jackknife", Journal of Official Statistics 17, after Tukey 1958.
     """
@@ -149,32 +139,19 @@ def _standard_error(scores: Sequence[float]) -> float | None:
 
 
 def mean(rows: Sequence[Mapping[str, Any]], sample: str = "") -> Score:
-    """Return the mean score of rows that differ in their seeds alone.
-
-    Args:
-        rows: of one model.
-        sample: name of the sentences, if a model was scored on several sets.
-    """
+    """Return the mean score of rows that differ in their seeds alone."""
     values = [pseudo_values(row["score"], row["replicates"]) if row["replicates"] else [row["score"]] for row in rows]
     average = statistics.fmean(row["score"] for row in rows)
     return Score((Cell(rows[0]["model"], values, sample=sample, value=average, count=rows[0]["sentences"]),))
 
 
 def metric_name(metric: str) -> str:
-    """Return a metric's name in prose.
-
-    >>> metric_name("bleu"), metric_name("exact_match")
-    ('BLEU', 'exact match')
-    """
+    """Return a metric's name in prose."""
     return _METRICS.get(metric, metric)
 
 
 def digits(metric: str) -> int:
-    """Return the number of decimals: a fraction needs more than a score between 0 and 100.
-
-    >>> digits("bleu"), digits("exact_match")
-    (2, 4)
-    """
+    """Return the number of decimals: a fraction needs more than a score between 0 and 100."""
     return 2 if metric == "bleu" else 4
 
 
@@ -184,11 +161,7 @@ def learned(score: Score) -> bool:
 
 
 def by_model(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of each model, in the order of their first rows.
-
-    >>> by_model([{"model": "b", "seed": 1}, {"model": "a", "seed": 1}, {"model": "b", "seed": 2}])["b"]
-    [{'model': 'b', 'seed': 1}, {'model': 'b', 'seed': 2}]
-    """
+    """Return the rows of each model, in the order of their first rows."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row["model"], []).append(row)
@@ -214,36 +187,21 @@ class Trial:
         return learned(self.scores[model])
 
     def tabled(self, header: tuple[str, str], beside: Callable[[str], Score | None]) -> list[list[str]]:
-        """Return a table of models: scores, differences and costs.
-
-        Args:
-            header: of the models, and of the differences.
-            beside: from a model to its difference from another, if there is one.
-        """
+        """Return a table of models: scores, differences and costs."""
         rows = [[header[0], self.name, header[1], "steps", "seconds", "tokens/s in training", "parameters"]]
         for model, average in self.scores.items():
             other = beside(model)
             difference = "" if other is None else other.text(self.digits, signed=True)
-            rows.append([model, average.text(self.digits), difference, *self._costs(model)])
+            runs = [run for run in self.content["runs"].values() if run["model"] == model]
+            steps, seconds = (f"{statistics.fmean(run[key] for run in runs):.0f}" for key in ("steps", "seconds"))
+            speed = f"{statistics.fmean(run['tokens_per_second']['train'] for run in runs):,.0f}"
+            size = f"{runs[0]['parameters']:,}"
+            rows.append([model, average.text(self.digits), difference, steps, seconds, speed, size])
         return rows
-
-    def _costs(self, model: str) -> list[str]:
-        """The means over seeds."""
-        runs = [run for run in self.content["runs"].values() if run["model"] == model]
-        steps, seconds = (statistics.fmean(run[key] for run in runs) for key in ("steps", "seconds"))
-        speed = statistics.fmean(run["tokens_per_second"]["train"] for run in runs)
-        return [f"{steps:.0f}", f"{seconds:.0f}", f"{speed:,.0f}", f"{runs[0]['parameters']:,}"]
 
 
 def dotted(trial: Trial, path: Path, ending: str, note: str) -> str:
-    """Draw the score of every model with its interval, and return the picture.
-
-    Args:
-        trial: the scores.
-        path: without a suffix.
-        ending: follows the metric's name in the title.
-        note: a line below the title.
-    """
+    """Draw the score of every model with its interval, and return the picture."""
     scores = trial.scores.values()
     title, label = sentence(f"{trial.name} {ending}"), f"{trial.name}; bars: 95% intervals"
     series = [Dots(trial.name, [score.value for score in scores], [score.half for score in scores])]

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from studies.frame.statistics import SEEDS, Estimate, Source
 
-__all__ = ["Cell", "Numbers", "between", "contrast", "over_seeds", "pack", "pseudo_values", "spread", "unpack"]
-
 Numbers = NDArray[np.float64]
 
 
@@ -76,27 +74,12 @@ def contrast(cells: Sequence[Cell], of: str = "examples") -> Estimate:
 
 
 def between(ours: ArrayLike, theirs: ArrayLike, *, paired: bool = False, of: str = "images") -> Estimate:
-    """Return the rate of `ours` minus that of `theirs`; each has a row a seed and a column an example.
-
-    Args:
-        ours, theirs: whether each example was right, or in which share of several trials.
-        paired: whether the rows of both are of the same trained models, so that only their difference varies.
-        of: the word for examples.
-
-    Example:
-        >>> ours, theirs = [[True, True], [False, False]], [[False, False], [True, True]]
-        >>> [round(between(ours, theirs, paired=paired).sources[0].error, 3) for paired in (False, True)]
-        [0.707, 1.0]
-    """
+    """Return the rate of `ours` minus that of `theirs`; each has a row a seed and a column an example."""
     return contrast([Cell("ours", ours), Cell("ours" if paired else "theirs", theirs, -1.0)], of)
 
 
 def over_seeds(values: ArrayLike, other: ArrayLike | None = None) -> Estimate:
-    """Return the mean of numbers, one a seed, or the difference of two such means.
-
-    >>> over_seeds([3.0, 3.2], [1.0, 1.2]).text()
-    '2.00 ± 0.61'
-    """
+    """Return the mean of numbers, one a seed, or the difference of two such means."""
     groups = [np.asarray(group, dtype=np.float64) for group in (values, other) if group is not None]
     means = [float(group.mean()) for group in groups]
     return Estimate(means[0] - sum(means[1:]), (_source(SEEDS, groups, min(map(len, groups))),))
@@ -106,14 +89,6 @@ def pseudo_values(score: float, partial: Sequence[float]) -> Numbers:
     r"""Return the share of each of g groups of examples in a score: \(g\,\theta - (g - 1)\,\theta_{(k)}\) (Tukey 1958).
 
     The error of their mean is that of the delete-a-group jackknife, so that groups stand for examples.
-
-    Args:
-        score: of all examples.
-        partial: the score without one group after the other.
-
-    Example:
-        >>> pseudo_values(2.5, [3.0, 2.0]).tolist()
-        [2.0, 3.0]
     """
     groups = len(partial)
     return groups * score - (groups - 1) * np.asarray(partial, dtype=np.float64)

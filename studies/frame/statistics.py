@@ -1,26 +1,13 @@
 """Intervals by several sources of chance, equivalence, Holm's procedure, and how many seeds would decide."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, Self
 
 from scipy import optimize, special
 from statsmodels.stats.multitest import multipletests
-
-__all__ = [
-    "LEVEL",
-    "POWER",
-    "SEEDS",
-    "Claimed",
-    "Estimate",
-    "Exact",
-    "Result",
-    "Source",
-    "Within",
-    "judged",
-    "quantile",
-]
 
 LEVEL = 0.05
 """Probability that chance alone decides any claim of a page."""
@@ -164,11 +151,6 @@ class Estimate:
             f = \frac{\sigma^4}{\sum_k \sigma_k^4 / f_k}
 
         of Student's noncentral t with Satterthwaite's degrees of freedom.
-
-        Example:
-            >>> x = Estimate(0.0, (Source("seeds", 1.0, 9, 10),))
-            >>> round(x.power(3.0), 2), round(x.power(0.0, 0.05), 3)
-            (0.76, 0.025)
         """
         if not self.is_known:
             return 0.0
@@ -237,11 +219,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Exact:
-    """A claim without chance.
-
-    >>> judged([Exact(True), Exact(False)])
-    ['reproduced', 'contradicted']
-    """
+    """A claim without chance."""
 
     holds: bool
     p: float = 0.0
@@ -271,11 +249,7 @@ def judged(claims: Sequence[Claimed], level: float = LEVEL) -> list[Result]:
 
 
 def quantile(freedom: float, level: float = LEVEL) -> float:
-    """Return Student's t: standard errors in half an interval.
-
-    >>> [round(quantile(freedom), 2) for freedom in (2, 9, math.inf)]
-    [4.3, 2.26, 1.96]
-    """
+    """Return Student's t: standard errors in half an interval."""
     return float(special.stdtrit(freedom, 1 - level / 2))
 
 
@@ -293,8 +267,12 @@ def _enough(x: Estimate, power: Callable[[Estimate], float]) -> str:
             fewest = max(2, source.count + 1)
             return f"{few} nothing of how far others would differ; {fewest} are the fewest that decide"
     for source in x.sources:
+
+        def with_more(count: int, source: Source = source) -> float:
+            return power(Estimate(x.value, tuple(s.of(count) if s is source else s for s in x.sources)))
+
         most = _MOST.get(source.name, 1000 * source.count)
-        if source.error and (count := _fewest(lambda n: power(_with(x, source, n)), source.count, most)):  # noqa: B023
+        if source.error and (count := _fewest(with_more, source.count, most)):
             return f"{count:,} {source.name} would decide a difference as large"
     if not x.error:
         return ""
@@ -303,19 +281,8 @@ def _enough(x: Estimate, power: Callable[[Estimate], float]) -> str:
     return f"{times or 'more than 1,000'} times as many {both} would decide a difference as large"
 
 
-def _with(x: Estimate, changed: Source, count: int) -> Estimate:
-    return Estimate(x.value, tuple(source.of(count) if source is changed else source for source in x.sources))
-
-
 def _fewest(power: Callable[[int], float], least: int, most: int) -> int:
     """Return the smallest number above `least` with enough power, 0 if none up to `most` has it."""
-    low, high = least, 2 * least
-    while power(min(high, most)) < POWER:
-        if high >= most:
-            return 0
-        low, high = high, 2 * high
-    high = min(high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
-    return high
+    counts = range(least + 1, most + 1)
+    place = bisect_left(counts, POWER, key=power)
+    return counts[place] if place < len(counts) else 0

@@ -13,8 +13,6 @@ from studies.frame.claims import Verdict
 from studies.frame.folder import Folder
 from studies.frame.options import Shared, command
 
-__all__ = ["Findings", "Made", "Step", "Study", "Work", "load", "made_here", "make", "names"]
-
 
 @dataclass(frozen=True)
 class Step:
@@ -92,13 +90,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Made:
-    """The result of `make`.
-
-    Args:
-        folder: of the report.
-        text: tables and verdict for a terminal; None if the user interrupted the work.
-        fresh: whether anything was measured.
-    """
+    """The result of `make`."""
 
     folder: Path
     text: str | None
@@ -112,21 +104,13 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Study:
-    """Return a study by its name.
-
-    >>> load("complexity").title
-    'Time and memory of a layer by length'
-    """
+    """Return a study by its name."""
     study: Study = import_module(f"studies.{name.replace('-', '_')}").STUDY
     return study
 
 
 def made_here(device: str) -> dict[str, Any]:
-    """Return entries of report.json about this machine, for studies without runs.
-
-    >>> sorted(made_here("cpu"))
-    ['hardware', 'versions']
-    """
+    """Return entries of report.json about this machine, for studies without runs."""
     return {"hardware": hardware(choose_device(device)), "versions": versions()}
 
 

@@ -23,8 +23,6 @@ from studies.frame.options import Seeded, Trained, arguments, command, default_f
 from studies.frame.scores import measured
 from studies.frame.study import Step, Work
 
-__all__ = ["Part", "Trainings", "Variant", "opened", "scheduled", "scored", "settings", "tested", "whole_test"]
-
 MINUTES = 40.0  # of training of a model at most, without a budget
 QUICK_MINUTES = 3.0  # of training in all with --quick; the rest of five minutes is for data and measurements
 _ABOUT = ("steps", "seconds", "tokens_per_second", "parameters", "metrics", "hardware", "versions")
@@ -72,11 +70,7 @@ class Opened(Protocol):
 
 
 def opened(options: Trained) -> Corpus:
-    """Open the parallel corpus that the options name.
-
-    Raises:
-        SaccadeError: if it cannot be read.
-    """
+    """Open the parallel corpus that the options name."""
     return open_corpus(options.data, options.source, options.target)
 
 
@@ -137,7 +131,8 @@ class Trainings:
         about = {key: outcome.results[key] for key in _ABOUT}
         most = plan.steps if plan is not None and plan.whole else chosen.max_steps
         about["budget"] = {"max_steps": most, "max_minutes": chosen.max_minutes}
-        about["patient"] = _patient(outcome.results["final"])
+        final = outcome.results["final"]  # whether the run ended since its validations did not improve:
+        about["patient"] = final["patience"] is not None and final["validations_since_best"] >= final["patience"]
         folder.content["runs"][name] = {"model": variant.name, "seed": seed, **about, "command": typed}
         folder.commit()
         trained = load_trained(self.task, outcome.run, choose_device(options.device))
@@ -151,11 +146,7 @@ class Trainings:
 
 
 def tested(corpus: Corpus, data: str) -> list[Pair]:
-    """Return the sentences of the test split with their references.
-
-    Raises:
-        ArgumentError: if there are none.
-    """
+    """Return the sentences of the test split with their references."""
     if not (pairs := [corpus.example("test", index) for index in range(corpus.size("test") or 0)]):
         raise ArgumentError(f"--data: expected sentences in the test split of {data}, got none")
     return pairs
@@ -174,16 +165,7 @@ def scored(about: Mapping[str, Any], pairs: Sequence[Pair], **columns: Any) -> P
 def settings(
     options: Seeded, variant: Variant, seed: int, folder: Path, minutes: float, kind: type[Task] = Translate
 ) -> Options:
-    """Return the options of one run.
-
-    Args:
-        options: of the study.
-        variant: the model.
-        seed: of the run.
-        folder: of the run.
-        minutes: of training at most, if the options name no budget.
-        kind: the task.
-    """
+    """Return the options of one run."""
     flat = options_class(kind, variant.model)
     recipe = recipe_of(kind, variant.recipe or variant.model, options.data)
     data = {name: getattr(options, name) for name in ("data", "source", "target") if hasattr(options, name)}
@@ -223,8 +205,3 @@ def _command(kind: type[Task], options: Options, plan: Plan | None, chosen: Coll
         defaults.append(flat(**values))
     planned = () if plan is None else plan.options
     return command(f"saccade train {kind.name}", fitted(options, plan, chosen), *defaults, always=planned)
-
-
-def _patient(final: Mapping[str, Any]) -> bool:
-    """Whether a run ended because its validations did not improve."""
-    return final["patience"] is not None and final["validations_since_best"] >= final["patience"]

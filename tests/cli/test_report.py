@@ -3,7 +3,6 @@ from unittest.mock import Mock
 import pytest
 
 from saccade.cli import main, report
-from saccade.reports import REPORTS
 from studies.frame.study import Made, names
 from tiers import every
 
@@ -14,7 +13,7 @@ def test_alone_it_lists_the_reports(capsys):
     for arguments in ([], ["--help"]):
         assert main(["report", *arguments]) == 0
         listed = capsys.readouterr().out
-        assert all(f"  {name} " in listed for name in [*names(), *REPORTS])
+        assert all(f"  {name} " in listed for name in names())
 
 
 @every(
@@ -23,7 +22,7 @@ def test_alone_it_lists_the_reports(capsys):
         (["lenght"], "did you mean length?"),
         (["alignment"], "--run: expected the folder of a translation run, or --quick, got neither"),
         (["length", "--quik"], "did you mean --quick?"),
-        *(([name], "--data: expected a corpus, got none") for name in [*names(), *REPORTS] if name not in BY_ITSELF),
+        *(([name], "--data: expected a corpus, got none") for name in names() if name not in BY_ITSELF),
         (["scores", "--quick", "--data", "corpus"], "--quick: expected no --data but dates or several-dates"),
         (["soft-hard", "--samples", "1"], "--samples: expected a number from 2 to 1000, got 1"),
         (["length", "--data", "no/such", "--output", "r"], "no/such"),

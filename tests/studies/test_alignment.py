@@ -9,11 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade import look
-from saccade import runs
+from saccade import look, runs
 from saccade.cli import main
 from saccade.errors import ArgumentError
-
 from saccade.models import recurrent
 from saccade.tasks.translate import Translate, vocabulary
 from saccade.tasks.translate.gradients import jacobian

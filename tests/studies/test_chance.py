@@ -1,6 +1,5 @@
 """Every study's rule: chance alone reproduces a claim in at most 5 of 100 cases, and a true effect is detected."""
 
-import importlib
 import inspect
 import math
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 
 import study_draws as draws
-from saccade.reports import REPORTS
 from studies.frame.statistics import LEVEL, POWER
 from studies.frame.study import load, names
 from tiers import rest_slow
@@ -40,16 +38,14 @@ EFFECTS = {
 
 def shares(name, effect):
     """How often each verdict comes out."""
-    study = name.replace("_", "-")
-    compare = load(study).compare if study in names() else None
-    compare = compare or importlib.import_module(f"saccade.reports.{name}.findings").Findings
+    compare = load(name.replace("_", "-")).compare
     rng = np.random.default_rng(sum(name.encode()))
     results = [compare(getattr(draws, name)(rng, effect)).verdict.result for _ in range(TRIALS)]
     return {result: results.count(result) / TRIALS for result in ("reproduced", "contradicted", "not decided")}
 
 
 def test_every_study_is_tried():
-    assert {name.replace("-", "_") for name in [*names(), *REPORTS]} == EFFECTS.keys()
+    assert {name.replace("-", "_") for name in names()} == EFFECTS.keys()
     assert all(inspect.isfunction(getattr(draws, name)) for name in EFFECTS)
 
 

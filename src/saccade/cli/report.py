@@ -8,7 +8,6 @@ from typing import Any
 from saccade.cli.arguments import choose, parse
 from saccade.cli.threads import advise_threads
 from saccade.errors import SaccadeError
-from saccade.reports import REPORTS, load_report
 from saccade.train.notes import output, say
 
 __all__ = ["run"]
@@ -20,16 +19,16 @@ _CHECKOUT = Path(__file__).resolve().parents[3]
 def run(arguments: list[str]) -> int:
     """Run the study that the arguments name, or list all studies."""
     frame = _frame()
-    names = sorted([*frame.names(), *REPORTS])
+    names = frame.names()
     if not arguments or arguments[0] in ("-h", "--help"):
         output("usage: saccade report NAME [OPTIONS]\n\nsaccade report NAME --help lists the options.\n")
-        output("NAME:\n" + "\n".join(f"  {name:13} {_loaded(frame, name)[0]}" for name in names))
+        output("NAME:\n" + "\n".join(f"  {name:13} {frame.load(name).sentence}" for name in names))
         return 0
     name = choose("NAME", arguments[0], names)
-    sentence, kind, make = _loaded(frame, name)
-    options: Any = parse(kind, arguments[1:], f"saccade report {name}", sentence)
+    study = frame.load(name)
+    options: Any = parse(study.options, arguments[1:], f"saccade report {name}", study.sentence)
     advise_threads(options.threads)
-    made = make(options)
+    made = frame.make(study, options)
     if made.text is None:
         say("interrupted; what is done is kept, and the same command goes on from there")
         return _INTERRUPTED
@@ -61,12 +60,3 @@ def _frame() -> Any:
         raise SaccadeError(
             f"saccade report: expected the package {error.name}, got none. Run pip install -e '.[train,studies]'"
         ) from error
-
-
-def _loaded(frame: Any, name: str) -> tuple[str, type, Any]:
-    """A study's sentence, its options and the function that makes it."""
-    if name in REPORTS:
-        report = load_report(name)
-        return report.sentence, report.Options, report.make
-    study = frame.load(name)
-    return study.sentence, study.options, lambda options: frame.make(study, options)

@@ -2,9 +2,9 @@ from itertools import pairwise
 
 import pytest
 
-from reports.pages import told
 from saccade.errors import ArgumentError
 from studies.frame.scatter import Point, _label_places, draw_words
+from study_rows import described as told
 
 
 def test_words_are_described_by_their_places(tmp_path, rendered):

@@ -12,6 +12,10 @@ from studies.frame.options import Trained
 from studies.frame.study import load, make
 from studies.frame.training import Variant, _command, settings
 
+ROWS = {
+    "soft-hard": 6, "scores": 9, "length": 2, "order": 6, "experts": 3, "pooling": 6, "memory": 4, "pointing": 2,
+}  # fmt: skip
+
 
 def test_budgets_are_read_as_training_reads_them():
     variant = Variant("a", "rnnsearch")
@@ -48,7 +52,7 @@ def test_the_rows_of_quick_share_its_minutes(monkeypatch, tmp_path):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(training, "train", stopped)
-    for name, rows in {"soft-hard": 6, "scores": 9, "length": 2, "order": 6, "experts": 3, "pooling": 6}.items():
+    for name, rows in ROWS.items():
         study = load(name)
         for seeds in (1, 3):
             with pytest.raises(KeyboardInterrupt):

@@ -1,27 +1,11 @@
-import gzip
-import struct
-
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from saccade.errors import ArgumentError
-from saccade.reports.digits import open_data
-
-
-def write_mnist(folder, side=6, count=40):
-    """The four files of MNIST, with grey images of noise; the label of each is its number modulo 10."""
-    numbers = np.random.default_rng(1)
-    folder.mkdir()
-    for name, many in (("train", count), ("t10k", count // 2)):
-        pixels = numbers.integers(0, 256, (many, side, side), np.uint8)
-        head = struct.pack(">4BIII", 0, 0, 8, 3, many, side, side)
-        (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(head + pixels.tobytes()))
-        labels = np.arange(many, dtype=np.uint8) % 10
-        (folder / f"{name}-labels-idx1-ubyte.gz").write_bytes(
-            gzip.compress(struct.pack(">4BI", 0, 0, 8, 1, many) + labels.tobytes())
-        )
-    return folder
+from studies.frame.digits import open_data
+from study_rows import write_mnist
 
 
 def test_the_files_of_mnist_are_rows_of_pixels_from_0_to_1(tmp_path):
@@ -31,11 +15,9 @@ def test_the_files_of_mnist_are_rows_of_pixels_from_0_to_1(tmp_path):
     assert digits.truth.tolist() == [place % 10 for place in range(20)] and "images train" in digits.fingerprint
 
 
-def test_what_is_no_grey_square_is_refused(tmp_path):
+def test_images_that_are_no_grey_squares_are_rejected(tmp_path):
     with pytest.raises(ArgumentError, match="--data: .*no/such"):
         open_data("no/such")
-    from PIL import Image
-
     for label in ("a", "b"):
         (tmp_path / "c" / label).mkdir(parents=True)
         for place in range(6):

@@ -1,1 +1,0 @@
-"""What passes through one vector: sequences that are copied, and digits that are drawn again from a short code."""

@@ -1,0 +1,67 @@
+"""Grey images of digits with their labels, in memory."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from saccade.errors import ArgumentError
+from saccade.tasks.dataset import no_such_data
+from saccade.tasks.image.dataset import Dataset, InMemory
+from saccade.tasks.image.digits import open_digits
+from saccade.tasks.image.sources import open_files
+from saccade.tasks.splits import SplitNames
+from studies.frame.options import Direct
+
+BUILTIN = {"digits": "the 1,797 handwritten digits of scikit-learn, scaled to 28 × 28 pixels"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnDigits(Direct):
+    """Options of a study that trains on digits."""
+
+    builtin: ClassVar[dict[str, str]] = BUILTIN
+
+    data: str = "digits"
+    """The images: digits, which are built in, or a folder with the files of MNIST."""
+
+    @property
+    def name(self) -> str:
+        """The data in the name of a folder."""
+        return "" if self.data in BUILTIN else self.data
+
+
+@dataclass(frozen=True, eq=False)
+class Digits:
+    """Images as rows of pixels from 0 to 1 in `train` and `test`, their labels in `classes` and `truth`."""
+
+    train: Tensor
+    classes: Tensor
+    test: Tensor
+    truth: Tensor
+    side: int
+    fingerprint: str
+
+
+def open_data(data: str) -> Digits:
+    """Open the built-in digits, or grey squares as `saccade train classify-image` opens them.
+
+    Raises:
+        ArgumentError: if there are none, or they have colours.
+
+    Example:
+        >>> open_data("digits").train.shape
+        torch.Size([1439, 784])
+    """
+    opened: Dataset | None = open_digits() if data in BUILTIN else open_files(data, None, None, SplitNames())
+    if opened is None:
+        raise no_such_data(data, BUILTIN, "folder or archive")
+    channels, height, width = opened.shape
+    if channels != 1 or height != width or not isinstance(opened, InMemory):
+        raise ArgumentError(f"--data: expected grey squares as MNIST's, got {channels} × {height} × {width} pixels")
+    splits = [opened.parts[split] for split in ("train", "test")]
+    images = [torch.from_numpy(split.images.astype(np.float32) / 255).flatten(1) for split in splits]
+    train, test = (torch.from_numpy(split.codes) for split in splits)
+    return Digits(images[0], train, images[1], test, width, opened.fingerprint)

@@ -1,3 +1,0 @@
-from study_rows import Characters, Echo
-
-__all__ = ["Characters", "Echo"]
