@@ -60,7 +60,7 @@ def _lost(call: Call) -> bool:
     return not recorded and opaque(call)
 
 
-def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, reference.Known]:
+def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, reference.Statistics]:
     """Weights, and lse and entropy of a softmax."""
     normalizer = call.normalizer
     if isinstance(normalizer, Softmax) and normalizer.sink is None:
