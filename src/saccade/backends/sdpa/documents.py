@@ -101,7 +101,7 @@ def documented(call: Call) -> Documented | None:
         row = Row(q_lens, k_lens, [indices.get(document, -1) for document in q_ids])
         queries, keys = ([0, *accumulate(lengths)] for lengths in (q_lens, k_lens))
         # under a causal mask, the first query of each document is at its first key
-        if causal and not all(key < 0 or queries[i] + moved == keys[key] for i, key in enumerate(row.keys)):
+        if causal is not None and not all(key < 0 or queries[i] + moved == keys[key] for i, key in enumerate(row.keys)):
             return None
         rows.append(row)
     if not any(row.lengths() for row in rows):  # nothing to compute: zeros by definition
