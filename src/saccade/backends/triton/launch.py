@@ -1,4 +1,4 @@
-"""How a kernel is started, and how tensors of any batch dimensions become what it walks over."""
+"""Launches of kernels, and tensors of any batch dimensions as they take them."""
 
 import math
 from typing import Any, NamedTuple
@@ -58,5 +58,5 @@ def flags(allowed: Tensor | None, shape: torch.Size, stand_in: Tensor) -> tuple[
     """The `Flags` of a mask, and whether there is one: without it `stand_in` is passed and not read."""
     if allowed is None:
         return Flags(stand_in, 0, 0, 0), False
-    found = stacked(allowed.expand(shape), tuple(shape[:-2])).view(torch.uint8)
-    return Flags(found, *found.stride()), True
+    bytes_allowed = stacked(allowed.expand(shape), tuple(shape[:-2])).view(torch.uint8)
+    return Flags(bytes_allowed, *bytes_allowed.stride()), True
