@@ -124,7 +124,10 @@ class Memory:
             raise ArgumentError(
                 f"memory: expected one that grows, got one of {self.capacity} slots; write(positions, key, value)"
             )
-        return self._current()._joined(self._prepared(key, value, mask))
+        new, current = self._prepared(key, value, mask), self._current()
+        masked = self.mask is not None or new.mask is not None
+        parts, buffer = extended(current._parts(masked), new._parts(masked), current._buffer)
+        return replace(current._of(parts, masked), _buffer=buffer)
 
     def write(self, positions: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """This memory with keys at these positions, those of the lowest positions forgotten where it is full: a ring.
@@ -157,25 +160,28 @@ class Memory:
         """
         new = self._prepared(key, value, mask)
         _ring.served(self.score)
-        places = _ring.checked(positions, new.key, new.value)
+        positions = _ring.checked(positions, new.key, new.value)
         capacity = len(self) if self.capacity is None else self.capacity
-        known = torch.arange(len(self), device=self.key.device) if self.positions is None else self.positions
+        held = torch.arange(len(self), device=self.key.device) if self.positions is None else self.positions
         masked = self.mask is not None or new.mask is not None
         olds, news = self._parts(masked), new._parts(masked)
         room = self._current()._room
-        parts, room = _ring.written([*olds, known[..., None]], [*news, places[..., None]], capacity, room)
+        parts, room = _ring.written([*olds, held[..., None]], [*news, positions[..., None]], capacity, room)
         return replace(self._of(parts, masked), capacity=capacity, _buffer=None, _room=room)
 
     def _prepared(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> "Memory":
-        """More keys for this memory, prepared as its own are."""
+        """New keys, prepared like the memory's."""
         if self.positions is not None and self.capacity is None:
-            own = "keys without positions of their own"
-            raise ArgumentError(f"memory: expected {own}, got a module's; append by that module's append")
+            raise ArgumentError(
+                "memory: expected keys without positions of their own, got a module's; append by that module's append"
+            )
         if self.lazily is not None:
-            made = "expected values as a tensor to append to, got a function of keys that it was made with"
-            raise ArgumentError(f"memory: {made}; remember all keys, with a function that knows them all")
+            raise ArgumentError(
+                "memory: expected values as a tensor to append to, got a function of keys that it was made with; "
+                "remember all keys, with a function that knows them all"
+            )
         new = _remembered(key, value, self.prepare, mask)
-        shared = None if self.capacity is None else 1  # slots that a batch shared are each entry's own by now
+        shared = None if self.capacity is None else 1  # each entry has its own slots by now
         check_appended("key", self.key, new.key, shared)
         check_appended("value", self.value, new.value, shared)
         if shared is None:
@@ -183,13 +189,8 @@ class Memory:
         pairs = zip(self._parts(masked := new.mask is not None), new._parts(masked), strict=True)
         return new._of([part.expand(*ours.shape[:-2], -1, -1) for ours, part in pairs], masked)
 
-    def _joined(self, new: "Memory") -> "Memory":
-        masked = self.mask is not None or new.mask is not None
-        joined, buffer = extended(self._parts(masked), new._parts(masked), self._buffer)
-        return replace(self._of(joined, masked), _buffer=buffer)
-
     def _of(self, parts: list[Tensor], masked: bool) -> "Memory":
-        """This memory with other parts; positions may be the last of them."""
+        """This memory with other parts; the last may be positions."""
         rest = parts[2:]
         cache = rest.pop(0) if self.cache is not None else None
         mask = rest.pop(0).mT if masked else None
@@ -198,24 +199,24 @@ class Memory:
         return replace(self, key=parts[0], value=parts[1], cache=cache, mask=mask, positions=positions, _version=count)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Put a copy together, whose keys count their changes anew: its cache is made again when it is first read."""
+        """State of a copy, whose key counts its writes anew: the first read makes its cache again."""
         vars(self).update(state, _version=None if state["_version"] is None else -1)
 
     def _current(self) -> "Memory":
-        """This memory with a cache of its keys as they are now: an optimizer may have changed them in place."""
+        """This memory with a cache of its current keys, which an optimizer may have changed in place."""
         count, learned = version(self.key, self.cache), self.key.is_leaf and self.key.requires_grad
         if count is None or self._version is None or (count == self._version and not learned):
             return self
-        kept = self.state.of(Renewed)
-        memory: Memory | None = kept.memory
+        renewed = self.state.of(Renewed)
+        memory: Memory | None = renewed.memory
         if memory is None or memory._version != count or learned:  # fused optimizers count no change
             assert isinstance(self.score, scores.Score)
             cache = self.score.prepare(self.key)[2]
-            kept.memory = memory = replace(self, cache=cache, _buffer=None, _room=None, _version=count)
+            renewed.memory = memory = replace(self, cache=cache, _buffer=None, _room=None, _version=count)
         return memory
 
     def _parts(self, masked: bool) -> list[Tensor]:
-        """All that grows with the keys, with their number at dimension −2."""
+        """All tensors that grow with the keys, along dimension −2."""
         cache = self._current().cache
         parts = [self.key, self.value] + ([] if cache is None else [cache])
         return [*parts, self.full_mask().mT] if masked else parts
@@ -313,7 +314,10 @@ class Memory:
         """
         whole("n", n, least=0)
         if self.capacity is not None:
-            return self._before(n)
+            assert self.positions is not None
+            positions, masked = self.positions.masked_fill(self.positions >= n, -1), self.mask is not None
+            parts = _ring.kept([*self._parts(masked), positions[..., None]], len(self))
+            return replace(self._of(parts, masked), _room=None)
         if n > len(self):
             raise ArgumentError(f"n: expected an int from 0 to {len(self)}, the keys there are, got {n}")
         cache = None if self.cache is None else self.cache[..., :n, :]
@@ -322,14 +326,6 @@ class Memory:
         positions = None if self.positions is None else self.positions[..., :n]
         lazily = None if self.lazily is None else self.lazily.truncate(n)
         return replace(self, key=key, value=value, cache=cache, mask=mask, positions=positions, lazily=lazily)
-
-    def _before(self, n: int) -> "Memory":
-        """The keys at positions below n, in as many slots."""
-        assert self.positions is not None
-        places = self.positions.masked_fill(self.positions >= n, -1)
-        masked = self.mask is not None
-        parts = _ring.kept([*self._parts(masked), places[..., None]], len(self))
-        return replace(self._of(parts, masked), _room=None)
 
 
 def remember(
@@ -377,7 +373,12 @@ def remember(
     if positions is not None:
         if values is not None:
             raise ArgumentError("value: expected a tensor with positions=, got a function of keys")
-        return _slots(_remembered(key, value, score, mask), positions, capacity)
+        memory = _remembered(key, value, score, mask)
+        _ring.served(memory.score)
+        positions, masked = _ring.checked(positions, memory.key, memory.value), memory.mask is not None
+        capacity = len(memory) if capacity is None else capacity
+        parts = _ring.kept([*memory._parts(masked), positions[..., None]], capacity)
+        return replace(memory._of(parts, masked), capacity=capacity)
     if values is not None and capacity is not None:
         raise ArgumentError(f"capacity: expected None, since nothing is appended to lazy values, got {capacity}")
     memory = _remembered(key, value if values is None else values.placeholder(key), score, mask)
@@ -388,18 +389,9 @@ def remember(
     return replace(memory, _buffer=buffer)
 
 
-def _slots(memory: Memory, positions: Tensor, capacity: int | None) -> Memory:
-    """A memory of `capacity` slots that holds these keys, or those of the highest positions."""
-    _ring.served(memory.score)
-    places, masked = _ring.checked(positions, memory.key, memory.value), memory.mask is not None
-    parts = [*memory._parts(masked), places[..., None]]
-    capacity = len(memory) if capacity is None else capacity
-    return replace(memory._of(_ring.kept(parts, capacity), masked), capacity=capacity)
-
-
 def _remembered(key: Tensor, value: Any, score: Any, mask: Any) -> Memory:
-    ready = prepared(key, value, score, mask)
-    return Memory(*ready[:-1], prepare=ready.prepare, _version=version(ready.key, ready.cache))
+    rest, key, value, cache, dense, prepare = prepared(key, value, score, mask)
+    return Memory(rest, key, value, cache, dense, prepare, _version=version(key, cache))
 
 
 __all__ = ["AuxOutput", "Memory", "remember"]

@@ -33,9 +33,9 @@ def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
     >>> merge([torch.tensor([[1.0]]), torch.tensor([[3.0]])], [torch.tensor([0.0]), torch.tensor([0.0])]).item()
     2.0
     """
-    for name, given in (("outputs", outputs), ("lses", lses)):
-        if given is not None and not isinstance(given, Iterable):
-            raise ArgumentTypeError(f"{name}: expected a sequence of tensors, got {type(given).__name__}")
+    for name, tensors in (("outputs", outputs), ("lses", lses)):
+        if tensors is not None and not isinstance(tensors, Iterable):
+            raise ArgumentTypeError(f"{name}: expected a sequence of tensors, got {type(tensors).__name__}")
     outputs, lses = list(() if outputs is None else outputs), list(() if lses is None else lses)
     if not outputs or len(outputs) != len(lses):
         raise ArgumentError(
@@ -44,15 +44,14 @@ def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
     for output, lse in zip(outputs, lses, strict=True):
         _check(output, lse, outputs[0])
     stacked = torch.stack(lses)
-    share = normalizers.Softmax()(stacked.movedim(0, -1), (stacked > -torch.inf).movedim(0, -1)).movedim(-1, 0)[
-        ..., None
-    ]
+    weights = normalizers.Softmax()(stacked.movedim(0, -1), (stacked > -torch.inf).movedim(0, -1))
+    share = weights.movedim(-1, 0)[..., None]
     parts = [output.to(share.dtype) for output in outputs]
     return (torch.stack(parts) * share).sum(0).to(outputs[0].dtype)
 
 
 def _check(output: object, lse: object, first: Tensor) -> None:
-    """Refuse an output and an lse that are no part of what the first is one of."""
+    """Raise unless an output and its lse fit each other and the first output."""
     if not isinstance(output, Tensor) or not isinstance(lse, Tensor):
         raise ArgumentTypeError("outputs: expected tensors, and tensors as lses, got something else")
     if not output.is_floating_point() or not lse.is_floating_point():
