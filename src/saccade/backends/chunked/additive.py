@@ -16,6 +16,7 @@ from torch import Tensor
 
 from saccade._definitions.numerics import broadcast_shapes, valueless
 from saccade._definitions.structure import Axes
+from saccade.backends.folding import folded
 from saccade.scores import Additive, exponentials
 
 TILE = 1 << 18
@@ -33,26 +34,11 @@ class FusedAdditive(Additive):
     powers: Tensor
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], self.v.shape[:-1])
+        batch, length = broadcast_shapes(query.shape[:-2], key.shape[:-2], self.v.shape[:-1]), query.shape[-2]
         v = self.v.to(query.dtype)
-        scores: Tensor = _AdditiveScores.apply(*folded(query, key, v, self.powers))
-        return scores.reshape(*batch, query.shape[-2], key.shape[-2])
-
-
-def folded(query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """query (N, L, D), key (N, S, D), v (D) or (N, D), powers as key; queries that share keys become rows."""
-    while key.ndim > 2 and key.shape[-3] == 1 and (v.ndim == 1 or v.shape[-2] == 1) and query.ndim > 2:
-        query = query.flatten(-3, -2)
-        key, powers = key.squeeze(-3), powers.squeeze(-3)
-        v = v if v.ndim == 1 else v.squeeze(-2)
-    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
-    count = math.prod(batch)
-    flat = [
-        tensor.expand(*batch, *tensor.shape[-2:]).reshape(count, *tensor.shape[-2:]) for tensor in (query, key, powers)
-    ]
-    shared = v.numel() == v.shape[-1]
-    v = v.reshape(-1) if shared else v.expand(*batch, -1).reshape(count, v.shape[-1])
-    return flat[0], flat[1], v, flat[2]
+        query, key, _, v, powers, _ = folded(batch, query, key, key, v, self.powers, None)
+        scores: Tensor = _AdditiveScores.apply(query, key, v, powers)
+        return scores.reshape(*batch, length, key.shape[-2])
 
 
 class _AdditiveScores(torch.autograd.Function):

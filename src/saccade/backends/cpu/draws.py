@@ -11,8 +11,9 @@ from torch import Tensor
 
 from saccade._call.call import Call
 from saccade.auxiliary import AuxOutput, entropy, log_probability
-from saccade.backends.cpu.step_kernels import Folded, defined, gradients, weigh
+from saccade.backends.cpu.step_kernels import defined, gradients, weigh
 from saccade.backends.cpu.steps import MemorySums, Steps, fits, folded_step
+from saccade.backends.folding import Folded
 from saccade.kernels import statistics
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves

@@ -14,7 +14,8 @@ from torch import Tensor
 from saccade._call.call import Call, Widened
 from saccade._definitions.numerics import HALF, tracing, transforming, wide
 from saccade._definitions.structure import aligned
-from saccade.backends.cpu.step_kernels import Folded, defined, folded, forward, gradients
+from saccade.backends.cpu.step_kernels import defined, forward, gradients
+from saccade.backends.folding import Folded, folded
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.threads import serves
 from saccade.masks import Dense, Mask
