@@ -315,8 +315,8 @@ class Memory:
         whole("n", n, least=0)
         if self.capacity is not None:
             assert self.positions is not None
-            positions, masked = self.positions.masked_fill(self.positions >= n, -1), self.mask is not None
-            parts = _ring.kept([*self._parts(masked), positions[..., None]], len(self))
+            held, masked = self.positions.masked_fill(self.positions >= n, -1), self.mask is not None
+            parts = _ring.kept([*self._parts(masked), held[..., None]], len(self))
             return replace(self._of(parts, masked), _room=None)
         if n > len(self):
             raise ArgumentError(f"n: expected an int from 0 to {len(self)}, the keys there are, got {n}")

@@ -205,8 +205,8 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], needed: Sequen
         if not pairs:
             continue
         outputs, upstream = zip(*pairs, strict=True)
-        gradients = torch.autograd.grad(outputs, [tensors[p] for p in positions], upstream, allow_unused=True)
-        for total, position, gradient in zip(totals, positions, gradients, strict=True):
+        of_part = torch.autograd.grad(outputs, [tensors[p] for p in positions], upstream, allow_unused=True)
+        for total, position, gradient in zip(totals, positions, of_part, strict=True):
             if gradient is not None:
                 part.add(total, leaves[position].axes, gradient)
     originals = call.leaves()
