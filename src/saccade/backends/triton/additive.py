@@ -1,8 +1,8 @@
 """Additive scores by the kernels, as a differentiable function of query, key and v.
 
-No tensor of queries by keys by features exists, forward or backward: the terms are computed again. Nothing is added
-atomically, so the same call gives the same bits: queries own their gradients, then keys theirs, and v's is summed from
-parts.
+No tensor of queries by keys by features exists: the backward computes the terms again. There are no atomic additions,
+so a call gives the same bits at every run. Gradients of queries and of keys have one kernel each, and that of v is
+summed from parts.
 """
 
 import math
@@ -19,23 +19,23 @@ from saccade.scores import EXPONENT_LIMIT
 __all__ = ["additive_scores"]
 
 SMALL = 0.25
-"""Where |q| and |k| of a tile are all below this, 1 − 2 r would cancel and a quotient of polynomials is taken."""
+"""Bound of |q| and |k| of a tile below which 1 − 2 r would cancel: a quotient of polynomials replaces it."""
 
 CAP = {torch.float32: 2.0**31, torch.float64: 2.0**255}
-"""The largest 1 + e^{2(q + k)}: four of them can be multiplied. A larger one moves its term by less than 2 / CAP."""
+"""Largest 1 + e^{2(q + k)}, whose fourth power is finite. A larger one changes its term by less than 2 / CAP."""
 
 FREE = {torch.float32: 10.7, torch.float64: 88.0}
-"""The largest |q| + |k| for which 1 + e^{2(q + k)} is at most CAP by itself."""
+"""Largest |q| + |k| for which 1 + e^{2(q + k)} is at most CAP."""
 
-# Sizes of tiles, by what `benchmarks/triton_tiles.py` measures on an H100: queries and keys of a tile of scores, where
-# many keys follow each other under no mask, elsewhere, and of one query, as a decoder has; and of gradients, whose
-# chunks lie within a tile of scores. Chunks of 32 would be a sixteenth faster, scores of 32 queries a sixth slower.
+# Queries and keys of tiles, as `benchmarks/triton_tiles.py` measures them on an H100: of scores with many keys and no
+# mask, of other scores, and of one query, as a decoder has it; then of gradients, whose chunks lie within a tile of
+# scores. Chunks of 32 would be a sixteenth faster, scores of 32 queries a sixth slower.
 WIDE_ROWS, WIDE_KEYS = 16, 256
 ROWS, KEYS = 32, 32
 ONE_ROW, ITS_KEYS = 1, 128
 GRADIENT_ROWS, FEATURES, CHUNK = 16, 128, 16
 FEW_ROWS, FEW_FEATURES = 8, 64
-"""A gradient's tile where there are no more features than these, which a wider one would leave half empty."""
+"""A gradient's tile for at most so many features, of which a wider one would be half empty."""
 
 
 def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None, allowed: Tensor | None) -> Tensor:
@@ -45,8 +45,7 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None
         query: `(..., L, D)`, float32 or float64; leading dimensions broadcast.
         key: `(..., S, D)`.
         v: `(..., D)`.
-        powers: `saccade.scores.exponentials` of the key where they are known, laid out `by_key`; no gradient passes
-            through them.
+        powers: `saccade.scores.exponentials` of the key, laid out `by_key`, without a gradient, or None.
         allowed: boolean, broadcastable to the scores, or None.
     """
     batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
@@ -67,16 +66,16 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None
     powers, mask = (None if part is None else stacked(part, lead) for part in (powers, mask))
     if v.ndim > 1:
         v = v.expand(*lead, v.shape[-1]).reshape(len(query), v.shape[-1])
-    found: Tensor = _Scores.apply(query, key, v, powers, mask)
-    return found.reshape(shape)
+    scores: Tensor = _Scores.apply(query, key, v, powers, mask)
+    return scores.reshape(shape)
 
 
 def sizes(tensor: Tensor) -> Tensor:
-    """max |x| of each row `(N, L)`; infinite where there is a NaN, so that its tile takes the tangent itself."""
+    """max |x| of each row `(N, L)`; infinite with a NaN, so that its tile computes the tanh itself."""
     if not tensor.shape[-1]:
         return tensor.new_zeros(tensor.shape[:-1])
-    most: Tensor = torch.linalg.vector_norm(tensor, torch.inf, -1)  # in one pass
-    return most.nan_to_num(nan=torch.inf, posinf=torch.inf)
+    largest: Tensor = torch.linalg.vector_norm(tensor, torch.inf, -1)  # in one pass
+    return largest.nan_to_num(nan=torch.inf, posinf=torch.inf)
 
 
 class _Scores(torch.autograd.Function):
@@ -131,7 +130,7 @@ class _Scores(torch.autograd.Function):
 
 
 class Side(NamedTuple):
-    """Queries or keys as a kernel takes them, all contiguous.
+    """Contiguous queries or keys, as a kernel takes them.
 
     Args:
         rows: `(N, I, D)`.
@@ -145,11 +144,11 @@ class Side(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """In which tiles something is allowed, as the kernel of scores wrote it down.
+    """Tiles with an allowed pair, as the kernel of scores wrote them.
 
     Args:
-        reached: bytes `(N, tiles of mine, tiles of the others)`; without an entry where there is no mask.
-        mine, others: how many rows of either side a tile has.
+        reached: bytes `(N, tiles of mine, tiles of the others)`; empty without a mask.
+        mine, others: rows of either side in a tile.
     """
 
     reached: Tensor
@@ -157,7 +156,7 @@ class Tiles(NamedTuple):
     others: int
 
     def of_keys(self) -> "Tiles":
-        """The same, seen from the other side."""
+        """The tiles with both sides exchanged."""
         return Tiles(self.reached.mT, self.others, self.mine)
 
 
