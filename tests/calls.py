@@ -2,16 +2,13 @@
 
 import torch
 
-from saccade import normalizers, reads, scores
-from saccade._call.call import Call
+from saccade._call.call import Arguments, Call
 from saccade._call.validation import checked_call
 
 
 def call_of(query, key, value, **options) -> Call:
     """Checked arguments, with attend's defaults."""
-    given = {"score": scores.ScaledDot(), "normalizer": normalizers.Softmax(), "read": reads.Soft(), "dropout_p": 0.0}
-    given = {**dict.fromkeys(("mask", "bias", "gate", "aux")), **given, **options}
-    return checked_call(query, key, value, **given)
+    return checked_call(Arguments(query, key, value, **options))
 
 
 def drawn(*shape, seed=0, scale=1.0, dtype=torch.float32):

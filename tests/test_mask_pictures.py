@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from saccade._call import block_map
-from saccade._dispatch import choose
-from saccade.backends import cpu
+from saccade.backends import cpu, sdpa
 from saccade.backends.blockwise import plan
 from saccade.backends.sdpa import documents
 from scripts import script
@@ -53,7 +52,7 @@ def test_every_picture_is_on_the_page_and_described():
         ("at most a tenth more pairs", plan.SLACK == 1.1),
         (f"more than {plan.APART} times the blocks", True),
         (f"an entry has {plan.ENTRY:,} pairs or more", True),
-        (f"{choose.MANY:,} pairs a head or more and at most half", choose.HALF == 0.5),
+        (f"{sdpa.MANY:,} pairs a head or more and at most half", sdpa.HALF_EMPTY == 0.5),
         (f"from {documents.LEAST:,} pairs a head on, if documents have {documents.SHORT} queries", True),
         (f"calls of up to {cpu.AT_ONCE:,} pairs", True),
         ("those of 16 times the size", block_map.COARSE == 16),

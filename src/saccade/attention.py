@@ -1,40 +1,24 @@
 """`attend`, the one operation, and `explain`, what it would do.
 
-attend ─────────┬─ fast_path.plain ───▶ output      a small plain call, or None
-                ├─ fast_path.additive ▶ output      an additive call with nothing else, or None
-Memory.read ────┼─ fast_path.repeated ▶ output      a step like the memory's last one, or None
-                ▼
-            full_path       down: cast as autocast says, then
-                validate.checked_call               arguments ──▶ Call, or one clear error
-                run
-                  choose                            Call ──▶ backend
-                  backend.run                       Call ──▶ output and statistics
-                            up: the output, with aux a pair
+Their way to a backend is `saccade._dispatch.passes`: start reading there.
 """
 
-from dataclasses import replace
 from typing import Any, overload
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from saccade import normalizers, reads, scores
-from saccade._call.call import BackendState, Call
-from saccade._call.validation import checked_call
+from saccade._call.call import SCALED_DOT, SOFT, SOFTMAX, Arguments
+from saccade._call.lazy_value import ValueFunction
 from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
-from saccade._definitions.numerics import autocasting
-from saccade._dispatch import fast_path, lazy_values
-from saccade._dispatch.choose import Plan, choose, plan
-from saccade._dispatch.key_range import restrict_keys
-from saccade._dispatch.lazy_values import LazyValue, ValueFunction
+from saccade._dispatch.choose import Plan
+from saccade._dispatch.passes import attention, plan
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.biases import Factor
 from saccade.masks import Mask
 
 __all__ = ["Plan", "attend", "explain"]
-
-SCALED_DOT, SOFTMAX, SOFT = scores.ScaledDot(), normalizers.Softmax(), reads.Soft()
 
 
 @overload
@@ -151,55 +135,8 @@ def attend(
     """
     if extra:
         reject_extra_kwargs(attend, extra)
-    usual = normalizer is SOFTMAX and read is SOFT and backend == "auto"
-    if usual and isinstance(value, Tensor) and bias is None and gate is None and aux is None and dropout_p == 0:
-        output = None
-        if score is SCALED_DOT:
-            output = fast_path.plain(query, key, value, mask)
-        elif mask is None:
-            output = fast_path.additive(query, key, value, score)
-        if output is not None:
-            return output
-    return full_path(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend)
-
-
-def full_path(
-    query: Any,
-    key: Any,
-    value: Any,
-    score: Any,
-    mask: Any,
-    bias: Any,
-    gate: Any,
-    normalizer: Any,
-    read: Any,
-    dropout_p: float,
-    aux: AuxRequest | None,
-    backend: str,
-    cache: Tensor | None = None,
-    state: BackendState | None = None,
-) -> Tensor | tuple[Tensor, AuxOutput]:
-    """The full path of a call, down and up: what `attend` and `Memory.read` do where no shortcut is open.
-
-    Args: as for `attend`, all of them, whatever they are, and of a memory:
-        cache: what its score prepared beside the keys.
-        state: what backends keep with it.
-
-    Returns:
-        As `attend`.
-
-    Raises:
-        As `attend`.
-    """
-    if autocasting(query):
-        query, key, value, score = autocast(query, key, value, score)
-    values = lazy_values.lazy(value, key)
-    value = value if values is None else values.placeholder(key)
-    call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
-    if cache is not None or state is not None:
-        call = replace(call, cache=cache, state=state)
-    output, found = run(call, backend) if values is None else run_lazily(call, values, backend)
-    return output if aux is None else (output, found)
+    arguments = Arguments(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend)
+    return attention(arguments)
 
 
 @hide_extra_kwargs
@@ -237,67 +174,5 @@ def explain(
     """
     if extra:
         reject_extra_kwargs(explain, extra)
-    if autocasting(query):
-        query, key, value, score = autocast(query, key, value, score)
-    values = lazy_values.lazy(value, key)
-    value = value if values is None else values.placeholder(key, key.shape[-1])  # its features are known by calling it
-    call = checked_call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux)
-    if values is None:
-        return planned(call, backend)
-    found = planned(lazy_values.choosing(call) if call.read.sparse else call, backend)
-    return replace(found, values=lazy_values.planned(call, values))
-
-
-def planned(call: Call, backend: str) -> Plan:
-    """The plan of a call, or of what `run` makes of it."""
-    near = None if backend == "reference" else restrict_keys(call)
-    found = plan(call if near is None else near.call, backend)
-    if near is None or found.pairs is None:
-        return found
-    return replace(found, pairs=found.pairs._replace(all=found.pairs.all // len(near) * near.k_len))
-
-
-def run_lazily(call: Call, values: LazyValue, backend: str) -> tuple[Tensor, AuxOutput]:
-    """A valid call whose values are computed when it is known which are read."""
-    if not call.read.sparse:
-        return run(lazy_values.filled(call, values), backend)
-    return lazy_values.read(call, values, run(lazy_values.choosing(call), backend)[1])
-
-
-def run(call: Call, backend: str = "auto") -> tuple[Tensor, AuxOutput]:
-    """A valid call on the backend that serves it, with the keys alone that its queries can reach; the definition,
-    asked for by name, takes all of them.
-    """
-    near = None if backend == "reference" else restrict_keys(call)
-    if near is not None:
-        output, found = run_whole(near.call, backend)
-        return output, near.widened(found)
-    return run_whole(call, backend)
-
-
-def run_whole(call: Call, backend: str) -> tuple[Tensor, AuxOutput]:
-    """A valid call with all its keys on the backend that serves it."""
-    chosen = choose(call, backend)
-    if call.dropout_p > 0 or not call.soft():
-        call = call.with_randomness()
-    if call.built_in and autocasting(call.query):
-        with torch.autocast(call.query.device.type, enabled=False):
-            result: tuple[Tensor, AuxOutput] = chosen.run(call)
-    else:
-        result = chosen.run(call)
-    return result
-
-
-def autocast(query: Tensor, *others: Any) -> tuple[Any, ...]:
-    """Tensors and the score's own as torch's scaled_dot_product_attention takes them: all but float64 in the autocast
-    dtype.
-    """
-    dtype = torch.get_autocast_dtype(query.device.type)
-
-    def cast(tensor: Tensor, axes: object = None) -> Tensor:
-        return tensor.to(dtype) if tensor.is_floating_point() and tensor.dtype != torch.float64 else tensor
-
-    return tuple(
-        cast(thing) if isinstance(thing, Tensor) else thing.map(cast) if isinstance(thing, scores.Score) else thing
-        for thing in (query, *others)
-    )
+    arguments = Arguments(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend)
+    return plan(arguments)

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade import AuxRequest, attend, biases, masks, normalizers, reads, remember, scores
-from saccade._call.call import BackendState
-from saccade._dispatch import fast_path
-from saccade.attention import full_path
+from saccade._call.call import Arguments, BackendState
+from saccade._dispatch import fast_path, passes
 from saccade.backends.cpu.steps import Steps
 from saccade.errors import SaccadeError
 from tiers import every
@@ -23,8 +22,8 @@ FLAGS = torch.rand(2, 1, 5, 5, generator=torch.Generator().manual_seed(1)) < 0.5
 
 def in_full(query, key, value, mask=None, score=None, backend="auto", **options):
     """`attend` without its shortcut."""
-    definitions = scores.ScaledDot() if score is None else score, mask, None, None, normalizers.Softmax(), reads.Soft()
-    return full_path(query, key, value, *definitions, options.get("dropout_p", 0.0), options.get("aux"), backend)
+    score = scores.ScaledDot() if score is None else score
+    return passes.full_path(Arguments(query, key, value, score, mask, backend=backend, **options))
 
 
 PLAIN = {
@@ -315,9 +314,10 @@ def test_a_repeated_read_has_the_bits_of_the_first(batch, queries, keys, feature
     mask = torch.rand(batch, 1, keys, generator=generator) < 0.7 if masked else None
     options = {"normalizer": normalizers.Softmax(temperature)}
     memory = remember(key, value, score=scores.Additive(v), mask=mask)
-    assert fast_path.repeated(memory.state, query, memory.mask, normalizers.Softmax(temperature)) is None
+    arguments = Arguments(query, key, value, memory_mask=memory.mask, state=memory.state, **options)
+    assert fast_path.shortcut(arguments) is None
     first = memory.read(query, backend="cpu", **options)
-    again = fast_path.repeated(memory.state, query, memory.mask, normalizers.Softmax(temperature))
+    again = fast_path.shortcut(arguments)
     assert torch.equal(again, first) and torch.equal(memory.read(query, backend="cpu", **options), first)
 
 
@@ -363,8 +363,8 @@ def test_a_read_that_asks_for_more_takes_the_full_path(options, monkeypatch):
     memory = remember(key, key, score=scores.Additive(torch.randn(4)))
     memory.read(query)
     taken = []
-    follow = lambda *given, **kept: taken.append(given) or full_path(*given, **kept)
-    monkeypatch.setattr("saccade.memory._memory.full_path", follow)
+    follow = lambda arguments, real=passes.full_path: taken.append(arguments) or real(arguments)
+    monkeypatch.setattr(passes, "full_path", follow)
     memory.read(query, **options)
     assert len(taken) == 1
 
@@ -374,7 +374,7 @@ def test_wrong_queries_are_the_full_paths_to_refuse():
     memory = remember(key, key, score=scores.Additive(torch.randn(4)))
     memory.read(torch.randn(2, 1, 4))
     for wrong in (None, "query", torch.zeros(2, 1, 3), torch.zeros(2, 1, 4).double(), torch.zeros(2, 1, 4).to("meta")):
-        assert fast_path.repeated(memory.state, wrong, memory.mask, normalizers.Softmax()) is None
+        assert fast_path.shortcut(Arguments(wrong, key, key, memory_mask=memory.mask, state=memory.state)) is None
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))])
@@ -393,7 +393,7 @@ def test_what_is_made_of_a_memory_has_a_state_of_its_own():
 
 def test_a_state_is_not_among_a_calls_tensors(monkeypatch):
     calls = []
-    monkeypatch.setattr("saccade.attention.run", lambda call, backend: calls.append(call) or (call.query, None))
+    monkeypatch.setattr(passes, "RUN", lambda call, backend: calls.append(call) or (call.query, None))
     memory = remember(X, X)
     memory.read(X)
     (call,) = calls

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.autograd import forward_ad
 
+from calls import call_of
 from near import assert_near
-from saccade import AuxRequest, attend, biases, explain, masks, normalizers, reads, remember, scores
-from saccade._call.validation import checked_call
+from saccade import AuxRequest, attend, biases, explain, masks, reads, remember, scores
 from saccade._definitions.structure import Grid
+from saccade._dispatch import choose
 from saccade._dispatch.key_range import bounds, restrict_keys
-from saccade.attention import run_whole
 
 CPU = torch.device("cpu")
 LENGTH, DIM = 700, 4
@@ -83,17 +83,7 @@ def test_no_key_outside_the_bounds_is_allowed(case):
 def test_integers_of_short_types_are_positions_like_others(mask, dtype):
     places = torch.tensor([20, 100])
     inputs = [torch.randn(2, length, DIM, dtype=torch.float64) for length in (1, LENGTH, LENGTH)]
-    call = checked_call(
-        *inputs,
-        scores.Dot(),
-        mask(places.to(dtype)),
-        None,
-        None,
-        normalizers.Softmax(),
-        reads.Soft(),
-        0.0,
-        AuxRequest(),
-    )
+    call = call_of(*inputs, score=scores.Dot(), mask=mask(places.to(dtype)))
     assert restrict_keys(call) is not None
     torch.testing.assert_close(
         attend(*inputs, mask=mask(places.to(dtype))), attend(*inputs, mask=mask(places), backend="reference")
@@ -111,15 +101,14 @@ def test_a_call_of_reached_keys_is_the_whole_call(case, kind, hard):
     read = reads.Sample(uniform=torch.rand(batch, rows).double()) if hard else reads.Soft()
     aux = AuxRequest(lse=True, index=hard, log_prob=hard, entropy=True, top=3, received=True)
     bias = biases.RelativePosition(torch.randn(9).double(), align=2)
-    arguments = (score, mask, bias, torch.rand(k_len).double(), normalizers.Softmax(), read, 0.0)
     asked = replace(aux, entropy=False)  # which a gate leaves undefined
-    call = checked_call(*tensors, *arguments, asked)
+    call = call_of(*tensors, score=score, mask=mask, bias=bias, gate=torch.rand(k_len).double(), read=read, aux=asked)
     near = restrict_keys(call)
     if near is None:
         return
     assert 2 * len(near) <= k_len
-    output, found = run_whole(near.call, "auto")
-    expected, whole = run_whole(call, "reference")
+    output, found = choose.run(near.call, "auto")
+    expected, whole = choose.run(call, "reference")
     torch.testing.assert_close(output, expected)
     for name in asked.names():
         torch.testing.assert_close(getattr(near.widened(found), name), getattr(whole, name), msg=name)
@@ -200,7 +189,7 @@ def test_an_additive_step_copies_no_window():
 
 
 def called(query, key, value, score, mask):
-    return checked_call(query, key, value, score, mask, None, None, normalizers.Softmax(), reads.Soft(), 0.0, None)
+    return call_of(query, key, value, score=score, mask=mask)
 
 
 @pytest.mark.parametrize("read", [reads.Soft(), reads.Argmax(), reads.TopK(2)], ids=lambda read: type(read).__name__)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from calls import call_of, drawn
 from saccade import AuxRequest, attend, masks, normalizers, scores
 from saccade.backends import reference
+from saccade.backends.offers import Offer
 from saccade.backends.reference import both, cleaned, dropout, looked_up, participants, shared, untrusted
 from saccade.errors import ShapeError
 
@@ -148,7 +149,7 @@ def test_what_it_lays_out_is_counted():
     assert reference.peak_bytes(call_of(Q, K, V)) == 4 * 2 * 3 * 5 * 7 * 3
     additive = call_of(Q, K, V, score=scores.Additive(torch.ones(4)))
     assert reference.peak_bytes(additive) == 4 * 2 * 3 * 5 * 7 * 4
-    assert reference.unsupported(additive) is None
+    assert reference.offer(additive) == Offer(reference.peak_bytes)
 
 
 class Doubling(scores.Score):

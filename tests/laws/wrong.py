@@ -14,6 +14,7 @@ from torch import Tensor
 from saccade import AuxOutput, AuxRequest, biases, masks, normalizers, reads, scores
 from saccade._call.call import Call
 from saccade.backends import reference
+from saccade.backends.offers import Offer
 
 Result = tuple[Tensor, AuxOutput]
 WRONG: dict[str, Callable[[Call], Result]] = {}
@@ -26,7 +27,7 @@ def wrong(run: Callable[[Call], Result]) -> Callable[[Call], Result]:
 
 def backend(run: Callable[[Call], Result]) -> Any:
     """What the table of backends holds."""
-    return SimpleNamespace(unsupported=lambda call: None, peak_bytes=lambda call: 0, run=run)
+    return SimpleNamespace(offer=lambda call, rivals=None: Offer(lambda call: 0), run=run)
 
 
 def weighed(call: Call) -> tuple[Tensor, Tensor | None, Tensor | None]:

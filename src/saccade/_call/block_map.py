@@ -92,14 +92,14 @@ def possible(mask: Mask, grid: Grid, size: int, most: int = 1 << 20, *, asking: 
     tensor([1, 1, 1, 0, 0, 0], dtype=torch.int32)
     """
     counts = -(-grid.q_len // size), -(-grid.k_len // size)
-    found = torch.zeros(counts, dtype=torch.bool, device=grid.device)
-    for place, (queries, keys, blocks) in enumerate(stripes(mask, grid, size, most, asking=asking)):
+    some = torch.zeros(counts, dtype=torch.bool, device=grid.device)
+    for number, (queries, keys, blocks) in enumerate(stripes(mask, grid, size, most, asking=asking)):
         if blocks.some.shape[-2:] == counts:
             return blocks.some
-        if not place:
-            found = found.new_zeros(*blocks.some.shape[:-2], *counts)
-        found[..., queries, keys] = blocks.some
-    return found
+        if not number:
+            some = some.new_zeros(*blocks.some.shape[:-2], *counts)
+        some[..., queries, keys] = blocks.some
+    return some
 
 
 def stripes(
@@ -272,9 +272,9 @@ def of_function(mask: masks.Where, spans: Spans, asked: Tensor | None) -> Blocks
     together = max(1, PAIRS // (spans.size**2 * max(1, math.prod(batch))))
     for blocks in chosen.split(together) if len(chosen) else ():
         row, column = blocks.unbind(-1)
-        found = mask.tiled(rows[row], keys[column]).view(torch.uint8)
-        some[..., row, column] = found.amax((-2, -1)).bool()
-        full[..., row, column] = found.amin((-2, -1)).bool()
+        allowed = mask.tiled(rows[row], keys[column]).view(torch.uint8)
+        some[..., row, column] = allowed.amax((-2, -1)).bool()
+        full[..., row, column] = allowed.amin((-2, -1)).bool()
     return Blocks(some, full)
 
 

@@ -1,30 +1,32 @@
-"""One call of `attend` after validation: all that is to be computed, as a tree that backends slice and run."""
+"""One call of `attend`: its arguments, and after validation a tree that backends run."""
 
+import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
+from saccade._call.lazy_value import LazyValue
 from saccade._definitions.functions import closing
 from saccade._definitions.numerics import broadcast_shapes, wide
 from saccade._definitions.structure import Axes, Definition, Grid, aligned, encodable, registered
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Bias, Factor
 from saccade.masks import Mask
-from saccade.normalizers import Normalizer, NormalizerFunction
+from saccade.normalizers import Normalizer, NormalizerFunction, Softmax
 from saccade.reads import Read, Sample, Soft
-from saccade.scores import Score, ScoreFunction
+from saccade.scores import ScaledDot, Score, ScoreFunction
 
 T = TypeVar("T")
 
 
 class BackendState:
-    """What backends keep with a memory from one read of it to the next, or with a call from forward to backward: one
-    object of each class, made when it is first asked for.
+    """Objects that backends keep with a memory from read to read, or with a call.
 
-    A class of a backend's own is the key, so that memory and call carry the state and know nothing of it. It may decide
-    how fast a result comes and where gradients are summed, never what the result is: a copy begins empty.
+    One of each class, made at first use: a backend's class is the key, so that memory and call carry the state and know
+    nothing of it. It may decide how fast a result comes and where gradients are summed, never the result: a copy begins
+    empty.
 
     >>> state = BackendState()
     >>> state.of(list) is state.of(list)
@@ -35,19 +37,20 @@ class BackendState:
         self._kept: dict[type, Any] = {}
 
     def of(self, kind: type[T]) -> T:
-        """The one object of this class."""
-        found: T | None = self._kept.get(kind)
-        if found is None:
-            found = self._kept[kind] = kind()
-        return found
+        """The object of this class."""
+        kept: T | None = self._kept.get(kind)
+        if kept is None:
+            kept = self._kept[kind] = kind()
+        return kept
 
     def __reduce__(self) -> tuple[type["BackendState"], tuple[()]]:  # copies and pickles
         return BackendState, ()
 
 
 class Widened:
-    """Half-precision keys and values of a memory in float32, kept from one read to the next where no gradient is asked
-    of them: to convert them takes as long as to read them.
+    """Half-precision keys and values of a memory in float32, kept from read to read.
+
+    To convert them takes as long as to read them. Those that need gradients are converted anew.
 
     >>> key, value, widened = torch.ones(2, 3).half(), torch.ones(2, 3).half(), Widened()
     >>> widened.pair(key, value)[0] is widened.pair(key, value)[0]
@@ -68,6 +71,37 @@ class Widened:
         return kept[3]
 
 
+SCALED_DOT, SOFTMAX, SOFT, NOTHING = ScaledDot(), Softmax(), Soft(), AuxRequest()
+"""The defaults of `attend`, and the request of nothing beside the output."""
+
+
+class Arguments(NamedTuple):
+    """The arguments of one `attend` or `Memory.read`, unchecked.
+
+    Args:
+        query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend: as for `attend`.
+        memory_mask: the mask `(..., 1, Lk)` of a memory's keys, which acts together with `mask`; or None.
+        cache: what the score prepared of a memory's keys `(..., Lk, C)`, or None.
+        state: what backends keep with the memory that is read, or None where there is none.
+    """
+
+    query: Any
+    key: Any
+    value: Any
+    score: Any = SCALED_DOT
+    mask: Any = None
+    bias: Any = None
+    gate: Any = None
+    normalizer: Any = SOFTMAX
+    read: Any = SOFT
+    dropout_p: Any = 0.0
+    aux: Any = None
+    backend: Any = "auto"
+    memory_mask: Tensor | None = None
+    cache: Tensor | None = None
+    state: BackendState | None = None
+
+
 @registered
 @dataclass(frozen=True)
 class Call(Definition):
@@ -82,6 +116,7 @@ class Call(Definition):
         cache: what the score prepared of a memory's keys `(..., Lk, C)`, or None.
         state: what backends keep with the memory that is read, or None where there is none.
         once: what they keep of this call from one look at it to the next, or None: where that costs more than a look.
+        values: what computes the values that are read, until that is done; `value` then holds their place. Or None.
     """
 
     axes: ClassVar[dict[str, Axes]] = {
@@ -106,6 +141,7 @@ class Call(Definition):
     cache: Tensor | None = None
     state: BackendState | None = None
     once: BackendState | None = None
+    values: LazyValue | None = None
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -116,8 +152,13 @@ class Call(Definition):
         return tuple(broadcast_shapes(*shapes))
 
     @property
+    def pairs(self) -> int:
+        """How many pairs of a query and a key there are in the whole batch."""
+        return math.prod(self.batch) * self.query.shape[-2] * self.key.shape[-2]
+
+    @property
     def built_in(self) -> bool:
-        """Whether score and normalizer are Saccade's own, so that all tensors of the call are known."""
+        """Whether score and normalizer are Saccade's own: `leaves` has all their tensors."""
         return isinstance(self.score, Score) and isinstance(self.normalizer, Normalizer)
 
     def grid(self) -> Grid:
@@ -126,13 +167,14 @@ class Call(Definition):
         return Grid(q_len, k_len, 0, q_len, device, rank=len(self.batch))
 
     def aligned(self) -> "Call":
-        """The same call with every tensor's batch dimensions at the same place (see `structure.aligned`)."""
+        """The same call with all batch dimensions at one place (see `structure.aligned`)."""
         rank = len(self.batch)
         return self.map(lambda tensor, axes: aligned(tensor, axes, rank))
 
     def with_randomness(self) -> "Call":
-        """The same call with everything random drawn: the uniforms of a Sample, the noise of dropout (which torch's
-        kernels replace by their own).
+        """The same call with the uniforms of a Sample and the noise of dropout drawn.
+
+        torch's kernels replace the noise by their own.
         """
         call, rows = self, (*self.batch, self.query.shape[-2])
         if isinstance(self.read, Sample):
@@ -144,11 +186,15 @@ class Call(Definition):
 
     def asks(self) -> bool:
         """Whether anything is to be returned beside the output."""
-        return bool(self.aux.names())
+        return self.aux is not NOTHING and bool(self.aux.names())
 
     def soft(self) -> bool:
         """Whether the read is the plain expectation."""
         return isinstance(self.read, Soft)
+
+    def learns(self) -> bool:
+        """Whether a backward may follow."""
+        return torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in self.leaves())
 
 
 def opaque(call: Call) -> bool:
@@ -157,14 +203,14 @@ def opaque(call: Call) -> bool:
 
 
 def closing_over(call: Call) -> bool:
-    """Whether gradients or transforms may be of tensors that the call's functions of positions close over."""
+    """Whether functions of positions may close over tensors that are differentiated."""
     if not (call.query.shape[-2] and call.key.shape[-2]):
         return False
     return closing(call.mask, call.bias, call.gate, device=call.query.device)
 
 
 def rows(call: Any, start: int, count: int) -> Any:
-    """The call for queries start .. start + count - 1: every tensor narrowed along its "q" axis."""
+    """The call for queries start .. start + count - 1."""
 
     def narrow(tensor: Tensor, axes: Axes) -> Tensor:
         if "q" not in axes:

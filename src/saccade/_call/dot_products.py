@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from saccade._call.call import Call
+from saccade._definitions.numerics import tracing
+from saccade.masks import Causal, shift
 from saccade.normalizers import Softmax
 from saccade.reads import Soft
 from saccade.scores import ScaledDot, Score, ScoreFunction
@@ -30,9 +32,9 @@ def product(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Product
     softcap: float | Tensor | None = None
     if isinstance(score, ScaledDot) and score.softcap is not None:
         softcap, score = score.softcap, replace(score, softcap=None)
-    found = score.as_dot(query, key) if isinstance(score, Score) else None
-    assert found is not None, "product: expected a score that is a dot product"
-    return Product(*found, softcap)
+    factors = score.as_dot(query, key) if isinstance(score, Score) else None
+    assert factors is not None, "product: expected a score that is a dot product"
+    return Product(*factors, softcap)
 
 
 def is_dot(score: Score | ScoreFunction, *, capped: bool = False) -> bool:
@@ -55,6 +57,16 @@ def why_not_sdpa(call: Call, *, capped: bool = False) -> str | None:
     if not isinstance(call.read, Soft):
         return f"its kernels know the soft read alone, not {name_of(call.read)}"
     return None if call.gate is None else "its kernels know no gate"
+
+
+def is_causal(call: Call) -> bool:
+    """Whether the mask is torch's own causal mask, query i sees keys 0 .. i, with no bias beside it."""
+    mask = call.mask
+    if call.bias is not None or type(mask) is not Causal or isinstance(mask.align, Tensor):
+        return False
+    if tracing():  # sizes are symbols: the mask's own words have to do
+        return mask.align in (None, "start")
+    return bool(shift(mask.align, call.grid()) == 0)
 
 
 def name_of(thing: Any) -> str:

@@ -5,13 +5,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade._call.call import BackendState, Call
+from saccade._call.call import NOTHING, Arguments, BackendState, Call
 from saccade._call.dot_products import name_of
+from saccade._call.lazy_value import lazy
 from saccade._call.user_subclasses import by_definition
 from saccade._definitions.checks import number
 from saccade._definitions.functions import functions
 from saccade._definitions.numerics import broadcast_shapes, tracing, transforming
-from saccade._definitions.structure import Definition, Extent
+from saccade._definitions.structure import Definition, Extent, aligned
 from saccade.auxiliary import AuxRequest
 from saccade.biases import as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
@@ -21,7 +22,6 @@ from saccade.reads import Read, Sample
 from saccade.scores import Score
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
-NOTHING = AuxRequest()
 
 
 def tensors(query: Any, key: Any, value: Any, first: str = "query") -> None:
@@ -78,26 +78,20 @@ def batch_of(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
     return batch
 
 
-def checked_call(
-    query: Any,
-    key: Any,
-    value: Any,
-    score: Any,
-    mask: Any,
-    bias: Any,
-    gate: Any,
-    normalizer: Any,
-    read: Any,
-    dropout_p: float,
-    aux: Any,
-) -> Call:
+def checked_call(arguments: Arguments) -> Call:
     """The `Call` of valid arguments; otherwise one clear error with what was expected, what was got, and the
     argument's name.
     """
+    query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, _, memory, cache, state = arguments
+    values = lazy(value, key)
+    value = value if values is None else values.placeholder(key, key.shape[-1])  # until the function is called
     tensors(query, key, value)
     batch = batch_of(query, key, value)
     probability(dropout_p)
     mask = None if mask is None else as_mask(mask)
+    if memory is not None:  # with all dimensions of the query, so that none can be taken for another
+        remembered = as_mask(aligned(memory, ("q", "k"), query.ndim - 2))
+        mask = remembered if mask is None else mask & remembered
     bias = None if bias is None else as_bias(bias)
     gate = None if gate is None else as_gate(gate)
     request = NOTHING if aux is None else aux
@@ -126,7 +120,8 @@ def checked_call(
     read.check(extent)
     defined(request, normalizer, gate, read)
     once = BackendState() if extent.values and any(functions(mask)) else None
-    return Call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, None, request, once=once)
+    kept = cache, state if extent.values else None, once, values
+    return Call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, None, request, *kept)
 
 
 def probability(dropout_p: Any) -> None:

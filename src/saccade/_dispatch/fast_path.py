@@ -1,14 +1,14 @@
-"""The three shortcuts past the full path of a call (`saccade.attention.full_path`), and all that they may skip.
+"""Three shortcuts past the full path of a call (`passes.full_path`).
 
     attend(query, key, value)      `plain`: everything else at its default, tensors of one shape
     attend(..., score=Additive(v)) `additive`: everything else at its default, float32 tensors of one batch on a CPU
-    memory.read(query)             `repeated`: a query like the last one that this memory was read with
+    memory.read(query)             `Steps.again`: a query like the last one that this memory was read with
 
 Checking a call, building its tree and choosing a backend take 30 to 100 µs; a call this small computes for 10. A
-shortcut may leave these out where it sees, from types, shapes and flags alone, that they would find nothing wrong and
-choose what it is about to run. It returns None for everything else, wrong arguments first of all, so that errors have
-one source, the full path; and it runs the function that the full path would run, on the same tensors, so that both give
-the same bits. `tests/_dispatch/test_fast_path.py` holds the two against each other.
+shortcut leaves these out if types, shapes and flags alone show that nothing is wrong and which backend would be chosen.
+It returns None for everything else, wrong arguments first of all, so that errors have one source, the full path. It
+runs the function that the full path would run, on the same tensors, so that both give the same bits:
+`tests/_dispatch/test_fast_path.py` compares them.
 """
 
 import math
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from saccade._call.call import BackendState
+from saccade._call.call import SCALED_DOT, SOFT, SOFTMAX, Arguments
 from saccade._definitions.checks import ambiguous
 from saccade._definitions.numerics import tracing, transforming
 from saccade.backends import sdpa
@@ -25,37 +25,46 @@ from saccade.backends.cpu import unmasked
 from saccade.backends.cpu.steps import Steps
 from saccade.backends.sdpa.derivatives import keeping_elsewhere, twice_differentiable
 from saccade.masks import Causal
+from saccade.reads import Soft
 from saccade.scores import Additive
 
-__all__ = ["additive", "plain", "repeated"]
+__all__ = ["additive", "plain", "shortcut"]
 
 _ON_GPU = torch.float32, torch.float16, torch.bfloat16
 
 
+def shortcut(arguments: Arguments) -> Tensor | None:
+    """The output of a small usual call, or None: the full path is to be taken."""
+    query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend, memory, _, state = arguments
+    if not bias is gate is aux is None or dropout_p != 0:
+        return None
+    if state is not None:
+        steps = mask is None and type(read) is Soft and backend in ("auto", "cpu") and not tracing()
+        return state.of(Steps).again(query, memory, normalizer) if steps else None
+    if normalizer is not SOFTMAX or read is not SOFT or backend != "auto" or memory is not None:
+        return None
+    if score is SCALED_DOT:
+        return plain(query, key, value, mask)
+    return additive(query, key, value, score) if mask is None else None
+
+
 def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | None:
-    r"""\(\operatorname{softmax}(q k^\top / \sqrt{D})\, v\) of three tensors of one shape; None of any others.
+    r"""\(\operatorname{softmax}(q k^\top / \sqrt{D})\, v\) of three tensors of one shape.
 
-    Args:
-        query, key, value: whatever was given; served are float32 `(L, D)` to `(B, H, L, D)` on a CPU, and half types,
-            too, on a GPU.
-        mask: whatever was given; served are none, a causal one, and on a CPU, where no gradient is to follow, a dense
-            one.
-
-    Returns:
-        What `backends.sdpa` returns, or None: the full path is to be taken.
+    Shapes `(L, D)` to `(B, H, L, D)`, float32 on a CPU, half types, too, on a GPU; without a mask, under a causal one,
+    and on a CPU without gradients under a boolean tensor.
 
     >>> import torch
     >>> plain(torch.zeros(2, 4), torch.zeros(2, 4), torch.ones(2, 4), None).sum(), plain("no", "tensors", "here", None)
     (tensor(8.), None)
     """
-    tensors = query, key, value
-    if not type(query) is type(key) is type(value) is Tensor or query.is_nested or key.is_nested or value.is_nested:
-        return None
-    if not query.shape == key.shape == value.shape or not 2 <= query.ndim <= 4 or not all(map(_simple, tensors)):
-        return None
-    if tracing() or transforming() or torch.is_autocast_enabled(query.device.type) or not _alike(*tensors):
-        return None
     is_causal = type(mask) is Causal and mask.align is None
+    if not (mask is None or is_causal or type(mask) is Tensor) or not type(query) is type(key) is type(value) is Tensor:
+        return None
+    if query.is_nested or key.is_nested or value.is_nested or not query.shape == key.shape == value.shape:
+        return None
+    if not 2 <= query.ndim <= 4 or not query.numel() or tracing() or not _alike(query, key, value):
+        return None
     recorded = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
     if recorded and keeping_elsewhere():
         return None
@@ -78,14 +87,9 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
 
 
 def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor | None:
-    r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j))\) times the values, of tensors of one batch and a v that
-    all share; None of any others.
+    r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j))\) times the values.
 
-    Args:
-        query, key, value, score: whatever was given; served are float32 tensors on a CPU of a million terms and more.
-
-    Returns:
-        What `backends.cpu` returns, or None: the full path is to be taken.
+    Tensors of one batch that share v, float32 on a CPU, a million terms and more.
 
     >>> import torch
     >>> from saccade.scores import Additive
@@ -100,22 +104,24 @@ def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor
     return unmasked.alone(query, key, value, score.v)
 
 
-def _simple(tensor: Tensor) -> bool:
-    """Whether a tensor is float32 on a CPU, or of a type that torch's kernels know on a GPU, dense and not empty."""
-    known = (tensor.is_cpu and tensor.dtype == torch.float32) or (tensor.is_cuda and tensor.dtype in _ON_GPU)
-    return known and tensor.layout == torch.strided and tensor.numel() > 0
-
-
 def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether three such tensors are of one type and place, and the kernels for it multiply as they are told."""
+    """Whether tensors are dense, of one device and a dtype that torch's kernels serve there.
+
+    Float32 on a CPU that does not round its products, float32 and half types on a GPU; without transforms and autocast.
+    """
+    if not query.layout == key.layout == value.layout == torch.strided or not query.dtype == key.dtype == value.dtype:
+        return False
+    if transforming() or not query.device == key.device == value.device or torch.is_autocast_enabled(query.device.type):
+        return False
     if query.is_cpu:
-        return key.is_cpu and value.is_cpu and not sdpa.rounding()
-    return query.device == key.device == value.device and query.dtype == key.dtype == value.dtype
+        return query.dtype == torch.float32 and not sdpa.rounding()
+    return query.is_cuda and query.dtype in _ON_GPU
 
 
 def _dense(mask: object, shape: torch.Size) -> Tensor | None:
-    """A mask that is a boolean tensor broadcastable to the pairs, of four dimensions, or None. One so large that `auto`
-    would look for another backend is the full path's to decide about.
+    """A boolean tensor that broadcasts to the pairs, of four dimensions, or None.
+
+    None, too, for one so large that `auto` may take another backend.
     """
     if type(mask) is not Tensor or mask.dtype != torch.bool or not mask.is_cpu or mask.layout != torch.strided:
         return None
@@ -124,17 +130,3 @@ def _dense(mask: object, shape: torch.Size) -> Tensor | None:
     sizes = (*shape[:-1], shape[-2])[len(shape) - mask.ndim :]
     fits = all(m in (1, s) for m, s in zip(mask.shape, sizes, strict=True))
     return mask[(None,) * (4 - mask.ndim)] if fits else None
-
-
-def repeated(state: BackendState, query: object, mask: Tensor | None, normalizer: object) -> Tensor | None:
-    """The soft read of a memory as its last one was done, where `Steps.again` sees that it would be done so again.
-
-    Args:
-        state: the memory's.
-        query, normalizer: whatever was given.
-        mask: the memory's own; no other, no bias, gate, dropout or statistics may have been given.
-
-    Returns:
-        The output, or None: the full path is to be taken.
-    """
-    return state.of(Steps).again(query, mask, normalizer)

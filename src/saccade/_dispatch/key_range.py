@@ -1,5 +1,6 @@
-"""Which keys a few queries can reach under their mask, and the call with these alone: a decoder's step costs its
-window, not its memory.
+"""The call with the keys alone that its few queries can reach under their mask.
+
+So a decoder's step costs its window, not its memory.
 
     Window, Around, Causal, Lengths, Prefix, Intervals ──bounds──▶ first and last key of each batch entry
     call ──restrict_keys──▶ Near.call, as many keys for all entries ──run──▶ results ──widened──▶ results of all keys
@@ -17,18 +18,18 @@ from torch.autograd import forward_ad
 
 from saccade import biases, masks
 from saccade._call import windows
-from saccade._call.call import Call
+from saccade._call.call import Call, opaque
 from saccade._definitions.numerics import recorded, valueless, wide
-from saccade._definitions.structure import Axes, Grid, encodable
+from saccade._definitions.structure import Axes, Grid
+from saccade._dispatch.choose import Plan, Planning, Result, Running
 from saccade.auxiliary import AuxOutput
-from saccade.backends import cpu
 from saccade.backends.cpu.draws import serves_draws
 from saccade.backends.cpu.steps import serves_step
 from saccade.masks import Mask
 from saccade.reads import TopK
-from saccade.scores import Additive, Location
+from saccade.scores import Location
 
-__all__ = ["Bounds", "Near", "bounds", "restrict_keys"]
+__all__ = ["Bounds", "Near", "bounds", "plan", "restrict_keys", "run"]
 
 _WIDE = 2.0**50  # keys around a centre beyond which places lose digits
 
@@ -47,14 +48,14 @@ Bound: TypeAlias = int | Tensor | None
 
 
 class Bounds(NamedTuple):
-    """The first and last key that any query of an entry may attend to, numbers or int64 `(...)`; None: unknown."""
+    """First and last key that an entry may attend to, ints or int64 `(...)`; None: unknown."""
 
     first: Bound
     last: Bound
 
 
 def bounds(mask: Mask, grid: Grid) -> Bounds:
-    """What a mask says of the keys that it allows, from its structure alone: no key outside is allowed to any query.
+    """Bounds of the keys that a mask allows to any query, from its structure alone.
 
     Args:
         mask: of built-in masks, whose tensors are aligned.
@@ -64,17 +65,17 @@ def bounds(mask: Mask, grid: Grid) -> Bounds:
     Bounds(first=6, last=7)
     """
     if isinstance(mask, masks.Both | masks.Either):
-        one, other = bounds(mask.first, grid), bounds(mask.second, grid)
+        left, right = bounds(mask.first, grid), bounds(mask.second, grid)
         if isinstance(mask, masks.Both):
-            return Bounds(_larger(one.first, other.first), _smaller(one.last, other.last))
-        known = None not in (one.first, other.first), None not in (one.last, other.last)
-        first = _smaller(one.first, other.first) if known[0] else None
-        return Bounds(first, _larger(one.last, other.last) if known[1] else None)
+            return Bounds(_larger(left.first, right.first), _smaller(left.last, right.last))
+        first = None if None in (left.first, right.first) else _smaller(left.first, right.first)
+        return Bounds(first, None if None in (left.last, right.last) else _larger(left.last, right.last))
     if isinstance(mask, masks.Causal | masks.Window):
-        left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
+        before, behind = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
         start = masks.shift(mask.align, grid)
         start = _wide(start[..., 0, 0] if isinstance(start, Tensor) else start)
-        return Bounds(None if left is None else start - left, None if right is None else start + grid.q_len - 1 + right)
+        last = None if behind is None else start + grid.q_len - 1 + behind
+        return Bounds(None if before is None else start - before, last)
     if isinstance(mask, masks.Around):
         return _around(mask, grid)
     if isinstance(mask, masks.Lengths):
@@ -91,21 +92,21 @@ def _wide(number: int | Tensor) -> int | Tensor:
     return number.long() if isinstance(number, Tensor) else number
 
 
-def _larger(one: Bound, other: Bound) -> Bound:
-    if one is None or other is None:
-        return one if other is None else other
-    if isinstance(one, int) and isinstance(other, int):
-        return max(one, other)
-    return torch.maximum(*(torch.as_tensor(bound, device="cpu") for bound in (one, other)))
+def _larger(left: Bound, right: Bound) -> Bound:
+    if left is None or right is None:
+        return left if right is None else right
+    if isinstance(left, int) and isinstance(right, int):
+        return max(left, right)
+    return torch.maximum(*(torch.as_tensor(bound, device="cpu") for bound in (left, right)))
 
 
-def _smaller(one: Bound, other: Bound) -> Bound:
-    larger = _larger(*(None if bound is None else -bound for bound in (one, other)))
+def _smaller(left: Bound, right: Bound) -> Bound:
+    larger = _larger(*(None if bound is None else -bound for bound in (left, right)))
     return None if larger is None else -larger
 
 
 def _around(mask: masks.Around, grid: Grid) -> Bounds:
-    """A key more on both sides, and what float32 rounds of a position: the mask itself decides at the edge."""
+    """Bounds with a key more and float32's rounding on both sides: the mask decides the edge."""
     if mask.radius > _WIDE:  # beyond what positions are told in
         return Bounds(None, None)
     center = wide(mask.center) if mask.center.is_floating_point() else mask.center
@@ -134,7 +135,7 @@ class Near:
         return self.call.key.shape[-2]
 
     def widened(self, aux: AuxOutput) -> AuxOutput:
-        """Statistics of these keys as statistics of all: places counted in all, weights 0 at the others."""
+        """Statistics of all keys from those of these: indices in all keys, weights 0 elsewhere."""
         top = aux.top if aux.top is None else (aux.top[0], self._counted(aux.top[1], 2))
         index = None if aux.index is None else self._counted(aux.index, 1)
         weights = None if aux.weights is None else self._spread(aux.weights, 2)
@@ -153,49 +154,60 @@ class Near:
         return values.new_zeros(*values.shape[:-1], self.k_len).scatter(-1, places.expand(values.shape), values)
 
 
-def restrict_keys(call: Call) -> Near | None:
-    """The call with the keys alone that its mask's structure lets its few queries reach; None where that spares little,
-    or may not depend on values.
+def run(call: Call, backend: str, rest: Running) -> Result:
+    """Output and statistics by the rest of the way, from the keys that queries can reach.
 
-    With dropout all keys stay: which weights are dropped follows from their places in the call.
+    The reference, if it is named, gets all keys.
     """
-    if call.mask is None or recorded() or valueless(call.query):  # nothing may be asked of sizes or values then
+    near = None if backend == "reference" else restrict_keys(call)
+    if near is None:
+        return rest(call, backend)
+    output, aux = rest(near.call, backend)
+    return output, near.widened(aux)
+
+
+def plan(call: Call, backend: str, rest: Planning) -> Plan:
+    """The plan of the same call."""
+    near = None if backend == "reference" else restrict_keys(call)
+    if near is None:
+        return rest(call, backend)
+    easier = rest(near.call, backend)
+    if easier.pairs is None:
+        return easier
+    return replace(easier, pairs=easier.pairs._replace(all=easier.pairs.all // len(near) * near.k_len))
+
+
+def restrict_keys(call: Call) -> Near | None:
+    """The call with the keys alone that its few queries can reach under its mask.
+
+    None if that saves little, or if nothing may depend on values.
+    With dropout all keys stay: a weight is dropped by its key's position in the call.
+    """
+    if call.mask is None or recorded() or valueless(call.query):
         return None
     q_len, k_len = call.query.shape[-2], call.key.shape[-2]
-    if k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or not _plain(call):
+    if k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or call.query.device.type != "cpu":
         return None
+    if 0 in call.batch or isinstance(call.score, Location) or not opaque(replace(call, state=None)):
+        return None  # a score by place has a row of weights a key
     aligned = call.aligned()
     assert aligned.mask is not None
-    found = bounds(aligned.mask, aligned.grid())
-    if found.first is None and found.last is None:
+    reached = bounds(aligned.mask, aligned.grid())
+    if reached.first is None and reached.last is None:
         return None
-    first, width = _range(found, k_len, _fewest(call))
-    if 2 * width > k_len or (isinstance(first, Tensor) and _skips(call) and COPIED * width > k_len):
+    least = max(1, min(call.aux.top, k_len), call.read.k if isinstance(call.read, TopK) else 1)
+    first, width = _range(reached, k_len, least)
+    if 2 * width > k_len:
         return None
+    if isinstance(first, Tensor) and COPIED * width > k_len and (serves_step(call) or serves_draws(call)):
+        return None  # their kernels pass over forbidden keys anyhow
     return Near(_reached(call, aligned, first, width), first, k_len)
 
 
-def _plain(call: Call) -> bool:
-    """Whether all of the call is built in, on a CPU, and no key has a row of weights."""
-    known = call.built_in and encodable(replace(call, state=None)) and not isinstance(call.score, Location)
-    return known and call.query.device.type == "cpu" and 0 not in call.batch
-
-
-def _skips(call: Call) -> bool:
-    """Whether a call is one that passes over forbidden keys anyhow."""
-    own = isinstance(call.score, Additive) and cpu.unsupported(call) is None
-    return own and (serves_step(call) or serves_draws(call))
-
-
-def _fewest(call: Call) -> int:
-    """Keys that a read and its statistics name, whatever their weights."""
-    return max(1, min(call.aux.top, call.key.shape[-2]), call.read.k if isinstance(call.read, TopK) else 1)
-
-
-def _range(found: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
-    """The first key of each entry, as a number where they are alike, and how many there are from there."""
-    first = torch.as_tensor(0 if found.first is None else found.first, device="cpu").clamp(0, k_len)
-    last = torch.as_tensor(k_len - 1 if found.last is None else found.last, device="cpu")
+def _range(reached: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
+    """First key of each entry, an int if all are alike, and the number of keys, at least `least`."""
+    first = torch.as_tensor(0 if reached.first is None else reached.first, device="cpu").clamp(0, k_len)
+    last = torch.as_tensor(k_len - 1 if reached.last is None else reached.last, device="cpu")
     width = min(k_len, max(least, int((last.clamp(-1, k_len - 1) - first).max()) + 1))
     first = first.clamp(max=k_len - width)
     lowest = int(first.min())
@@ -203,15 +215,14 @@ def _range(found: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
 
 
 def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call:
-    """The call with `width` keys from the first on; the gradients of a memory's are summed over its reads.
+    """The call with `width` keys from the first on; gradients of a memory's keys are summed.
 
     Args:
         call: the call, with a memory's own key and value.
         aligned: the same, aligned.
         first, width: as for `windows.taken`.
     """
-    backward = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
-    kept = backward or forward_ad._current_level >= 0
+    kept = call.learns() or forward_ad._current_level >= 0
     learns = torch.is_grad_enabled() and (call.key.requires_grad or call.value.requires_grad)
     summed = None
     if learns and call.state is not None:

@@ -17,6 +17,7 @@ from saccade._definitions.numerics import broadcast_shapes, recorded, tracing, t
 from saccade._definitions.structure import Definition, Grid
 from saccade._definitions.user_callables import bind_positions
 from saccade.auxiliary import AuxOutput, entropy, log_probability, top
+from saccade.backends.offers import Answers, Offer
 from saccade.biases import unread
 from saccade.errors import ShapeError
 from saccade.masks import _intervals
@@ -30,17 +31,48 @@ operations costs little.
 """
 
 
-def unsupported(call: Call) -> str | None:
-    """Why this backend cannot serve the call: it always can."""
-    return None
+SMALL = 8 << 20
+"""Bytes up to which the plain formula is faster than blocks on a CPU."""
+
+SMALL_ADDITIVE, SMALL_ADDITIVE_RECORDED = 1 << 20, 4 << 20
+"""The same for the terms of an additive score that our kernels do not serve, for example a decoder's single steps: each
+term costs a tanh. And if a backward is to follow: the formula keeps the terms, blocks would compute them twice. A limit
+for one call: a decoder that makes many keeps as many.
+"""
+
+FAR_SMALL, FAR_SMALL_RECORDED = 1 << 27, 1 << 24
+"""Bytes up to which it is faster than blocks and kernels off the CPU, measured on an H100 with additive scores
+(`saccade bench --rows "additive forward*eager"`); and if it keeps them for a backward, as a decoder does at each step.
+"""
+
+
+def offer(call: Call, rivals: Answers | None = None) -> Offer:
+    """It serves every call; a large one not well, if blocks can serve it."""
+    reason = None
+    if rivals is not None and (tracing() or not is_small(call)) and rivals.serves("chunked"):
+        size = "" if tracing() else f", about {peak_bytes(call):,} bytes,"  # or a symbol would become a constant
+        reason = f"it lays the weights out{size} and is slower"
+    return Offer(peak_bytes, reason=reason)
+
+
+def is_small(call: Call) -> bool:
+    """Whether the plain formula of a call lays out so little that blocks and kernels are slower."""
+    limit = recorded = SMALL
+    if call.query.device.type != "cpu":
+        limit, recorded = FAR_SMALL, FAR_SMALL_RECORDED
+    elif isinstance(call.score, Additive):
+        limit, recorded = SMALL_ADDITIVE, SMALL_ADDITIVE_RECORDED
+    size = peak_bytes(call)
+    if min(limit, recorded) < size <= max(limit, recorded):
+        return size <= (recorded if call.learns() else limit)
+    return size <= limit
 
 
 def peak_bytes(call: Call) -> int:
     """What it allocates beside inputs and output: scores, weights and their gradients."""
     size = 8 if call.query.dtype == torch.float64 else 4
-    pairs = size * call.query.shape[-2] * call.key.shape[-2] * math.prod(call.batch)
     features = call.query.shape[-1] if isinstance(call.score, Additive) else 1
-    return pairs * max(features, 3)
+    return size * call.pairs * max(features, 3)
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:

@@ -10,25 +10,22 @@ import torch
 from torch import Tensor
 
 from saccade._call import block_map
-from saccade._call.call import Call
+from saccade._call.call import Arguments, Call
 from saccade._call.validation import checked_call
 from saccade._definitions.checks import whole
 from saccade._definitions.numerics import broadcast_shapes
 from saccade._definitions.structure import Grid, aligned
 from saccade._dispatch.choose import plan as planned
-from saccade.auxiliary import AuxRequest
 from saccade.backends import chunked, cpu
 from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.parts import Block, Part
+from saccade.backends.offers import Offer, Pairs
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.look.drawing import numbers, write_picture
 from saccade.look.labels import plain
 from saccade.look.pictures import DOTS, FAINT, GRID, INK, MANY_CELLS
 from saccade.look.typefaces import families
 from saccade.masks import Mask, as_mask
-from saccade.normalizers import Softmax
-from saccade.reads import Soft
-from saccade.scores import ScaledDot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +50,7 @@ class Drawn(NamedTuple):
 
     states: Tensor
     entries: list[tuple[int, ...]]
-    pairs: plan.Pairs
+    pairs: Pairs
     lengths: tuple[int, int]
     size: int
 
@@ -174,13 +171,12 @@ def _batch(mask: Mask) -> tuple[int, ...]:
 def _call(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...]) -> Call:
     """An aligned call under the mask, of tensors that take no memory."""
     query, key = (torch.zeros(()).expand(*batch, length, 1) for length in lengths)
-    call = checked_call(query, key, key, ScaledDot(), mask, None, None, Softmax(), Soft(), 0.0, AuxRequest())
-    return call.aligned()
+    return checked_call(Arguments(query, key, key, mask=mask)).aligned()
 
 
-def _planned(call: Call) -> tuple[plan.Pairs, list[Part]]:
+def _planned(call: Call) -> tuple[Pairs, list[Part]]:
     """What `explain` tells of the pairs of a call by blocks on a CPU, and the parts that are computed."""
-    name, module = ("chunked", chunked) if cpu.unsupported(call) else ("cpu", cpu)
+    name, module = ("cpu", cpu) if isinstance(cpu.offer(call), Offer) else ("chunked", chunked)
     pairs = planned(call, name).pairs
     if pairs is None:
         raise ArgumentTypeError(

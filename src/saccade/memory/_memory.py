@@ -7,18 +7,16 @@ import torch
 from torch import Tensor
 
 from saccade import normalizers, reads, scores
-from saccade._call.call import BackendState
+from saccade._call.call import SCALED_DOT, SOFT, SOFTMAX, Arguments, BackendState
+from saccade._call.lazy_value import LazyValue, ValueFunction, lazy
 from saccade._call.validation import kinds
 from saccade._definitions.checks import ensure, whole, whole_dtype
 from saccade._definitions.numerics import broadcast_shapes, tracing, transforming
-from saccade._definitions.structure import aligned
-from saccade._dispatch import fast_path
-from saccade._dispatch.lazy_values import LazyValue, ValueFunction, lazy
-from saccade.attention import SCALED_DOT, SOFT, SOFTMAX, full_path
+from saccade._dispatch.passes import attention
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.biases import Factor
 from saccade.errors import ArgumentError, ArgumentTypeError
-from saccade.masks import Mask, as_mask
+from saccade.masks import Mask
 from saccade.memory import _ring
 from saccade.memory._buffers import Buffer, extended, with_room
 from saccade.memory._prepared import Renewed, check_appended, check_device, check_offset, prepared, version
@@ -87,25 +85,18 @@ class Memory:
         """
         normalizer, read = SOFTMAX if normalizer is None else normalizer, SOFT if read is None else read
         memory = self._current()
-        plain = (
-            self.capacity is None and mask is None and bias is None and gate is None and aux is None and dropout_p == 0
-        )
-        if plain and self.lazily is None and type(read) is reads.Soft and backend in ("auto", "cpu") and not tracing():
-            output = fast_path.repeated(memory.state, query, self.mask, normalizer)
-            if output is not None:
-                return output
-        both = mask
-        if self.mask is not None:  # with all dimensions of the query, so that none can be taken for another
-            rank = query.ndim - 2 if isinstance(query, Tensor) else 0
-            own = aligned(self.mask, ("q", "k"), rank)
-            both = own if mask is None else as_mask(mask) & own
+        memory_mask = self.mask
         if self.capacity is not None:
             assert self.positions is not None
-            both, bias, gate = _ring.placed(query, self.key, self.value, self.positions, self.mask, mask, bias, gate)
-        call = self.score, both, bias, gate, normalizer, read, dropout_p, aux, backend
-        state = None if tracing() or transforming() or self.lazily is not None else memory.state
-        value = self.value if self.lazily is None else self.lazily
-        return full_path(query, self.key, value, *call, cache=memory.cache, state=state)
+            mask, bias, gate = _ring.placed(query, self.key, self.value, self.positions, memory_mask, mask, bias, gate)
+            memory_mask = None
+        value, state = (self.value, memory.state) if self.lazily is None else (self.lazily, None)
+        return attention(
+            Arguments(
+                query, self.key, value, self.score, mask, bias, gate, normalizer, read, dropout_p, aux, backend,
+                memory_mask, memory.cache, state,
+            )
+        )  # fmt: skip
 
     def append(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """This memory with more keys behind; two appends to one memory never see each other.

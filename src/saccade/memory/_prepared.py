@@ -9,7 +9,7 @@ from saccade._call.user_subclasses import by_definition
 from saccade._call.validation import batch_of, tensors
 from saccade._definitions.numerics import autocasting, broadcast_shapes, tracing, transforming
 from saccade._definitions.structure import Extent, Grid, aligned
-from saccade.attention import autocast
+from saccade._dispatch.passes import autocast
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import as_mask
 

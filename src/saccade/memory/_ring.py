@@ -21,7 +21,7 @@ from saccade._definitions.functions import OfPositions
 from saccade._definitions.numerics import autocasting, broadcast_shapes, tracing, transforming, valueless, wide
 from saccade._definitions.structure import Definition, Extent, Grid
 from saccade._definitions.user_callables import bind_positions as bind_callable
-from saccade.attention import autocast
+from saccade._dispatch.passes import autocast
 from saccade.biases import Factor, as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import Lengths, Mask, as_mask

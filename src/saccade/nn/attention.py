@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from saccade import normalizers, reads, scores
+from saccade._call.lazy_value import ValueFunction
 from saccade._call.validation import kinds, probability
 from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
 from saccade._definitions.checks import whole
 from saccade._definitions.numerics import autocasting
-from saccade._dispatch.lazy_values import ValueFunction
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor

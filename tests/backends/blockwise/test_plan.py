@@ -12,7 +12,7 @@ from calls import call_of, drawn
 from saccade import AuxRequest, attend, masks, reads
 from saccade._definitions.structure import Grid
 from saccade._dispatch import choose
-from saccade.backends import chunked, flex, triton
+from saccade.backends import blockwise, chunked, triton
 from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.blocks import backward, forward, participants
 from saccade.backends.blockwise.engine import DEFINITION
@@ -152,10 +152,10 @@ def test_explain_counts_pairs_of_masks_off_the_cpu(backend, monkeypatch):
     monkeypatch.setattr(plan, "FAR", 0)
     monkeypatch.setattr(plan, "FAR_SPARSE", plan.SPARSE)
     monkeypatch.setattr(plan, "LEAST", 0)
-    found = choose.counted(call, backend)
-    assert found == choose.counted(same, backend) and found.allowed < found.computed < 0.3 * found.all
-    assert choose.counted(asked(mask & masks.Lengths(torch.tensor([[9], [3]])), "meta"), backend) is None
-    assert choose.counted(call, flex) is None
+    offer = blockwise.offer(backend.ENGINE, call)
+    pairs = choose.counted(call, offer)
+    assert pairs == choose.counted(same, offer) and pairs.allowed < pairs.computed < 0.3 * pairs.all
+    assert choose.counted(asked(mask & masks.Lengths(torch.tensor([[9], [3]])), "meta"), offer) is None
 
 
 @given(st.lists(st.integers(0, 5), max_size=3).map(tuple), st.integers(0, 9), st.integers(0, 9), st.integers(1, 60))

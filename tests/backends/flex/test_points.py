@@ -3,20 +3,16 @@ import math
 import pytest
 import torch
 
+from calls import call_of
 from laws.case import Case
 from laws.table import PAIR_BIASES, PAIR_MASKS
 from saccade import biases, masks
-from saccade._call.validation import checked_call
 from saccade._definitions.structure import Grid
 from saccade.backends.flex import points
 from saccade.backends.flex.folding import Fold, folding
-from saccade.normalizers import Softmax
-from saccade.reads import Soft
-from saccade.scores import ScaledDot
 from tiers import every
 
 ALIGNS = ["start", "end", -2, 3, torch.tensor([[1], [-4]]), torch.tensor([0, 2, 5])]
-ORDER = ("score", "mask", "bias", "gate", "normalizer", "read")
 
 
 def everywhere(function, fold):
@@ -35,7 +31,7 @@ def called(case, inputs=None):
     inputs = inputs or case.inputs()
     arguments = case.arguments(inputs)
     tensors = (inputs[name] for name in ("query", "key", "value"))
-    call = checked_call(*tensors, *(arguments[kind] for kind in ORDER), 0.0, None)
+    call = call_of(*tensors, **arguments)
     return call, folding(call)
 
 
@@ -108,7 +104,7 @@ def test_a_function_that_learns_is_left_to_others():
     assert "a bias that needs gradients" in points.unknown(called(case, inputs)[0])
     x = torch.zeros(2, 5, 4)
     bias = biases.Position(lambda i, j: weight * (i - j))
-    call = checked_call(x, x, x, ScaledDot(), None, bias, None, Softmax(), Soft(), 0.0, None)
+    call = call_of(x, x, x, bias=bias)
     assert "a bias that needs gradients" in points.unknown(call)
     with torch.no_grad():
         assert points.unknown(call) is None

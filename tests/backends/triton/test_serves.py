@@ -2,22 +2,30 @@
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from interpreter import interpreted
 from saccade import AuxRequest, attend, errors, explain, normalizers, reads, scores
-from saccade._call.call import Call
-from saccade._dispatch import choose
-from saccade.backends import triton
+from saccade.backends import reference, triton
 
 X = torch.randn(2, 5, 8)
 
 
-def call(device="cpu", **options):
-    """A call of tensors on any device, without their data."""
-    x = torch.empty(2, 5, 8, device=device)
-    given = {"mask": None, "bias": None, "gate": None, "dropout_p": 0.0, "noise": None, "aux": AuxRequest()}
-    given |= {"score": scores.ScaledDot(), "normalizer": normalizers.Softmax(), "read": reads.Soft()}
-    return Call(x, x, x, **{**given, **options})
+@pytest.fixture
+def cuda(monkeypatch):
+    """Tensors that say that they are on CUDA and hold nothing."""
+    monkeypatch.setattr(triton, "MISSING", False)
+    with FakeTensorMode():
+        yield
+
+
+def tensor(*shape, **more):
+    return torch.empty(shape, device="cuda", **more)
+
+
+def planned(**options):
+    x = tensor(2, 5, 8)
+    return explain(x, x, x, **options)
 
 
 def test_without_the_interpreter_a_cpu_is_refused(monkeypatch):
@@ -43,7 +51,6 @@ def test_auto_never_takes_the_interpreter(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "taken"),
     [
-        ({"score": scores.Additive(torch.ones(8))}, True),
         ({"normalizer": normalizers.Sparsemax()}, True),
         ({"normalizer": normalizers.Entmax()}, True),
         ({"read": reads.Sample()}, True),
@@ -52,32 +59,26 @@ def test_auto_never_takes_the_interpreter(monkeypatch):
         ({}, False),
     ],
 )
-def test_on_cuda_it_is_taken_where_its_kernels_take_part(options, taken, monkeypatch):
-    elsewhere = call("meta", **options)
-    monkeypatch.setattr(triton, "unsupported", lambda call: None)
-    monkeypatch.setattr(triton, "FEW", 0)
-    assert (triton.unwise(elsewhere) is None) == taken
-    if "aux" not in options:
-        assert (choose.decide(elsewhere) == "triton") == taken
+def test_on_cuda_it_is_taken_if_its_kernels_take_part(options, taken, cuda):
+    assert (planned(**options).backend == "triton") == taken
 
 
-def test_on_cuda_few_terms_are_left_to_the_plain_formula(monkeypatch):
-    monkeypatch.setattr(triton, "unsupported", lambda call: None)
-    small = call("meta", score=scores.Additive(torch.ones(8)))
-    assert "plain formula" in triton.unwise(small) and choose.decide(small) == "reference"
-    assert triton.unwise(call("meta", score=scores.Additive(torch.ones(8)), aux=AuxRequest(entropy=True))) is None
-    monkeypatch.setattr(triton, "FEW", 4 * 2 * 5 * 5 * 8 - 1)
-    assert choose.decide(small) == "triton"
+def test_on_cuda_few_terms_are_left_to_the_plain_formula(cuda, monkeypatch):
+    additive = {"score": scores.Additive(tensor(8))}
+    small = planned(**additive)
+    assert small.backend == "reference" and "plain formula" in small.why["triton"]
+    assert planned(**additive, aux=AuxRequest(entropy=True)).backend == "triton"
+    monkeypatch.setattr(reference, "FAR_SMALL", 4 * 2 * 5 * 5 * 8 - 1)
+    assert planned(**additive).backend == "triton"
 
 
-def test_on_cuda_fewer_terms_are_kept_for_a_backward(monkeypatch):
-    monkeypatch.setattr(triton, "unsupported", lambda call: None)
-    v = torch.ones(8, requires_grad=True)
-    assert choose.decide(call("meta", score=scores.Additive(v))) == "reference"
-    monkeypatch.setattr(triton, "FEW_RECORDED", 4 * 2 * 5 * 5 * 8 - 1)
-    assert choose.decide(call("meta", score=scores.Additive(v))) == "triton"
+def test_on_cuda_fewer_terms_are_kept_for_a_backward(cuda, monkeypatch):
+    additive = {"score": scores.Additive(tensor(8, requires_grad=True))}
+    assert planned(**additive).backend == "reference"
+    monkeypatch.setattr(reference, "FAR_SMALL_RECORDED", 4 * 2 * 5 * 5 * 8 - 1)
+    assert planned(**additive).backend == "triton"
     with torch.no_grad():
-        assert choose.decide(call("meta", score=scores.Additive(v))) == "reference"
+        assert planned(**additive).backend == "reference"
 
 
 @interpreted

@@ -7,6 +7,6 @@ the reference. Any other callable runs as one checkpoint a block.
 """
 
 from saccade.backends.blockwise.engine import Engine, Whole
-from saccade.backends.blockwise.run import peak_bytes, run, unsupported
+from saccade.backends.blockwise.run import counted, offer, peak_bytes, run, unsupported
 
-__all__ = ["Engine", "Whole", "peak_bytes", "run", "unsupported"]
+__all__ = ["Engine", "Whole", "counted", "offer", "peak_bytes", "run", "unsupported"]

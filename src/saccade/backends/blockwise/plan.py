@@ -18,11 +18,12 @@ from saccade._call.call import Call
 from saccade._definitions.numerics import recorded
 from saccade._definitions.structure import Grid, aligned, foreign
 from saccade.backends.blockwise.parts import Block, Part, Tiles
+from saccade.backends.offers import Pairs
 from saccade.masks import Mask
 from saccade.masks._intervals import by_numbers
 from saccade.scores import Location
 
-__all__ = ["SIZE", "Pairs", "outline", "pairs", "parts", "recorded", "share"]
+__all__ = ["SIZE", "outline", "pairs", "parts", "recorded", "share"]
 
 SIZE = 64
 """Queries and keys in a block of the map."""
@@ -66,24 +67,6 @@ def share(call: Call) -> float:
     return sum(need.heads * need.share for need in needs) / sum(need.heads for need in needs)
 
 
-class Pairs(NamedTuple):
-    """Numbers of pairs of a query and a key.
-
-    Args:
-        all: pairs of the call.
-        allowed: pairs that its mask allows.
-        computed: pairs whose scores are computed.
-    """
-
-    all: int
-    allowed: int
-    computed: int
-
-    def __str__(self) -> str:
-        ratio = f": {self.computed / self.allowed:.1f} times as many" if self.allowed else ""
-        return f"{self.all:,}, {self.allowed:,} allowed, {self.computed:,} computed{ratio}"
-
-
 def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
     """Numbers of pairs in a call: all, allowed by its mask, and computed by blocks of at most `budget`.
 
@@ -93,8 +76,7 @@ def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
         all_of_them: whether all are computed, whatever the mask.
     """
     call, k_len = call.aligned(), call.key.shape[-2]
-    entries = math.prod(call.batch)
-    total = entries * call.query.shape[-2] * k_len
+    entries, total = math.prod(call.batch), call.pairs
     if not total or all_of_them:
         return Pairs(total, allowed(call) if total else 0, total)
     of_parts = ((1 if part.dim is None else call.batch[part.dim], part) for part in parts(call, budget))

@@ -1,8 +1,8 @@
 """A call through the blocks of an engine."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -18,7 +18,17 @@ from saccade.backends.blockwise.blocks import forward, reached_results, result_n
 from saccade.backends.blockwise.callables import checkpointed
 from saccade.backends.blockwise.engine import Engine
 from saccade.backends.blockwise.function import Blockwise, forward_op
+from saccade.backends.blockwise.plan import pairs
+from saccade.backends.offers import Answer, Offer, Pairs, Refusal
 from saccade.scores import Cosine, ScaledDot
+
+
+def offer(engine: Engine, call: Call, unwise: str | None = None) -> Answer:
+    """The answer of a backend that goes by blocks alone, with the reason why "auto" passes it over, if there is one."""
+    reason = unsupported(call)
+    if reason is not None:
+        return Refusal(reason)
+    return Offer(partial(peak_bytes, engine), partial(counted, engine), unwise)
 
 
 def unsupported(call: Call) -> str | None:
@@ -37,10 +47,13 @@ def peak_bytes(engine: Engine, call: Call) -> int:
     copies.
     """
     size = 8 if call.query.dtype == torch.float64 else 4
-    grid = call.grid()
-    pairs = math.prod(call.batch) * grid.q_len * grid.k_len
-    block = min(pairs, max(engine.budget(call), grid.k_len))
+    block = min(call.pairs, max(engine.budget(call), call.key.shape[-2]))
     return size * (block * 6 + call.key.numel() + call.value.numel() + call.query.numel())
+
+
+def counted(engine: Engine, call: Call) -> Pairs:
+    """The pairs that its blocks compute."""
+    return pairs(call, engine.budget(call), all_of_them=False)
 
 
 def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:

@@ -9,6 +9,7 @@ from saccade._definitions.structure import Grid
 from saccade.backends import blockwise, reference
 from saccade.backends.blockwise.engine import Weighed
 from saccade.backends.chunked.additive import FusedAdditive
+from saccade.backends.offers import Answer, Answers
 from saccade.scores import Additive, exponentials
 
 
@@ -29,5 +30,9 @@ def weigh(call: Call, grid: Grid) -> Weighed:
 ENGINE = blockwise.Engine("chunked", prepare, weigh, reference.read, 1 << 19)
 """Scores and weights of a block stay in the cache."""
 
-unsupported = blockwise.unsupported
-peak_bytes, run = partial(blockwise.peak_bytes, ENGINE), partial(blockwise.run, ENGINE)
+run = partial(blockwise.run, ENGINE)
+
+
+def offer(call: Call, rivals: Answers | None = None) -> Answer:
+    """Whether blocks serve the call."""
+    return blockwise.offer(ENGINE, call)

@@ -6,8 +6,6 @@ other goes by blocks of queries (`blockwise`), in which what is compiled takes t
 (`engine`), and everything else is the reference's.
 """
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -15,10 +13,11 @@ from saccade._call.call import Call
 from saccade._definitions.numerics import tracing, transforming
 from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
+from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.blocks import prepared
-from saccade.backends.blockwise.plan import Pairs
 from saccade.backends.cpu import draws, fused, steps, unmasked
 from saccade.backends.cpu.engine import ENGINE
+from saccade.backends.offers import Answer, Answers, Offer, Pairs, Refusal
 from saccade.kernels.threads import numba_missing, reason
 from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.reads import Sample
@@ -43,16 +42,18 @@ much of scores.
 """
 
 
-def unsupported(call: Call) -> str | None:
-    """Why this backend cannot serve the call, or None."""
+def offer(call: Call, rivals: Answers | None = None) -> Answer:
+    """Whether the kernels run here; whether they gain anything where "auto" chooses."""
     tensors = [leaf.tensor for leaf in call.leaves() if leaf.tensor.is_floating_point()]
     if tracing() or transforming():  # inside the blocks' operators and rules the tensors are plain ones
-        away = next((tensor for tensor in tensors if tensor.device.type != "cpu"), None)
-        return numba_missing() or blockwise.unsupported(call) or (away is not None and _elsewhere(away)) or None
-    if call.built_in and torch.is_autocast_enabled("cpu"):
-        with torch.autocast("cpu", enabled=False):  # as it is where the call is run: its tensors are cast already
-            return reason(*tensors, dtypes=DTYPES)
-    return reason(*tensors, dtypes=DTYPES)
+        away = next((tensor.device.type for tensor in tensors if tensor.device.type != "cpu"), None)
+        refusal = numba_missing() or blockwise.unsupported(call)
+        refusal = refusal or (f"its kernels run on a CPU, and this is on {away}" if away else None)
+    else:
+        refusal = reason(*tensors, dtypes=DTYPES)
+    if refusal is not None:
+        return Refusal(refusal)
+    return Offer(peak_bytes, pairs, None if rivals is None else unwise(call))
 
 
 def unwise(call: Call) -> str | None:
@@ -71,11 +72,7 @@ def unwise(call: Call) -> str | None:
     if not soft and not more:
         return "nothing of this call is compiled"
     least = LITTLE_SOFT if more or call.mask is not None else LITTLE_PLAIN
-    return little if not tracing() and _pairs(call) < least else None
-
-
-def _elsewhere(tensor: Tensor) -> str:
-    return f"its kernels run on a CPU, and this is on {tensor.device.type}"
+    return little if not tracing() and call.pairs < least else None
 
 
 def peak_bytes(call: Call) -> int:
@@ -93,7 +90,12 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
         return draws.run(call)
     if unmasked.serves(call) and not (fused.serves(call) and not one_block(call)):
         return unmasked.run(call)
-    return _at_once(call) if one_block(call) else blockwise.run(ENGINE, fused.multiplied(call))
+    if not one_block(call):
+        return blockwise.run(ENGINE, fused.multiplied(call))
+    block = prepared(ENGINE, call.aligned())
+    grid = block.grid()
+    output, statistics = ENGINE.read(block, grid, *ENGINE.weigh(block, grid))
+    return output.to(call.value.dtype), statistics
 
 
 def one_block(call: Call) -> bool:
@@ -102,21 +104,11 @@ def one_block(call: Call) -> bool:
     """
     if not call.built_in or tracing() or transforming():
         return False
-    return _pairs(call) <= min(AT_ONCE, ENGINE.pairs)
+    return call.pairs <= min(AT_ONCE, ENGINE.pairs)
 
 
-def windowed(call: Call) -> Pairs | None:
-    """The pairs of a call that is computed without blocks because it is a window, or None."""
-    return fused.pairs(fused.multiplied(call).aligned())
-
-
-def _pairs(call: Call) -> int:
-    return math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
-
-
-def _at_once(call: Call) -> tuple[Tensor, AuxOutput]:
-    """The one block, recorded by autograd if need be."""
-    wide = prepared(ENGINE, call.aligned())
-    grid = wide.grid()
-    output, found = ENGINE.read(wide, grid, *ENGINE.weigh(wide, grid))
-    return output.to(call.value.dtype), found
+def pairs(call: Call) -> Pairs:
+    """The pairs that it computes: all, those of the intervals of a window, or of blocks."""
+    if one_block(call):
+        return plan.pairs(call, ENGINE.pairs, all_of_them=True)
+    return fused.pairs(fused.multiplied(call).aligned()) or blockwise.counted(ENGINE, call)

@@ -56,8 +56,7 @@ def _discards_scores(call: Call) -> bool:
     """Whether the next block may overwrite the scores, or the weights in their memory."""
     if call.aux.weights or transforming():
         return False
-    recorded = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
-    return not recorded and opaque(call)
+    return not call.learns() and opaque(call)
 
 
 def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, reference.Statistics]:

@@ -18,7 +18,7 @@ from saccade._call.dot_products import product
 from saccade._definitions.numerics import HALF, transforming, wide
 from saccade.auxiliary import top
 from saccade.backends.blockwise.blocks import floating_results, result_kinds, result_names
-from saccade.backends.blockwise.plan import Pairs
+from saccade.backends.offers import Pairs
 from saccade.kernels import fused as kernels
 from saccade.kernels.threads import serves as served
 from saccade.kernels.unit import unit
@@ -80,7 +80,7 @@ def multiplied(call: Call) -> Call:
     if not served(query, key):
         return call
     # autograd keeps recorded vectors, and a user's definition may call us again before the blocks are done
-    kept = not opaque(call) or (torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves()))
+    kept = not opaque(call) or call.learns()
     query = unit(query, None if kept else "unit queries")
     key = key if isinstance(score, UnitKeyCosine) else unit(key, None if kept else "unit keys")
     return replace(call, query=query, key=key, score=ScaledDot(score.beta))

@@ -4,7 +4,6 @@ Starting operations dominates the time of a step. Here one kernel runs forward a
 memory add their gradients to one sum. The weights are kept for the backward.
 """
 
-import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -45,8 +44,8 @@ def fits(call: Call) -> bool:
     if not isinstance(call.score, Additive) or not isinstance(normalizer, Softmax):
         return False
     if length > FEW:
-        terms = math.prod(call.batch) * length * width * call.query.shape[-1]
-        if length * width > (MANY if call.state is not None or terms < TERMS else PAIRS):
+        large = call.state is None and call.pairs * call.query.shape[-1] >= TERMS
+        if length * width > (PAIRS if large else MANY):
             return False
     plain = normalizer.sink is None and not isinstance(normalizer.temperature, Tensor)
     more = call.bias is not None or call.gate is not None or call.dropout_p

@@ -47,10 +47,9 @@ def serves(call: Call) -> bool:
     batch = call.query.shape[:-2]
     if not (batch == call.key.shape[:-2] == call.value.shape[:-2] and call.query.numel() and call.value.numel()):
         return False
-    recorded = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
+    recorded = call.learns()
     if type(call.score) is Additive:
-        pairs = math.prod(batch) * call.query.shape[-2] * call.key.shape[-2]
-        return call.cache is None and not (recorded and (call.asks() or pairs > AT_ONCE))
+        return call.cache is None and not (recorded and (call.asks() or call.pairs > AT_ONCE))
     return call.asks() and not recorded and is_dot(call.score)
 
 

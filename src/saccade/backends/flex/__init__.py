@@ -12,13 +12,14 @@ from torch import Tensor
 
 from saccade import masks
 from saccade._call.call import Call
-from saccade._call.dot_products import why_not_sdpa
+from saccade._call.dot_products import is_causal, why_not_sdpa
 from saccade._definitions.numerics import tracing, transforming
 from saccade._definitions.structure import Grid
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.backends.flex import function, points
 from saccade.backends.flex.function import BLOCK
+from saccade.backends.offers import Answer, Answers, Offer, Refusal
 from saccade.masks import Mask
 from saccade.normalizers import Softmax
 
@@ -47,6 +48,14 @@ PACKED = 0.5
 """Share of pairs taken for allowed where documents are packed, in intervals and by functions: what ids and ends hold is
 not looked at, and no function is asked.
 """
+
+
+def offer(call: Call, rivals: Answers | None = None) -> Answer:
+    """Whether its kernels run here and know the call; what does not pay where "auto" chooses."""
+    reason = unsupported(call)
+    if reason is not None:
+        return Refusal(reason)
+    return Offer(peak_bytes, lambda call: None, None if rivals is None else unwise(call, rivals))
 
 
 def unsupported(call: Call) -> str | None:
@@ -82,31 +91,23 @@ def unserved(call: Call) -> str | None:
     return points.unknown(call)
 
 
-def unwise(call: Call) -> str | None:
+def unwise(call: Call, rivals: Answers) -> str | None:
     """Why `auto` should pass this backend over although it could serve: where it would not pay."""
     if tracing():
         return "under a compiler sizes are symbols, and whether skipping blocks pays depends on them"
     pairs = call.query.shape[-2] * call.key.shape[-2]
     if pairs < LEAST:
         return f"{pairs:,} pairs a head are too few for what comes before its kernel, fewer than {LEAST:,}"
-    return None
-
-
-def spares_little(call: Call, native: bool) -> str | None:
-    """Why torch's other kernels are at least as fast where they could serve: too little of the mask can be skipped.
-
-    Args:
-        call: what is to be computed.
-        native: whether they know the mask themselves, without laying it out.
-    """
+    if rivals.of("sdpa").reason is not None:
+        return None
+    # torch's other kernels are at least as fast where too little of the mask can be skipped
     if call.mask is None:
         return "without a mask no block can be skipped"
-    if native:
+    if is_causal(call):
         return "torch's other kernels know this mask themselves, skip the same blocks and compile nothing"
-    pairs = math.prod(call.batch) * call.query.shape[-2] * call.key.shape[-2]
     least = FLOAT_PAIRS if call.query.dtype == torch.float32 else PAIRS
-    if pairs < least:
-        return f"{pairs:,} pairs are too few to make a map of blocks for, fewer than {least:,}"
+    if call.pairs < least:
+        return f"{call.pairs:,} pairs are too few to make a map of blocks for, fewer than {least:,}"
     share = allowed(call.mask, call.query.shape[-2], call.key.shape[-2])
     if share > SPARSE:
         return f"about {share:.0%} of the pairs may be allowed, too many for skipping blocks to pay"

@@ -78,13 +78,23 @@ class Documented(NamedTuple):
 
 
 def documented(call: Call) -> Documented | None:
-    """Documents of a call on a CPU; None with another mask, documents in pieces, or so many that blocks are faster."""
+    """Documents of a call on a CPU, found once a call.
+
+    None with another mask, documents in pieces, or so many that blocks are faster.
+    """
     if call.bias is not None or call.dropout_p or call.query.device.type != "cpu" or tracing() or transforming():
         return None
     parts = parts_of(call.mask)
     if parts is None or call.query.shape[-2] * call.key.shape[-2] < LEAST:
         return None
-    mask, causal = parts
+    facts = vars(call)
+    if "documents" not in facts:
+        facts["documents"] = _documented(call, *parts)
+    documents: Documented | None = facts["documents"]
+    return documents
+
+
+def _documented(call: Call, mask: Documents, causal: Causal | None) -> Documented | None:
     rank = len(call.batch)
     sides = [aligned(ids, (axis,), rank) for ids, axis in ((mask.query_ids, "q"), (mask.key_ids, "k"))]
     differing = [dim for dim in range(rank) if any(side.shape[dim] > 1 for side in sides)]

@@ -10,11 +10,10 @@ import importlib.util
 import os
 from functools import partial
 
-import torch
-
 from saccade._call.call import Call
 from saccade._definitions.numerics import tracing, transforming
 from saccade.backends import blockwise, reference
+from saccade.backends.offers import Answer, Answers, Refusal
 from saccade.backends.triton.blocks import prepare, read, weigh
 from saccade.backends.triton.single import SINGLE
 from saccade.normalizers import Entmax, Sparsemax
@@ -25,39 +24,27 @@ ENGINE = blockwise.Engine("triton", prepare, weigh, read, 1 << 23, SINGLE)
 
 MISSING = importlib.util.find_spec("triton") is None
 
-FEW, FEW_RECORDED = 1 << 27, 1 << 24
-"""Bytes that the plain formula of additive scores may lay out instead, since it takes less time there, measured on an
-H100 (`saccade bench --rows "additive forward*eager"`); and where it keeps them for a backward, which a decoder does at
-each step.
-"""
-
-peak_bytes, run = partial(blockwise.peak_bytes, ENGINE), partial(blockwise.run, ENGINE)
+run = partial(blockwise.run, ENGINE)
 
 
-def unsupported(call: Call) -> str | None:
-    """Why this backend cannot serve the call, or None."""
+def offer(call: Call, rivals: Answers | None = None) -> Answer:
+    """Whether the kernels run here and serve the call; what they do not serve well where "auto" chooses."""
     device = call.query.device.type
     if device != "cuda" and not (device == "cpu" and interpreted()):
-        return (
+        return Refusal(
             f"its kernels run on CUDA, and the tensors are on {device}; with TRITON_INTERPRET=1, set before Triton is "
             "imported, its interpreter runs them on a CPU"
         )
     if MISSING:
-        return "Triton is not installed: pip install triton"
+        return Refusal("Triton is not installed: pip install triton")
     if not call.built_in:
-        return "it computes built-in scores and normalizers, and one of them is a callable"
-    return blockwise.unsupported(call)
+        return Refusal("it computes built-in scores and normalizers, and one of them is a callable")
+    return blockwise.offer(ENGINE, call, None if rivals is None else unwise(call))
 
 
 def interpreted() -> bool:
     """Whether Triton runs kernels in its interpreter, on the CPU: how they are tested without a GPU."""
     return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "on", "yes", "y")
-
-
-def few(call: Call) -> int:
-    """Bytes that the plain formula of a call may lay out before the kernels are faster, or keep less."""
-    learned = torch.is_grad_enabled() and any(leaf.tensor.requires_grad for leaf in call.leaves())
-    return FEW_RECORDED if learned else FEW
 
 
 def unwise(call: Call) -> str | None:
@@ -68,8 +55,9 @@ def unwise(call: Call) -> str | None:
         return "a transform of torch.func inside a compiler looks into no operator"
     sparse = isinstance(call.normalizer, Sparsemax | Entmax)
     plain = not sparse and not call.asks() and call.soft() and isinstance(call.score, Additive)
-    if plain and reference.peak_bytes(call) <= few(call):
-        return f"the plain formula, which lays out no more than {few(call):,} bytes, is done before its kernels begin"
+    if plain and reference.is_small(call):
+        size = reference.peak_bytes(call)
+        return f"the plain formula, which lays out no more than {size:,} bytes, is done before its kernels begin"
     if isinstance(call.score, Additive) or sparse or isinstance(call.read, Sample) or call.asks():
         return None
     return "no kernel of it takes part in this call"

@@ -1,0 +1,126 @@
+"""Values as a function of the keys that are read."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade._definitions.numerics import autocasting, tracing, transforming, valueless
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
+
+__all__ = ["LazyValue", "ValueFunction", "lazy"]
+
+ValueFunction = Callable[[tuple[Tensor, ...]], Tensor]
+"""`function(index)`: the values `(n, Dv)` of the keys `key[index]`, n of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class LazyValue:
+    """The values of keys `(*shape, D)`, as a function of which of them are read.
+
+    Args:
+        function: `function(index)`, index a tuple of int64 tensors `(n,)`, one for each of `batch` and one of keys.
+        batch: leading dimensions of the keys that the function knows.
+        k_len: how many keys there are.
+        entries: which entry of that batch, counted in one row, each entry of the call's keys is; None: each itself.
+    """
+
+    function: ValueFunction
+    batch: tuple[int, ...]
+    k_len: int
+    entries: Tensor | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """`(..., Lk)` of the call's keys."""
+        return (*(self.batch if self.entries is None else self.entries.shape), self.k_len)
+
+    def placeholder(self, like: Tensor, features: int = 0) -> Tensor:
+        """Values of the right shape that take no memory and hold nothing."""
+        return like.new_zeros(()).expand(*self.shape, features)
+
+    def select(self, batch_index: Tensor) -> "LazyValue":
+        """The values of some entries of the first dimension; shared ones are computed once."""
+        return replace(self, entries=self._entries(batch_index.device).index_select(0, batch_index))
+
+    def truncate(self, n: int) -> "LazyValue":
+        """The values of the first n keys."""
+        return replace(self, k_len=n)
+
+    def at(self, places: Tensor, like: Tensor) -> Tensor:
+        """The values `(n, Dv)` at places `(n,)`, which count all keys of the function in one row.
+
+        Raises:
+            ArgumentError, ShapeError: the function returns something else.
+        """
+        index: list[Tensor] = []
+        for size in reversed((*self.batch, self.k_len)):
+            index.insert(0, places % size)
+            places = places // size
+        return _checked(self.function(tuple(index)), places.shape[0], like)
+
+    def gather(self, index: Tensor, batch_rank: int, like: Tensor) -> Tensor:
+        """The values that are read, `(*batch, ..., Dv)`, zeros where the index is −1.
+
+        Args:
+            index: of keys, `(*batch, ...)`, the batch broadcast with that of the keys.
+            batch_rank: how many dimensions the batch has.
+            like: the query.
+        """
+        taken = index >= 0
+        places = index.clamp(min=0) + self._first(index, batch_rank)
+        if (tracing() or transforming() or valueless(index)) and self.k_len:  # shapes may not follow from what is read
+            rows = self.at(places.flatten(), like)
+            return torch.where(taken[..., None], rows.view(*index.shape, rows.shape[-1]), 0.0)
+        distinct, position = places[taken].unique(return_inverse=True)
+        rows = self.at(distinct, like)
+        where = torch.full_like(index, rows.shape[0]).masked_scatter(taken, position)
+        rows = torch.cat([rows, rows.new_zeros(1, rows.shape[-1])])
+        return rows.index_select(0, where.flatten()).view(*index.shape, rows.shape[-1])
+
+    def _first(self, index: Tensor, batch_rank: int) -> Tensor:
+        """The place of each batch entry's first key, broadcastable to the index."""
+        first = self._entries(index.device) * self.k_len
+        ahead, behind = (1,) * (batch_rank - first.ndim), (1,) * (index.ndim - batch_rank)
+        return first.view(*ahead, *first.shape, *behind)
+
+    def _entries(self, device: torch.device) -> Tensor:
+        """Which entry of the function's batch each of the call's is."""
+        if self.entries is not None:
+            return self.entries
+        return torch.arange(math.prod(self.batch), device=device).view(self.batch)
+
+
+def lazy(value: Any, key: Any) -> LazyValue | None:
+    """A value that is a function of keys; None of a tensor and of anything else."""
+    if isinstance(value, Tensor):
+        return None
+    if isinstance(value, LazyValue | None):
+        return value
+    if not callable(value) or not isinstance(key, Tensor) or key.ndim < 2:
+        return None
+    if isinstance(value, type):
+        raise ArgumentTypeError(f"value: expected a tensor or a function of the index, got the class {value.__name__}")
+    return LazyValue(value, tuple(key.shape[:-2]), key.shape[-2])
+
+
+def _checked(result: Tensor, count: int, like: Tensor) -> Tensor:
+    """A function's result, checked: `(count, Dv)` in the query's dtype, or cast by autocast."""
+    expected = f"value: expected the function to return floats (n, Dv) with n = {count}, a row for each key asked for"
+    if not isinstance(result, Tensor):
+        raise ArgumentTypeError(f"{expected}, got {type(result).__name__}")
+    if result.layout != torch.strided or result.is_nested:
+        got = "a nested one" if result.is_nested else f"layout {result.layout}"
+        raise ArgumentTypeError(f"{expected}, in a dense tensor, got {got}")
+    if result.ndim != 2 or result.shape[0] != count:
+        raise ShapeError(f"{expected}, got shape {tuple(result.shape)}")
+    if autocasting(like) and result.is_floating_point() and result.dtype != torch.float64:
+        result = result.to(torch.get_autocast_dtype(like.device.type))
+    if result.dtype != like.dtype or result.device != like.device:
+        raise ArgumentError(
+            f"{expected}, in query's {like.dtype} on {like.device}, got {result.dtype} on {result.device}"
+        )
+    return result

@@ -1,0 +1,78 @@
+"""A backend's answer to a call: an `Offer` to serve it, or a `Refusal` with the reason.
+
+A backend is a module with `offer(call, rivals) -> Offer | Refusal` and `run(call) -> (output, aux)`. It answers once:
+`Answers` keeps what it says, for the choice, for its rivals and for `explain`.
+"""
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import NamedTuple, TypeAlias
+
+from saccade._call.call import Call
+
+__all__ = ["Answer", "Answers", "Offer", "Pairs", "Refusal"]
+
+
+class Pairs(NamedTuple):
+    """Pairs of a query and a key.
+
+    Args:
+        all: in the call.
+        allowed: that its mask allows.
+        computed: whose scores are computed.
+    """
+
+    all: int
+    allowed: int
+    computed: int
+
+    def __str__(self) -> str:
+        ratio = f": {self.computed / self.allowed:.1f} times as many" if self.allowed else ""
+        return f"{self.all:,}, {self.allowed:,} allowed, {self.computed:,} computed{ratio}"
+
+
+class Refusal(NamedTuple):
+    """A backend cannot serve the call, which is an error if it is named."""
+
+    reason: str
+
+
+class Offer(NamedTuple):
+    """A backend can serve the call.
+
+    Args:
+        peak_bytes: of the call, about how many bytes it allocates beside inputs and output.
+        pairs: of the call, under a mask of built-in ones, how many pairs it computes; None: it computes all of them.
+        reason: why "auto" passes it over nevertheless; None: it serves the call well.
+    """
+
+    peak_bytes: Callable[[Call], int]
+    pairs: Callable[[Call], Pairs | None] | None = None
+    reason: str | None = None
+
+
+Answer: TypeAlias = Offer | Refusal
+
+
+class Answers:
+    """The answers of backends to one call, each asked once, when its answer is first needed.
+
+    Args:
+        call: the call.
+        backends: by name.
+    """
+
+    def __init__(self, call: Call, backends: Mapping[str, ModuleType]) -> None:
+        self._call, self._backends = call, backends
+        self._answers: dict[str, Answer] = {}
+
+    def of(self, name: str) -> Answer:
+        """The answer of a backend; its reason is None if the backend serves the call well."""
+        answer = self._answers.get(name)
+        if answer is None:
+            answer = self._answers[name] = self._backends[name].offer(self._call, self)
+        return answer
+
+    def serves(self, name: str) -> bool:
+        """Whether a backend can serve the call, well or not."""
+        return isinstance(self.of(name), Offer)
