@@ -71,7 +71,7 @@ def joined(parts: Sequence[AuxOutput]) -> AuxOutput:
 
 
 def check_rows(call: Call, count: int) -> None:
-    """Check, once a shape, that callables compute the same row alone as in a block of `count` rows.
+    """Check, once a shape, that callables compute a row alone as in a block.
 
     Raises:
         ArgumentError: a score or a normalizer whose rows depend on each other, or on their number in the block.
@@ -94,7 +94,7 @@ def check_rows(call: Call, count: int) -> None:
 
 
 def row_function(name: str, call: Call, size: int) -> Callable[[int, int], Tensor]:
-    """Result of a callable for rows start .. start + count - 1 of the first `size`, as a function of both."""
+    """Result of a callable for `count` rows from `start` on, of the first `size`."""
     grid = call.grid()
 
     def block(start: int, count: int) -> tuple[Call, Grid]:
@@ -114,7 +114,7 @@ def row_function(name: str, call: Call, size: int) -> Callable[[int, int], Tenso
 
 
 def compare_rows(name: str, part: Callable[[int, int], Tensor], size: int) -> None:
-    """Raise if one of the last two of `size` rows differs when it is alone, unless it is random."""
+    """Raise if one of the last two rows differs alone, unless it is random."""
     together = part(0, size)
     for row in range(size - 2, size):
         alone = part(row, 1)
