@@ -235,31 +235,23 @@ def whole(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Iterat
             yield Block(dim, first, min(heads, size - first), start, min(count, q_len - start))
 
 
-class Rows(NamedTuple):
-    """Queries of a block, and the blocks of keys of each, `(blocks, key blocks)`."""
+def rows(needed: Tensor, q_len: int, budget: int) -> tuple[int, Tensor]:
+    """The largest blocks of queries with few more pairs than the smallest, and their needed keys."""
 
-    rows: int
-    needed: Tensor
+    def pairs(size: int, needed: Tensor) -> int:
+        """Number of computed pairs of a query and a block of keys; the last block of queries may be shorter."""
+        counts = counted(needed)[0]
+        return size * int(counts.sum()) - (size * len(counts) - q_len) * int(counts[-1])
 
-    def pairs(self, q_len: int) -> int:
-        """Number of computed pairs of a query and a block of keys."""
-        counts = counted(self.needed)[0]
-        missing = self.rows * len(counts) - q_len  # from the last block of queries
-        return self.rows * int(counts.sum()) - missing * int(counts[-1])
-
-
-def rows(needed: Tensor, q_len: int, budget: int) -> Rows:
-    """The largest blocks of queries with few more pairs than the smallest."""
-    blocks = Rows(SIZE, needed.clone())
-    fewest = blocks.pairs(q_len)
-    while blocks.needed.shape[0] > 1:
-        padded = torch.nn.functional.pad(blocks.needed, (0, 0, 0, blocks.needed.shape[0] % 2))
-        larger = Rows(2 * blocks.rows, padded.unflatten(0, (-1, 2)).any(1))
-        width = int(counted(larger.needed)[0].max()) * SIZE
-        if larger.pairs(q_len) > SLACK * fewest or min(larger.rows, q_len) * width > budget:
+    size, needed = SIZE, needed.clone()
+    fewest = pairs(size, needed)
+    while needed.shape[0] > 1:
+        larger = torch.nn.functional.pad(needed, (0, 0, 0, needed.shape[0] % 2)).unflatten(0, (-1, 2)).any(1)
+        width = int(counted(larger)[0].max()) * SIZE
+        if pairs(2 * size, larger) > SLACK * fewest or min(2 * size, q_len) * width > budget:
             break
-        blocks = larger
-    return blocks
+        size, needed = 2 * size, larger
+    return size, needed
 
 
 def counted(needed: Tensor) -> tuple[Tensor, Tensor]:
