@@ -1,4 +1,4 @@
-"""Checks that definitions share: each raises one error with the argument, the expected and the actual value."""
+"""Checks that definitions share; each raises one error."""
 
 import warnings
 from collections.abc import Iterable
@@ -21,7 +21,9 @@ _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 def ensure(condition: Tensor, message: str, *, values: bool) -> None:
-    """Raise `ArgumentError(message)` unless all of `condition` holds; on CUDA by an asynchronous assert.
+    """Raise `ArgumentError(message)` unless all of `condition` holds.
+
+    On CUDA by an asynchronous assert.
 
     `values=False` (compile, vmap, export) checks nothing, like tensors without values.
     """
@@ -34,7 +36,7 @@ def ensure(condition: Tensor, message: str, *, values: bool) -> None:
 
 
 def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ...], shape: str, extent: Extent) -> None:
-    """Raise unless a score's tensor has trailing `sizes` (None: any), the call's dtype, and a batch that broadcasts."""
+    """Raise unless a score's tensor fits the call, with trailing `sizes` (None: any)."""
     where = f"{name} of scores.{type(score).__name__}"
     if not isinstance(tensor, Tensor):
         raise ArgumentError(f"{where}: expected a tensor {shape}, got {type(tensor).__name__}")
@@ -89,7 +91,7 @@ def number(
     tensor: bool = False,
     none: bool = False,
 ) -> None:
-    """Raise unless a real number from `least` to `most` or above `above`, or an allowed tensor or None.
+    """Raise unless a number from `least` to `most` or above `above`, or allowed.
 
     Tensors are checked with the call.
     """
@@ -127,12 +129,12 @@ def whole(name: str, value: Any, *, least: int, most: int = _LARGEST, tensor: bo
 
 
 def positive_number(name: str, value: Any, *, tensor: bool = False, none: bool = False) -> None:
-    """Raise unless a number from `SMALLEST` to `LARGEST`, or an allowed tensor or None."""
+    """Raise unless a number from `SMALLEST` to `LARGEST`, or an allowed value."""
     number(name, value, least=SMALLEST, most=LARGEST, tensor=tensor, none=none)
 
 
 def positive(name: str, value: float | Tensor, extent: Extent) -> None:
-    """Raise unless `value` fits the queries and, if it can be read, is in the range of a positive parameter."""
+    """Raise unless `value` fits the queries and the range of positive parameters."""
     per_query(name, value, extent)
     if isinstance(value, Tensor):
         within(name, value, extent)
@@ -162,7 +164,7 @@ def fits(name: str, tensor: Tensor, extent: Extent) -> None:
 
 
 def ambiguous(shape: tuple[int, ...], scores: tuple[int, ...]) -> bool:
-    """Whether a mask `(n, Lk)` of scores `(B, ..., Lq, Lk)` could also be one row an example: B = Lq = n.
+    """Whether a mask `(n, Lk)` could also be one row an example: B = Lq = n.
 
     >>> ambiguous((5, 5), (5, 5, 5)), ambiguous((1, 5, 5), (5, 5, 5)), ambiguous((3, 5), (2, 3, 5))
     (True, False, False)
@@ -202,7 +204,7 @@ def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
 
 
 def check_align(owner: str, align: Align, extent: Extent) -> None:
-    """Raise unless `align` is "start", "end", an int or an integer tensor; None is right only if Lq = Lk."""
+    """Raise unless `align` is "start", "end", an int, integers, or None if Lq = Lk."""
     if align is None and extent.q_len != extent.k_len:
         raise ArgumentError(
             f"align of {owner}: expected 'start', 'end', an int or a tensor, since Lq = {extent.q_len} and Lk = "
@@ -260,7 +262,7 @@ def integers(name: str, tensor: Tensor, extent: Extent) -> None:
 
 
 def batch_only(name: str, shape: tuple[int, ...], extent: Extent) -> None:
-    """Raise unless `shape` is () or has exactly the query's batch dimensions, of its sizes or 1."""
+    """Raise unless `shape` is () or has exactly the query's batch dimensions."""
     if len(shape) not in (0, len(extent.batch)):
         ones = "[:" * (len(shape) > 0) + ", None" * (len(extent.batch) - len(shape)) + "]"
         hint = (
@@ -276,7 +278,7 @@ def batch_only(name: str, shape: tuple[int, ...], extent: Extent) -> None:
 
 
 def per_position(name: str, tensor: Tensor, length: int, symbol: str, extent: Extent) -> None:
-    """Raise unless `tensor` is `(..., length)` (or 1) with leading dimensions that broadcast."""
+    """Raise unless `tensor` is `(..., length)` or `(..., 1)` and broadcasts."""
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(f"{name}: expected a tensor (..., {symbol}), got {type(tensor).__name__}")
     if tensor.ndim < 1 or not (tensor.shape[-1] == 1 or tensor.shape[-1] == length):

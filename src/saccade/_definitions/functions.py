@@ -64,11 +64,11 @@ class OfPositions(Definition):
             raise ArgumentTypeError(f"function of {self.owner}: expected a function (i, j), got {got}{way_out}")
 
     def given(self, dtype: torch.dtype | None = None) -> tuple[Tensor, ...]:
-        """Arguments beside the positions, floating tensors in the dtype of scores or their own."""
+        """Arguments beside the positions, floating ones in the dtype of scores."""
         return ()
 
     def at(self, i: Tensor, j: Tensor, *tables: Tensor) -> Tensor:
-        """Values `(..., rows or 1, keys or 1)` for queries `(rows, 1)` and keys `(1, keys)`."""
+        """Values `(..., rows or 1, keys or 1)` for `(rows, 1)` and `(1, keys)`."""
         try:
             values = self.function(i, j, *tables)
         except TypeError as error:
@@ -82,7 +82,7 @@ class OfPositions(Definition):
         return values[(None,) * max(2 - values.ndim, 0)]
 
     def laid_out(self, grid: Grid, dtype: torch.dtype | None = None) -> Tensor:
-        """Values for the batch entries of a block, with a dimension of tiles if it has one."""
+        """Values for the batch entries of a block, with its dimension of tiles."""
         i, j = grid.queries(), grid.keys()
         j = j.clamp(max=grid.k_len - 1) if grid.filled else j  # a function may not index behind the last key
         j = j if grid.behind is None else j.clamp(min=0)  # nor by slots without a key
@@ -91,7 +91,7 @@ class OfPositions(Definition):
         return grid.of_entries(self.tiled(i, j, dtype))
 
     def tiled(self, i: Tensor, j: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-        """Values for tiles `(tiles, rows, 1)` and `(tiles, 1, keys)`; the third dimension from behind is of tiles."""
+        """Values `(..., tiles, rows, keys)` for `(tiles, rows, 1)` and `(tiles, 1, keys)`."""
         tables = self.given(dtype)
         values: Tensor = torch.func.vmap(lambda i, j: self.at(i, j, *tables))(i, j)
         return values.movedim(0, -3)  # out_dims=-3 fails for a result that is the same for all tiles
@@ -102,12 +102,12 @@ class OfPositions(Definition):
         return tuple(self.at(first, first, *self.given()).shape[:-2])
 
     def learns(self, device: torch.device) -> bool:
-        """Whether the function closes over tensors that require a gradient, by its first value."""
+        """Whether the function closes over tensors that require a gradient."""
         first = torch.zeros(1, 1, dtype=torch.int64, device=device)
         return self.at(first, first, *(table.detach() for table in self.given())).requires_grad
 
     def check_function(self, extent: Extent) -> None:
-        """Raise unless the function has values for the first, a middle and the last query and key of the call."""
+        """Raise unless the function has values at some positions of the call."""
         q_len, k_len = extent.q_len, extent.k_len
         if not extent.values or not (q_len and k_len):
             return
@@ -142,7 +142,7 @@ class OfPositions(Definition):
 @registered
 @dataclass(frozen=True)
 class Tables(Definition):
-    """Tensors that a function takes, of `dims` dimensions; any before them have size 1, as batch dimensions."""
+    """Tensors of `dims` dimensions that a function takes, with 1s before them."""
 
     tensors: tuple[Tensor, ...]
     dims: tuple[int, ...]
@@ -170,7 +170,7 @@ class Tables(Definition):
         return type(self)(tuple(next(tensors) for _ in self.tensors), self.dims)
 
     def given(self, dtype: torch.dtype | None) -> tuple[Tensor, ...]:
-        """The tensors as the function takes them, floating ones in this dtype or their own."""
+        """The tensors as the function takes them, floating ones in this dtype."""
         tables = (t.reshape(t.shape[t.ndim - dims :]) for t, dims in zip(self.tensors, self.dims, strict=True))
         return tuple(table.to(dtype) if dtype and table.is_floating_point() else table for table in tables)
 
@@ -193,7 +193,7 @@ def functions(tree: Definition | None) -> Iterator[OfPositions]:
 
 
 def closing(*trees: Definition | None, device: torch.device) -> bool:
-    """Whether gradients or transforms may reach tensors that functions of positions close over.
+    """Whether gradients or transforms may reach tensors in closures of functions.
 
     Such functions have to be called where autograd records them.
     """

@@ -1,4 +1,4 @@
-"""Small pure functions that definitions share: distances, safe divisions, accumulation dtypes, modes of torch."""
+"""Small pure functions that definitions share: numbers, dtypes, modes of torch."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -12,7 +12,7 @@ HALF = (torch.float16, torch.bfloat16)
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """Half types as float32, other dtypes unchanged: the dtype of scores, weights and sums."""
+    """Half types as float32, other dtypes unchanged: the dtype of sums."""
     return tensor.float() if tensor.dtype in HALF else tensor
 
 
@@ -22,7 +22,7 @@ def like(value: "Tensor | float", reference: Tensor) -> "Tensor | float":
 
 
 def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
-    """numerator / denominator, and 0 (with finite derivatives) where the denominator is 0."""
+    """numerator / denominator, 0 with finite derivatives at a denominator of 0."""
     zero = denominator == 0
     return (numerator / denominator.masked_fill(zero, 1.0)).masked_fill(zero, 0.0)
 
@@ -35,7 +35,7 @@ Squares of them, and those of a million times their inverse, are normal numbers 
 
 
 def bounded(value: "Tensor | float", reference: Tensor) -> "Tensor | float":
-    """A positive parameter in the dtype of a tensor; a parameter tensor is clamped to `SMALLEST` … `LARGEST`.
+    """A positive parameter in the dtype of a tensor, clamped if it is a tensor.
 
     An eager call rejects a parameter outside that range, but a compiler or a transform cannot read values.
     """
@@ -47,7 +47,7 @@ LOST = 2.0**24
 
 
 def shares(weights: Tensor) -> Tensor:
-    """weights / Σ weights of each row; 0 if the sum is 0, or so small that it has lost digits.
+    """weights / Σ weights of each row; 0 if the sum is 0 or has lost digits.
 
     The derivative of a quotient contains the sum's square, which leaves the range long before the sum does (10⁻¹⁹ in
     float32). So the weights are divided by their detached sum first, and then by the new sum, about 1. No gradient
@@ -85,7 +85,7 @@ def root(squared: Tensor) -> Tensor:
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> torch.Size:
-    """`torch.broadcast_shapes`, whose first call imports SymPy and takes a second, without that of plain integers.
+    """`torch.broadcast_shapes` of plain integers, without its import of SymPy.
 
     Raises:
         RuntimeError: the shapes do not broadcast.
@@ -106,7 +106,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> torch.Size:
 
 
 def squared_distance(query: Tensor, key: Tensor) -> Tensor:
-    """‖q_i − k_j‖² as `(..., Lq, Lk)`, without cancellation and without an `(..., Lq, Lk, D)` tensor.
+    """‖q_i − k_j‖² as `(..., Lq, Lk)`, without cancellation and in linear memory.
 
     Computed from differences: equal points are at distance exactly 0. Its derivatives are those of the expanded square.
     """
@@ -118,7 +118,7 @@ def squared_distance(query: Tensor, key: Tensor) -> Tensor:
 
 
 def expanded_square(query: Tensor, key: Tensor, factor: "Tensor | float" = 1.0) -> Tensor:
-    """factor · (‖q_i‖² + ‖k_j‖² − 2 q_i · k_j) as `(..., Lq, Lk)`, by one product; one factor for each query.
+    """factor · (‖q_i‖² + ‖k_j‖² − 2 q_i · k_j) as `(..., Lq, Lk)`, by one product.
 
     Cancellation makes an error of (‖q‖² + ‖k‖²) · factor · eps.
     """
@@ -141,22 +141,22 @@ def carried(value: Tensor, moving: Tensor) -> Tensor:
 
 
 def differentiated(*tensors: Tensor) -> bool:
-    """Whether derivatives of tensors may be taken, by autograd, a transform or forward mode."""
+    """Whether autograd, a transform or forward mode may take derivatives."""
     return (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)) or transformed()
 
 
 def transformed() -> bool:
-    """Whether a torch.func transform or forward mode is active: only plain operations have the right derivatives."""
+    """Whether a transform or forward mode needs derivatives of plain operations."""
     return transforming() or (not tracing() and forward_ad._current_level >= 0)
 
 
 def transforming() -> bool:
-    """Whether a torch.func transform (grad, vmap, jacrev, ...) is running: values must not be read."""
+    """Whether a torch.func transform is running: values must not be read."""
     return torch._C._are_functorch_transforms_active()
 
 
 def tracing() -> bool:
-    """Whether torch.compile or torch.export is tracing: values must not be read, sizes may be symbols."""
+    """Whether a compiler is tracing: no values to read, sizes may be symbols."""
     return torch.compiler.is_compiling()
 
 
@@ -176,5 +176,5 @@ def without_autocast(tensor: Tensor) -> AbstractContextManager[Any]:
 
 
 def recorded() -> bool:
-    """Whether operations are recorded for other values, or transformed: decisions must not depend on values."""
+    """Whether operations are recorded or transformed for other values."""
     return tracing() or transforming() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack() > 0

@@ -1,4 +1,4 @@
-"""Rotary positions: queries and keys turned by their positions, one tensor at a time."""
+"""Rotary positions: one tensor of queries or keys turned by its positions."""
 
 import torch
 from torch import Tensor
@@ -22,11 +22,10 @@ def rotate(
     features: int | None = None,
     layout: str = "half",
 ) -> Tensor:
-    """Rotary position embedding: pair d of x turned by the angle positions · base^(−2d/D) (Su et al. 2021, equation
-    15).
+    """Rotary position embedding of one tensor (Su et al. 2021, equation 15).
 
-    One tensor at a time, so that cached keys are rotated once. Dot products of rotated queries and keys depend on the
-    difference of their positions alone.
+    Pair d of x is turned by the angle positions · base^(−2d/D). Cached keys are rotated once. Dot products of rotated
+    queries and keys depend on the difference of their positions alone.
 
     Args:
         x: `(..., L, D)`, D even.
@@ -35,7 +34,7 @@ def rotate(
         frequencies: instead of a base the angle of each pair from one token to the next, in radians `(..., D/2)`:
             scaled as position interpolation (Chen et al. 2023) or YaRN (Peng et al. 2023) has them, or learned.
         tables: instead of positions and a base the cosines and sines `(..., L, D/2)` of the angles, computed once for
-            many calls, or of angles of other kinds. What they are multiplied by, x is.
+            many calls, or of angles of other kinds. A factor of the tables is a factor of the result.
         features: turn so many of the first ones, an even number, and leave the rest as they are (Black et al.
             2022, "GPT-NeoX-20B": a quarter of them); None turns all. D stands for them above.
         layout: which features are a pair: "half" (d, d + D/2) or "interleaved" (2d, 2d + 1).
@@ -95,7 +94,7 @@ def turned_features(x: Tensor, features: int | None) -> int:
 def cos_sin(
     x: Tensor, positions: Tensor | None, pairs: int, base: float, frequencies: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of positions · frequencies, `(..., L, pairs)`, in double precision."""
+    """Cosines and sines of positions · frequencies, `(..., L, pairs)`."""
     if positions is None:
         raise ArgumentTypeError("positions: expected a tensor of numbers (..., L), got None; only tables= hold them")
     numbers("positions", positions, "(..., L)", x)

@@ -1,4 +1,4 @@
-"""Softmax, sparsemax and entmax of scores and a mask, in plain operations of PyTorch: the definitions.
+"""Softmax, sparsemax and entmax in plain operations of PyTorch.
 
 Differentiable to any order, traced by compilers and transforms, on any device. `saccade.kernels.weights` computes them
 on a CPU, and takes second derivatives from here.
@@ -16,7 +16,7 @@ __all__ = ["entmax", "gradient_of_alpha", "gradient_of_scores", "log_partition",
 
 
 def lowered(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Scores with −inf at forbidden keys but 0 in rows without an allowed key, and these rows `(..., 1)`."""
+    """Scores with −inf at forbidden keys, and rows without an allowed key `(..., 1)`."""
     if mask is None:
         return scores, None
     empty = ~mask.any(-1, keepdim=True)
@@ -29,7 +29,7 @@ def softmax(scores: Tensor, mask: Tensor | None, temperature: float | Tensor = 1
 
 
 def _cooled(scores: Tensor, temperature: float | Tensor) -> tuple[Tensor, Tensor | float]:
-    """(s − m) / T and m / T with the largest score m, since s / T may be infinite in both directions."""
+    """(s − m) / T and m / T with the largest score m, since s / T may overflow."""
     if not isinstance(temperature, Tensor) and temperature == 1:
         return scores, 0.0
     top, forbidden = scores.detach().amax(-1, keepdim=True), scores.detach() == -torch.inf
@@ -38,7 +38,7 @@ def _cooled(scores: Tensor, temperature: float | Tensor) -> tuple[Tensor, Tensor
 
 
 def log_partition(scores: Tensor, mask: Tensor | None, temperature: float | Tensor = 1.0) -> Tensor:
-    """log Σ exp(s / T) over allowed keys, `(...)` of scores `(..., Lk)`; −inf in rows without an allowed key."""
+    """log Σ exp(s / T) over allowed keys, `(...)`; −inf without an allowed key."""
     if not scores.shape[-1]:
         return scores.new_full(scores.shape[:-1], -torch.inf)
     scores, empty = lowered(scores, mask)
@@ -75,7 +75,7 @@ def _by_rows(weigh: Callable[[Tensor], Tensor], scores: Tensor, mask: Tensor | N
 
 
 class _EntmaxWeights(torch.autograd.Function):
-    """p_i = exp_α(s_i − t), exp_α(x) = [1 + (α − 1) x]₊^{1/(α − 1)}, with t such that Σ p = 1.
+    """Weights exp_α(s_i − t), exp_α(x) = [1 + (α − 1) x]₊^{1/(α − 1)}.
 
     With a = α − 1 and g = p^{1−a} on the support, ∂p_i/∂s_j = g_i (δ_ij − g_j / Σ g) (Peters, Niculae, Martins 2019,
     proposition 2) and ∂p/∂α = c − g Σc / Σg, c_i = (p_i − g_i)/a² − p_i log p_i / a (Correia, Niculae, Martins 2019,
@@ -109,7 +109,7 @@ def _solve_entmax(scores: Tensor, excess: Tensor, steep: bool) -> Tensor:
 
 
 def _entmax_by_newton(scores: Tensor, alpha: Tensor, steep: bool) -> Tensor:
-    """The weights of `_EntmaxWeights` in plain operations, for transforms and forward mode.
+    """The weights of `_EntmaxWeights` in plain operations, for transforms.
 
     A `torch.autograd.Function` has wrong derivatives in a transform that a compiler traces, and in forward mode over
     itself. The solution has no derivatives. Each Newton step from there keeps its value and doubles the order of right
@@ -136,7 +136,7 @@ def _about_threshold(scores: Tensor, excess: Tensor, support: Tensor) -> Tensor:
 
 
 def _about_least(scores: Tensor, excess: Tensor, weights: Tensor) -> Tensor:
-    """Weights [q^a + a (s − r)]^{1/a} for a ≥ 1, by Newton's steps of the least weight q, as in `_solve_steep`."""
+    """Weights [q^a + a (s − r)]^{1/a} for a ≥ 1, by Newton's steps of q."""
     support = weights > 0
     lowest = weights.masked_fill(~support, torch.inf).argmin(-1, keepdim=True)
     apart = (scores - scores.gather(-1, lowest)).masked_fill(~support, 0.0)
@@ -166,7 +166,7 @@ def _on_support(x: Tensor, excess: Tensor, support: Tensor) -> tuple[Tensor, Ten
 
 
 def _deformed_exponent(x: Tensor, excess: Tensor) -> Tensor:
-    """log(1 + a x) / a, and x at a = 0; if α learns, by its series near a x = 0, whose derivatives would cancel."""
+    """log(1 + a x) / a, and x at a = 0; by its series near a x = 0 if α learns."""
     if not differentiated(excess):
         softmax = excess == 0
         safe = excess.masked_fill(softmax, 1.0)
@@ -191,7 +191,7 @@ def _shares(logs: Tensor) -> Tensor:
 
 
 def gradient_of_scores(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
-    r"""g_i (u_i − Σ g u / Σ g), g = p^{2−α}: the gradient of entmax's scores from that of its weights.
+    r"""g_i (u_i − Σ g u / Σ g), g = p^{2−α}: the gradient of entmax's scores.
 
     For α > 2 the slope g of a small weight may be far larger than all others, or beyond the dtype. The gradient of the
     steepest key k is −g_k / Σ g · Σ g_j (u_j − u_k), without g_k. Slopes beyond the dtype become its largest number.
@@ -262,7 +262,7 @@ def _threshold(shifted: Tensor, excess: Tensor) -> Tensor:
 
 
 def _solve_steep(scores: Tensor, excess: Tensor) -> Tensor:
-    """Weights of a = α − 1 > 1, by the least weight q of the support and its score r: p_i = [q^a + a (s_i − r)]^{1/a}.
+    """Weights [q^a + a (s_i − r)]^{1/a} of a = α − 1 > 1.
 
     A weight far below 1 would depend on the last digits of 1 + a (s − t): here nothing cancels. A score is in the
     support if Σ_i [a (s_i − s)]₊^{1/a} < 1. The sum of weights is convex in q with slopes of at least 1, and q ≤ 1/n of
@@ -292,7 +292,7 @@ def _solve_steep(scores: Tensor, excess: Tensor) -> Tensor:
 
 
 def _sparsemax(scores: Tensor) -> Tensor:
-    """p = [s − τ]₊ with τ such that Σ p = 1, by sorting (Martins, Astudillo 2016, algorithm 1)."""
+    """p = [s − τ]₊ with Σ p = 1, by sorting (Martins, Astudillo 2016, algorithm 1)."""
     shifted = scores - scores.detach().amax(-1, keepdim=True)
     ordered = shifted.detach().clamp(min=-2).sort(-1, descending=True).values  # sums of huge numbers overflow
     count = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)

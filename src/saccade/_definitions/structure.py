@@ -1,4 +1,4 @@
-"""Definitions as trees of tensors: one mechanism slices, batches, differentiates and serializes all of them.
+"""Definitions as trees of tensors, to slice, batch, differentiate, serialize.
 
 A *definition* (a score, a mask, a whole call) is a frozen dataclass. The fields in its `axes` may hold tensors. `axes`
 names a tensor's trailing dimensions; all dimensions before them are batch dimensions:
@@ -31,7 +31,7 @@ class Leaf(NamedTuple):
 
 
 class Definition:
-    """Base of all definitions: a frozen dataclass whose tensors can be read and replaced.
+    """Base of all definitions: a frozen dataclass whose tensors are replaceable.
 
     A class of the user's own need not be a dataclass: slicing leaves all attributes beside its `axes` as they are.
 
@@ -108,7 +108,7 @@ class Definition:
         return new
 
     def map(self, function: Callable[[Tensor, Axes], Tensor]) -> Self:
-        """The tree with `function(tensor, axes)` applied to every tensor; the tree itself if that changes none."""
+        """The tree with `function(tensor, axes)` applied to every tensor."""
         leaves = self.leaves()
         tensors = [function(leaf.tensor, leaf.axes) for leaf in leaves]
         if all(new is leaf.tensor for new, leaf in zip(tensors, leaves, strict=True)):
@@ -121,7 +121,7 @@ _SHALLOW, _DEEP, _DEEPEST = 16, 64, 256
 
 
 class Pair(Definition):
-    """Base of definitions by an associative operator of two others, such as `first & second`.
+    """Base of definitions by an associative operator, such as `first & second`.
 
     >>> from saccade import masks
     >>> mask = masks.Causal()
@@ -139,7 +139,7 @@ class Pair(Definition):
 
     @classmethod
     def of(cls, first: Definition, second: Definition) -> Self:
-        """The composed definition; a deep tree, as a loop makes it, becomes a balanced one in the same order.
+        """The composed definition; a deep tree becomes a balanced one in its order.
 
         Raises:
             ArgumentError: alternating operators that are nested too deep, which cannot be balanced.
@@ -178,7 +178,7 @@ def _parts(tree: Definition) -> list[Definition]:
 
 
 def _comparable(value: Any) -> Any:
-    """A value to compare and hash instead: tensors, and values without a hash, by identity."""
+    """A value to compare and hash instead: tensors by identity."""
     if isinstance(value, tuple):
         return tuple(map(_comparable, value))
     if isinstance(value, Tensor) or type(value).__hash__ is None:
@@ -187,7 +187,7 @@ def _comparable(value: Any) -> Any:
 
 
 class Grid(NamedTuple):
-    """Queries and keys of a block: rows start .. start + rows - 1 of q_len, against all k_len keys, or some.
+    """Queries and keys of a block: `rows` of q_len against all or some of k_len keys.
 
     Args:
         q_len, k_len: queries and keys of the whole call.
@@ -234,7 +234,7 @@ class Grid(NamedTuple):
         return torch.arange(self.k_len, device=self.device)[None] if self.places is None else self.places
 
     def one(self) -> "Grid":
-        """The first of blocks that are all alike, since functions of distances are the same in all of them."""
+        """The first of blocks that are all alike, for functions of distances."""
         if not (self.alike and isinstance(self.start, Tensor) and self.places is not None):
             return self
         return self._replace(start=self.start[:1], places=self.places[:1])
@@ -244,7 +244,7 @@ class Grid(NamedTuple):
         return self.places < self.k_len if self.places is not None and self.filled else None
 
     def of_entries(self, tensor: Tensor) -> Tensor:
-        """The block's entries of a tensor `(..., rows, width)` or `(..., blocks, rows, width)` of the whole batch.
+        """The block's entries of a tensor `(..., [blocks,] rows, width)` of the batch.
 
         >>> cut = Grid(1, 4, 0, 1, torch.device("cpu"), rank=2, entries=(0, 1, 2))
         >>> cut.of_entries(torch.arange(3)[:, None, None, None]).flatten().tolist()
@@ -258,7 +258,7 @@ class Grid(NamedTuple):
         return tensor if at < 0 or tensor.shape[at] == 1 else tensor.narrow(at, first, count)
 
     def of_call(self, index: Tensor) -> Tensor:
-        """Positions in the whole call of indices of the block's keys `(..., rows)`; −1 stays."""
+        """Positions in the whole call of indices of the block's keys; −1 stays."""
         if self.places is None:
             return index
         if self.places.ndim == 2:
@@ -269,7 +269,7 @@ class Grid(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """Sizes, dtype and device for checks of definitions, and whether values may be read."""
+    """Sizes, dtype and device for checks, and whether values may be read."""
 
     batch: tuple[int, ...]
     q_len: int
@@ -310,7 +310,7 @@ def registered(cls: type[D]) -> type[D]:
 
 
 def foreign(tree: Definition) -> bool:
-    """Whether a definition in the tree has a class of the user's own, so that `leaves` may lack tensors.
+    """Whether a definition in the tree has a class of the user's own.
 
     >>> from saccade import masks
     >>> class Even(masks.Mask):
@@ -324,7 +324,7 @@ def foreign(tree: Definition) -> bool:
 
 
 def encodable(tree: Definition) -> bool:
-    """Whether the tree has built-in definitions alone, so that it can cross into an opaque operator."""
+    """Whether the tree can cross into an opaque operator: built-in parts alone."""
     if _name(type(tree)) not in _REGISTRY:
         return False
     values = [getattr(tree, name) for name in _fields(type(tree))]
@@ -367,7 +367,7 @@ _PLACEHOLDER = torch.empty(0)
 
 
 def decode(text: str, numbers: list[float]) -> Any:
-    """The tree of `encode`, with placeholders for its tensors: fill them with `with_leaves`."""
+    """The tree of `encode` with placeholders for tensors, for `with_leaves`."""
     return _decoded(json.loads(text), numbers)
 
 

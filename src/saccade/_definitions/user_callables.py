@@ -1,4 +1,4 @@
-"""Scores and normalizers that are plain callables, and the positions that they may take.
+"""Scores and normalizers that are plain callables, and their positions.
 
 A callable gets the whole batch and all keys, but only a block of consecutive query rows. The result of a row may follow
 from that row, all keys, and their positions.
@@ -18,7 +18,7 @@ _IN_ORDER = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 
 def bind_positions(function: Callable[..., Tensor], grid: Grid) -> Callable[..., Tensor]:
-    """Bind the positions of a block, `(rows, 1)` and `(1, Lk)`, to a callable that takes them.
+    """Bind the positions of a block to a callable that takes them.
 
     It takes them by a parameter `positions`, or by a third one without a default.
 
@@ -44,7 +44,7 @@ def bind_positions(function: Callable[..., Tensor], grid: Grid) -> Callable[...,
 
 
 def _parameters(function: object) -> Mapping[str, inspect.Parameter]:
-    """Parameters of a callable; none if it has two or no signature, or is a definition."""
+    """Parameters of a callable; none if it has two or no signature."""
     if isinstance(function, Definition):
         return {}
     function = getattr(function, "_orig_mod", function)  # of a module that torch.compile wraps

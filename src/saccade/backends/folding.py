@@ -1,4 +1,4 @@
-"""All batch dimensions of additive attention folded into one, as kernels and tiles take them."""
+"""All batch dimensions of additive attention folded into one."""
 
 import math
 from typing import NamedTuple
@@ -37,7 +37,7 @@ def folded(
     powers: Tensor,
     mask: Tensor | None,
 ) -> Folded:
-    """Fold batch dimensions that broadcast to `batch` into one, without a copy if only the query has them."""
+    """Fold batch dimensions that broadcast to `batch`, those of queries as rows."""
     rank, matrix = len(batch), ("rows", "columns")
     key, value, powers = (aligned(part, matrix, rank) for part in (key, value, powers))
     v = aligned(v, ("d",), rank)

@@ -1,4 +1,4 @@
-"""The definition of attention in plain, readable PyTorch: the specification of every other backend.
+"""The definition of attention in plain PyTorch: the specification of backends.
 
 It serves every call, on any device, to any derivative, and lays the weights out in memory.
 """
@@ -111,7 +111,7 @@ def attention(call: Call, grid: Grid) -> tuple[Tensor, AuxOutput]:
 
 
 def weigh(call: Call, grid: Grid, parts: Parts | None = None) -> tuple[Tensor, Tensor | None, Statistics]:
-    """Weights `(..., rows, Lk)` after the gate, the allowed keys, and statistics of the weights."""
+    """Weights `(..., rows, Lk)` after the gate, allowed keys, and statistics."""
     parts = parts or PLAIN
     call = positioned(call, grid)
     scores, allowed = scored(call, grid, parts)
@@ -122,7 +122,7 @@ def weigh(call: Call, grid: Grid, parts: Parts | None = None) -> tuple[Tensor, T
 
 
 def positioned(call: Call, grid: Grid) -> Call:
-    """The call for this block: callables that take positions have those of its rows and keys."""
+    """The call with the positions of a block bound to callables that take them."""
     if call.built_in:
         return call
     return replace(call, score=bind_positions(call.score, grid), normalizer=bind_positions(call.normalizer, grid))
@@ -168,14 +168,14 @@ def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tens
 
 
 def copies(function: Any, first: Tensor, second: Tensor | None) -> tuple[Tensor, Any]:
-    """Arguments of a score or normalizer, copied for one of the user's own, which may write into them."""
+    """Arguments of a score or normalizer, copied if it may write into them."""
     if isinstance(function, Definition) and function.known:
         return first, second
     return first.clone(), None if second is None else second.clone()
 
 
 def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
-    """The result of a user's callable, expanded to its shape. Raises `ShapeError` if it does not broadcast."""
+    """The result of a user's callable, expanded, or a `ShapeError`."""
     got = f"{tuple(result.shape)} of {result.dtype}" if isinstance(result, Tensor) else type(result).__name__
     message = (
         f"{name}: expected the callable to return floats (..., Lq, Lk) = {shape}, got {got}; it is called with blocks "
@@ -293,7 +293,7 @@ def cleaned(call: Call, taking_part: tuple[Tensor, Tensor] | None = None) -> Cal
 
 
 def participants(call: Call) -> tuple[Tensor, Tensor]:
-    """Keys `(..., Lk)` that some query may attend to, and queries `(..., Lq)` that may attend to some key.
+    """Keys `(..., Lk)` and queries `(..., Lq)` with an allowed pair.
 
     Batch dimensions in which they are alike have size 1.
     """
@@ -301,7 +301,7 @@ def participants(call: Call) -> tuple[Tensor, Tensor]:
 
 
 def by_intervals(call: Call) -> tuple[Tensor, Tensor] | None:
-    """`participants` by each query's interval of keys; None with a bias, or a mask without intervals."""
+    """`participants` by each query's interval of keys, or None."""
     if call.mask is None or call.bias is not None or tracing() or transforming() or recorded():
         return None
     flags = _intervals.participants(call.mask, call.grid())
@@ -341,7 +341,7 @@ def allowed_keys(call: Call, grid: Grid) -> Tensor:
 
 
 def shared(flags: Tensor, tensor: Tensor) -> Tensor:
-    """Flags `(*batch, L)` reduced by any() to the batch dimensions of `tensor`, which may broadcast."""
+    """Flags `(*batch, L)` reduced by any() to the batch dimensions of a tensor."""
     batch = tensor.shape[:-2]
     flags = flags.any(dim=tuple(range(flags.ndim - 1 - len(batch)))) if flags.ndim - 1 > len(batch) else flags
     for dim, size in enumerate(batch):

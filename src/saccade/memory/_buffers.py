@@ -1,4 +1,4 @@
-"""Room behind tensors that grow along their lengths, as a memory's do at each step of a decoder."""
+"""Room behind tensors that grow along their lengths, as a memory's do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _TAKING = Lock()
 
 @dataclass
 class Buffer:
-    """Room behind the tensors of a memory, along their lengths, of which `used` rows are written."""
+    """Room behind the tensors of a memory, of which `used` rows are written."""
 
     parts: list[Tensor]
     used: int
@@ -37,7 +37,7 @@ class Buffer:
 def extended(
     olds: Sequence[Tensor], news: Sequence[Tensor], buffer: Buffer | None
 ) -> tuple[list[Tensor], Buffer | None]:
-    """olds and news joined along dimension −2, in the room behind the olds if it is unwritten.
+    """olds and news joined along dimension −2, in unwritten room behind the olds.
 
     >>> with torch.no_grad():
     ...     (joined,), buffer = extended([torch.zeros(2, 1)], [torch.ones(1, 1)], None)

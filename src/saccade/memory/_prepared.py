@@ -25,7 +25,7 @@ def prepared(key: Tensor, value: Any, score: Any, mask: Any) -> Prepared:
     Args: as for `remember`.
 
     Raises:
-        ShapeError, ArgumentError: what does not fit.
+        ShapeError, ArgumentError: keys, values or a mask that do not fit.
     """
     if autocasting(key):
         key, value, score = autocast(key, value, score)
@@ -58,13 +58,13 @@ def prepared(key: Tensor, value: Any, score: Any, mask: Any) -> Prepared:
 
 
 class Renewed:
-    """The memory in place of one whose keys were changed in place, in its `BackendState`."""
+    """The memory in place of one whose keys were changed in place."""
 
     memory: Any = None
 
 
 def version(key: Tensor, cache: Tensor | None) -> int | None:
-    """Number of writes to a key; None if no cache depends on it, or if torch does not count them.
+    """Number of writes to a key; None if no cache depends on it.
 
     >>> import torch
     >>> key = torch.zeros(2)
@@ -78,7 +78,7 @@ def version(key: Tensor, cache: Tensor | None) -> int | None:
 
 
 def check_appended(name: str, ours: Tensor, theirs: Tensor, shared: int | None) -> None:
-    """Raise unless new keys or values fit a memory's; leading dimensions may have size `shared` instead."""
+    """Raise unless new keys or values fit a memory's, or have size `shared`."""
     sizes = zip(ours.shape[:-2], theirs.shape[:-2], strict=False)
     alike = ours.ndim == theirs.ndim and all(new in (old, shared) for old, new in sizes)
     if not alike or ours.shape[-1] != theirs.shape[-1]:

@@ -1,4 +1,4 @@
-"""Keys at positions in a fixed number of slots: streams of any length in constant memory and time.
+"""Keys at positions in a fixed number of slots, for streams of any length.
 
     written   new keys behind the others, the oldest dropped: a window that slides along a buffer of twice its size
     placed    masks, biases and gates of a read, laid out by the positions of the slots
@@ -33,7 +33,7 @@ __all__ = ["Room", "checked", "kept", "placed", "served", "written"]
 
 @dataclass(frozen=True)
 class Room:
-    """The end of a memory's slots in a buffer: rows behind it belong to other memories."""
+    """The end of a memory's slots in a buffer."""
 
     buffer: Buffer
     end: int
@@ -71,7 +71,7 @@ def served(score: Any) -> None:
 
 
 def kept(parts: Sequence[Tensor], capacity: int) -> list[Tensor]:
-    """The `capacity` keys of the highest positions of each entry, in their order, behind slots without a key.
+    """The `capacity` keys of the highest positions of each entry, in their order.
 
     Args:
         parts: `(..., n, C)` of keys, the last part their positions `(..., n, 1)`; of equal positions the last counts.
@@ -131,7 +131,7 @@ def written(
 
 
 def _follows(olds: Tensor, news: Tensor) -> bool:
-    """Whether new positions rise from behind the old ones, if they can be read without waiting."""
+    """Whether new positions rise from behind the old ones, if they can be read."""
     if tracing() or transforming() or valueless(news) or news.device.type != "cpu" or not olds.shape[-2]:
         return False
     rising = torch.cat((olds[..., -1:, 0].clamp(min=-1), news[..., 0]), -1)
@@ -222,7 +222,7 @@ def _checkable(tree: Any) -> list[Any]:
 
 
 def _reached(part: Definition, extent: Extent, positions: Tensor) -> Extent:
-    """Sizes of the call for a part: a function of positions may be evaluated up to the last position.
+    """Sizes of the call for a part, for functions up to the last position.
 
     Raises:
         ArgumentError: a function of positions that differ by entry, since its batch dimensions have another meaning.

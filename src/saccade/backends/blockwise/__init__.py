@@ -1,4 +1,4 @@
-"""Attention in linear memory: blocks of queries, computed forward and again in the backward.
+"""Attention in linear memory: blocks of queries, forward and again backward.
 
 Not a backend, but the shared part of several. A backend brings its `Engine`, which computes a block. Built-in
 definitions run as one `torch.autograd.Function` whose tensors are the leaves of the call's tree. Under a compiler its

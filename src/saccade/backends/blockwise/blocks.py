@@ -60,7 +60,7 @@ def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
 
 
 def empty_results(call: Call) -> list[Tensor]:
-    """Every result at full size, for the blocks to write. Zeros if blocks add to it, or leave out some keys."""
+    """Every result at full size: zeros if blocks add to it or leave out some keys."""
     results = []
     for name, (shape, dtype) in zip(result_names(call), result_kinds(call), strict=True):
         whole_rows = "q" in RESULTS[name] and "k" not in RESULTS[name]
@@ -81,9 +81,9 @@ def evaluate(engine: Engine, call: Call, grid: Grid) -> list[Tensor]:
 
 
 def divided(engine: Engine, call: Call) -> tuple[list[Part], Call, Callable[[Call], Call]]:
-    """Parts of an aligned call, the call to narrow to them, and a function that prepares a narrowed call.
+    """Parts of an aligned call, the call to narrow, and the preparation of a part.
 
-    If keys are copied, the engine prepares the copies: copying what it makes of all keys takes longer.
+    If keys are copied, the engine prepares the copies: copying prepared keys takes longer.
     """
     planned = parts(call, engine.budget(call))
     shared = widened(call, planned)
@@ -102,7 +102,7 @@ def prepared(engine: Engine, call: Call) -> Call:
 
 
 def widened(call: Call, planned: Sequence[Part] = ()) -> Call:
-    """The call in float32 or float64; tensors that may hold NaN are zero if nothing may attend to them."""
+    """The call in float32 or float64, cleaned if forbidden tensors may hold NaN."""
     if reference.untrusted(call):
         taking_part = reference.by_intervals(call)
         if taking_part is None and any(isinstance(part, Tiles) or part.width is not None for part in planned):
@@ -127,7 +127,7 @@ def participants(call: Call, planned: Sequence[Part]) -> tuple[Tensor, Tensor]:
 
 
 class SharedMask:
-    """The dense mask of the last part, for the next one with the same queries and keys in other batch entries.
+    """The dense mask of the last part, for other entries of its queries and keys.
 
     Args:
         mask: mask of the whole call.
@@ -143,7 +143,7 @@ class SharedMask:
         self.mask: Mask | None = None
 
     def masked(self, call: Call, part: Part, grid: Grid) -> Call:
-        """A call that is narrowed to a part, with a dense mask if several parts may share it."""
+        """A narrowed call, with a dense mask if several parts may share it."""
         if not self.unbatched or call.mask is None or isinstance(part, Tiles):
             return call
         part = part._replace(first=0, heads=0)
@@ -153,7 +153,7 @@ class SharedMask:
 
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
-    """All results of an aligned call, block after block unless the engine computes it whole."""
+    """All results of an aligned call, by blocks unless the engine computes it whole."""
     if engine.whole is not None and (results := engine.whole.forward(call)) is not None:
         return results
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
@@ -170,7 +170,7 @@ def forward(engine: Engine, call: Call) -> list[Tensor]:
 
 
 def whole(part: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A result at full size with its own memory: autograd forbids writing into views that a Function returns."""
+    """A result in its own memory: a Function's views cannot be written into."""
     if part.shape == shape and part.is_contiguous() and not part._is_view():
         return part
     return part.expand(shape).clone(memory_format=torch.contiguous_format)

@@ -71,7 +71,7 @@ def joined(parts: Sequence[AuxOutput]) -> AuxOutput:
 
 
 def check_rows(call: Call, count: int) -> None:
-    """Check, once a shape, that callables compute the same row alone as in a block of `count` rows.
+    """Check, once a shape, that callables compute a row alone as in a block.
 
     Raises:
         ArgumentError: a score or a normalizer whose rows depend on each other, or on their number in the block.
@@ -89,12 +89,23 @@ def check_rows(call: Call, count: int) -> None:
         if shape in checked:
             continue
         with torch.no_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
-            compare_rows(name, row_function(name, call, size), size)
+            part = row_function(name, call, size)
+            together = part(0, size)
+            for row in range(size - 2, size):
+                alone = part(row, 1)
+                if alike(alone, together.narrow(-2, row, 1)) or not alike(alone, part(row, 1)):  # or it is random
+                    continue
+                third = "score(query, key, positions)" if name == "score" else "normalizer(scores, mask, positions)"
+                raise ArgumentError(
+                    f"{name}: expected a callable whose row i follows from query row i and all keys, got another "
+                    f"result for row {row} alone than among {size} rows, and this call goes by blocks of rows; take "
+                    f"positions as a third argument, {third}, or backend='reference', which gives it all rows at once"
+                )
         checked.add(shape)
 
 
 def row_function(name: str, call: Call, size: int) -> Callable[[int, int], Tensor]:
-    """Result of a callable for rows start .. start + count - 1 of the first `size`, as a function of both."""
+    """Result of a callable for `count` rows from `start` on, of the first `size`."""
     grid = call.grid()
 
     def block(start: int, count: int) -> tuple[Call, Grid]:
@@ -111,20 +122,6 @@ def row_function(name: str, call: Call, size: int) -> Callable[[int, int], Tenso
         return reference.normalized(block(start, count)[0], scores.narrow(-2, start, count), few)[0]
 
     return weights
-
-
-def compare_rows(name: str, part: Callable[[int, int], Tensor], size: int) -> None:
-    """Raise if one of the last two of `size` rows differs when it is alone, unless it is random."""
-    together = part(0, size)
-    for row in range(size - 2, size):
-        alone = part(row, 1)
-        if not alike(alone, together.narrow(-2, row, 1)) and alike(alone, part(row, 1)):
-            third = "score(query, key, positions)" if name == "score" else "normalizer(scores, mask, positions)"
-            raise ArgumentError(
-                f"{name}: expected a callable whose row i follows from query row i and all keys, got another result "
-                f"for row {row} alone than among {size} rows, and this call goes by blocks of rows; take where they "
-                f"stand as a third argument, {third}, or backend='reference', which gives it all rows at once"
-            )
 
 
 def alike(row: Tensor, other: Tensor) -> bool:

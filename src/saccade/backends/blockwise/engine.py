@@ -35,7 +35,7 @@ FAR_PAIRS = 1 << 25
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """The formulas of a backend's blocks; `blockwise` adds slicing, memory, derivatives and operators.
+    """The formulas of a backend's blocks; `blockwise` adds everything else.
 
     Args:
         name: name of the backend, a key of `ENGINES`.

@@ -1,4 +1,4 @@
-"""Results of all blocks as one differentiable function of the call's tensors, and as opaque operators for compilers."""
+"""Blocks as one differentiable function, and as opaque operators for compilers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from saccade.kernels.threads import addressed
 
 
 def restored(skeleton: "Call | str", tensors: Sequence[Tensor], numbers: list[float] | None = None) -> Call:
-    """The call, from its structure and its leaves; behind the leaves, the numbers of an encoded structure."""
+    """The call, from its structure and its leaves, with encoded numbers behind them."""
     if not isinstance(skeleton, str):
         return skeleton.with_leaves(iter(tensors))
     *leaves, last = tensors
@@ -68,7 +68,7 @@ class Blockwise(torch.autograd.Function):
 
 
 class BlockwiseBackward(torch.autograd.Function):
-    """Gradients as a function of upstream gradients and leaves; its own derivative goes through the reference."""
+    """Gradients as a function; their derivative goes through the reference."""
 
     @staticmethod
     def forward(
@@ -111,7 +111,7 @@ class BlockwiseBackward(torch.autograd.Function):
 
 
 def batched_first(info: Any, in_dims: tuple[Any, ...], tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Aligned tensors with the vmapped dimension in front; a shared one is expanded to have a gradient a sample."""
+    """Aligned tensors with the vmapped dimension in front, shared ones expanded."""
     return [
         tensor.movedim(dim, 0) if dim is not None else tensor.expand(info.batch_size, *tensor.shape)
         for tensor, dim in zip(tensors, in_dims, strict=True)
@@ -125,7 +125,7 @@ def replaced(tensors: Sequence[Tensor], positions: Sequence[int], new: Sequence[
 
 
 def floating_by_definition(call: Call) -> tuple[Tensor, ...]:
-    """All results that may have gradients, by the reference, which can be differentiated again."""
+    """All results that may have gradients, by the reference."""
     call = reference.cleaned(call) if reference.untrusted(call) else call
     results = evaluate(DEFINITION, replace(call, cache=None), call.grid())
     return tuple(tensor for tensor in results if tensor.is_floating_point())

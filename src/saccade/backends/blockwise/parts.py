@@ -1,4 +1,4 @@
-"""Parts of a call that are computed at once: views of its tensors, and where their results go."""
+"""Parts of a call that are computed at once: their tensors and their results."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
@@ -12,7 +12,7 @@ __all__ = ["Block", "Part", "Tiles"]
 
 
 class Block(NamedTuple):
-    """Queries start .. start + rows - 1 against `width` keys from `first_key` on (None: all).
+    """`rows` queries from `start` on, `width` keys from `first_key` on (None: all).
 
     Of batch dimension `dim` entries first .. first + heads - 1 (None: all of the batch).
     """
@@ -57,7 +57,7 @@ class Block(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """Several blocks of equally many queries and keys, as one more batch dimension, the last.
+    """Several blocks of equally many queries and keys, as a last batch dimension.
 
     The lists of blocks are on the CPU. Narrowing a tensor copies them to its device without waiting for it.
 
@@ -167,7 +167,7 @@ class Tiles(NamedTuple):
         return tensor.as_strided(sizes, strides, tensor.storage_offset() + int(self.keys[0, 0]) * self.size * key)
 
     def _add_keys(self, target: Tensor, dim: int, piece: Tensor) -> None:
-        """Add to blocks of keys, `(..., tiles, width, ...)` from `dim` on, in the same order at every run."""
+        """Add to blocks of keys, `(..., tiles, width, ...)` from `dim` on, in one order."""
         piece = _split(piece, dim + 1, (-1, self.size)).flatten(dim, dim + 1)
         blocks, whole = sent(self.keys, target.device).flatten(), target.shape[dim] % self.size == 0
         total = _blocks(target if whole else torch.zeros_like(target), dim, self.size)

@@ -1,4 +1,4 @@
-"""Plan of the blocks of a call: all keys of some queries, or only the keys that a mask allows.
+"""Plan of the blocks of a call: all keys of some queries, or the allowed ones.
 
 Some masks leave whole blocks of keys empty. Then each block of queries has a list of the other blocks of keys. Blocks
 of queries with equally long lists are one batched computation (`Tiles`), because starting a block costs as much as a
@@ -68,12 +68,12 @@ def share(call: Call) -> float:
 
 
 def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
-    """Numbers of pairs in a call: all, allowed by its mask, and computed by blocks of at most `budget`.
+    """Numbers of pairs: all, allowed by the mask, and computed by blocks.
 
     Args:
         call: one with a built-in mask, without tensors off the CPU.
         budget: pairs a block.
-        all_of_them: whether all are computed, whatever the mask.
+        all_of_them: whether all pairs are computed under any mask.
     """
     call, k_len = call.aligned(), call.key.shape[-2]
     entries, total = math.prod(call.batch), call.pairs
@@ -85,7 +85,7 @@ def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
 
 
 def allowed(call: Call) -> int:
-    """Number of pairs that the mask of an aligned call allows. It is evaluated in partly filled blocks alone."""
+    """Number of pairs that a mask allows, evaluated in partly filled blocks alone."""
     assert call.mask is not None
     count, entries, (q_len, k_len) = 0, math.prod(call.batch), (call.query.shape[-2], call.key.shape[-2])
     for queries, keys, blocks in block_map.stripes(call.mask, on_host(call), SIZE):
@@ -122,7 +122,7 @@ class Need(NamedTuple):
 
 
 def needed(call: Call) -> list[Need] | None:
-    """Blocks that the entries of the batch need, together or one by one along the dimension in which they differ.
+    """Blocks that the entries of the batch need, together or one by one.
 
     None if leaving blocks out does not pay.
     """
@@ -217,41 +217,33 @@ def whole(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Iterat
             yield Block(dim, first, min(heads, size - first), start, min(count, q_len - start))
 
 
-class Rows(NamedTuple):
-    """Queries of a block, and the blocks of keys that each block needs, `(blocks, key blocks)`."""
+def rows(needed: Tensor, q_len: int, budget: int) -> tuple[int, Tensor]:
+    """The largest blocks of queries with few more pairs than the smallest, and their needed keys."""
 
-    rows: int
-    needed: Tensor
+    def pairs(size: int, needed: Tensor) -> int:
+        """Number of computed pairs of a query and a block of keys; the last block of queries may be shorter."""
+        counts = counted(needed)[0]
+        return size * int(counts.sum()) - (size * len(counts) - q_len) * int(counts[-1])
 
-    def pairs(self, q_len: int) -> int:
-        """Number of computed pairs of a query and a block of keys."""
-        counts = counted(self.needed)[0]
-        missing = self.rows * len(counts) - q_len  # from the last block of queries
-        return self.rows * int(counts.sum()) - missing * int(counts[-1])
-
-
-def rows(needed: Tensor, q_len: int, budget: int) -> Rows:
-    """The largest blocks of queries with little more pairs than the smallest, and at most `budget` in each."""
-    blocks = Rows(SIZE, needed.clone())
-    fewest = blocks.pairs(q_len)
-    while blocks.needed.shape[0] > 1:
-        padded = torch.nn.functional.pad(blocks.needed, (0, 0, 0, blocks.needed.shape[0] % 2))
-        larger = Rows(2 * blocks.rows, padded.unflatten(0, (-1, 2)).any(1))
-        width = int(counted(larger.needed)[0].max()) * SIZE
-        if larger.pairs(q_len) > SLACK * fewest or min(larger.rows, q_len) * width > budget:
+    size, needed = SIZE, needed.clone()
+    fewest = pairs(size, needed)
+    while needed.shape[0] > 1:
+        larger = torch.nn.functional.pad(needed, (0, 0, 0, needed.shape[0] % 2)).unflatten(0, (-1, 2)).any(1)
+        width = int(counted(larger)[0].max()) * SIZE
+        if pairs(2 * size, larger) > SLACK * fewest or min(2 * size, q_len) * width > budget:
             break
-        blocks = larger
-    return blocks
+        size, needed = 2 * size, larger
+    return size, needed
 
 
 def counted(needed: Tensor) -> tuple[Tensor, Tensor]:
-    """Number of flags that are set in each row `(rows,)`, and their columns, row by row."""
+    """Number of flags in each row `(rows,)`, and their columns, row by row."""
     rows, columns = needed.nonzero().unbind(1)
     return torch.bincount(rows, minlength=needed.shape[0]), columns
 
 
 def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
-    """The blocks of some entries; blocks of queries with equally many blocks of keys are together."""
+    """The blocks of some entries, together if they have equally many keys."""
     (dim, first, heads, _), batch = need, call.batch
     q_len, k_len = call.query.shape[-2], call.key.shape[-2]
     entries = math.prod(batch) // (batch[dim] if dim is not None else 1)  # beside those of the dimension
@@ -275,7 +267,7 @@ def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
 
 
 def runs(keys: Tensor) -> Iterator[tuple[slice, int | None]]:
-    """Runs of consecutive blocks of queries, and how many blocks further on the keys of the next one begin.
+    """Runs of blocks of queries, and steps between the first keys of neighbours.
 
     The keys of each are one range. If there are no such runs, all blocks and None.
 
@@ -305,7 +297,7 @@ def grouped(
     q_len: int,
     k_len: int,
 ) -> Iterator[Part]:
-    """Parts of at most so many queries, several blocks at once; a shorter last block of a call is alone."""
+    """Parts of at most so many queries; a shorter last block of a call is alone."""
     shorter = (int(members[-1]) + 1) * size > q_len
     count, tiles = len(members) - shorter, max(1, queries // size)
     groups = [slice(begin, min(count, begin + tiles)) for begin in range(0, count, tiles)]

@@ -1,4 +1,4 @@
-"""Products of many small matrices that overlap in memory, as keys of sliding windows do, without copies of them."""
+"""Products of small matrices that overlap in memory, as sliding windows do."""
 
 import math
 from itertools import product
@@ -17,10 +17,10 @@ WORTH = 1 << 20
 
 
 def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
-    """left @ right, `torch.matmul` with broadcasting, without copies of overlapping views.
+    """left @ right with broadcasting, without copies of overlapping views.
 
-    `torch.matmul` makes one batch of all batch dimensions, and copies what has no such view: of overlapping keys three
-    times their memory. Here the last batch dimension alone is a batch, and the others are a loop.
+    `torch.matmul` makes one batch of all batch dimensions, and copies tensors without such a view: of overlapping keys
+    three times their memory. Here the last batch dimension alone is a batch, and the others are a loop.
 
     Args:
         left, right: `(..., n, m)` and `(..., m, l)`.
@@ -93,7 +93,7 @@ class Sliding(Soft):
 
 
 class Unread(Soft):
-    """`Soft` with zeros as its output and the right gradients: a backward needs no more, and saves a product."""
+    """`Soft` with an output of zeros and the right gradients, for a backward alone."""
 
     def __call__(
         self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None

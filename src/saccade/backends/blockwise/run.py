@@ -76,7 +76,7 @@ def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def normalized_once(call: Call) -> Call:
-    """The call with unit vectors already made for a cosine: blocks overlap, and each would make them again."""
+    """The call with unit vectors already made for a cosine, once for all blocks."""
     if not isinstance(call.score, Cosine) or call.mask is None:
         return call
     call = reference.cleaned(call) if reference.untrusted(call) else call
@@ -85,7 +85,7 @@ def normalized_once(call: Call) -> Call:
 
 
 def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
-    """The results, as differentiable outputs of one Function, or without one if no gradient is needed."""
+    """The results, as outputs of one Function if a gradient is needed."""
     leaves, reached = [leaf.tensor for leaf in call.leaves()], reached_results(call)
     moving = any(reached) and (transforming() or torch.is_grad_enabled())
     if not tracing():
@@ -102,5 +102,5 @@ def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
 
 
 def detached(results: Sequence[Tensor], reached: Sequence[bool]) -> Sequence[Tensor]:
-    """Results of one Function, which all require gradients, detached if no gradient reaches them."""
+    """Results of one Function, detached if no gradient reaches them."""
     return [result if moves else result.detach() for result, moves in zip(results, reached, strict=True)]

@@ -1,4 +1,4 @@
-"""Attention in linear memory without a compiler: the reference by blocks, additive scores without a tanh a term."""
+"""Attention in linear memory without a compiler: the reference by blocks."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""Additive scores without a tanh a term, in plain PyTorch: tile by tile, so that no tensor has Lq × Lk × D entries.
+"""Additive scores without a tanh a term, in plain PyTorch, tile by tile.
 
     Σ_d v_d tanh(q_d + k_d)  =  Σ_d v_d  −  2 Σ_d v_d r_d,    r_d = 1 / (1 + e^{2 q_d} e^{2 k_d})
 
@@ -28,7 +28,7 @@ SMALL = 0.25
 
 @dataclass(frozen=True)
 class FusedAdditive(Additive):
-    """`Additive`, computed by the identity; `powers` are e^{2k}, prepared once for all blocks of queries."""
+    """`Additive` by the identity; `powers` are e^{2k}, prepared once for all blocks."""
 
     axes: ClassVar[dict[str, Axes]] = {"v": ("d",), "powers": ("k", "d")}
     powers: Tensor
@@ -42,7 +42,7 @@ class FusedAdditive(Additive):
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """scores (N, L, S) of query (N, L, D) and key (N, S, D), with v (D) or (N, D), under plain autograd alone."""
+    """Scores (N, L, S) of query (N, L, D), key (N, S, D) and v (D) or (N, D)."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ def tiles(query: Tensor, key: Tensor) -> list[tuple[slice, slice, slice]]:
 
 
 def tile_terms(kind: str, left: Tensor, right: Tensor, room: Tensor) -> Tensor:
-    """(n, i, j, D): r = 1 / (1 + e^{2(q + k)}) for the identity, otherwise tanh(q + k)."""
+    """(n, i, j, D): r = 1 / (1 + e^{2(q + k)}) for the identity, else tanh(q + k)."""
     left, right = left[:, :, None, :], right[:, None, :, :]
     if kind == "identity":
         shape = broadcast_shapes(left.shape, right.shape)
@@ -117,7 +117,7 @@ def score_tiles(kind: str, query: Tensor, key: Tensor, v: Tensor, powers: Tensor
 def gradient_tiles(
     kind: str, grad: Tensor, query: Tensor, key: Tensor, v: Tensor, powers: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of query, key and v from that of the scores; terms are computed again, tile by tile."""
+    """Gradients of query, key and v from that of the scores, tile by tile."""
     left, right = sides(kind, query, key, powers)
     room, more = (query.new_empty(max(TILE, query.shape[-1])) for _ in range(2))
     grad_query, grad_key, grad_v = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)

@@ -1,4 +1,4 @@
-"""A few draws at a time from a memory by additive scores, as a decoder's steps with hard attention make them.
+"""A few draws at a time from a memory, as decoders with hard attention make them.
 
 The weights are those of a step (`steps`), by one kernel forward and one backward. The draws of one memory add their
 gradients to the sum of its soft reads. Statistics of a draw are formulas of the weights.
@@ -26,7 +26,7 @@ _OTHERS = 8
 
 
 def serves_draws(call: Call) -> bool:
-    """Whether a call draws by the weights of a step from a memory, without statistics beside those of a draw."""
+    """Whether a call draws from a memory by the weights of a step."""
     if not isinstance(call.read, Sample) or call.state is None or not call.key.shape[-2]:
         return False
     if call.query.dtype != torch.float32:
@@ -158,7 +158,7 @@ def _value_gradient(
 def _score_gradient(
     weights: Tensor, index: Tensor, through: Tensor | None, grad_log_prob: Tensor | None, grad_entropy: Tensor | None
 ) -> Tensor:
-    """Gradient of s / T, from those of the weights, of log w of the drawn keys, and of -∑ w log w."""
+    """Gradient of s / T, from those of weights, log-probabilities and entropies."""
     score_grad = torch.zeros_like(weights)
     if through is not None:
         slope = through.masked_fill(weights == 0, 0.0)  # values of forbidden keys may be NaN

@@ -1,4 +1,4 @@
-"""Compiled parts of a block: additive scores, softmax, sparsemax, entmax, entropy, the largest weights, draws."""
+"""Compiled parts of a block: additive scores, normalizers, statistics, draws."""
 
 import math
 from dataclasses import replace

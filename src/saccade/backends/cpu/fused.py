@@ -1,4 +1,4 @@
-"""Calls whose queries may attend to one interval of keys: one kernel forward and one backward.
+"""Calls whose queries may attend to one interval of keys, by one kernel.
 
 They serve dot products and additive scores under the entmax family. Blocks of the map would compute one and a half
 times the pairs of a narrow window, and write the scores to memory. The kernels compute little more than the allowed
@@ -72,7 +72,7 @@ def serves(call: Call) -> bool:
 
 
 def multiplied(call: Call) -> Call:
-    """The call with a dot product of unit vectors for a cosine, which each block would make again."""
+    """The call with a dot product of unit vectors for a cosine."""
     score = call.score
     if not isinstance(score, Cosine) or type(score) not in (Cosine, UnitKeyCosine) or isinstance(score.beta, Tensor):
         return call
@@ -87,7 +87,7 @@ def multiplied(call: Call) -> Call:
 
 
 def backward(call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> list[Tensor] | None:
-    """Gradients of the leaves that need one, from those of the floating results; None if the kernels do not serve."""
+    """Gradients of the leaves that need one, or None if the kernels do not serve."""
     upstream = dict(zip(floating_results(call), grads, strict=True))
     if "output" not in upstream:
         return None
@@ -119,7 +119,7 @@ def backward(call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> lis
 
 
 def pairs(call: Call) -> Pairs | None:
-    """Numbers of pairs of an aligned call, or None if the kernels do not serve it; draws may still be to be made."""
+    """Numbers of pairs of an aligned call, or None if the kernels do not serve it."""
     if isinstance(call.read, Sample) and call.read.uniform is None:
         zeros = torch.zeros(call.query.shape[-2], device="cpu")
         call = replace(call, read=Sample(call.read.estimator, uniform=zeros))
@@ -132,7 +132,7 @@ def pairs(call: Call) -> Pairs | None:
 
 
 def _no_view(tensor: Tensor) -> Tensor:
-    """The same memory as a tensor that is no view: autograd forbids writing into views that a Function returns."""
+    """The same memory as no view: a Function's views cannot be written into."""
     if not tensor._is_view():
         return tensor
     return tensor.new_empty(0).set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
@@ -154,7 +154,7 @@ def _inputs(call: Call) -> kernels.Inputs | None:
 
 
 def _weights(call: Call) -> kernels.Weights | None:
-    """Scale of the scores, temperature and α of the entmax family; None of any other call."""
+    """Scale of the scores, temperature and α of the entmax family, or None."""
     score, normalizer = call.score, call.normalizer
     if type(score) is Additive:
         scale = 1.0

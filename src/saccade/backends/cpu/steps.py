@@ -1,4 +1,4 @@
-"""A few queries at a time: additive scores, softmax and read in one kernel, as a decoder's steps need them.
+"""A few queries at a time: additive scores, softmax and read in one kernel.
 
 Starting operations dominates the time of a step. Here one kernel runs forward and one backward, and the reads of one
 memory add their gradients to one sum. The weights are kept for the backward.
@@ -55,7 +55,7 @@ def fits(call: Call) -> bool:
 
 
 def _copies_keys(call: Call, mask: Mask) -> bool:
-    """Whether folding copies keys that several queries share, because their masks differ."""
+    """Whether folding copies shared keys, because masks differ."""
     rank, part = len(call.batch), ("rows", "columns")
     allowed = aligned(mask.dense(call.grid()), part, rank)
     tensors = [aligned(tensor, part, rank) for tensor in (call.key, call.value)]
@@ -83,7 +83,7 @@ def run(call: Call) -> Tensor:
 
 
 def folded_step(call: Call) -> tuple[Folded, float, bool]:
-    """Folded tensors and temperature of a step, and whether key and value keep their shapes.
+    """Folded tensors and temperature of a step; whether key and value keep shapes.
 
     Only then may reads of a memory share sums.
     """
@@ -97,7 +97,7 @@ def folded_step(call: Call) -> tuple[Folded, float, bool]:
 
 
 def attention(inputs: Folded, temperature: float, steps: "Steps | None" = None) -> Tensor:
-    """Output `(N, Lq, Dv)` of a step; with the `steps` of one memory, whose key and value these are."""
+    """Output `(N, Lq, Dv)` of a step; `steps` of the memory of its key and value."""
     if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in inputs[:4]):
         return forward(inputs, temperature)[0]
     gate, sums = (None, None) if steps is None else steps.of(inputs.key, inputs.value)
@@ -106,14 +106,14 @@ def attention(inputs: Folded, temperature: float, steps: "Steps | None" = None) 
 
 
 class Steps:
-    """State of the reads of one memory, in its `BackendState`: the last step, and sums of gradients."""
+    """State of a memory's reads: the last step, and sums of gradients."""
 
     def __init__(self) -> None:
         self._made: tuple[Tensor, MemorySums] | None = None
         self._last: _Step | None = None
 
     def of(self, key: Tensor, value: Tensor) -> "tuple[Tensor | None, MemorySums | None]":
-        """Gate and sums of key and value `(N, Lk, ...)`, the same at every read; None if neither learns."""
+        """Gate and sums of key and value, the same at every read, or None."""
         if not (key.requires_grad or value.requires_grad):
             return None, None
         if self._made is None:
@@ -122,7 +122,7 @@ class Steps:
         return self._made
 
     def keep(self, call: Call, inputs: Folded, temperature: float, *, unfolded: bool) -> None:
-        """Keep a step for the next one of the same shape, if folding depends on shapes alone.
+        """Keep a step for the next of its shape, if folding depends on shapes alone.
 
         Args:
             call: the step.
@@ -194,7 +194,7 @@ class _Step(NamedTuple):
     unfolded: bool
 
     def valid(self) -> bool:
-        """Whether the views still share memory with the tensors, whose `data` may have been replaced."""
+        """Whether views still share memory with tensors, whose `data` may be replaced."""
         for tensor, view in zip(self.tensors, self.views, strict=True):
             if tensor is not view and (tensor is None or view is None or tensor.data_ptr() != view.data_ptr()):
                 return False

@@ -1,4 +1,4 @@
-"""All pairs under a softmax, read softly, without a mask: dot products and additive scores.
+"""All pairs under a softmax without a mask: dot products and additive scores.
 
 A block is scores, a kernel of rows and a product, with nothing for masks. So its scores can stay in a core's cache,
 and a small additive call costs little more than its kernels. One Function differentiates additive scores.
@@ -100,7 +100,7 @@ def additive(
 
 
 def alone(query: Tensor, key: Tensor, value: Tensor, v: object) -> Tensor | None:
-    """The output of `run` for an additive call with nothing else, of unchecked arguments.
+    """The output of `run` for an additive call alone, of unchecked arguments.
 
     None if another backend or an error may be right.
     """
@@ -128,7 +128,7 @@ def _folded(tensor: Tensor, count: int) -> Tensor:
 def _by_blocks(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor | None, temperature: float, statistics: weights.Statistics
 ) -> Tensor:
-    """Output `(N, Lq, Dv)` of dot products, or with v `(D,)` or `(N, D)` of additive scores; writes the statistics.
+    """Output `(N, Lq, Dv)`, of additive scores with v; writes the statistics.
 
     A block is several whole entries, or some queries of one: its results are contiguous.
     """
@@ -175,7 +175,7 @@ def _block(
 
 
 class _Attention(torch.autograd.Function):
-    """Output `(N, Lq, Dv)` of contiguous query and key `(N, L, D)`, value `(N, Lk, Dv)` and v, `(D,)` or `(N, D)`.
+    """Output `(N, Lq, Dv)` of contiguous query and key, value and v.
 
     The inputs themselves are saved: a copy made in here would have no history, and no second derivative.
     """

@@ -1,4 +1,4 @@
-"""Any number of batch dimensions folded into the batch and head dimensions of flex_attention."""
+"""Batch dimensions folded into the batch and heads of flex_attention."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,9 @@ Read = Callable[..., Tensor]
 
 
 class Fold(NamedTuple):
-    """Batch dimensions `batch`: the first `split` become b, the others h; the last `groups` of h share keys.
+    """Batch dimensions of which the first `split` become b, the others h.
+
+    The last `groups` of h share keys.
 
     `dtype` is the dtype of scores.
     """
@@ -32,7 +34,7 @@ class Fold(NamedTuple):
         return (0, self.split), (self.split, len(self.batch))
 
     def definition(self, tensor: Tensor, axes: int) -> Tensor:
-        """A tensor of a mask or bias as `(B or 1, H or 1, *axes)`; size 1 if it is the same for all."""
+        """A tensor of a mask or bias as `(B or 1, H or 1, *axes)`."""
         rank = len(self.batch)
         tensor = aligned(tensor, ("",) * axes, rank)
         trailing = tensor.shape[rank:]
@@ -67,7 +69,7 @@ class Fold(NamedTuple):
         return torch.full((), value, dtype=self.dtype, device=self.grid.device)
 
     def read(self, tensor: Tensor, *axes: str) -> Read:
-        """A function `(b, h, i, j) -> entry` of a tensor with the trailing `axes`, "q" or "k", which broadcast."""
+        """A function `(b, h, i, j) -> entry` of a tensor with axes "q" or "k"."""
         folded = self.definition(tensor, len(axes))
         names = ("b", "h", *axes)
         indices = tuple(INDICES[name] for name, size in zip(names, folded.shape, strict=True) if size != 1)
@@ -87,7 +89,7 @@ def entry(tensor: Tensor, indices: tuple[int, ...]) -> Read:
 
 
 def folding(call: Call) -> Fold:
-    """The fold of a call: groups that share keys become heads, and so does the last of several dimensions before them.
+    """The fold of a call: of several dimensions before groups the last is of heads.
 
     The kernel is compiled for a number of heads, but for any b.
     """

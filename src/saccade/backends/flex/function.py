@@ -1,4 +1,4 @@
-"""The call of torch's flex_attention: clean inputs in, compiled once for all lengths, differentiable twice."""
+"""The call of torch's flex_attention: compiled once, differentiable twice."""
 
 import functools
 import inspect
@@ -40,7 +40,7 @@ class Settings(NamedTuple):
 
 
 def attention(call: Call, *, lse: bool) -> tuple[Tensor, Tensor]:
-    """Output `(..., Lq, Dv)` and lse `(..., Lq)`, or an empty tensor if it is not requested."""
+    """Output `(..., Lq, Dv)` and lse `(..., Lq)`, empty if it is not requested."""
     query, key, scale, softcap = product(call.score, call.query, call.key)
     assert not isinstance(softcap, Tensor)
     settings = Settings(call, scale, softcap, lse)
@@ -72,7 +72,7 @@ def forward(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tu
 
 
 def score_function(settings: Settings, fold: Fold, poison: Read | None) -> Score:
-    """(cap(scale · product) + bias) / T of one query and one key, which flex_attention compiles into its kernel.
+    """(cap(scale · product) + bias) / T of one query and one key.
 
     `poison` is NaN for queries and keys that `cleaned` has set to zeros, else 0: only pairs with them become NaN.
     """
@@ -98,7 +98,7 @@ def score_function(settings: Settings, fold: Fold, poison: Read | None) -> Score
 
 
 def block_mask(mask: Mask, fold: Fold, size: int = BLOCK) -> BlockMask:
-    """The mask as torch's kernels take it: a function, and lists of the blocks of keys of each block of queries."""
+    """The mask as torch's kernels take it: a function, and lists of blocks of keys."""
     blocks = block_map.mapped(mask.map(lambda tensor, axes: fold.definition(tensor, len(axes))), fold.grid, size)
     shape = broadcast_shapes(blocks.some.shape, (1, 1, 1, 1))
     some, full = blocks.some.expand(shape), blocks.all.expand(shape)
@@ -112,13 +112,13 @@ def block_mask(mask: Mask, fold: Fold, size: int = BLOCK) -> BlockMask:
 
 
 def ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    """Number of key blocks of each query block `(B, H, blocks)`, and their indices, in front of the others."""
+    """Number of key blocks of each query block `(B, H, blocks)`, and their indices."""
     order = blocks.to(torch.int32).argsort(dim=-1, descending=True, stable=True)
     return blocks.sum(-1, dtype=torch.int32), order.to(torch.int32)
 
 
 def cleaned(query: Tensor, key: Tensor, value: Tensor, fold: Fold) -> tuple[Tensor, Tensor, Tensor, Read]:
-    """Queries, keys and values with zeros for rows that are not finite, and the poison of their scores.
+    """Queries, keys and values with finite rows alone, and the poison of their scores.
 
     A kernel multiplies whole blocks, and 0 · NaN is NaN. Finding the keys without an allowed pair would take a look at
     every pair; this looks at every number, and the mask decides which pairs it concerns.
@@ -138,7 +138,7 @@ Kernel = Callable[[Tensor, Tensor, Tensor, Score, BlockMask | None, bool, bool],
 def plain(
     query: Tensor, key: Tensor, value: Tensor, score: Score, mask: BlockMask | None, grouped: bool, lse: bool
 ) -> tuple[Tensor, Tensor]:
-    """flex_attention with the scale in the score function, since a number here would be compiled in."""
+    """flex_attention without its scale, which would be compiled in as a number."""
     output, aux = flex_attention(
         query,
         key,
@@ -192,7 +192,7 @@ def textbook(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> t
 
 
 class _TwiceDifferentiable(torch.autograd.Function):
-    """torch's kernel with its own backward, and the reference for derivatives of the backward."""
+    """torch's kernel and its backward, whose derivatives the reference has."""
 
     @staticmethod
     def forward(ctx: Any, settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

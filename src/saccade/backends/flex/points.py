@@ -1,4 +1,4 @@
-"""Masks and biases at one query and one key, as functions `(b, h, i, j)` that flex_attention compiles into its kernel.
+"""Masks and biases at one query and one key, as functions `(b, h, i, j)`.
 
 They close over tensors instead of numbers, since the kernel would be compiled for each number, such as a length.
 """
@@ -141,7 +141,7 @@ def added(bias: Bias, fold: Fold) -> Read:
 
 
 def total(first: Read, second: Read) -> Read:
-    """The sum of two biases; −inf in one forbids, whatever the other holds."""
+    """The sum of two biases; −inf in one of them forbids a pair."""
 
     def both(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         x, y = first(b, h, i, j), second(b, h, i, j)

@@ -13,12 +13,12 @@ __all__ = ["Recomputed", "keeping_elsewhere", "twice_differentiable"]
 
 
 def keeping_elsewhere() -> bool:
-    """Whether tensors that autograd saves go through hooks, as in activation checkpointing."""
+    """Whether autograd saves tensors through hooks, as in checkpointing."""
     return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
 def twice_differentiable(output: Tensor) -> None:
-    """Make the gradients of a kernel's output differentiable, which its own backward is not.
+    """Make the gradients of a kernel's output differentiable.
 
     A hook on the kernel's autograd node replaces gradients that are recorded by those of the definition, and costs
     nothing otherwise. A `torch.autograd.Function` around the kernel cost 25 µs forward and 60 backward. torch's plain
@@ -32,7 +32,7 @@ def twice_differentiable(output: Tensor) -> None:
 
 
 def _of_kernel(node: Any) -> bool:
-    """Whether a node is a fused kernel's: only these save a logsumexp, and its type tells without unpacking it."""
+    """Whether a node's type is a fused kernel's: only these save a logsumexp."""
     return hasattr(type(node), "_saved_logsumexp")
 
 
@@ -73,7 +73,7 @@ def _pulled(
 
 
 class Recomputed(torch.autograd.Function):
-    """torch's kernel, computed again backward: hooks may unpack its saved tensors once, and they may be large."""
+    """torch's kernel, computed again backward, since hooks may unpack only once."""
 
     @staticmethod
     def forward(

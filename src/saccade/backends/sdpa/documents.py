@@ -1,4 +1,4 @@
-"""Documents packed into one row: torch's kernels compute the pairs within each document, and no others.
+"""Documents packed into one row: torch's kernels compute each by itself.
 
 If the documents of queries and keys are consecutive, their mask says where each begins and ends, and a causal mask
 beside it is the causal mask of each. No mask is laid out.
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
     @property
     def alike(self) -> int:
-        """Number of documents, if all have equally many queries and equally many keys, in one order; else 0."""
+        """Number of documents if all have the same lengths, in one order; else 0."""
         count = len(self.q_lens)
         ordered = self.keys == list(range(count)) and len(self.k_lens) == count
         return count if ordered and len({*self.lengths()}) == 1 else 0
@@ -78,9 +78,9 @@ class Documented(NamedTuple):
 
 
 def documented(call: Call) -> Documented | None:
-    """Documents of a call on a CPU, found once a call.
+    """Documents of a call on a CPU, found once, if they are long and consecutive.
 
-    None with another mask, documents in pieces, or so many that blocks are faster.
+    Blocks are faster for many short ones.
     """
     if call.bias is not None or call.dropout_p or call.query.device.type != "cpu" or tracing() or transforming():
         return None

@@ -1,4 +1,4 @@
-"""Half types of few queries: keys and values become float32 a few entries of the batch at a time.
+"""Half types of few queries: keys and values become float32 some at a time.
 
 Their memory stays in the cache. Float32 copies of all of them are fresh memory, and take three to eight times as long
 as the whole call.
@@ -27,7 +27,7 @@ NUMBERS = 1 << 18
 
 
 def few_entries(call: Call) -> bool:
-    """Whether a call on a CPU has half types, and neither a gradient nor a mask or anything else of the keys' shape."""
+    """Whether a call has half types, without gradients, masks and biases."""
     if tracing() or transforming() or call.state is not None or call.query.dtype not in HALF:
         return False
     if call.mask is not None or call.bias is not None or call.dropout_p > 0:

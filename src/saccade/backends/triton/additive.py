@@ -1,4 +1,4 @@
-"""Additive scores by the kernels, as a differentiable function of query, key and v.
+"""Additive scores by the kernels, as a function of query, key and v.
 
 No tensor of queries by keys by features exists: the backward computes the terms again. There are no atomic additions,
 so a call gives the same bits at every run. Gradients of queries and of keys have one kernel each, and that of v is
@@ -39,7 +39,7 @@ FEW_ROWS, FEW_FEATURES = 8, 64
 
 
 def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None, allowed: Tensor | None) -> Tensor:
-    r"""Scores \(v^\top \tanh(q_i + k_j)\), `(..., L, S)`; 0 in tiles in which nothing is allowed.
+    r"""Scores \(v^\top \tanh(q_i + k_j)\), `(..., L, S)`; 0 in forbidden tiles.
 
     Args:
         query: `(..., L, D)`, float32 or float64; leading dimensions broadcast.
@@ -71,7 +71,7 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None
 
 
 def sizes(tensor: Tensor) -> Tensor:
-    """max |x| of each row `(N, L)`; infinite with a NaN, so that its tile computes the tanh itself."""
+    """max |x| of each row `(N, L)`; infinite with a NaN, for the tanh itself."""
     if not tensor.shape[-1]:
         return tensor.new_zeros(tensor.shape[:-1])
     largest: Tensor = torch.linalg.vector_norm(tensor, torch.inf, -1)  # in one pass
@@ -186,7 +186,7 @@ def _step(v: Tensor) -> int:
 
 
 def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, with_v: bool) -> tuple[Tensor, Tensor]:
-    """The gradient of the first side, and that of v in parts `(N, tiles, D)`, from grad `(N, I, J)` of any strides."""
+    """Gradient of the first side, and that of v in parts `(N, tiles, D)`."""
     from saccade.backends.triton.kernels import additive
 
     batch, length, features = mine.rows.shape
@@ -217,5 +217,5 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, 
 
 
 def _constants(tensor: Tensor) -> dict[str, float]:
-    """What depends on the dtype: it is part of what a kernel is compiled for."""
+    """Constants of a dtype, for which a kernel is compiled."""
     return {"SMALL": SMALL, "LIMIT": EXPONENT_LIMIT[tensor.dtype], "CAP": CAP[tensor.dtype]}

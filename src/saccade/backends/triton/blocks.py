@@ -1,4 +1,4 @@
-"""Parts of a block of queries that the kernels compute; the reference computes the rest."""
+"""Parts of a block that the kernels compute; the reference computes the rest."""
 
 from dataclasses import replace
 from functools import partial

@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 class Shape(NamedTuple):
-    """A program of a kernel of rows: its rows, the keys that it holds of each at once, and its warps."""
+    """A program of a kernel of rows: its rows, keys at once, and warps."""
 
     rows: int
     block: int
@@ -23,8 +23,9 @@ SHORT, LONG = Shape(1, 256, 1), Shape(1, 1024, 1)
 
 
 def launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:
-    """Run the kernel for programs 0 .. programs - 1, all along the first axis of the grid, which alone is long enough;
-    on the device of the first argument.
+    """Run programs 0 .. programs - 1 of a kernel on the device of its first argument.
+
+    All are along the first axis of the grid, because the others are too short.
     """
     if not programs:
         return
@@ -41,12 +42,12 @@ def launch_rows(kernel: Any, rows: int, width: int, *arguments: Any, **constants
 
 
 def stacked(tensor: Tensor, batch: tuple[int, ...]) -> Tensor:
-    """`(..., A, B)` as `(N, A, B)`, N entries of the batch: a view where its strides allow."""
+    """`(..., A, B)` as `(N, A, B)`, N entries of the batch, a view if possible."""
     return tensor.expand(*batch, *tensor.shape[-2:]).reshape(math.prod(batch), *tensor.shape[-2:])
 
 
 class Flags(NamedTuple):
-    """Which keys are allowed, as a kernel takes them: bytes `(N, L, S)` and their strides."""
+    """Allowed keys for a kernel: bytes `(N, L, S)` and their strides."""
 
     allowed: Tensor
     n: int
@@ -55,7 +56,7 @@ class Flags(NamedTuple):
 
 
 def flags(allowed: Tensor | None, shape: torch.Size, stand_in: Tensor) -> tuple[Flags, bool]:
-    """The `Flags` of a mask, and whether there is one: without it `stand_in` is passed and not read."""
+    """`Flags` of a mask, or of an unread `stand_in`, and whether there is a mask."""
     if allowed is None:
         return Flags(stand_in, 0, 0, 0), False
     bytes_allowed = stacked(allowed.expand(shape), tuple(shape[:-2])).view(torch.uint8)

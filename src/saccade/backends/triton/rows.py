@@ -1,4 +1,4 @@
-"""Rows of scores and of weights by the kernels, as differentiable functions; their derivatives are kernels too.
+"""Rows of scores and weights by the kernels, as differentiable functions.
 
 Weights differentiate once: blocks take second derivatives through the reference.
 """
@@ -21,8 +21,9 @@ ROUNDS = 16
 
 
 def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
-    r"""Weights \(e^{s_j - \mathrm{lse}}\) and \(\mathrm{lse} = \log \sum_j e^{s_j}\) over allowed keys; 0 and −inf in
-    a row without any.
+    r"""Weights \(e^{s_j - \mathrm{lse}}\) and \(\mathrm{lse} = \log \sum_j e^{s_j}\).
+
+    Over allowed keys; 0 and −inf in a row without any.
 
     Args:
         scores: `(..., L, S)`.
@@ -36,8 +37,9 @@ def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Tensor:
-    r"""Weights \([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) over allowed keys (Peters, Niculae, Martins 2019,
-    equation 10); 2 is sparsemax, 1 softmax.
+    r"""Weights \([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) over allowed keys.
+
+    Peters, Niculae, Martins 2019, equation 10; α = 2 is sparsemax, 1 softmax.
 
     Args:
         scores: `(..., L, S)`.
@@ -52,13 +54,13 @@ def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Ten
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """−Σ w log w of each row, `(..., L)` of weights `(..., L, S)`; 0 log 0 = 0 with derivative 0."""
+    """−Σ w log w of each row, `(..., L)`; 0 log 0 = 0 with derivative 0."""
     entropies: Tensor = _Entropy.apply(weights)
     return entropies
 
 
 def largest(weights: Tensor, count: int, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The largest weights of each row among allowed keys, falling, equals by index, and their indices.
+    """The largest weights of each row among allowed keys, and their indices.
 
     Each is `(..., L, min(count, S))`; beyond the allowed keys 0 and −1.
     """
@@ -77,7 +79,7 @@ def largest(weights: Tensor, count: int, allowed: Tensor | None) -> tuple[Tensor
 
 
 def draw(weights: Tensor, uniform: Tensor) -> Tensor:
-    """The first key of each row whose cumulative weight exceeds u · Σ w, `(..., L)`; −1 where the row sums to 0.
+    """The first key of each row whose cumulative weight exceeds u · Σ w, or −1.
 
     Args:
         weights: `(..., L, S)`, not negative.

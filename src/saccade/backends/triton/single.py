@@ -1,4 +1,4 @@
-"""Additive attention as one block, without the overhead of blocks: ten times the computation of a small one."""
+"""Additive attention as one block, without the overhead of blocks."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ __all__ = ["SINGLE"]
 
 
 def served(call: Call) -> bool:
-    """Whether an aligned call has additive scores, a plain softmax, its expectation, at most a mask, and one block."""
+    """Whether an aligned call is plain additive attention of at most one block."""
     kinds = type(call.score), type(call.normalizer), type(call.read)
     if kinds != (Additive, Softmax, Soft) or call.query.dtype not in (torch.float32, torch.float64) or transforming():
         return False
