@@ -1,8 +1,8 @@
-"""Additive scores by the kernels, as a function of query, key and v.
+"""Additive scores by the kernels, as a differentiable function of query, key and v.
 
-No tensor of queries by keys by features exists: the backward computes the terms again. There are no atomic additions,
-so a call gives the same bits at every run. Gradients of queries and of keys have one kernel each, and that of v is
-summed from parts.
+No tensor of queries by keys by features exists, forward or backward: the terms are computed again. Nothing is added
+atomically, so the same call gives the same bits: queries own their gradients, then keys theirs, and v's is summed from
+parts.
 """
 
 import math
@@ -19,33 +19,34 @@ from saccade.scores import EXPONENT_LIMIT
 __all__ = ["additive_scores"]
 
 SMALL = 0.25
-"""Bound of |q| and |k| of a tile below which 1 − 2 r would cancel: a quotient of polynomials replaces it."""
+"""Where |q| and |k| of a tile are all below this, 1 − 2 r would cancel and a quotient of polynomials is taken."""
 
 CAP = {torch.float32: 2.0**31, torch.float64: 2.0**255}
-"""Largest 1 + e^{2(q + k)}, whose fourth power is finite. A larger one changes its term by less than 2 / CAP."""
+"""The largest 1 + e^{2(q + k)}: four of them can be multiplied. A larger one moves its term by less than 2 / CAP."""
 
 FREE = {torch.float32: 10.7, torch.float64: 88.0}
-"""Largest |q| + |k| for which 1 + e^{2(q + k)} is at most CAP."""
+"""The largest |q| + |k| for which 1 + e^{2(q + k)} is at most CAP by itself."""
 
-# Queries and keys of tiles, as `benchmarks/triton_tiles.py` measures them on an H100: of scores with many keys and no
-# mask, of other scores, and of one query, as a decoder has it; then of gradients, whose chunks lie within a tile of
-# scores. Chunks of 32 would be a sixteenth faster, scores of 32 queries a sixth slower.
+# Sizes of tiles, by what `benchmarks/triton_tiles.py` measures on an H100: queries and keys of a tile of scores, where
+# many keys follow each other under no mask, elsewhere, and of one query, as a decoder has; and of gradients, whose
+# chunks lie within a tile of scores. Chunks of 32 would be a sixteenth faster, scores of 32 queries a sixth slower.
 WIDE_ROWS, WIDE_KEYS = 16, 256
 ROWS, KEYS = 32, 32
 ONE_ROW, ITS_KEYS = 1, 128
 GRADIENT_ROWS, FEATURES, CHUNK = 16, 128, 16
 FEW_ROWS, FEW_FEATURES = 8, 64
-"""A gradient's tile for at most so many features, of which a wider one would be half empty."""
+"""A gradient's tile where there are no more features than these, which a wider one would leave half empty."""
 
 
 def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None, allowed: Tensor | None) -> Tensor:
-    r"""Scores \(v^\top \tanh(q_i + k_j)\), `(..., L, S)`; 0 in forbidden tiles.
+    r"""Scores \(v^\top \tanh(q_i + k_j)\), `(..., L, S)`; 0 in tiles in which nothing is allowed.
 
     Args:
         query: `(..., L, D)`, float32 or float64; leading dimensions broadcast.
         key: `(..., S, D)`.
         v: `(..., D)`.
-        powers: `saccade.scores.exponentials` of the key, laid out `by_key`, without a gradient, or None.
+        powers: `saccade.scores.exponentials` of the key where they are known, laid out `by_key`; no gradient passes
+            through them.
         allowed: boolean, broadcastable to the scores, or None.
     """
     batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
@@ -66,16 +67,16 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None
     powers, mask = (None if part is None else stacked(part, lead) for part in (powers, mask))
     if v.ndim > 1:
         v = v.expand(*lead, v.shape[-1]).reshape(len(query), v.shape[-1])
-    scores: Tensor = _Scores.apply(query, key, v, powers, mask)
-    return scores.reshape(shape)
+    found: Tensor = _Scores.apply(query, key, v, powers, mask)
+    return found.reshape(shape)
 
 
 def sizes(tensor: Tensor) -> Tensor:
-    """max |x| of each row `(N, L)`; infinite with a NaN, for the tanh itself."""
+    """max |x| of each row `(N, L)`; infinite where there is a NaN, so that its tile takes the tangent itself."""
     if not tensor.shape[-1]:
         return tensor.new_zeros(tensor.shape[:-1])
-    largest: Tensor = torch.linalg.vector_norm(tensor, torch.inf, -1)  # in one pass
-    return largest.nan_to_num(nan=torch.inf, posinf=torch.inf)
+    most: Tensor = torch.linalg.vector_norm(tensor, torch.inf, -1)  # in one pass
+    return most.nan_to_num(nan=torch.inf, posinf=torch.inf)
 
 
 class _Scores(torch.autograd.Function):
@@ -130,7 +131,7 @@ class _Scores(torch.autograd.Function):
 
 
 class Side(NamedTuple):
-    """Contiguous queries or keys, as a kernel takes them.
+    """Queries or keys as a kernel takes them, all contiguous.
 
     Args:
         rows: `(N, I, D)`.
@@ -144,11 +145,11 @@ class Side(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """Tiles with an allowed pair, as the kernel of scores wrote them.
+    """In which tiles something is allowed, as the kernel of scores wrote it down.
 
     Args:
-        reached: bytes `(N, tiles of mine, tiles of the others)`; empty without a mask.
-        mine, others: rows of either side in a tile.
+        reached: bytes `(N, tiles of mine, tiles of the others)`; without an entry where there is no mask.
+        mine, others: how many rows of either side a tile has.
     """
 
     reached: Tensor
@@ -156,7 +157,7 @@ class Tiles(NamedTuple):
     others: int
 
     def of_keys(self) -> "Tiles":
-        """The tiles with both sides exchanged."""
+        """The same, seen from the other side."""
         return Tiles(self.reached.mT, self.others, self.mine)
 
 
@@ -186,7 +187,7 @@ def _step(v: Tensor) -> int:
 
 
 def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, with_v: bool) -> tuple[Tensor, Tensor]:
-    """Gradient of the first side, and that of v in parts `(N, tiles, D)`."""
+    """The gradient of the first side, and that of v in parts `(N, tiles, D)`, from grad `(N, I, J)` of any strides."""
     from saccade.backends.triton.kernels import additive
 
     batch, length, features = mine.rows.shape
@@ -217,5 +218,5 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, 
 
 
 def _constants(tensor: Tensor) -> dict[str, float]:
-    """Constants of a dtype, for which a kernel is compiled."""
+    """What depends on the dtype: it is part of what a kernel is compiled for."""
     return {"SMALL": SMALL, "LIMIT": EXPONENT_LIMIT[tensor.dtype], "CAP": CAP[tensor.dtype]}

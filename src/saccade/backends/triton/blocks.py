@@ -1,4 +1,4 @@
-"""Parts of a block that the kernels compute; the reference computes the rest."""
+"""What of a block of queries the kernels compute; everything else is the reference's."""
 
 from dataclasses import replace
 from functools import partial
@@ -18,14 +18,14 @@ from saccade.scores import Additive, by_key, exponentials
 
 
 def prepare(call: Call) -> Call:
-    """e^{2k} of additive keys in the kernel's layout."""
+    """e^{2k} of additive keys, laid out as the kernel reads them."""
     if not isinstance(call.score, Additive):
         return call
     return replace(call, cache=by_key(exponentials(call.key.detach()) if call.cache is None else call.cache))
 
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
-    """Scores, additive ones by their kernel."""
+    """The scores, additive ones by their kernel."""
     if not isinstance(call.score, Additive) or call.cache is None:
         return reference.compared(call, grid)
     batch = broadcast_shapes(call.query.shape[:-2], call.key.shape[:-2], call.score.v.shape[:-1])
@@ -41,7 +41,7 @@ def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tens
         weights, lse = rows.softmax(normalizer.scaled(scores), allowed)
         if normalizer.sink is not None:
             sink = torch.as_tensor(normalizer.sink, dtype=lse.dtype, device=lse.device).expand(*lse.shape, 1)
-            reached = lse.masked_fill(lse == -torch.inf, 0.0)[..., None]  # -inf minus a sink of -inf is NaN
+            reached = lse.masked_fill(lse == -torch.inf, 0.0)[..., None]  # less a sink of -inf it would be NaN
             weights = weights * torch.sigmoid(reached - sink)  # the share that the sink leaves
         return weights, {"lse": lse}
     if isinstance(normalizer, Sparsemax | Entmax):

@@ -1,4 +1,4 @@
-"""Launches of kernels, and tensors of any batch dimensions as they take them."""
+"""How a kernel is started, and how tensors of any batch dimensions become what it walks over."""
 
 import math
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 class Shape(NamedTuple):
-    """A program of a kernel of rows: its rows, keys at once, and warps."""
+    """A program of a kernel of rows: its rows, the keys that it holds of each at once, and its warps."""
 
     rows: int
     block: int
@@ -23,9 +23,8 @@ SHORT, LONG = Shape(1, 256, 1), Shape(1, 1024, 1)
 
 
 def launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:
-    """Run programs 0 .. programs - 1 of a kernel on the device of its first argument.
-
-    All are along the first axis of the grid, because the others are too short.
+    """Run the kernel for programs 0 .. programs - 1, all along the first axis of the grid, which alone is long enough;
+    on the device of the first argument.
     """
     if not programs:
         return
@@ -42,12 +41,12 @@ def launch_rows(kernel: Any, rows: int, width: int, *arguments: Any, **constants
 
 
 def stacked(tensor: Tensor, batch: tuple[int, ...]) -> Tensor:
-    """`(..., A, B)` as `(N, A, B)`, N entries of the batch, a view if possible."""
+    """`(..., A, B)` as `(N, A, B)`, N entries of the batch: a view where its strides allow."""
     return tensor.expand(*batch, *tensor.shape[-2:]).reshape(math.prod(batch), *tensor.shape[-2:])
 
 
 class Flags(NamedTuple):
-    """Allowed keys for a kernel: bytes `(N, L, S)` and their strides."""
+    """Which keys are allowed, as a kernel takes them: bytes `(N, L, S)` and their strides."""
 
     allowed: Tensor
     n: int
@@ -56,8 +55,8 @@ class Flags(NamedTuple):
 
 
 def flags(allowed: Tensor | None, shape: torch.Size, stand_in: Tensor) -> tuple[Flags, bool]:
-    """`Flags` of a mask, or of an unread `stand_in`, and whether there is a mask."""
+    """The `Flags` of a mask, and whether there is one: without it `stand_in` is passed and not read."""
     if allowed is None:
         return Flags(stand_in, 0, 0, 0), False
-    bytes_allowed = stacked(allowed.expand(shape), tuple(shape[:-2])).view(torch.uint8)
-    return Flags(bytes_allowed, *bytes_allowed.stride()), True
+    found = stacked(allowed.expand(shape), tuple(shape[:-2])).view(torch.uint8)
+    return Flags(found, *found.stride()), True

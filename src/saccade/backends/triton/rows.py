@@ -1,6 +1,6 @@
-"""Rows of scores and weights by the kernels, as differentiable functions.
+"""Rows of scores and of weights by the kernels, as differentiable functions; their derivatives are kernels too.
 
-Weights differentiate once: blocks take second derivatives through the reference.
+Weights differentiate once: the blocks take what is differentiated again through the reference.
 """
 
 from typing import Any
@@ -17,13 +17,12 @@ from saccade.reads import largest as definition
 __all__ = ["draw", "entmax", "entropy", "largest", "softmax"]
 
 ROUNDS = 16
-"""Most of a row's largest weights by the kernel, which passes over the row for each; for more, torch sorts."""
+"""How many of a row's largest weights the kernel finds, one pass over the row for each; beyond that torch sorts."""
 
 
 def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
-    r"""Weights \(e^{s_j - \mathrm{lse}}\) and \(\mathrm{lse} = \log \sum_j e^{s_j}\).
-
-    Over allowed keys; 0 and −inf in a row without any.
+    r"""Weights \(e^{s_j - \mathrm{lse}}\) and \(\mathrm{lse} = \log \sum_j e^{s_j}\) over allowed keys; 0 and −inf in
+    a row without any.
 
     Args:
         scores: `(..., L, S)`.
@@ -32,54 +31,57 @@ def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
     Returns:
         weights `(..., L, S)`, lse `(..., L)`.
     """
-    weights, lse = _Softmax.apply(scores, allowed)
-    return weights, lse
+    found: tuple[Tensor, Tensor] = _Softmax.apply(scores, allowed)
+    return found
 
 
 def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Tensor:
-    r"""Weights \([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) over allowed keys.
-
-    Peters, Niculae, Martins 2019, equation 10; α = 2 is sparsemax, 1 softmax.
+    r"""Weights \([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) over allowed keys (Peters, Niculae, Martins 2019,
+    equation 10); 2 is sparsemax, 1 softmax.
 
     Args:
         scores: `(..., L, S)`.
         allowed: boolean, broadcastable to the scores, or None.
         alpha: a number, or a tensor that broadcasts against `(..., L, 1)`, for which there is a gradient.
     """
-    of_rows = alpha if isinstance(alpha, Tensor) else scores.new_full((1,), alpha)  # made on the device: no copy
-    of_rows = of_rows.to(scores.dtype).expand(*scores.shape[:-1], 1)[..., 0]
+    each = alpha if isinstance(alpha, Tensor) else scores.new_full((1,), alpha)  # made there: nothing is copied to it
+    each = each.to(scores.dtype).expand(*scores.shape[:-1], 1)[..., 0]
     kind = 3 if isinstance(alpha, Tensor) or alpha > 2 else {2.0: 1, 1.5: 2}.get(alpha, 0)
-    weights: Tensor = _Entmax.apply(scores, allowed, of_rows, kind)
-    return weights
+    found: Tensor = _Entmax.apply(scores, allowed, each, kind)
+    return found
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """−Σ w log w of each row, `(..., L)`; 0 log 0 = 0 with derivative 0."""
-    entropies: Tensor = _Entropy.apply(weights)
-    return entropies
+    """−Σ w log w of each row, `(..., L)` of weights `(..., L, S)`; 0 log 0 = 0 with derivative 0."""
+    found: Tensor = _Entropy.apply(weights)
+    return found
 
 
 def largest(weights: Tensor, count: int, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The largest weights of each row among allowed keys, and their indices.
-
-    Each is `(..., L, min(count, S))`; beyond the allowed keys 0 and −1.
+    """The largest weights of each row among allowed keys, falling, equals by index, and their indices, each `(..., L,
+    min(count, S))`; beyond the allowed keys 0 and −1.
     """
     count = min(count, weights.shape[-1])
     if count > ROUNDS:
         return definition(weights, count, None if allowed is None else allowed.expand(weights.shape))
-    from saccade.backends.triton.kernels import statistics
-
-    numbers, (length, width) = weights.detach().contiguous(), weights.shape[-2:]
-    indices = torch.empty((*weights.shape[:-1], count), dtype=torch.int64, device=weights.device)
-    mask, masked = flags(allowed, weights.shape, numbers)
-    rows = indices.numel() // count if count else 0
-    arguments = numbers, indices, *mask, rows, length, width, count
-    launch_rows(statistics.largest, rows, width, *arguments, MASKED=masked)
+    indices = _indices(weights.detach().contiguous(), count, allowed)
     return weights.gather(-1, indices.clamp(min=0)).masked_fill(indices < 0, 0.0), indices
 
 
+def _indices(weights: Tensor, count: int, allowed: Tensor | None) -> Tensor:
+    from saccade.backends.triton.kernels import statistics
+
+    length, width = weights.shape[-2:]
+    indices = torch.empty((*weights.shape[:-1], count), dtype=torch.int64, device=weights.device)
+    mask, masked = flags(allowed, weights.shape, weights)
+    rows = indices.numel() // count if count else 0
+    arguments = weights, indices, *mask, rows, length, width, count
+    launch_rows(statistics.largest, rows, width, *arguments, MASKED=masked)
+    return indices
+
+
 def draw(weights: Tensor, uniform: Tensor) -> Tensor:
-    """The first key of each row whose cumulative weight exceeds u · Σ w, or −1.
+    """The first key of each row whose cumulative weight exceeds u · Σ w, `(..., L)`; −1 where the row sums to 0.
 
     Args:
         weights: `(..., L, S)`, not negative.
@@ -115,11 +117,11 @@ class _Softmax(torch.autograd.Function):
         from saccade.backends.triton.kernels import softmax as kernels
 
         weights = ctx.saved_tensors[0].contiguous()  # hooks on saved tensors may change strides
-        score_grad = torch.empty_like(weights)
+        found = torch.empty_like(weights)
         rows = lse_grad.numel()
-        arguments = weights, grad.contiguous(), lse_grad.contiguous(), score_grad, rows, weights.shape[-1]
+        arguments = weights, grad.contiguous(), lse_grad.contiguous(), found, rows, weights.shape[-1]
         launch_rows(kernels.softmax_gradient, rows, weights.shape[-1], *arguments)
-        return score_grad, None
+        return found, None
 
 
 class _Entmax(torch.autograd.Function):
@@ -145,11 +147,11 @@ class _Entmax(torch.autograd.Function):
 
         weights, alpha = (part.contiguous() for part in ctx.saved_tensors)
         learns = ctx.needs_input_grad[2]
-        score_grad, alpha_grad = torch.empty_like(weights), torch.empty_like(alpha)
+        found, alpha_found = torch.empty_like(weights), torch.empty_like(alpha)
         rows = alpha.numel()
-        arguments = weights, grad.contiguous(), score_grad, alpha, alpha_grad, rows, weights.shape[-1]
+        arguments = weights, grad.contiguous(), found, alpha, alpha_found, rows, weights.shape[-1]
         launch_rows(kernels.entmax_gradient, rows, weights.shape[-1], *arguments, KIND=ctx.kind, LEARNS=learns)
-        return score_grad, None, alpha_grad if learns else None, None
+        return found, None, alpha_found if learns else None, None
 
 
 class _Entropy(torch.autograd.Function):
@@ -158,19 +160,19 @@ class _Entropy(torch.autograd.Function):
         from saccade.backends.triton.kernels import statistics
 
         ctx.save_for_backward(weights)
-        entropies = weights.new_empty(weights.shape[:-1])
-        arguments = weights.contiguous(), entropies, entropies.numel(), weights.shape[-1]
-        launch_rows(statistics.entropy, entropies.numel(), weights.shape[-1], *arguments)
-        return entropies
+        found = weights.new_empty(weights.shape[:-1])
+        arguments = weights.contiguous(), found, found.numel(), weights.shape[-1]
+        launch_rows(statistics.entropy, found.numel(), weights.shape[-1], *arguments)
+        return found
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor | None:
         from saccade.backends.triton.kernels import statistics
 
         (weights,) = ctx.saved_tensors
-        if torch.is_grad_enabled():  # returned weights are read outside the blocks
+        if torch.is_grad_enabled():  # weights that are returned are read outside the blocks
             return by_definition(plain_entropy, (weights,), (True,), grad)[0]
-        weight_grad = torch.empty(weights.shape, dtype=weights.dtype, device=weights.device)
-        arguments = weights.contiguous(), grad.contiguous(), weight_grad, grad.numel(), weights.shape[-1]
+        found = torch.empty(weights.shape, dtype=weights.dtype, device=weights.device)
+        arguments = weights.contiguous(), grad.contiguous(), found, grad.numel(), weights.shape[-1]
         launch_rows(statistics.entropy_gradient, grad.numel(), weights.shape[-1], *arguments)
-        return weight_grad
+        return found

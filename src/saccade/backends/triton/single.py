@@ -1,4 +1,6 @@
-"""Additive attention as one block, without the overhead of blocks."""
+"""Additive attention as one block, past the machinery of blocks: what begins and ends with a block takes ten times as
+long as a GPU computes for a small one.
+"""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +23,9 @@ __all__ = ["SINGLE"]
 
 
 def served(call: Call) -> bool:
-    """Whether an aligned call is plain additive attention of at most one block."""
+    """Whether an aligned call is additive scores, a plain softmax and its expectation, under a mask at the most, and no
+    larger than one block.
+    """
     kinds = type(call.score), type(call.normalizer), type(call.read)
     if kinds != (Additive, Softmax, Soft) or call.query.dtype not in (torch.float32, torch.float64) or transforming():
         return False
@@ -36,7 +40,7 @@ def served(call: Call) -> bool:
 
 
 def results(call: Call) -> list[Tensor]:
-    """The output, and lse if it is requested; differentiable."""
+    """The output, and lse if it is asked for; differentiable."""
     assert isinstance(call.score, Additive)
     grid = call.grid()
     allowed = None if call.mask is None else call.mask.dense(grid)
@@ -49,21 +53,21 @@ def results(call: Call) -> list[Tensor]:
 
 
 def forward(call: Call) -> list[Tensor] | None:
-    """All results of a call that is served, or None."""
+    """All results of a call that is served."""
     return results(cleaned(call)) if served(call) else None
 
 
-def backward(call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> list[Tensor] | None:
-    """Gradients of the leaves that need one; scores and weights are computed again."""
+def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor] | None:
+    """The gradients of the wanted leaves; scores and weights are computed again."""
     if not served(call):
         return None
     call = cleaned(call)
-    # the last leaf, which a memory's score prepared, needs no gradient, and cleaned calls have none
-    tensors = [leaf.tensor.detach().requires_grad_(need) for leaf, need in zip(call.leaves(), needed, strict=False)]
+    # what a memory's score prepared is its last leaf, asks for no gradient, and is not of keys that were cleaned
+    tensors = [leaf.tensor.detach().requires_grad_(want) for leaf, want in zip(call.leaves(), wanted, strict=False)]
     with torch.enable_grad():
-        recorded = results(call.with_leaves(iter(tensors)))
+        found = results(call.with_leaves(iter(tensors)))
     moving = [tensor for tensor in tensors if tensor.requires_grad]
-    reached = [(result, grad) for result, grad in zip(recorded, grads, strict=True) if result.requires_grad]
+    reached = [(result, grad) for result, grad in zip(found, grads, strict=True) if result.requires_grad]
     if not reached:
         return [torch.zeros_like(tensor) for tensor in moving]
     outputs, upstream = zip(*reached, strict=True)
@@ -72,8 +76,9 @@ def backward(call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> lis
 
 
 def cleaned(call: Call) -> Call:
+    """The call without what nobody may see."""
     return reference.cleaned(call) if reference.untrusted(call) else call
 
 
 SINGLE = Whole(forward, backward)
-"""The engine tries it before blocks."""
+"""What the engine asks first."""
