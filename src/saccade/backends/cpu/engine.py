@@ -15,7 +15,7 @@ from saccade.backends import reference
 from saccade.backends.blockwise import Engine, Whole
 from saccade.backends.blockwise.products import multiplied, multiply
 from saccade.backends.cpu import fused
-from saccade.kernels import additive, statistics, weights
+from saccade.kernels import additive, packing, statistics, weights
 from saccade.kernels.scratch import scratch
 from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.reads import Read, Sample
@@ -31,7 +31,7 @@ def prepare(call: Call) -> Call:
         return call
     # autograd keeps recorded keys, and a user's definition may call us again before the blocks are done
     room = None if torch.is_grad_enabled() or not opaque(call) else "additive keys"
-    return replace(call, cache=additive.packed(wide(call.key.detach()), call.cache, room).mT)
+    return replace(call, cache=packing.packed(wide(call.key.detach()), call.cache, room).mT)
 
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:

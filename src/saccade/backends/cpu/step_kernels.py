@@ -1,89 +1,84 @@
-"""Kernels of a step as functions of tensors with one batch dimension, and the formulas that they compute."""
+"""Kernels of a step as functions of folded tensors, and their formulas."""
 
 from functools import lru_cache
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from saccade.backends.folding import Folded
-from saccade.kernels.threads import Kernel
+from saccade.kernels import steps
 from saccade.normalizers import Softmax
 from saccade.scores import Additive
 
 __all__ = ["defined", "forward", "gradients", "weigh"]
 
-_forward, _backward = Kernel("additive:forward"), Kernel("additive:backward")
 
-
-def _table(
-    query: Tensor, key: Tensor, value: Tensor, v: Tensor, powers: Tensor, mask: Tensor | None
-) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """First entries of the kernels' table, and the sizes."""
+def _inputs(
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor, powers: Tensor, mask: Tensor | None, temperature: float
+) -> steps.Inputs:
+    """The first part of the kernels' tables."""
     length, features = query.shape[1:]
     width, out = value.shape[-2:]
     query, key, value, v, powers = (part.contiguous() for part in (query, key, value, v, powers))
     mask = _all_allowed(width) if mask is None else mask.contiguous()
-    steps = 0 if len(mask) == 1 else mask.stride(0), 0 if mask.shape[1] == 1 else mask.stride(1)
-    parts = query, key, powers, value, v, 0 if v.ndim == 1 else features, mask, *steps
-    return parts, (length, width, features, out)
+    strides = 0 if len(mask) == 1 else mask.stride(0), 0 if mask.shape[1] == 1 else mask.stride(1)
+    tensors = query, key, powers, value, v, 0 if v.ndim == 1 else features, mask, *strides
+    return steps.Inputs(*tensors, length, width, features, out, _number(temperature))
 
 
 def gradients(
-    inputs: Folded, grad: Tensor, weights: Tensor | None, kinds: Tensor, temperature: float, key_sum: Tensor | None
+    inputs: Folded, grad: Tensor, weights: Tensor | None, ways: Tensor, temperature: float, key_grad: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of query, key and v.
+    """The gradients of query, key and v.
 
     Args:
-        inputs: tensors of the forward.
-        grad: contiguous gradient of the output `(N, Lq, Dv)`; without weights that of the scores `(N, Lq, Lk)`, whose
-            rows sum to zero.
-        weights, kinds: results of the forward; weights are contiguous.
+        inputs: of the forward.
+        grad: of the output `(N, Lq, Dv)`, in one piece; without weights that of the scores `(N, Lq, Lk)`, which sums to
+            zero in each row.
+        weights, ways: from the forward, weights in one piece.
         temperature: T.
-        key_sum: the tensor to which the key's gradient is added in place; None: zeros.
+        key_grad: the key's gradient is added to it, in its place; None: to zeros.
     """
-    parts, sizes = _table(*inputs)
     query, key, v = inputs.query, inputs.key, inputs.v
     features, width = query.shape[-1], key.shape[-2]
-    query_grad, key_grad = query.new_empty(query.shape), key.new_zeros(key.shape) if key_sum is None else key_sum
+    query_grad, key_grad = query.new_empty(query.shape), key.new_zeros(key.shape) if key_grad is None else key_grad
     v_grad, room = query.new_zeros(len(query), features), query.new_empty(len(query), 2 * features + width)
-    results = grad, 0 if weights is None else weights, kinds.contiguous(), room
-    _backward(len(query), *parts, *results, *sizes, _number(temperature), query_grad, key_grad, v_grad)
+    tensors = grad, weights, ways.contiguous(), room, query_grad, key_grad, v_grad
+    steps.backward(len(query), steps.Backward(_inputs(*inputs, temperature), *tensors))
     return query_grad, key_grad, v_grad.sum(0) if v.ndim == 1 else v_grad
 
 
 def weigh(inputs: Folded, temperature: float) -> tuple[Tensor, Tensor]:
-    """Weights and the formula of each row's scores."""
+    """The weights alone, `(N, Lq, Lk)`, and how each row's scores were computed."""
     return forward(inputs._replace(value=inputs.value[..., :0]), temperature)[1:]  # no values to sum
 
 
 def forward(inputs: Folded, temperature: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Output `(N, Lq, Dv)`, weights `(N, Lq, Lk)`, and the formula of each row's scores."""
-    parts, sizes = _table(*inputs)
-    length, width, features, out = sizes
-    query, batch = inputs.query, len(inputs.query)
-    output, weights = query.new_empty(batch, length, out), query.new_empty(batch, length, width)
-    kinds, room = query.new_empty(batch, length, dtype=torch.uint8), query.new_empty(batch, features)
-    _forward(batch, *parts, output, weights, kinds, room, *sizes, _number(temperature))
-    return output, weights, kinds
+    """Output `(N, Lq, Dv)`, weights `(N, Lq, Lk)`, and how each row's scores were computed."""
+    table = _inputs(*inputs, temperature)
+    rows, new = table.query.shape[:2], inputs.query.new_empty
+    output, weights = new(*rows, table.out), new(*rows, table.width)
+    ways, room = new(rows, dtype=torch.uint8), new(rows[0], table.features)
+    steps.forward(rows[0], steps.Forward(table, output, weights, ways, room))
+    return output, weights, ways
 
 
 @lru_cache(maxsize=64)
 def _all_allowed(width: int) -> Tensor:
-    """A mask that allows all keys, `(1, 1, width)`; not to be written to."""
+    """A mask that forbids nothing, `(1, 1, width)`; to be read alone."""
     return torch.ones(1, 1, width, dtype=torch.bool, device="cpu")
 
 
 @lru_cache(maxsize=64)
 def _number(value: float) -> Tensor:
-    """A number as kernels read it; not to be written to."""
+    """A number as kernels read it; to be read alone."""
     return torch.tensor([value], dtype=torch.float32, device="cpu")
 
 
 def defined(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, mask: Tensor | None, temperature: float
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Weights by the formula, values and allowed pairs; queries and keys without an allowed pair are zeros."""
+    """Weights by the formula, values and mask; queries and keys without an allowed pair are zeros."""
     if mask is None:
         return Softmax(temperature)(Additive(v)(query, key), None), value, None
     allowed = mask.expand(*query.shape[:2], key.shape[1])

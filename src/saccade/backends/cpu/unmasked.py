@@ -15,7 +15,7 @@ from saccade._call.dot_products import is_dot, product
 from saccade._definitions.numerics import tracing, transforming, wide
 from saccade.auxiliary import AuxOutput, top
 from saccade.backends.cpu import steps
-from saccade.kernels import all_pairs, weights
+from saccade.kernels import all_pairs, packing, weights
 from saccade.kernels.rows import TYPES
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
@@ -140,7 +140,7 @@ def _by_blocks(
         _block(query, key, value, v, None, temperature, statistics, output)
         return output
     if v is not None and size < length:  # several blocks read the same keys
-        keys = all_pairs.pack(query[:, :0], key).keys
+        keys = packing.pack(query[:, :0], key).keys
     for n in range(0, count, heads):
         for first in range(0, length, size):
             entries, rows = slice(n, n + heads), slice(first, first + size)
@@ -167,7 +167,7 @@ def _block(
         torch.bmm(query, key.mT, out=room)
     else:
         ready = not statistics.values.shape[-1]  # the kernel of rows finds the largest
-        packed, cooling = all_pairs.pack(query, key, keys), temperature if ready else None
+        packed, cooling = packing.pack(query, key, keys), temperature if ready else None
         all_pairs.weights_over(room, query, key, v, packed, cooling, statistics.lse, statistics.entropy)
     if not ready:
         weights.softmax_over(room, temperature, statistics)
@@ -182,7 +182,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, v: Tensor, temperature: float) -> Tensor:
-        packed = all_pairs.pack(query, key, kept=True)
+        packed = packing.pack(query, key, kept=True)
         shares = query.new_empty(*query.shape[:2], key.shape[1])
         unread = scratch("statistics", (2, *query.shape[:2]), query.dtype)
         ctx.raw = all_pairs.weights_over(shares, query, key, v, packed, temperature, *unread)
@@ -204,7 +204,7 @@ class _Attention(torch.autograd.Function):
         if not any(ctx.needs_input_grad[position] for position in (0, 1, 3)):
             return None, None, value_grad, None, None
         of_weights = torch.bmm(grad, value.mT, out=scratch("of weights", shares.shape, shares.dtype))
-        packed, raw = all_pairs.Packed(queries, keys), bool(ctx.raw)
+        packed, raw = packing.Packed(queries, keys), bool(ctx.raw)
         of_scores = of_weights, shares, query, key, v, packed, ctx.temperature, raw
         query_grad, key_grad, v_grad = all_pairs.differentiated(*of_scores)
         return query_grad, key_grad, value_grad, v_grad, None
