@@ -11,7 +11,7 @@ from calls import call_of, drawn
 from saccade import AuxRequest, attend, masks, normalizers, scores
 from saccade.backends import reference
 from saccade.backends.offers import Offer
-from saccade.backends.reference import both, cleaned, dropout, looked_up, participants, shared, untrusted, without
+from saccade.backends.reference import both, cleaned, dropout, looked_up, participants, shared, untrusted
 from saccade.errors import ShapeError
 
 Q, K, V = drawn(2, 3, 5, 4), drawn(2, 1, 7, 4, seed=1), drawn(2, 1, 7, 6, seed=2)
@@ -71,11 +71,11 @@ def test_a_key_that_one_head_may_attend_to_stays():
     assert shared(flags.any(-2), K).shape == (2, 1, 7)
 
 
-def test_where_scores_mix_keys_the_mean_stands_in():
-    kept = torch.tensor([[True, True, False]])[..., None]
+@pytest.mark.parametrize(("score", "expected"), [(scores.Gaussian(1.0), [2.0, 3.0]), (scores.Dot(), [0.0, 0.0])])
+def test_where_scores_mix_keys_the_mean_stands_in(score, expected):
     key = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [math.nan, 9.0]]])
-    assert without(key, kept, mixed=True)[0, 2].tolist() == [2.0, 3.0]
-    assert without(key, kept, mixed=False)[0, 2].tolist() == [0.0, 0.0]
+    call = call_of(key, key, key, mask=torch.tensor([[[True, True, False]]]), score=score)
+    assert cleaned(call).key[0, 2].tolist() == expected
 
 
 @pytest.mark.parametrize("poison", [math.nan, math.inf])

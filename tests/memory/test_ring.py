@@ -285,7 +285,7 @@ ERRORS = {
     "score: expected one of contents alone for a memory of slots, which hold any position, got scores.Location": (
         lambda m, k, v: remember(k, v, score=scores.Location(torch.ones(3, 4).double()), positions=torch.arange(3))
     ),
-    "which hold any position, got a callable that is told positions": lambda m, k, v: remember(
+    "which hold any position, got a callable that takes positions": lambda m, k, v: remember(
         k, v, score=lambda query, key, positions: query @ key.mT
     ).write(torch.arange(3), k, v),
     "function of masks.Where: expected a memory whose entries share their positions": lambda m, k, v: m.write(

@@ -1,1 +1,1 @@
-"""How definitions (scores, normalizers, masks, biases, reads) are built: trees of tensors, checks and numerics."""
+"""Parts of scores, normalizers, masks, biases and reads: trees, checks, numerics."""

@@ -1,4 +1,4 @@
-"""Arguments of other libraries that people try here: each is refused with the word for it in this one."""
+"""Errors for arguments of other libraries, with the name that they have here."""
 
 import inspect
 from collections.abc import Callable
@@ -26,11 +26,11 @@ OURS = {
     "MultiheadAttention num_kv_heads=",
     "top_k": "read=reads.TopK(k), in MixtureOfExperts k=",
 }
-"""What the arguments of torch's attention are called here."""
+"""Names here for the arguments of torch's attention."""
 
 
 def hide_extra_kwargs(function: F) -> F:
-    """A function whose `**extra` is there to be refused alone: its signature does not show it.
+    """Hide `**extra`, which is only there to be rejected, from a function's signature.
 
     >>> @hide_extra_kwargs
     ... def scaled(x, scale=1.0, **extra):
@@ -46,14 +46,14 @@ def hide_extra_kwargs(function: F) -> F:
 
 
 def reject_extra_kwargs(function: Callable[..., Any], extra: dict[str, Any]) -> None:
-    """Raises for arguments that a function has no parameters for.
+    """Raise for arguments without a parameter.
 
     Args:
-        function: whose `hide_extra_kwargs` signature is the list of its arguments.
-        extra: what was given beside them, by name.
+        function: a function with `hide_extra_kwargs`, whose signature lists its arguments.
+        extra: other arguments by name.
 
     Raises:
-        ArgumentTypeError: any at all: with our word for it, or the argument of nearly that name.
+        ArgumentTypeError: any argument, with its name here, or with the argument of nearly that name.
 
     >>> reject_extra_kwargs(len, {"is_causal": True})
     Traceback (most recent call last):
@@ -67,7 +67,7 @@ mask=masks.Causal()
             raise ArgumentTypeError(
                 f"{name}: expected an argument of {owner}, got one of another library; here it is {OURS[name]}"
             )
-        names = [known for known in inspect.signature(function).parameters if known != "self"]
+        names = [parameter for parameter in inspect.signature(function).parameters if parameter != "self"]
         near = get_close_matches(name, names, 1)
         way_out = f"did you mean {near[0]}=?" if near else f"it takes {', '.join(names)}"
         raise ArgumentTypeError(f"{name}: expected an argument of {owner}, got an unknown name; {way_out}")

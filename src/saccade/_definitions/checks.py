@@ -1,4 +1,4 @@
-"""Checks that definitions share: each raises one clear error with what was expected, what was got, and the argument."""
+"""Checks that definitions share; each raises one error."""
 
 import warnings
 from collections.abc import Iterable
@@ -14,17 +14,18 @@ from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 Align = str | int | Tensor | None
 
 FAR = 1 << 61
-"""Beyond any position; sums of a few such stay within 64 bits, and do not begin anew from below."""
+"""A position beyond all others; sums of a few of them do not overflow 64 bits."""
 
 _LARGEST = (1 << 63) - 1
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 def ensure(condition: Tensor, message: str, *, values: bool) -> None:
-    """Raises `ArgumentError(message)` unless all of `condition` holds: at once on a CPU, by an asynchronous assert on
-    CUDA.
+    """Raise `ArgumentError(message)` unless all of `condition` holds.
 
-    `values=False` (compile, vmap, export) checks nothing, and neither do tensors without values.
+    On CUDA by an asynchronous assert.
+
+    `values=False` (compile, vmap, export) checks nothing, like tensors without values.
     """
     if not values or valueless(condition):
         return
@@ -35,16 +36,16 @@ def ensure(condition: Tensor, message: str, *, values: bool) -> None:
 
 
 def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ...], shape: str, extent: Extent) -> None:
-    """Raises unless a score's tensor has the trailing `sizes` (None: any), the call's dtype, and leading dimensions
-    that broadcast.
-    """
+    """Raise unless a score's tensor fits the call, with trailing `sizes` (None: any)."""
     where = f"{name} of scores.{type(score).__name__}"
     if not isinstance(tensor, Tensor):
         raise ArgumentError(f"{where}: expected a tensor {shape}, got {type(tensor).__name__}")
     trailing = tensor.shape[tensor.ndim - len(sizes) :] if tensor.ndim >= len(sizes) else None
-    if trailing is None or any(want is not None and got != want for got, want in zip(trailing, sizes, strict=True)):
-        wanted = ", ".join("any" if size is None else str(size) for size in sizes)
-        raise ShapeError(f"{where}: expected {shape} with last dimensions ({wanted}), got shape {tuple(tensor.shape)}")
+    if trailing is None or any(size is not None and got != size for got, size in zip(trailing, sizes, strict=True)):
+        expected = ", ".join("any" if size is None else str(size) for size in sizes)
+        raise ShapeError(
+            f"{where}: expected {shape} with last dimensions ({expected}), got shape {tuple(tensor.shape)}"
+        )
     if tensor.dtype != extent.dtype:
         raise ArgumentError(
             f"{where}: expected dtype {extent.dtype}, that of query, got dtype {tensor.dtype}; convert one of them"
@@ -53,18 +54,18 @@ def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ..
     broadcasts(where, tensor.shape[: tensor.ndim - len(sizes)], extent.batch)
 
 
-# Comparisons below are written out (a == 1 or a == b): `in` is False to a compiler where it ought to become a guard.
+# Comparisons below are written out (a == 1 or a == b): for `in`, a compiler makes no guard.
 
 
 def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:
-    """Raises `ShapeError` unless the leading dimensions `batch` broadcast to `to`."""
+    """Raise `ShapeError` unless the leading dimensions `batch` broadcast to `to`."""
     fits = len(batch) <= len(to) and all(a == 1 or a == b for a, b in zip(reversed(batch), reversed(to), strict=False))
     if not fits:
         raise ShapeError(f"{where}: expected leading dimensions that broadcast to {tuple(to)}, got {tuple(batch)}")
 
 
 def per_query(name: str, value: float | Tensor, extent: Extent) -> None:
-    """Raises unless a number, or a tensor that broadcasts against `(..., Lq, 1)`."""
+    """Raise unless a number, or a tensor that broadcasts against `(..., Lq, 1)`."""
     if not isinstance(value, Tensor):
         return
     if not value.is_floating_point():
@@ -90,9 +91,9 @@ def number(
     tensor: bool = False,
     none: bool = False,
 ) -> None:
-    """Raises unless a real number (or a tensor, or None, where they will do) from `least` to `most`, or above `above`.
+    """Raise unless a number from `least` to `most` or above `above`, or allowed.
 
-    Tensors are looked at when the call is checked.
+    Tensors are checked with the call.
     """
     if (none and value is None) or (tensor and isinstance(value, Tensor)):
         return
@@ -106,66 +107,64 @@ def number(
     bound = "" if least is None else f" of at least {least:g}"
     bound = bound if above is None else f" above {above:g}"
     bound = bound if most is None else f" from {least:g} to {most:g}"
-    wanted = f"a {'finite ' * infinite}number{bound}{' or a tensor' * tensor}{' or None' * none}"
+    expected = f"a {'finite ' * infinite}number{bound}{' or a tensor' * tensor}{' or None' * none}"
     if not real:
-        raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+        raise ArgumentTypeError(f"{name}: expected {expected}, got {type(value).__name__}")
     if inside and large:
-        raise ArgumentError(f"{name}: expected {wanted}, got an int beyond 64 bits; write it as a float")
-    raise ArgumentError(f"{name}: expected {wanted}, got {value}")
+        raise ArgumentError(f"{name}: expected {expected}, got an int beyond 64 bits; write it as a float")
+    raise ArgumentError(f"{name}: expected {expected}, got {value}")
 
 
 def whole(name: str, value: Any, *, least: int, most: int = _LARGEST, tensor: bool = False, none: bool = False) -> None:
-    """Raises unless an int from `least` to `most` (or a tensor, or None, where they will do)."""
+    """Raise unless an int from `least` to `most`, or an allowed tensor or None."""
     if (none and value is None) or (tensor and isinstance(value, Tensor)) or isinstance(value, torch.SymInt):
-        return  # of a size that is a symbol nothing may be asked
-    wanted = f"an int of at least {least}{' or a tensor' * tensor}{' or None' * none}"
+        return  # comparing a symbolic size would make a guard
+    expected = f"an int of at least {least}{' or a tensor' * tensor}{' or None' * none}"
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+        raise ArgumentTypeError(f"{name}: expected {expected}, got {type(value).__name__}")
     if value < least:
-        raise ArgumentError(f"{name}: expected {wanted}, got {value}")
+        raise ArgumentError(f"{name}: expected {expected}, got {value}")
     if not tracing() and value > most:
-        raise ArgumentError(f"{name}: expected {wanted} and at most {most}, got more")
+        raise ArgumentError(f"{name}: expected {expected} and at most {most}, got more")
 
 
 def positive_number(name: str, value: Any, *, tensor: bool = False, none: bool = False) -> None:
-    """Raises unless a number from `SMALLEST` to `LARGEST` (or a tensor, or None, where they will do)."""
+    """Raise unless a number from `SMALLEST` to `LARGEST`, or an allowed value."""
     number(name, value, least=SMALLEST, most=LARGEST, tensor=tensor, none=none)
 
 
 def positive(name: str, value: float | Tensor, extent: Extent) -> None:
-    """Raises unless `value` fits the queries and, where values may be looked at, is in the range of a positive
-    parameter.
-    """
+    """Raise unless `value` fits the queries and the range of positive parameters."""
     per_query(name, value, extent)
     if isinstance(value, Tensor):
         within(name, value, extent)
 
 
 def within(name: str, value: Tensor, extent: Extent, least: float = SMALLEST) -> None:
-    """Raises unless values, where they may be looked at, are from `least` to `LARGEST`."""
-    if not extent.values:  # a compiler may make symbols of the limits, which no message can hold
+    """Raise unless values, if they can be read, are from `least` to `LARGEST`."""
+    if not extent.values:  # a compiler may make symbols of the limits, which a message cannot contain
         return
-    numbers = value.detach().float()  # a half type rounds the limits to 0 and to infinity, and float64 knows no 1e-12f
+    numbers = value.detach().float()  # half types round the limits to 0 and infinity, float64 has no 1e-12f
     inside = (numbers >= least) & (numbers <= LARGEST)
     ensure(inside, f"{name}: expected values from {least:g} to {LARGEST:g}, got some outside", values=True)
 
 
 def fits(name: str, tensor: Tensor, extent: Extent) -> None:
-    """Raises unless `tensor` broadcasts to `(..., Lq, Lk)` on the query's device."""
+    """Raise unless `tensor` broadcasts to `(..., Lq, Lk)` on the query's device."""
     target = (*extent.batch, extent.q_len, extent.k_len)
     broadcast = tensor.ndim <= len(target) and all(
-        got == 1 or got == want for got, want in zip(reversed(tensor.shape), reversed(target), strict=False)
+        got == 1 or got == size for got, size in zip(reversed(tensor.shape), reversed(target), strict=False)
     )
     if not broadcast:
         got = f"got {tuple(tensor.shape)}"
-        if tensor.shape == (*extent.batch[:1], extent.k_len):  # as the padding masks of other libraries are
+        if tensor.shape == (*extent.batch[:1], extent.k_len):  # the shape of other libraries' padding masks
             got = f"{got}; where that is (batch, Lk), write {_by_example(name, extent)}"
         raise ShapeError(f"{name}: expected a shape that broadcasts to (..., Lq, Lk) = {target}, {got}")
     on_device(name, tensor, extent)
 
 
 def ambiguous(shape: tuple[int, ...], scores: tuple[int, ...]) -> bool:
-    """Whether a mask `(n, Lk)` of scores `(B, ..., Lq, Lk)` may be meant as one row an example: B = Lq = n.
+    """Whether a mask `(n, Lk)` could also be one row an example: B = Lq = n.
 
     >>> ambiguous((5, 5), (5, 5, 5)), ambiguous((1, 5, 5), (5, 5, 5)), ambiguous((3, 5), (2, 3, 5))
     (True, False, False)
@@ -174,9 +173,9 @@ def ambiguous(shape: tuple[int, ...], scores: tuple[int, ...]) -> bool:
 
 
 def warn_if_ambiguous(name: str, tensor: Tensor, extent: Extent) -> None:
-    """Warns where a tensor that is read as `(Lq, Lk)` would fit as well as `(B, Lk)`.
+    """Warn if a tensor that is read as `(Lq, Lk)` would also fit as `(B, Lk)`.
 
-    No error: whether B = Lq may differ from batch to batch, and a program that is right must not end at one of them.
+    No error: B = Lq may hold for some batches alone, and a correct program must not end at one of them.
     """
     if tracing() or not ambiguous(tensor.shape, (*extent.batch, extent.q_len, extent.k_len)):
         return
@@ -189,12 +188,12 @@ def warn_if_ambiguous(name: str, tensor: Tensor, extent: Extent) -> None:
 
 
 def _by_example(name: str, extent: Extent) -> str:
-    """How a tensor `(B, Lk)` is written that says something of each example's keys."""
+    """Index of a tensor `(B, Lk)` that has a row for each example."""
     return f"{name}[:, {', '.join(['None'] * len(extent.batch))}]"
 
 
 def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
-    """Raises unless `tensor` is where the query is, and lies there as it is."""
+    """Raise unless `tensor` is dense and on the query's device."""
     if tensor.layout != torch.strided:
         raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {tensor.layout}; write .to_dense()")
     if tensor.device != extent.device:
@@ -205,7 +204,7 @@ def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
 
 
 def check_align(owner: str, align: Align, extent: Extent) -> None:
-    """Raises unless `align` is a known word, an int or an integer tensor, and is said where Lq ≠ Lk."""
+    """Raise unless `align` is "start", "end", an int, integers, or None if Lq = Lk."""
     if align is None and extent.q_len != extent.k_len:
         raise ArgumentError(
             f"align of {owner}: expected 'start', 'end', an int or a tensor, since Lq = {extent.q_len} and Lk = "
@@ -225,14 +224,14 @@ def check_align(owner: str, align: Align, extent: Extent) -> None:
 
 
 def in_ranges(options: object, ranges: Iterable[tuple[str, float, float]]) -> None:
-    """Check options of the command line, each named as it is typed.
+    """Check the ranges of options of the command line.
 
     Args:
-        options: what has them.
-        ranges: of each its name, the least it may be and the most.
+        options: an object with the options.
+        ranges: name, lower and upper end of each option.
 
     Raises:
-        ArgumentError: the first that is outside.
+        ArgumentError: the first option outside its range.
 
     Example:
         >>> from types import SimpleNamespace
@@ -248,22 +247,22 @@ def in_ranges(options: object, ranges: Iterable[tuple[str, float, float]]) -> No
 
 
 def whole_dtype(name: str, tensor: Tensor) -> None:
-    """Raises unless the tensor holds integers."""
+    """Raise unless the tensor holds integers."""
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
-    if tensor.dtype in _UNSIGNED:  # which torch compares with no others
+    if tensor.dtype in _UNSIGNED:  # torch does not compare them with other dtypes
         raise ArgumentTypeError(f"{name}: expected a signed integer tensor, got dtype {tensor.dtype}; write .long()")
 
 
 def integers(name: str, tensor: Tensor, extent: Extent) -> None:
-    """Raises unless an integer tensor of batch dimensions: none, or exactly as many as the query has."""
+    """Raise unless an integer tensor with all batch dimensions of the query, or none."""
     whole_dtype(name, tensor)
     batch_only(name, tensor.shape, extent)
     on_device(name, tensor, extent)
 
 
 def batch_only(name: str, shape: tuple[int, ...], extent: Extent) -> None:
-    """Raises unless `shape` is () or has exactly the query's batch dimensions (each the query's size or 1)."""
+    """Raise unless `shape` is () or has exactly the query's batch dimensions."""
     if len(shape) not in (0, len(extent.batch)):
         ones = "[:" * (len(shape) > 0) + ", None" * (len(extent.batch) - len(shape)) + "]"
         hint = (
@@ -279,7 +278,7 @@ def batch_only(name: str, shape: tuple[int, ...], extent: Extent) -> None:
 
 
 def per_position(name: str, tensor: Tensor, length: int, symbol: str, extent: Extent) -> None:
-    """Raises unless `tensor` is `(..., length)` (or 1) with leading dimensions that broadcast."""
+    """Raise unless `tensor` is `(..., length)` or `(..., 1)` and broadcasts."""
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(f"{name}: expected a tensor (..., {symbol}), got {type(tensor).__name__}")
     if tensor.ndim < 1 or not (tensor.shape[-1] == 1 or tensor.shape[-1] == length):

@@ -1,9 +1,9 @@
-"""Functions of positions: what `masks.Where` and `biases.Position` share.
+"""Functions of positions: the shared part of `masks.Where` and `biases.Position`.
 
-A function gets the index of queries i and of keys j as tensors that broadcast, and answers for all their pairs at once.
-It may index tensors of the user's own by them: `ids[:, i] == ids[:, j]` has a batch dimension in front, which is
-broadcast with the call's. Blocks of several tiles ask for each tile under `torch.func.vmap`, so that i is always
-`(rows, 1)` and j `(1, keys)`, and no dimension of a tile is ever taken for one of the batch.
+A function gets indices of queries i and of keys j as tensors that broadcast, and returns values for all their pairs.
+It may index the user's tensors by them: `ids[:, i] == ids[:, j]` has a batch dimension in front, which broadcasts with
+the call's. Blocks of several tiles evaluate it under `torch.func.vmap`. So i is always `(rows, 1)` and j `(1, keys)`,
+and no dimension of a tile can be mistaken for a batch dimension.
 """
 
 import inspect
@@ -26,7 +26,7 @@ PositionFunction = Callable[..., Tensor]
 
 
 def takes(function: Callable[..., object], count: int) -> bool:
-    """Whether a function takes so many arguments, as far as it tells.
+    """Whether a function takes so many arguments, by its signature.
 
     >>> takes(lambda i, j: i, 2), takes(lambda i: i, 2)
     (True, False)
@@ -35,7 +35,7 @@ def takes(function: Callable[..., object], count: int) -> bool:
         inspect.signature(function).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # a builtin that does not tell
+    except ValueError:  # a builtin without a signature
         return True
     return True
 
@@ -44,121 +44,115 @@ class OfPositions(Definition):
     """Base of definitions that are a function of positions."""
 
     owner: ClassVar[str]
-    """What it is called in errors."""
+    """Its name in errors."""
     due: ClassVar[str]
-    """What its function returns, and what to do instead, for errors."""
+    """The function's result, and a way out, for errors."""
     itself: ClassVar[str]
-    """What a tensor in the function's place is, for errors."""
+    """The meaning of a tensor in the function's place, for errors."""
     function: PositionFunction
 
     @staticmethod
     def is_due(result: Tensor) -> bool:
-        """Whether a result is of the kind that is due."""
+        """Whether a result has the right kind."""
         raise NotImplementedError
 
     def check_callable(self) -> None:
-        """Raises unless there is a function."""
+        """Raise unless there is a function."""
         function: object = self.function
         if not callable(function):
             got, way_out = type(function).__name__, f"; {self.itself}" if isinstance(function, Tensor) else ""
             raise ArgumentTypeError(f"function of {self.owner}: expected a function (i, j), got {got}{way_out}")
 
     def given(self, dtype: torch.dtype | None = None) -> tuple[Tensor, ...]:
-        """What the function takes beside the positions, floating tensors in the dtype of scores or their own."""
+        """Arguments beside the positions, floating ones in the dtype of scores."""
         return ()
 
     def at(self, i: Tensor, j: Tensor, *tables: Tensor) -> Tensor:
-        """The function's answers `(..., rows or 1, keys or 1)` for queries `(rows, 1)` and keys `(1, keys)`."""
+        """Values `(..., rows or 1, keys or 1)` for `(rows, 1)` and `(1, keys)`."""
         try:
-            found = self.function(i, j, *tables)
+            values = self.function(i, j, *tables)
         except TypeError as error:
             if takes(self.function, 2 + len(tables)):
                 raise
             arguments = "(i, j)" if not tables else f"(i, j) and {len(tables)} tables"
             raise ArgumentTypeError(f"function of {self.owner}: expected one of {arguments}, got: {error}") from error
-        if not isinstance(found, Tensor) or not self.is_due(found):
-            got = f"dtype {found.dtype}" if isinstance(found, Tensor) else type(found).__name__
+        if not isinstance(values, Tensor) or not self.is_due(values):
+            got = f"dtype {values.dtype}" if isinstance(values, Tensor) else type(values).__name__
             raise ArgumentTypeError(f"function of {self.owner}: expected it to return {self.due}, got {got}")
-        return found[(None,) * max(2 - found.ndim, 0)]
+        return values[(None,) * max(2 - values.ndim, 0)]
 
     def laid_out(self, grid: Grid, dtype: torch.dtype | None = None) -> Tensor:
-        """The answers for a block: of what batch entries the block has, with a dimension of tiles where it has one."""
+        """Values for the batch entries of a block, with its dimension of tiles."""
         i, j = grid.queries(), grid.keys()
-        j = j.clamp(max=grid.k_len - 1) if grid.filled else j  # nobody asks what is behind the last key
-        j = j if grid.behind is None else j.clamp(min=0)  # nor of slots without a key
+        j = j.clamp(max=grid.k_len - 1) if grid.filled else j  # a function may not index behind the last key
+        j = j if grid.behind is None else j.clamp(min=0)  # nor by slots without a key
         if i.ndim == j.ndim == 2:
             return grid.of_entries(self.at(i, j, *self.given(dtype)))
         return grid.of_entries(self.tiled(i, j, dtype))
 
     def tiled(self, i: Tensor, j: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-        """The answers for tiles `(tiles, rows, 1)` and `(tiles, 1, keys)`: their dimension is the third from behind."""
+        """Values `(..., tiles, rows, keys)` for `(tiles, rows, 1)` and `(tiles, 1, keys)`."""
         tables = self.given(dtype)
-        found: Tensor = torch.func.vmap(lambda i, j: self.at(i, j, *tables))(i, j)
-        return found.movedim(0, -3)  # out_dims=-3 reads beyond an answer that is the same for all tiles
+        values: Tensor = torch.func.vmap(lambda i, j: self.at(i, j, *tables))(i, j)
+        return values.movedim(0, -3)  # out_dims=-3 fails for a result that is the same for all tiles
 
     def batch(self, device: torch.device) -> tuple[int, ...]:
-        """The batch dimensions of the answers, told by those for the first query and key."""
+        """Batch dimensions of the values, by those of the first query and key."""
         first = torch.zeros(1, 1, dtype=torch.int64, device=device)
         return tuple(self.at(first, first, *self.given()).shape[:-2])
 
     def learns(self, device: torch.device) -> bool:
-        """Whether the function closes over tensors that ask for a gradient, told by its first answer."""
+        """Whether the function closes over tensors that require a gradient."""
         first = torch.zeros(1, 1, dtype=torch.int64, device=device)
         return self.at(first, first, *(table.detach() for table in self.given())).requires_grad
 
     def check_function(self, extent: Extent) -> None:
-        """Raises a `SaccadeError` unless the function answers for queries and keys of the call, the last among them."""
-        if not extent.values or not (extent.q_len and extent.k_len):
+        """Raise unless the function has values at some positions of the call."""
+        q_len, k_len = extent.q_len, extent.k_len
+        if not extent.values or not (q_len and k_len):
             return
-        i, j = (torch.tensor(sorted(some), device=extent.device) for some in _probed(extent))
+        probes = {0, q_len - 1}, {0, k_len // 2, k_len - 1}
+        i, j = (torch.tensor(sorted(positions), device=extent.device) for positions in probes)
         name = f"function of {self.owner}"
         try:
-            found = self.tiled(i[None, :, None], j[None, None])[..., 0, :, :]
+            values = self.tiled(i[None, :, None], j[None, None])[..., 0, :, :]
         except (ArgumentError, ArgumentTypeError):
             raise
-        except (IndexError, RuntimeError) as error:  # torch's own say what, not where
+        except (IndexError, RuntimeError) as error:  # torch's errors do not say where
             raise ArgumentError(
-                f"{name}: expected it to answer for any queries i < Lq = {extent.q_len} and keys j < Lk = "
-                f"{extent.k_len} by torch's operations alone, as torch.func.vmap knows them, got "
+                f"{name}: expected it to answer for any queries i < Lq = {q_len} and keys j < Lk = "
+                f"{k_len} by torch's operations alone, as torch.func.vmap knows them, got "
                 f"{type(error).__name__}: {str(error).splitlines()[0]}"
             ) from error
-        if found.device != extent.device:
+        if values.device != extent.device:
             raise ArgumentError(
-                f"{name}: expected answers on {extent.device}, where query is, got {found.device}; move the tensors "
+                f"{name}: expected answers on {extent.device}, where query is, got {values.device}; move the tensors "
                 "that it indexes with .to(query.device)"
             )
-        rows, keys = found.shape[-2:]
+        rows, keys = values.shape[-2:]
         if not ((rows == 1 or rows == len(i)) and (keys == 1 or keys == len(j))):
             raise ShapeError(
                 f"{name}: expected a shape that broadcasts to (..., rows, keys) = (..., {len(i)}, {len(j)}) for i "
-                f"({len(i)}, 1) and j (1, {len(j)}), got {tuple(found.shape)}; batch dimensions go in front: "
+                f"({len(i)}, 1) and j (1, {len(j)}), got {tuple(values.shape)}; batch dimensions go in front: "
                 "table[:, i, j]"
             )
-        broadcasts(name, tuple(found.shape[:-2]), extent.batch)
-
-
-def _probed(extent: Extent) -> tuple[set[int], set[int]]:
-    """Up to two queries and three keys, the first and the last among them."""
-    q_len, k_len = extent.q_len, extent.k_len
-    return {0, q_len - 1}, {0, k_len // 2, k_len - 1}
+        broadcasts(name, tuple(values.shape[:-2]), extent.batch)
 
 
 @registered
 @dataclass(frozen=True)
 class Tables(Definition):
-    """Tensors that a function is given, whatever their dimensions are: `dims` of each are its own, any before them of
-    size 1, to stand where batch dimensions are.
-    """
+    """Tensors of `dims` dimensions that a function takes, with 1s before them."""
 
     tensors: tuple[Tensor, ...]
     dims: tuple[int, ...]
 
     @classmethod
     def of(cls, owner: str, tensors: tuple[Any, ...]) -> "Tables":
-        """The tensors as they were given.
+        """The arguments of a user, as tables.
 
         Raises:
-            ArgumentTypeError: one of them is none.
+            ArgumentTypeError: an argument that is no tensor.
         """
         for tensor in tensors:
             if not isinstance(tensor, Tensor):
@@ -170,23 +164,23 @@ class Tables(Definition):
         return [Leaf(tensor, axes) for tensor, axes in zip(self.tensors, names, strict=True)]
 
     def leaf_names(self, prefix: str = "") -> list[str]:
-        return [f"{prefix}{place}" for place in range(len(self.tensors))]
+        return [f"{prefix}{index}" for index in range(len(self.tensors))]
 
     def with_leaves(self, tensors: Iterator[Tensor]) -> Self:
         return type(self)(tuple(next(tensors) for _ in self.tensors), self.dims)
 
     def given(self, dtype: torch.dtype | None) -> tuple[Tensor, ...]:
-        """The tensors as the function takes them, floating ones in this dtype or their own."""
-        own = (t.reshape(t.shape[t.ndim - dims :]) for t, dims in zip(self.tensors, self.dims, strict=True))
-        return tuple(tensor.to(dtype) if dtype and tensor.is_floating_point() else tensor for tensor in own)
+        """The tensors as the function takes them, floating ones in this dtype."""
+        tables = (t.reshape(t.shape[t.ndim - dims :]) for t, dims in zip(self.tensors, self.dims, strict=True))
+        return tuple(table.to(dtype) if dtype and table.is_floating_point() else table for table in tables)
 
 
 def functions(tree: Definition | None) -> Iterator[OfPositions]:
-    """The functions of positions that a definition is composed of.
+    """Functions of positions in a definition.
 
     >>> from saccade import masks
     >>> mask = masks.Causal() & ~masks.Where(lambda i, j: i == j)
-    >>> [type(found).__name__ for found in functions(mask)]
+    >>> [type(function).__name__ for function in functions(mask)]
     ['Where']
     """
     if isinstance(tree, OfPositions):
@@ -199,10 +193,11 @@ def functions(tree: Definition | None) -> Iterator[OfPositions]:
 
 
 def closing(*trees: Definition | None, device: torch.device) -> bool:
-    """Whether gradients or transforms may be of tensors that functions of positions close over: what closes over them
-    has to be called where autograd sees it.
+    """Whether gradients or transforms may reach tensors in closures of functions.
+
+    Such functions have to be called where autograd records them.
     """
-    found = [function for tree in trees for function in functions(tree)]
-    if not found:
+    closures = [function for tree in trees for function in functions(tree)]
+    if not closures:
         return False
-    return transforming() or (torch.is_grad_enabled() and any(function.learns(device) for function in found))
+    return transforming() or (torch.is_grad_enabled() and any(function.learns(device) for function in closures))

@@ -1,6 +1,4 @@
-"""Small pure functions that several definitions share: distances, safe divisions, accumulation dtypes, checks of
-values.
-"""
+"""Small pure functions that definitions share: numbers, dtypes, modes of torch."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -14,17 +12,17 @@ HALF = (torch.float16, torch.bfloat16)
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """Half types as float32, everything else as it is: the dtype in which scores, weights and sums are computed."""
+    """Half types as float32, other dtypes unchanged: the dtype of sums."""
     return tensor.float() if tensor.dtype in HALF else tensor
 
 
 def like(value: "Tensor | float", reference: Tensor) -> "Tensor | float":
-    """A parameter in the dtype of what it meets; a plain number stays one."""
+    """A parameter in the dtype of a tensor; a plain number stays one."""
     return value.to(reference.dtype) if isinstance(value, Tensor) else value
 
 
 def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
-    """numerator / denominator, and 0 (with finite derivatives) where the denominator is 0."""
+    """numerator / denominator, 0 with finite derivatives at a denominator of 0."""
     zero = denominator == 0
     return (numerator / denominator.masked_fill(zero, 1.0)).masked_fill(zero, 0.0)
 
@@ -37,30 +35,29 @@ Squares of them, and those of a million times their inverse, are normal numbers 
 
 
 def bounded(value: "Tensor | float", reference: Tensor) -> "Tensor | float":
-    """A positive parameter in the dtype of what it meets; a tensor is clamped to `SMALLEST` … `LARGEST`.
+    """A positive parameter in the dtype of a tensor, clamped if it is a tensor.
 
-    An eager call rejects a tensor outside that range, but a compiler or a transform can look at no values.
+    An eager call rejects a parameter outside that range, but a compiler or a transform cannot read values.
     """
     return like(wide(value).clamp(SMALLEST, LARGEST), reference) if isinstance(value, Tensor) else value
 
 
 LOST = 2.0**24
-"""In times of the smallest normal number: sums of weights below it have lost digits, or their gradients would."""
+"""Times the smallest normal number: sums of weights below it have lost digits, or their gradients would."""
 
 
 def shares(weights: Tensor) -> Tensor:
-    """weights / Σ weights of each row; 0 where the sum is 0, or so small that it has lost digits.
+    """weights / Σ weights of each row; 0 if the sum is 0 or has lost digits.
 
-    The derivative of a quotient has the sum's square in it, which leaves the range long before the sum does (10⁻¹⁹ in
-    float32): so the weights are divided by their sum as a number first, and then by what that makes of it, about 1. No
-    gradient passes where the sum is so small (10⁻³¹) that a gradient over it may leave the range, too.
+    The derivative of a quotient contains the sum's square, which leaves the range long before the sum does (10⁻¹⁹ in
+    float32). So the weights are divided by their detached sum first, and then by the new sum, about 1. No gradient
+    passes if the sum is so small (10⁻³¹) that a gradient divided by it may leave the range, too.
 
     >>> shares(torch.tensor([[1e-30, 3e-30], [0.0, 0.0]])).tolist()
     [[0.25, 0.75], [0.0, 0.0]]
     """
-    total = weights.detach().sum(-1, keepdim=True)
-    least = torch.finfo(weights.dtype).tiny
-    gone, lost = total.abs() < least, total.abs() < LOST * least
+    total, tiny = weights.detach().sum(-1, keepdim=True), torch.finfo(weights.dtype).tiny
+    gone, lost = total.abs() < tiny, total.abs() < LOST * tiny
     weights = torch.where(lost, weights.detach(), weights)
     scaled = (weights / total.masked_fill(gone, 1.0)).masked_fill(gone, 0.0)
     return divide(scaled, scaled.sum(-1, keepdim=True))
@@ -77,7 +74,7 @@ def unit(vectors: Tensor) -> Tensor:
     scaled = vectors / largest.masked_fill(largest == 0, 1.0)
     squared = torch.linalg.vecdot(scaled, scaled)[..., None]
     norm = squared.masked_fill(squared == 0, 1.0).sqrt()
-    # one more tensor of this size at once is fresh memory, which takes longer than all of the sums
+    # one more tensor of this size is fresh memory, which takes longer than the sums
     return scaled / norm if scaled.requires_grad or transforming() else scaled.div_(norm)
 
 
@@ -88,7 +85,7 @@ def root(squared: Tensor) -> Tensor:
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> torch.Size:
-    """`torch.broadcast_shapes`, whose first call imports SymPy and takes a second, without that of plain integers.
+    """`torch.broadcast_shapes` of plain integers, without its import of SymPy.
 
     Raises:
         RuntimeError: the shapes do not broadcast.
@@ -109,22 +106,21 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> torch.Size:
 
 
 def squared_distance(query: Tensor, key: Tensor) -> Tensor:
-    """‖q_i − k_j‖² as `(..., Lq, Lk)`, without cancellation and without an `(..., Lq, Lk, D)` tensor.
+    """‖q_i − k_j‖² as `(..., Lq, Lk)`, without cancellation and in linear memory.
 
-    From the differences themselves: coinciding points are at distance exactly 0. Its derivatives are those of the
-    expanded square.
+    Computed from differences: equal points are at distance exactly 0. Its derivatives are those of the expanded square.
     """
-    apart = query.detach(), key.detach()
-    distance = torch.cdist(*apart, compute_mode="donot_use_mm_for_euclid_dist").square()
+    points = query.detach(), key.detach()
+    distance = torch.cdist(*points, compute_mode="donot_use_mm_for_euclid_dist").square()
     if not differentiated(query, key):
         return distance
     return carried(distance, expanded_square(query.double(), key.double()).to(distance.dtype))
 
 
 def expanded_square(query: Tensor, key: Tensor, factor: "Tensor | float" = 1.0) -> Tensor:
-    """factor · (‖q_i‖² + ‖k_j‖² − 2 q_i · k_j) as `(..., Lq, Lk)`, by one product; the factor is of each query.
+    """factor · (‖q_i‖² + ‖k_j‖² − 2 q_i · k_j) as `(..., Lq, Lk)`, by one product.
 
-    What cancels loses digits: (‖q‖² + ‖k‖²) · factor · eps is the error.
+    Cancellation makes an error of (‖q‖² + ‖k‖²) · factor · eps.
     """
     squares, key_squares = query.square().sum(-1, keepdim=True), key.square().sum(-1, keepdim=True)
     queries = torch.cat((-2 * query, squares, torch.ones_like(squares)), -1) * factor
@@ -132,55 +128,53 @@ def expanded_square(query: Tensor, key: Tensor, factor: "Tensor | float" = 1.0) 
 
 
 def carried(value: Tensor, moving: Tensor) -> Tensor:
-    """One value with the derivatives of another, of any order and in any mode.
+    """A value with the derivatives of another, of any order and in any mode.
 
-    A `torch.autograd.Function` would have none in forward mode, and wrong ones where a compiler traces transforms.
+    A `torch.autograd.Function` has none in forward mode, and wrong ones if a compiler traces transforms.
 
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> y = carried(torch.tensor(5.0), x * x)
     >>> y.item(), *torch.autograd.grad(y, x)
     (5.0, tensor(6.))
     """
-    return value.detach() + (moving - moving.detach()).nan_to_num()  # where it overflows, ∞ − ∞ is not 0
+    return value.detach() + (moving - moving.detach()).nan_to_num()  # ∞ − ∞ is not 0
 
 
 def differentiated(*tensors: Tensor) -> bool:
-    """Whether derivatives of tensors may be taken: recorded, by a transform or in forward mode."""
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        return True
-    return transformed()
+    """Whether autograd, a transform or forward mode may take derivatives."""
+    return (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)) or transformed()
 
 
 def transformed() -> bool:
-    """Whether a torch.func transform or forward mode is active: plain operations alone have the right derivatives."""
+    """Whether a transform or forward mode needs derivatives of plain operations."""
     return transforming() or (not tracing() and forward_ad._current_level >= 0)
 
 
 def transforming() -> bool:
-    """Whether a torch.func transform (grad, vmap, jacrev, ...) is running: values must not be looked at."""
+    """Whether a torch.func transform is running: values must not be read."""
     return torch._C._are_functorch_transforms_active()
 
 
 def tracing() -> bool:
-    """Whether torch.compile or torch.export is tracing: values must not be looked at, sizes may be symbols."""
+    """Whether a compiler is tracing: no values to read, sizes may be symbols."""
     return torch.compiler.is_compiling()
 
 
 def valueless(tensor: Tensor) -> bool:
-    """Whether a tensor has a shape and no values to look at: on the meta device, or a fake one."""
+    """Whether a tensor has a shape but no values: on the meta device, or a fake one."""
     return tensor.is_meta or isinstance(tensor, FakeTensor)
 
 
 def autocasting(tensor: Any) -> bool:
-    """Whether autocast is on where the tensor is."""
+    """Whether autocast is on for the tensor's device."""
     return isinstance(tensor, Tensor) and not tensor.is_meta and torch.is_autocast_enabled(tensor.device.type)
 
 
 def without_autocast(tensor: Tensor) -> AbstractContextManager[Any]:
-    """A context without autocast where the tensor is; the meta device has none."""
+    """A context without autocast on the tensor's device; the meta device has none."""
     return nullcontext() if tensor.is_meta else torch.autocast(tensor.device.type, enabled=False)
 
 
 def recorded() -> bool:
-    """Whether operations are recorded for other values than these, or transformed: nothing may depend on them."""
+    """Whether operations are recorded or transformed for other values."""
     return tracing() or transforming() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack() > 0

@@ -1,6 +1,4 @@
-"""Rotary positions: queries and keys turned by where they stand, one tensor at a time."""
-
-from typing import NamedTuple
+"""Rotary positions: one tensor of queries or keys turned by its positions."""
 
 import torch
 from torch import Tensor
@@ -11,14 +9,7 @@ from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 __all__ = ["rotate"]
 
 BASE = 10000.0
-"""Of the wavelengths (Vaswani et al. 2017, section 3.5; Su et al. 2021, section 3.2.2)."""
-
-
-class Turn(NamedTuple):
-    """What pairs of features are turned by: cosines and sines, each `(..., L, pairs)`."""
-
-    cos: Tensor
-    sin: Tensor
+"""Base of the wavelengths (Vaswani et al. 2017, section 3.5; Su et al. 2021, section 3.2.2)."""
 
 
 def rotate(
@@ -31,11 +22,10 @@ def rotate(
     features: int | None = None,
     layout: str = "half",
 ) -> Tensor:
-    """Rotary position embedding: pair d of x turned by the angle positions · base^(−2d/D) (Su et al. 2021, equation
-    15).
+    """Rotary position embedding of one tensor (Su et al. 2021, equation 15).
 
-    One tensor at a time, so that cached keys are rotated once. Dot products of rotated queries and keys depend on the
-    difference of their positions alone.
+    Pair d of x is turned by the angle positions · base^(−2d/D). Cached keys are rotated once. Dot products of rotated
+    queries and keys depend on the difference of their positions alone.
 
     Args:
         x: `(..., L, D)`, D even.
@@ -44,7 +34,7 @@ def rotate(
         frequencies: instead of a base the angle of each pair from one token to the next, in radians `(..., D/2)`:
             scaled as position interpolation (Chen et al. 2023) or YaRN (Peng et al. 2023) has them, or learned.
         tables: instead of positions and a base the cosines and sines `(..., L, D/2)` of the angles, computed once for
-            many calls, or of angles of other kinds. What they are multiplied by, x is.
+            many calls, or of angles of other kinds. A factor of the tables is a factor of the result.
         features: turn so many of the first ones, an even number, and leave the rest as they are (Black et al.
             2022, "GPT-NeoX-20B": a quarter of them); None turns all. D stands for them above.
         layout: which features are a pair: "half" (d, d + D/2) or "interleaved" (2d, 2d + 1).
@@ -65,27 +55,28 @@ def rotate(
     """
     if layout not in ("half", "interleaved"):
         raise ArgumentError(f"layout: expected 'half' or 'interleaved', got {layout!r}")
-    given = [name for name, it in (("base", base), ("frequencies", frequencies), ("tables", tables)) if it is not None]
-    if len(given) > 1:
-        raise ArgumentError(f"{given[1]}: expected either {given[0]}= or {given[1]}=, got both; leave one out")
+    options = ("base", base), ("frequencies", frequencies), ("tables", tables)
+    names = [name for name, option in options if option is not None]
+    if len(names) > 1:
+        raise ArgumentError(f"{names[1]}: expected either {names[0]}= or {names[1]}=, got both; leave one out")
     positive_number("base", base, none=True)
     numbers("x", x, "(..., L, D)", floating=True)
     pairs = turned_features(x, features) // 2
     compute = torch.float64 if x.dtype == torch.float64 else torch.float32
     if tables is None:
-        turn = turned(x, positions, pairs, BASE if base is None else base, frequencies)
+        tables = cos_sin(x, positions, pairs, BASE if base is None else base, frequencies)
     else:
-        turn = checked_tables(x, positions, pairs, tables)
-    cos, sin = turn.cos.to(compute), turn.sin.to(compute)
+        check_tables(x, positions, pairs, tables)
+    cos, sin = (table.to(compute) for table in tables)
     wide, rest = x[..., : 2 * pairs].to(compute), x[..., 2 * pairs :]
     first, second = wide.chunk(2, -1) if layout == "half" else (wide[..., 0::2], wide[..., 1::2])
     sides = first * cos - second * sin, first * sin + second * cos
-    found = (torch.cat(sides, -1) if layout == "half" else torch.stack(sides, -1).flatten(-2)).to(x.dtype)
-    return torch.cat((found, rest), -1) if rest.shape[-1] else found
+    rotated = (torch.cat(sides, -1) if layout == "half" else torch.stack(sides, -1).flatten(-2)).to(x.dtype)
+    return torch.cat((rotated, rest), -1) if rest.shape[-1] else rotated
 
 
 def turned_features(x: Tensor, features: int | None) -> int:
-    """How many of the features of x are turned."""
+    """Number of turned features."""
     whole("features", features, least=0, none=True)
     if x.ndim < 2 or (features is None and x.shape[-1] % 2):
         raise ShapeError(
@@ -100,20 +91,20 @@ def turned_features(x: Tensor, features: int | None) -> int:
     return features
 
 
-def turned(x: Tensor, positions: Tensor | None, pairs: int, base: float, frequencies: Tensor | None) -> Turn:
-    """Cosines and sines of positions · frequencies, in double precision before they are rounded."""
+def cos_sin(
+    x: Tensor, positions: Tensor | None, pairs: int, base: float, frequencies: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of positions · frequencies, `(..., L, pairs)`."""
     if positions is None:
         raise ArgumentTypeError("positions: expected a tensor of numbers (..., L), got None; only tables= hold them")
-    numbers("positions", positions, "(..., L)")
-    beside("positions", positions, x)
+    numbers("positions", positions, "(..., L)", x)
     if positions.ndim < 1 or not (positions.shape[-1] == 1 or positions.shape[-1] == x.shape[-2]):
         raise ShapeError(f"positions: expected (..., L) with L = {x.shape[-2]}, got shape {tuple(positions.shape)}")
     broadcasts("positions", tuple(positions.shape[:-1]), tuple(x.shape[:-2]))
     if frequencies is None:
         frequencies = base ** (-torch.arange(pairs, device=x.device, dtype=torch.float64) / max(pairs, 1))
     else:
-        numbers("frequencies", frequencies, "(..., D/2)", floating=True)
-        beside("frequencies", frequencies, x)
+        numbers("frequencies", frequencies, "(..., D/2)", x, floating=True)
         if frequencies.ndim < 1 or frequencies.shape[-1] != pairs:
             raise ShapeError(
                 f"frequencies: expected (..., {pairs}), one a pair of {2 * pairs} features, got shape "
@@ -122,18 +113,16 @@ def turned(x: Tensor, positions: Tensor | None, pairs: int, base: float, frequen
         broadcasts("frequencies", tuple(frequencies.shape[:-1]), tuple(x.shape[:-2]))
         frequencies = frequencies[..., None, :]
     angle = positions[..., None].to(torch.float64) * frequencies
-    return Turn(angle.cos(), angle.sin())
+    return angle.cos(), angle.sin()
 
 
-def checked_tables(x: Tensor, positions: Tensor | None, pairs: int, tables: tuple[Tensor, Tensor]) -> Turn:
-    """Given cosines and sines."""
+def check_tables(x: Tensor, positions: Tensor | None, pairs: int, tables: tuple[Tensor, Tensor]) -> None:
     if positions is not None:
         raise ArgumentError("positions: expected None with tables=, which hold them, got some; index these by them")
     if not isinstance(tables, tuple) or len(tables) != 2:
         raise ArgumentTypeError(f"tables: expected a pair (cos, sin), got {type(tables).__name__}")
     for table in tables:
-        numbers("tables", table, "(..., L, D/2)", floating=True)
-        beside("tables", table, x)
+        numbers("tables", table, "(..., L, D/2)", x, floating=True)
         length = table.shape[-2] if table.ndim > 1 else -1
         if table.ndim < 2 or table.shape[-1] != pairs or not (length == 1 or length == x.shape[-2]):
             raise ShapeError(
@@ -141,21 +130,16 @@ def checked_tables(x: Tensor, positions: Tensor | None, pairs: int, tables: tupl
                 f"{tuple(table.shape)}; features= turns fewer"
             )
         broadcasts("tables", tuple(table.shape[:-2]), tuple(x.shape[:-2]))
-    return Turn(*tables)
 
 
-def beside(name: str, tensor: Tensor, x: Tensor) -> None:
-    """Raises unless the tensor is where x is."""
-    if tensor.device != x.device:
-        raise ArgumentError(
-            f"{name}: expected device {x.device}, that of x, got {tensor.device}; move it with .to(x.device)"
-        )
-
-
-def numbers(name: str, tensor: object, shape: str, *, floating: bool = False) -> None:
-    """Raises unless a tensor of real numbers, or of floating ones."""
+def numbers(name: str, tensor: object, shape: str, x: Tensor | None = None, *, floating: bool = False) -> None:
+    """Raise unless a tensor of real numbers, or of floating ones, on the device of x."""
     kind = "floating tensor" if floating else "tensor of numbers"
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(f"{name}: expected a {kind} {shape}, got {type(tensor).__name__}")
     if not tensor.is_floating_point() if floating else tensor.is_complex() or tensor.dtype == torch.bool:
         raise ArgumentTypeError(f"{name}: expected a {kind} {shape}, got dtype {tensor.dtype}")
+    if x is not None and tensor.device != x.device:
+        raise ArgumentError(
+            f"{name}: expected device {x.device}, that of x, got {tensor.device}; move it with .to(x.device)"
+        )

@@ -1,7 +1,7 @@
-"""Softmax, sparsemax and entmax of scores and a mask, in plain operations of PyTorch: the definitions.
+"""Softmax, sparsemax and entmax in plain operations of PyTorch.
 
-Differentiable to any order, traced by compilers and transforms, on any device. `saccade.kernels.weights` computes the
-same numbers on a CPU, and takes what is differentiated twice from here.
+Differentiable to any order, traced by compilers and transforms, on any device. `saccade.kernels.weights` computes them
+on a CPU, and takes second derivatives from here.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,7 @@ __all__ = ["entmax", "gradient_of_alpha", "gradient_of_scores", "log_partition",
 
 
 def lowered(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Scores with −inf at forbidden positions but 0 in rows with nothing allowed, and which rows those are `(...,
-    1)`.
-    """
+    """Scores with −inf at forbidden keys, and rows without an allowed key `(..., 1)`."""
     if mask is None:
         return scores, None
     empty = ~mask.any(-1, keepdim=True)
@@ -31,16 +29,16 @@ def softmax(scores: Tensor, mask: Tensor | None, temperature: float | Tensor = 1
 
 
 def _cooled(scores: Tensor, temperature: float | Tensor) -> tuple[Tensor, Tensor | float]:
-    """(s − m) / T and m / T: m is the largest score, since s / T may be infinite in both directions."""
+    """(s − m) / T and m / T with the largest score m, since s / T may overflow."""
     if not isinstance(temperature, Tensor) and temperature == 1:
         return scores, 0.0
     top, forbidden = scores.detach().amax(-1, keepdim=True), scores.detach() == -torch.inf
-    below = (scores - top).masked_fill(forbidden, 0.0) / temperature  # of −∞ the temperature's gradient is NaN
+    below = (scores - top).masked_fill(forbidden, 0.0) / temperature  # the temperature's gradient at −∞ is NaN
     return below.masked_fill(forbidden, -torch.inf), (top / temperature)[..., 0]
 
 
 def log_partition(scores: Tensor, mask: Tensor | None, temperature: float | Tensor = 1.0) -> Tensor:
-    """log Σ exp(s / T) over allowed keys, `(...)` of scores `(..., Lk)`; −inf where nothing is allowed."""
+    """log Σ exp(s / T) over allowed keys, `(...)`; −inf without an allowed key."""
     if not scores.shape[-1]:
         return scores.new_full(scores.shape[:-1], -torch.inf)
     scores, empty = lowered(scores, mask)
@@ -77,12 +75,11 @@ def _by_rows(weigh: Callable[[Tensor], Tensor], scores: Tensor, mask: Tensor | N
 
 
 class _EntmaxWeights(torch.autograd.Function):
-    """p_i = exp_α(s_i − t), exp_α(x) = [1 + (α − 1) x]₊^{1/(α − 1)}, with t such that Σ p = 1.
+    """Weights exp_α(s_i − t), exp_α(x) = [1 + (α − 1) x]₊^{1/(α − 1)}.
 
     With a = α − 1 and g = p^{1−a} on the support, ∂p_i/∂s_j = g_i (δ_ij − g_j / Σ g) (Peters, Niculae, Martins 2019,
     proposition 2) and ∂p/∂α = c − g Σc / Σg, c_i = (p_i − g_i)/a² − p_i log p_i / a (Correia, Niculae, Martins 2019,
-    proposition 1). The backward is
-    written in terms of the output p, which is itself differentiable: every further derivative follows.
+    proposition 1). The backward is a function of the output p, which is differentiable: all derivatives follow.
     """
 
     generate_vmap_rule = True
@@ -112,19 +109,19 @@ def _solve_entmax(scores: Tensor, excess: Tensor, steep: bool) -> Tensor:
 
 
 def _entmax_by_newton(scores: Tensor, alpha: Tensor, steep: bool) -> Tensor:
-    """The weights of `_EntmaxWeights` in plain operations, for transforms and forward mode.
+    """The weights of `_EntmaxWeights` in plain operations, for transforms.
 
-    Neither a compiler that traces a transform nor forward mode over itself has the right derivatives of a
-    `torch.autograd.Function`. The solution is found without derivatives. Each of Newton's steps from there keeps its
-    value and doubles the order up to which its derivatives are right: three make it seven.
+    A `torch.autograd.Function` has wrong derivatives in a transform that a compiler traces, and in forward mode over
+    itself. The solution has no derivatives. Each Newton step from there keeps its value and doubles the order of right
+    derivatives: three steps make it seven.
     """
     excess, scores = alpha - 1, scores.expand(broadcast_shapes(scores.shape, alpha.shape))
     weights = _solve_entmax(scores.detach(), excess.detach(), steep)
     if not steep:
         return carried(weights, _about_threshold(scores, excess, weights > 0))
     above = excess.detach() > 1
-    alike = scores.masked_fill(above, 0.0)  # the derivatives of the formula that is not taken must be finite, too
-    gentle = _about_threshold(alike, excess.clamp(max=1), (weights > 0) | above)
+    safe = scores.masked_fill(above, 0.0)  # the derivatives of the unused formula must be finite, too
+    gentle = _about_threshold(safe, excess.clamp(max=1), (weights > 0) | above)
     return carried(weights, torch.where(above, _about_least(scores, excess.clamp(min=1), weights), gentle))
 
 
@@ -139,7 +136,7 @@ def _about_threshold(scores: Tensor, excess: Tensor, support: Tensor) -> Tensor:
 
 
 def _about_least(scores: Tensor, excess: Tensor, weights: Tensor) -> Tensor:
-    """Weights [q^a + a (s − r)]^{1/a} for a ≥ 1, by Newton's steps of the least weight q, as in `_solve_steep`."""
+    """Weights [q^a + a (s − r)]^{1/a} for a ≥ 1, by Newton's steps of q."""
     support = weights > 0
     lowest = weights.masked_fill(~support, torch.inf).argmin(-1, keepdim=True)
     apart = (scores - scores.gather(-1, lowest)).masked_fill(~support, 0.0)
@@ -148,7 +145,7 @@ def _about_least(scores: Tensor, excess: Tensor, weights: Tensor) -> Tensor:
     for step in range(4):
         base = carried(bases, (excess * least.log()).exp() + excess * apart)
         powers = (base.masked_fill(here, 1.0).log() / excess).exp().masked_fill(~support, 0.0)
-        powers = torch.where(here, least, powers)  # q^a may be no number of the dtype
+        powers = torch.where(here, least, powers)  # q^a may be outside the dtype
         if step < 3:
             slopes = ((excess - 1) * (least / powers.masked_fill(~support, 1.0)).log()).exp().masked_fill(~support, 0.0)
             least = carried(least, least - _residual(powers) / slopes.sum(-1, keepdim=True))
@@ -156,20 +153,20 @@ def _about_least(scores: Tensor, excess: Tensor, weights: Tensor) -> Tensor:
 
 
 def _residual(powers: Tensor) -> Tensor:
-    """Σ p − 1 without its rounding: 0 at the solution."""
+    """Σ p − 1 without rounding: 0 at the solution."""
     total = powers.sum(-1, keepdim=True)
     return total - total.detach()
 
 
 def _on_support(x: Tensor, excess: Tensor, support: Tensor) -> tuple[Tensor, Tensor]:
-    """exp_α(x) and its derivative by x where a weight is above 0, else 0."""
+    """exp_α(x) and its derivative by x on the support, else 0."""
     x = x.masked_fill(~support, 0.0)
     powers = torch.exp(_deformed_exponent(x, excess)).masked_fill(~support, 0.0)
     return powers, powers / (1 + excess * x)
 
 
 def _deformed_exponent(x: Tensor, excess: Tensor) -> Tensor:
-    """log(1 + a x) / a, and x at a = 0; where α learns by its series around a x = 0, whose derivatives would cancel."""
+    """log(1 + a x) / a, and x at a = 0; by its series near a x = 0 if α learns."""
     if not differentiated(excess):
         softmax = excess == 0
         safe = excess.masked_fill(softmax, 1.0)
@@ -194,11 +191,11 @@ def _shares(logs: Tensor) -> Tensor:
 
 
 def gradient_of_scores(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
-    r"""g_i (u_i − Σ g u / Σ g), g = p^{2−α}: the gradient of entmax's scores from that of its weights.
+    r"""g_i (u_i − Σ g u / Σ g), g = p^{2−α}: the gradient of entmax's scores.
 
     For α > 2 the slope g of a small weight may be far larger than all others, or beyond the dtype. The gradient of the
-    steepest key k is −g_k / Σ g · Σ g_j (u_j − u_k), which needs no g_k. Slopes beyond the dtype become its
-    largest number. Gradients are at most 2⁻²⁴ of it, so that their sums over keys are finite: ∞ − ∞ is NaN.
+    steepest key k is −g_k / Σ g · Σ g_j (u_j − u_k), without g_k. Slopes beyond the dtype become its largest number.
+    Gradients are at most 2⁻²⁴ of it, so that their sums over keys are finite: ∞ − ∞ is NaN.
 
     Args:
         grad: u, `(..., Lk)`.
@@ -217,9 +214,9 @@ def gradient_of_scores(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
 
 
 def gradient_of_alpha(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
-    """That of entmax's α, from the gradient of its weights `(..., Lk)`.
+    """Gradient of entmax's α, from that of its weights `(..., Lk)`.
 
-    Equal parts of c and of g · Σ c / Σ g cancel: −g / (α − 1)² is left out of c, unless α is near 1 and needs it.
+    Equal parts of c and of g · Σ c / Σ g cancel: c omits −g / (α − 1)², unless α is near 1.
     """
     share, support = _shares(_log_slopes(weights, alpha)), weights > 0
     safe = weights.masked_fill(~support, 1.0)
@@ -232,7 +229,7 @@ def gradient_of_alpha(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
 
 
 def _second_order(y: Tensor) -> Tensor:
-    """(e^{−y} − 1 + y) / y², by its series near 0, where α = 1 is the softmax."""
+    """(e^{−y} − 1 + y) / y², by its series near 0, at α = 1."""
     near = y.abs() < 1e-2
     safe = y.masked_fill(near, 1.0)
     series = 0.5 - y / 6 + y * y / 24 - y * y * y / 120
@@ -250,8 +247,7 @@ def _deformed_exp(x: Tensor, excess: Tensor) -> Tensor:
 def _threshold(shifted: Tensor, excess: Tensor) -> Tensor:
     """t of scores whose largest is 0, by bisection: exact to rounding for any α ≥ 1.
 
-    t lies in [0, (1 − n^{−a}) / a]: at its lower end the largest weight alone is 1, at its upper end every weight is ≤
-    1/n.
+    t lies in [0, (1 − n^{−a}) / a]: the largest weight is 1 at the lower end, every weight ≤ 1/n at the upper end.
     """
     low, count = torch.zeros_like(shifted[..., :1]), float(shifted.shape[-1])
     softmax = excess == 0
@@ -266,11 +262,11 @@ def _threshold(shifted: Tensor, excess: Tensor) -> Tensor:
 
 
 def _solve_steep(scores: Tensor, excess: Tensor) -> Tensor:
-    """Weights of a = α − 1 > 1, by the least weight q of the support and its score r: p_i = [q^a + a (s_i − r)]^{1/a}.
+    """Weights [q^a + a (s_i − r)]^{1/a} of a = α − 1 > 1.
 
-    A weight far below 1 hangs on the last digits of 1 + a (s − t), or on none: here nothing cancels. A score is in the
+    A weight far below 1 would depend on the last digits of 1 + a (s − t): here nothing cancels. A score is in the
     support if Σ_i [a (s_i − s)]₊^{1/a} < 1. The sum of weights is convex in q with slopes of at least 1, and q ≤ 1/n of
-    the support, so that Newton's method comes nearer from one side.
+    the support, so that Newton's method converges from one side.
     """
     scores = scores.expand(broadcast_shapes(scores.shape, excess.shape))
     ordered = scores.sort(-1, descending=True).values
@@ -296,9 +292,9 @@ def _solve_steep(scores: Tensor, excess: Tensor) -> Tensor:
 
 
 def _sparsemax(scores: Tensor) -> Tensor:
-    """p = [s − τ]₊ with τ such that Σ p = 1, by sorting (Martins, Astudillo 2016, algorithm 1)."""
+    """p = [s − τ]₊ with Σ p = 1, by sorting (Martins, Astudillo 2016, algorithm 1)."""
     shifted = scores - scores.detach().amax(-1, keepdim=True)
-    ordered = shifted.detach().clamp(min=-2).sort(-1, descending=True).values  # sums of huge numbers would overflow
+    ordered = shifted.detach().clamp(min=-2).sort(-1, descending=True).values  # sums of huge numbers overflow
     count = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
     threshold = (ordered.cumsum(-1) - 1) / count
     inside = (ordered > threshold).sum(-1, keepdim=True).clamp(min=1)

@@ -1,9 +1,9 @@
-"""Definitions as trees of tensors: what lets one mechanism slice, batch, differentiate and serialize every one of them.
+"""Definitions as trees of tensors, to slice, batch, differentiate, serialize.
 
-A *definition* (a score, a mask, a whole call) is a frozen dataclass. The fields named in its `axes` may hold tensors;
-what `axes` gives are the names of a tensor's trailing dimensions, all dimensions before them being batch dimensions:
+A *definition* (a score, a mask, a whole call) is a frozen dataclass. The fields in its `axes` may hold tensors. `axes`
+names a tensor's trailing dimensions; all dimensions before them are batch dimensions:
 
-    q  the query's length (or 1)      k  the key's length (or 1)      anything else: its own
+    q  the query's length (or 1)      k  the key's length (or 1)      any other name: another length
 
 Backends use nothing else: a block of queries is every tensor of the tree narrowed along its "q" axis.
 """
@@ -24,19 +24,19 @@ _SCALARS = (bool, int, float, str)
 
 
 class Leaf(NamedTuple):
-    """One tensor of a tree, with the names of its trailing axes."""
+    """A tensor of a tree, with the names of its trailing axes."""
 
     tensor: Tensor
     axes: Axes
 
 
 class Definition:
-    """Base of all definitions: a frozen dataclass whose tensors can be taken out, replaced and put back.
+    """Base of all definitions: a frozen dataclass whose tensors are replaceable.
 
-    A class of the user's own need be no dataclass: what it holds beside its `axes` stays where it is, whatever is cut.
+    A class of the user's own need not be a dataclass: slicing leaves all attributes beside its `axes` as they are.
 
-    Two definitions are equal if they are of one class, hold the same tensor objects and are equal in all else; `hash`
-    agrees. Values of tensors play no part, so that a definition may be a key of a dictionary while it learns.
+    Two definitions are equal if they have one class, the same tensor objects and equal other fields; `hash` agrees.
+    Values of tensors play no part, so that a definition can be a key of a dictionary while it learns.
 
     >>> from saccade import scores
     >>> v = torch.ones(3)
@@ -49,11 +49,11 @@ class Definition:
     sizes: ClassVar[tuple[str, ...]] = ()
     """Integer fields that shapes of results depend on."""
     known: ClassVar[bool] = False
-    """Whether the class is `registered`: all tensors that it computes with are its `leaves`."""
+    """Whether the class is `registered`, so that its `leaves` are all tensors that it computes with."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.known = False  # what a subclass of a known class adds is not
+        cls.known = False  # a subclass of a known class may add other tensors
         if cls.__eq__ is Definition.__eq__ and cls.__hash__ is Definition.__hash__:  # else a dataclass makes its own
             cls.__eq__, cls.__hash__ = Definition.__eq__, Definition.__hash__  # type: ignore[method-assign]
 
@@ -69,32 +69,32 @@ class Definition:
 
     def leaves(self) -> list[Leaf]:
         """All tensors of the tree, in the order of the fields."""
-        found: list[Leaf] = []
+        leaves: list[Leaf] = []
         axes = self.axes
         for name in self.__match_args__:
             value = getattr(self, name)
-            if value is None or type(value) in _SCALARS:  # most are, and to ask what else they are takes longer
+            if value is None or type(value) in _SCALARS:  # the usual case, and cheaper to check
                 continue
             if isinstance(value, Definition):
                 if value.__match_args__:
-                    found.extend(value.leaves())
+                    leaves.extend(value.leaves())
             elif name in axes and isinstance(value, Tensor):
-                found.append(Leaf(value, axes[name]))
-        return found
+                leaves.append(Leaf(value, axes[name]))
+        return leaves
 
     def leaf_names(self, prefix: str = "") -> list[str]:
-        """What each of the `leaves` is called, by its fields from the root on: "alpha", "first_slopes"."""
-        found: list[str] = []
+        """Names of the `leaves`, by fields from the root on: "alpha", "first_slopes"."""
+        names: list[str] = []
         for name in _fields(type(self)):
             value = getattr(self, name)
             if isinstance(value, Definition):
-                found.extend(value.leaf_names(f"{prefix}{name}_"))
+                names.extend(value.leaf_names(f"{prefix}{name}_"))
             elif isinstance(value, Tensor) and name in self.axes:
-                found.append(prefix + name)
-        return found
+                names.append(prefix + name)
+        return names
 
     def with_leaves(self, tensors: Iterator[Tensor]) -> Self:
-        """The same tree with its tensors replaced, in the order of `leaves`."""
+        """The tree with other tensors, in the order of `leaves`."""
         new = object.__new__(type(self)) if self.known else copy(self)
         for name in _fields(type(self)):
             value = getattr(self, name)
@@ -108,20 +108,20 @@ class Definition:
         return new
 
     def map(self, function: Callable[[Tensor, Axes], Tensor]) -> Self:
-        """The same tree with `function(tensor, axes)` applied to every tensor: itself, where that changes none."""
+        """The tree with `function(tensor, axes)` applied to every tensor."""
         leaves = self.leaves()
-        found = [function(leaf.tensor, leaf.axes) for leaf in leaves]
-        if all(new is leaf.tensor for new, leaf in zip(found, leaves, strict=True)):
+        tensors = [function(leaf.tensor, leaf.axes) for leaf in leaves]
+        if all(new is leaf.tensor for new, leaf in zip(tensors, leaves, strict=True)):
             return self
-        return self.with_leaves(iter(found))
+        return self.with_leaves(iter(tensors))
 
 
 _SHALLOW, _DEEP, _DEEPEST = 16, 64, 256
-"""Levels of a tree that stay as they are, that are balanced, and that are refused: each takes frames of a stack."""
+"""Depths of trees that stay as they are, are balanced, and are rejected: each level takes frames of the stack."""
 
 
 class Pair(Definition):
-    """Base of definitions that an associative operator makes of two others, such as `first & second`.
+    """Base of definitions by an associative operator, such as `first & second`.
 
     >>> from saccade import masks
     >>> mask = masks.Causal()
@@ -139,10 +139,10 @@ class Pair(Definition):
 
     @classmethod
     def of(cls, first: Definition, second: Definition) -> Self:
-        """The two composed; what has become a deep tree, as a loop makes it, as a balanced one in the same order.
+        """The composed definition; a deep tree becomes a balanced one in its order.
 
         Raises:
-            ArgumentError: operators that are nested too deep in turn, which no order of one of them can balance.
+            ArgumentError: alternating operators that are nested too deep, which cannot be balanced.
         """
         pair = cls(first, second)  # type: ignore[call-arg]
         if _depth(pair) <= _DEEP:
@@ -157,7 +157,7 @@ class Pair(Definition):
         while len(parts) > 1:
             rest = parts[len(parts) // 2 * 2 :]
             pairs = zip(parts[::2], parts[1::2], strict=False)
-            parts = [cls(one, other) for one, other in pairs] + rest  # type: ignore[call-arg]
+            parts = [cls(first, second) for first, second in pairs] + rest  # type: ignore[call-arg]
         [pair] = parts
         if _depth(pair) > _DEEPEST:
             expected = f"at most {_DEEPEST} different operators nested in each other"
@@ -166,7 +166,7 @@ class Pair(Definition):
 
 
 def _depth(tree: Definition) -> int:
-    """Levels of a tree of pairs; 0 of anything else."""
+    """Depth of a tree of pairs; 0 of other definitions."""
     depth = getattr(tree, "_depth", None)
     if depth is None:  # a copy has none
         depth = 1 + max([-1, *[_depth(part) for part in _parts(tree)]])
@@ -178,7 +178,7 @@ def _parts(tree: Definition) -> list[Definition]:
 
 
 def _comparable(value: Any) -> Any:
-    """A value that may be compared and hashed in the place of another: tensors, and what has no hash, by identity."""
+    """A value to compare and hash instead: tensors by identity."""
     if isinstance(value, tuple):
         return tuple(map(_comparable, value))
     if isinstance(value, Tensor) or type(value).__hash__ is None:
@@ -187,21 +187,20 @@ def _comparable(value: Any) -> Any:
 
 
 class Grid(NamedTuple):
-    """Which queries are being compared with which keys: rows start .. start + rows - 1 of q_len, against all k_len
-    keys, or some.
+    """Queries and keys of a block: `rows` of q_len against all or some of k_len keys.
 
     Args:
         q_len, k_len: queries and keys of the whole call.
-        start: the first query, or of several blocks at once that of each, `(blocks, 1, 1)`.
+        start: the first query, or those of several blocks, `(blocks, 1, 1)`.
         rows: queries of a block.
-        device: where positions are made.
-        places: positions of the keys that are there, `(1, width)` or `(blocks, 1, width)`; None: all of them.
-        filled: whether some places are k_len or more, where no key is.
+        device: device of the positions.
+        places: positions of the keys, `(1, width)` or `(blocks, 1, width)`; None: all keys.
+        filled: whether some places are k_len or more, without a key.
         rank: batch dimensions of the whole call.
-        entries: of which batch dimension, counted from the first of `rank`, only some entries are there, and which:
-            the dimension, the first and how many. None: all are.
-        behind: the position behind the last key `(..., 1, 1)`, where that does not follow from their number.
-        alike: whether the keys of every block stand as those of the first do to their queries.
+        entries: batch dimension, counted from the first of `rank`, of which the block has only some entries, the first
+            of them and their number. None: it has all.
+        behind: the position behind the last key `(..., 1, 1)`, if it does not follow from their number.
+        alike: whether keys and queries of every block have the same distances.
     """
 
     q_len: int
@@ -218,16 +217,16 @@ class Grid(NamedTuple):
 
     @property
     def end(self) -> int | Tensor:
-        """The position behind the last key, what "end" aligns the last query with."""
+        """The position behind the last key, with which "end" aligns the last query."""
         return self.k_len if self.behind is None else self.behind
 
     @property
     def width(self) -> int:
-        """How many keys are there."""
+        """Number of keys."""
         return self.k_len if self.places is None else self.places.shape[-1]
 
     def queries(self) -> Tensor:
-        """Positions of this block's queries, `(rows, 1)` or `(blocks, rows, 1)`."""
+        """Positions of the queries, `(rows, 1)` or `(blocks, rows, 1)`."""
         return torch.arange(self.rows, device=self.device)[:, None] + self.start
 
     def keys(self) -> Tensor:
@@ -235,18 +234,17 @@ class Grid(NamedTuple):
         return torch.arange(self.k_len, device=self.device)[None] if self.places is None else self.places
 
     def one(self) -> "Grid":
-        """The first of blocks that are all alike: what depends on distances alone is the same in all of them."""
+        """The first of blocks that are all alike, for functions of distances."""
         if not (self.alike and isinstance(self.start, Tensor) and self.places is not None):
             return self
         return self._replace(start=self.start[:1], places=self.places[:1])
 
     def present(self) -> Tensor | None:
-        """Where keys are, of the shape of `keys()`; None: everywhere."""
+        """Whether there is a key at each of `keys()`; None: everywhere."""
         return self.places < self.k_len if self.places is not None and self.filled else None
 
     def of_entries(self, tensor: Tensor) -> Tensor:
-        """Of what was made for the whole batch, `(..., rows, width)` or `(..., blocks, rows, width)`, what belongs to
-        the entries that are there.
+        """The block's entries of a tensor `(..., [blocks,] rows, width)` of the batch.
 
         >>> cut = Grid(1, 4, 0, 1, torch.device("cpu"), rank=2, entries=(0, 1, 2))
         >>> cut.of_entries(torch.arange(3)[:, None, None, None]).flatten().tolist()
@@ -260,7 +258,7 @@ class Grid(NamedTuple):
         return tensor if at < 0 or tensor.shape[at] == 1 else tensor.narrow(at, first, count)
 
     def of_call(self, index: Tensor) -> Tensor:
-        """Positions in the whole call of keys that are numbered by what is there `(..., rows)`; −1 stays."""
+        """Positions in the whole call of indices of the block's keys; −1 stays."""
         if self.places is None:
             return index
         if self.places.ndim == 2:
@@ -271,9 +269,7 @@ class Grid(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """What a definition is checked against at the public edge: sizes, dtype, device, and whether values may be looked
-    at.
-    """
+    """Sizes, dtype and device for checks, and whether values may be read."""
 
     batch: tuple[int, ...]
     q_len: int
@@ -290,10 +286,9 @@ def _fields(cls: type[Definition]) -> tuple[str, ...]:
 
 
 def aligned(tensor: Tensor, axes: Axes, batch_rank: int) -> Tensor:
-    """A view of `tensor` with exactly `batch_rank` batch dimensions before its axes: size-1 dimensions fill the gap.
+    """A view with exactly `batch_rank` batch dimensions, those in front of size 1.
 
-    Afterwards every tensor of a tree has its batch dimensions at the same place, so that a new one (vmap) goes in
-    front.
+    So a new batch dimension (vmap) goes in front of every tensor of a tree.
     """
     missing = batch_rank + len(axes) - tensor.ndim
     return tensor[(None,) * missing] if missing > 0 else tensor
@@ -308,14 +303,14 @@ def _name(cls: type) -> str:
 
 
 def registered(cls: type[D]) -> type[D]:
-    """Class decorator: the definition may stand in an encoded tree (built-in definitions only)."""
+    """Class decorator of built-in definitions, which may be part of an encoded tree."""
     _REGISTRY[_name(cls)] = cls
     cls.known = True
     return cls
 
 
 def foreign(tree: Definition) -> bool:
-    """Whether a definition in the tree is of a class of the user's own, of whose tensors `leaves` may not know.
+    """Whether a definition in the tree has a class of the user's own.
 
     >>> from saccade import masks
     >>> class Even(masks.Mask):
@@ -329,7 +324,7 @@ def foreign(tree: Definition) -> bool:
 
 
 def encodable(tree: Definition) -> bool:
-    """Whether the tree consists of built-in definitions alone, so that it can cross into an opaque operator."""
+    """Whether the tree can cross into an opaque operator: built-in parts alone."""
     if _name(type(tree)) not in _REGISTRY:
         return False
     values = [getattr(tree, name) for name in _fields(type(tree))]
@@ -340,10 +335,10 @@ _PLAIN = (Tensor, str, bool, int, float, type(None))
 
 
 def encode(tree: Definition, numbers: list[float]) -> str:
-    """The tree without its tensors, as JSON; its numbers go to the end of `numbers`.
+    """The tree without its tensors, as JSON; its numbers are appended to `numbers`.
 
-    Plain string operations only, since torch.compile traces through it; and it may make symbols of numbers, which no
-    string can hold.
+    Plain string operations only, since torch.compile traces them. It may make symbols of numbers, which a string cannot
+    contain.
     """
     parts = []
     for name in _fields(type(tree)):
@@ -359,7 +354,7 @@ def encode(tree: Definition, numbers: list[float]) -> str:
         elif isinstance(value, str):
             text = '"' + value + '"'
         elif name in tree.sizes:
-            text = str(len(range(value)))  # a size that shapes depend on is made a constant by being counted
+            text = str(len(range(value)))  # counting makes a constant of a size, on which shapes depend
         else:
             text = '{"Float":' if isinstance(value, float | torch.SymFloat) else '{"Int":'
             text = text + str(len(numbers)) + "}"
@@ -372,7 +367,7 @@ _PLACEHOLDER = torch.empty(0)
 
 
 def decode(text: str, numbers: list[float]) -> Any:
-    """The tree that `encode` wrote, with placeholders for its tensors: fill them with `with_leaves`."""
+    """The tree of `encode` with placeholders for tensors, for `with_leaves`."""
     return _decoded(json.loads(text), numbers)
 
 

@@ -1,7 +1,7 @@
-"""Scores and normalizers that are plain callables: whether they ask where the rows and keys stand that they are given.
+"""Scores and normalizers that are plain callables, and their positions.
 
-A callable gets all of the batch and all keys, but as many consecutive rows of the queries as fit: what is computed of a
-row may follow from that row and all keys, and from where they stand if it asks.
+A callable gets the whole batch and all keys, but only a block of consecutive query rows. The result of a row may follow
+from that row, all keys, and their positions.
 """
 
 import inspect
@@ -18,8 +18,9 @@ _IN_ORDER = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 
 def bind_positions(function: Callable[..., Tensor], grid: Grid) -> Callable[..., Tensor]:
-    """A callable of two arguments with the positions of a block, `(rows, 1)` and `(1, Lk)`, as its third, if it asks
-    for them: by a parameter of the name `positions`, or by a third one without a default.
+    """Bind the positions of a block to a callable that takes them.
+
+    It takes them by a parameter `positions`, or by a third one without a default.
 
     >>> import torch
     >>> block = Grid(q_len=9, k_len=2, start=4, rows=3, device=torch.device("cpu"))
@@ -43,15 +44,15 @@ def bind_positions(function: Callable[..., Tensor], grid: Grid) -> Callable[...,
 
 
 def _parameters(function: object) -> Mapping[str, inspect.Parameter]:
-    """Those of a callable; none where it has two or does not tell, as definitions have."""
+    """Parameters of a callable; none if it has two or no signature."""
     if isinstance(function, Definition):
         return {}
-    function = getattr(function, "_orig_mod", function)  # of what torch.compile has made of a module
+    function = getattr(function, "_orig_mod", function)  # of a module that torch.compile wraps
     target = function.forward if isinstance(function, nn.Module) else function
     code = getattr(target, "__code__", None)
     if code is not None and code.co_argcount - inspect.ismethod(target) == 2 and not code.co_kwonlyargcount:
-        return {}  # most are such, and to ask for a signature takes longer than a small call
+        return {}  # the usual case, and a signature takes longer than a small call
     try:
         return inspect.signature(target).parameters  # type: ignore[arg-type]  # a TypeError is caught
-    except (TypeError, ValueError):  # what is written in C may have none
+    except (TypeError, ValueError):  # functions in C may have none
         return {}

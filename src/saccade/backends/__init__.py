@@ -1,1 +1,1 @@
-"""How attention is computed: one file a backend, `choose` deciding. None imports another but the reference."""
+"""Backends, one file or folder each, which compute attention."""

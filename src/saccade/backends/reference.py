@@ -1,6 +1,6 @@
-"""The definition of attention, readable, in plain PyTorch: the specification that every other backend is held against.
+"""The definition of attention in plain PyTorch: the specification of backends.
 
-It serves everything, on any device, to any derivative, and lays the weights out in memory.
+It serves every call, on any device, to any derivative, and lays the weights out in memory.
 """
 
 import functools
@@ -26,8 +26,8 @@ from saccade.reads import Read, largest
 from saccade.scores import Additive, Score
 
 LOOKS, FAR_LOOKS = 1 << 22, 1 << 26
-"""Pairs that are looked at together to find out who takes part: what stays in a CPU's cache, and elsewhere so many that
-the starts of small operations are few.
+"""Pairs evaluated together to find the participants: few enough for a CPU's cache; off the CPU so many that starting
+operations costs little.
 """
 
 
@@ -82,24 +82,24 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     return attention(call, call.grid())
 
 
-Known = dict[str, Tensor]
+Statistics = dict[str, Tensor]
 """Statistics that came with the weights, by their names in `AuxOutput`."""
 
 
 class Parts(NamedTuple):
-    """What a backend may compute otherwise, each with the meaning that it has here.
+    """Steps that a backend may compute differently, with the same meaning.
 
     Args:
-        compare: scores `(..., rows, Lk)` of a call's block; what they are at forbidden keys plays no part.
-        normalize: weights from scores and the keys that are allowed; and statistics that come with them, by name: lse
-            where it is asked for, others where they cost nothing.
+        compare: scores `(..., rows, Lk)` of a call's block; at forbidden keys they may be anything.
+        normalize: weights from scores and the allowed keys; and statistics by name: lse if it is requested, others if
+            they cost nothing.
         choose: the key that a hard read takes.
-        entropy: of rows of weights.
+        entropy: entropy of rows of weights.
         largest: the k largest allowed weights of each row, and their indices.
     """
 
     compare: Callable[[Call, Grid, Tensor | None], Tensor]
-    normalize: Callable[[Call, Tensor, Tensor | None], tuple[Tensor, Known]]
+    normalize: Callable[[Call, Tensor, Tensor | None], tuple[Tensor, Statistics]]
     choose: Callable[[Read, Tensor, Tensor | None], Tensor]
     entropy: Callable[[Tensor], Tensor]
     largest: Callable[[Tensor, int, Tensor | None], tuple[Tensor, Tensor]]
@@ -110,26 +110,26 @@ def attention(call: Call, grid: Grid) -> tuple[Tensor, AuxOutput]:
     return read(call, grid, *weigh(call, grid))
 
 
-def weigh(call: Call, grid: Grid, parts: Parts | None = None) -> tuple[Tensor, Tensor | None, Known]:
-    """Weights `(..., rows, Lk)` after the gate, which keys are allowed, and what is known of the weights."""
+def weigh(call: Call, grid: Grid, parts: Parts | None = None) -> tuple[Tensor, Tensor | None, Statistics]:
+    """Weights `(..., rows, Lk)` after the gate, allowed keys, and statistics."""
     parts = parts or PLAIN
-    call = told(call, grid)
+    call = positioned(call, grid)
     scores, allowed = scored(call, grid, parts)
-    weights, known = parts.normalize(call, scores, allowed)
-    if call.gate is not None:  # lse is of the scores; where there is a gate, nothing else is asked for that changes
+    weights, statistics = parts.normalize(call, scores, allowed)
+    if call.gate is not None:  # lse is of the scores; with a gate, no other statistic here is requested
         weights = weights * call.gate.factor(grid, weights.dtype, allowed)
-    return weights, allowed, known
+    return weights, allowed, statistics
 
 
-def told(call: Call, grid: Grid) -> Call:
-    """The call for this block: callables that ask where its rows and keys stand have been told."""
+def positioned(call: Call, grid: Grid) -> Call:
+    """The call with the positions of a block bound to callables that take them."""
     if call.built_in:
         return call
     return replace(call, score=bind_positions(call.score, grid), normalizer=bind_positions(call.normalizer, grid))
 
 
 def scored(call: Call, grid: Grid, parts: Parts) -> tuple[Tensor, Tensor | None]:
-    """Scores `(..., rows, Lk)` with their bias, and which keys are allowed."""
+    """Scores `(..., rows, Lk)` with their bias, and the allowed keys."""
     allowed, bias = call.mask.dense(grid) if call.mask is not None else None, None
     if (present := grid.present()) is not None:
         allowed = both(allowed, present)
@@ -145,7 +145,7 @@ def scored(call: Call, grid: Grid, parts: Parts) -> tuple[Tensor, Tensor | None]
 
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
-    """The scores; half types are compared in float32."""
+    """Scores; half types are compared in float32."""
     query, key = copies(call.score, call.query, call.key)
     if isinstance(call.score, Score):
         return call.score(wide(query), wide(key))
@@ -153,8 +153,8 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
     return checked(call.score(query, key), (*batch, grid.rows, grid.k_len), "score").to(wide(query).dtype)
 
 
-def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Known]:
-    """Weights, and lse where it is asked for."""
+def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Statistics]:
+    """Weights, and lse if it is requested."""
     allowed = allowed.expand(scores.shape) if allowed is not None else None
     arguments = copies(call.normalizer, scores, allowed)
     if isinstance(call.normalizer, Normalizer):
@@ -168,14 +168,14 @@ def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tens
 
 
 def copies(function: Any, first: Tensor, second: Tensor | None) -> tuple[Tensor, Any]:
-    """What a score or normalizer is called with: copies if it is the user's own, which may write into them."""
+    """Arguments of a score or normalizer, copied if it may write into them."""
     if isinstance(function, Definition) and function.known:
         return first, second
     return first.clone(), None if second is None else second.clone()
 
 
 def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
-    """Raises `ShapeError` unless what a user's callable returned is, or broadcasts to, the shape that was due."""
+    """The result of a user's callable, expanded, or a `ShapeError`."""
     got = f"{tuple(result.shape)} of {result.dtype}" if isinstance(result, Tensor) else type(result).__name__
     message = (
         f"{name}: expected the callable to return floats (..., Lq, Lk) = {shape}, got {got}; it is called with blocks "
@@ -195,7 +195,7 @@ def both(first: Tensor | None, second: Tensor) -> Tensor:
 
 
 def read(
-    call: Call, grid: Grid, weights: Tensor, allowed: Tensor | None, known: Known, parts: Parts | None = None
+    call: Call, grid: Grid, weights: Tensor, allowed: Tensor | None, statistics: Statistics, parts: Parts | None = None
 ) -> tuple[Tensor, AuxOutput]:
     """Output and statistics from the weights."""
     request, dropped, parts = call.aux, dropout(call, weights, grid.places), parts or PLAIN
@@ -203,32 +203,25 @@ def read(
     index = parts.choose(call.read, dropped, allowed) if call.read.chooses else None
     value = wide(call.value)
     output = call.read(dropped, value, allowed, index).to(call.value.dtype)
+    log_prob = log_probability(dropped, index) if request.log_prob and index is not None else None
+    entropies, leading = None, None
+    if request.entropy:
+        entropies = statistics["entropy"] if "entropy" in statistics else parts.entropy(weights)
+    if request.top:
+        if "top_indices" in statistics:
+            values, indices = top(statistics["top_values"], statistics["top_indices"])
+        else:
+            values, indices = top(*parts.largest(weights, request.top, allowed))
+        leading = values, indices if grid.places is None else grid.of_call(indices.flatten(-2)).view(indices.shape)
     return output, AuxOutput(
         weights=weights if request.weights else None,
-        lse=known["lse"] if request.lse else None,
+        lse=statistics["lse"] if request.lse else None,
         index=grid.of_call(index) if request.index and index is not None else None,
-        log_prob=log_probability(dropped, index) if request.log_prob and index is not None else None,
-        entropy=_entropy(known, weights, parts) if request.entropy else None,
-        top=_top(grid, *_largest(known, weights, request.top, allowed, parts)) if request.top else None,
+        log_prob=log_prob,
+        entropy=entropies,
+        top=leading,
         received=weights.sum(-2) if request.received else None,
     )
-
-
-def _entropy(known: Known, weights: Tensor, parts: Parts) -> Tensor:
-    return known["entropy"] if "entropy" in known else parts.entropy(weights)
-
-
-def _top(grid: Grid, values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    values, indices = top(values, indices)
-    if grid.places is None:
-        return values, indices
-    return values, grid.of_call(indices.flatten(-2)).view(indices.shape)
-
-
-def _largest(known: Known, weights: Tensor, count: int, allowed: Tensor | None, parts: Parts) -> tuple[Tensor, Tensor]:
-    if "top_indices" in known:
-        return known["top_values"], known["top_indices"]
-    return parts.largest(weights, count, allowed)
 
 
 def chosen(read: Read, weights: Tensor, allowed: Tensor | None) -> Tensor:
@@ -241,9 +234,10 @@ PLAIN = Parts(compared, normalized, chosen, entropy, largest)
 
 
 def dropout(call: Call, weights: Tensor, places: Tensor | None = None) -> Tensor:
-    """weights / (1 − p) with probability 1 − p, else 0: decided by the row's noise and the key's position alone.
+    """weights / (1 − p) with probability 1 − p, else 0.
 
-    A hash and no generator, so that every backend, every block and the backward pass see the same mask.
+    The row's noise and the key's position alone decide, by a hash: every backend, every block and the backward pass
+    drop the same weights.
     """
     if call.noise is None or call.dropout_p == 0:
         return weights
@@ -259,9 +253,9 @@ def dropout(call: Call, weights: Tensor, places: Tensor | None = None) -> Tensor
 
 
 def untrusted(call: Call) -> bool:
-    """Whether forbidden keys or queries may hold NaN or infinities, which 0 · NaN would let through.
+    """Whether forbidden keys or queries may hold NaN or infinities: 0 · NaN is NaN.
 
-    Looked up by one reduction an input where values may be looked at (eagerly on a CPU); assumed elsewhere.
+    One reduction an input decides if values may be read (eagerly on a CPU); otherwise they may.
     """
     if call.mask is None and call.bias is None:
         return False
@@ -273,54 +267,49 @@ def untrusted(call: Call) -> bool:
     return not bool(torch.isfinite(total))
 
 
-def cleaned(call: Call, found: tuple[Tensor, Tensor] | None = None) -> Call:
-    """The call with zeros in keys, values and queries that take part in nothing: what they hold influences nothing.
+def cleaned(call: Call, taking_part: tuple[Tensor, Tensor] | None = None) -> Call:
+    """The call with zeros in keys, values and queries without an allowed pair.
 
     Args:
         call: with a mask or a bias.
-        found: its `participants`, where they are known.
+        taking_part: its `participants`; None computes them.
     """
-    alone = call.mask if found is None and call.bias is None and not tracing() else None
-    if alone is not None and _intervals.everybody(alone, call.grid()):
+    mask = call.mask if taking_part is None and call.bias is None and not tracing() else None
+    if mask is not None and _intervals.everybody(mask, call.grid()):
         return call
-    keys, queries = found or participants(call)
+    keys, queries = taking_part or participants(call)
+    kept = shared(keys, call.key)[..., None]
+    key = call.key.masked_fill(~kept, 0.0)
+    if getattr(call.score, "mixes_keys", False):  # it takes means over keys: their mean in place of the others
+        mean = wide(key).detach().sum(-2, keepdim=True) / kept.sum(-2, keepdim=True).clamp(min=1)
+        key = torch.where(kept, key, mean.to(key.dtype))
     return replace(
         call,
         query=call.query.masked_fill(~shared(queries, call.query)[..., None], 0.0),
-        key=without(call.key, shared(keys, call.key)[..., None], getattr(call.score, "mixes_keys", False)),
+        key=key,
         value=call.value.masked_fill(~shared(keys, call.value)[..., None], 0.0),
         cache=None,
     )
 
 
-def without(key: Tensor, kept: Tensor, mixed: bool) -> Tensor:
-    """The keys with 0 where not kept; with the mean of the kept ones where the score takes means over keys."""
-    key = key.masked_fill(~kept, 0.0)
-    if not mixed:
-        return key
-    mean = wide(key).detach().sum(-2, keepdim=True) / kept.sum(-2, keepdim=True).clamp(min=1)
-    return torch.where(kept, key, mean.to(key.dtype))
-
-
 def participants(call: Call) -> tuple[Tensor, Tensor]:
-    """Which keys `(..., Lk)` some query may attend to, and which queries `(..., Lq)` may attend to some key; batch
-    dimensions in which they are alike are 1.
+    """Keys `(..., Lk)` and queries `(..., Lq)` with an allowed pair.
+
+    Batch dimensions in which they are alike have size 1.
     """
     return by_intervals(call) or looked_up(call)
 
 
 def by_intervals(call: Call) -> tuple[Tensor, Tensor] | None:
-    """The `participants` by the ends of each query's interval of keys; None where the mask has no such ends, or a bias
-    may forbid more.
-    """
+    """`participants` by each query's interval of keys, or None."""
     if call.mask is None or call.bias is not None or tracing() or transforming() or recorded():
         return None
-    found = _intervals.participants(call.mask, call.grid())
-    return None if found is None else (ranked(call, found[0]), ranked(call, found[1]))
+    flags = _intervals.participants(call.mask, call.grid())
+    return None if flags is None else (ranked(call, flags[0]), ranked(call, flags[1]))
 
 
 def looked_up(call: Call, budget: int | None = None) -> tuple[Tensor, Tensor]:
-    """The `participants` by a look at every pair, block by block."""
+    """`participants` by every pair, block by block."""
     grid = call.grid()
     if budget is None:
         budget = LOOKS if grid.device.type == "cpu" else FAR_LOOKS
@@ -338,12 +327,12 @@ def looked_up(call: Call, budget: int | None = None) -> tuple[Tensor, Tensor]:
 
 
 def ranked(call: Call, flags: Tensor) -> Tensor:
-    """Flags with as many dimensions in front as the batch has."""
+    """Flags with all batch dimensions, those in front of size 1."""
     return flags[(None,) * (len(call.batch) + 1 - flags.ndim)]
 
 
 def allowed_keys(call: Call, grid: Grid) -> Tensor:
-    """Mask and bias together, as a boolean tensor."""
+    """Mask and bias as one boolean tensor."""
     allowed = call.mask.dense(grid) if call.mask is not None else None
     if call.bias is not None:
         allowed = both(allowed, call.bias.values(grid, wide(call.query.detach()).dtype).detach() != -torch.inf)
@@ -352,7 +341,7 @@ def allowed_keys(call: Call, grid: Grid) -> Tensor:
 
 
 def shared(flags: Tensor, tensor: Tensor) -> Tensor:
-    """Flags `(*batch, L)` reduced by any() to the batch dimensions of `tensor`, which may broadcast."""
+    """Flags `(*batch, L)` reduced by any() to the batch dimensions of a tensor."""
     batch = tensor.shape[:-2]
     flags = flags.any(dim=tuple(range(flags.ndim - 1 - len(batch)))) if flags.ndim - 1 > len(batch) else flags
     for dim, size in enumerate(batch):

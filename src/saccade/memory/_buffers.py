@@ -1,4 +1,4 @@
-"""Room behind tensors that grow along their lengths, as those of a memory do at each step of a decoder."""
+"""Room behind tensors that grow along their lengths, as a memory's do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,18 +17,19 @@ _TAKING = Lock()
 
 @dataclass
 class Buffer:
-    """Room behind the tensors of a memory, along their lengths; `used` says how much of it anybody has written."""
+    """Room behind the tensors of a memory, of which `used` rows are written."""
 
     parts: list[Tensor]
     used: int
 
     def takes(self, length: int, total: int, count: int) -> bool:
-        """Takes the rows from `length` to `total`, no other thread between, if nobody has written behind `length`,
-        `total` keys fit, and this mode may write here at all; whether it did.
+        """Take the rows from `length` to `total`, and return whether that was possible.
+
+        They must fit and be unwritten, in the same inference mode. No other thread takes rows meanwhile.
         """
-        ours = self.parts[0].is_inference() == torch.is_inference_mode_enabled()
+        same_mode = self.parts[0].is_inference() == torch.is_inference_mode_enabled()
         with _TAKING:
-            free = ours and self.used == length and len(self.parts) == count and self.parts[0].shape[-2] >= total
+            free = same_mode and self.used == length and len(self.parts) == count and self.parts[0].shape[-2] >= total
             self.used = total if free else self.used
         return free
 
@@ -36,7 +37,7 @@ class Buffer:
 def extended(
     olds: Sequence[Tensor], news: Sequence[Tensor], buffer: Buffer | None
 ) -> tuple[list[Tensor], Buffer | None]:
-    """olds and news joined along dimension −2, in the room behind the olds where nobody else has written into it.
+    """olds and news joined along dimension −2, in unwritten room behind the olds.
 
     >>> with torch.no_grad():
     ...     (joined,), buffer = extended([torch.zeros(2, 1)], [torch.ones(1, 1)], None)
@@ -50,16 +51,13 @@ def extended(
         buffer = with_room(olds, 2 * total)
         buffer.used = total
     for part, new in zip(buffer.parts, news, strict=True):
-        part.data[..., length:total, :] = new  # .data: rows that nobody has read do not outdate what others saved
+        part.data[..., length:total, :] = new  # .data: writing unread rows does not outdate saved tensors
     return [part[..., :total, :] for part in buffer.parts], buffer
 
 
 def with_room(tensors: Sequence[Tensor], capacity: int) -> Buffer:
-    """Copies of the tensors at the beginning of a buffer for so many."""
-    return Buffer([_room(tensor, capacity) for tensor in tensors], tensors[0].shape[-2])
-
-
-def _room(tensor: Tensor, capacity: int) -> Tensor:
-    room = tensor.new_empty(*tensor.shape[:-2], capacity, tensor.shape[-1])
-    room[..., : tensor.shape[-2], :] = tensor
-    return room
+    """Copies of the tensors at the beginning of a buffer of so many rows."""
+    parts = [tensor.new_empty(*tensor.shape[:-2], capacity, tensor.shape[-1]) for tensor in tensors]
+    for part, tensor in zip(parts, tensors, strict=True):
+        part[..., : tensor.shape[-2], :] = tensor
+    return Buffer(parts, tensors[0].shape[-2])

@@ -199,12 +199,12 @@ class Memory:
         count, learned = version(self.key, self.cache), self.key.is_leaf and self.key.requires_grad
         if count is None or self._version is None or (count == self._version and not learned):
             return self
-        kept = self.state.of(Renewed)
-        memory: Memory | None = kept.memory
+        renewed = self.state.of(Renewed)
+        memory: Memory | None = renewed.memory
         if memory is None or memory._version != count or learned:  # fused optimizers do not count their changes
             assert isinstance(self.score, scores.Score)
             cache = self.score.prepare(self.key)[2]
-            kept.memory = memory = replace(self, cache=cache, _buffer=None, _room=None, _version=count)
+            renewed.memory = memory = replace(self, cache=cache, _buffer=None, _room=None, _version=count)
         return memory
 
     def _parts(self, masked: bool) -> list[Tensor]:
@@ -368,7 +368,12 @@ def remember(
     if positions is not None:
         if values is not None:
             raise ArgumentError("value: expected a tensor with positions=, got a function of keys")
-        return _slots(_remembered(key, value, score, mask), positions, capacity)
+        memory = _remembered(key, value, score, mask)
+        _ring.served(memory.score)
+        positions, masked = _ring.checked(positions, memory.key, memory.value), memory.mask is not None
+        capacity = len(memory) if capacity is None else capacity
+        parts = _ring.kept([*memory._parts(masked), positions[..., None]], capacity)
+        return replace(memory._of(parts, masked), capacity=capacity)
     if values is not None and capacity is not None:
         raise ArgumentError(f"capacity: expected None, since nothing is appended to lazy values, got {capacity}")
     memory = _remembered(key, value if values is None else values.placeholder(key), score, mask)
@@ -379,18 +384,9 @@ def remember(
     return replace(memory, _buffer=buffer)
 
 
-def _slots(memory: Memory, positions: Tensor, capacity: int | None) -> Memory:
-    """A memory of `capacity` slots with these keys, or the last of them."""
-    _ring.served(memory.score)
-    masked = memory.mask is not None
-    parts = [*memory._parts(masked), _ring.checked(positions, memory.key, memory.value)[..., None]]
-    slots = len(memory) if capacity is None else capacity
-    return replace(memory._of(_ring.kept(parts, slots), masked), capacity=slots)
-
-
 def _remembered(key: Tensor, value: Any, score: Any, mask: Any) -> Memory:
-    ready = prepared(key, value, score, mask)
-    return Memory(*ready[:-1], prepare=ready.prepare, _version=version(ready.key, ready.cache))
+    rest, key, value, cache, dense, prepare = prepared(key, value, score, mask)
+    return Memory(rest, key, value, cache, dense, prepare, _version=version(key, cache))
 
 
 __all__ = ["AuxOutput", "Memory", "remember"]

@@ -46,9 +46,8 @@ def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
     for output, lse in zip(outputs, lses, strict=True):
         _check(output, lse, outputs[0])
     stacked = torch.stack(lses)
-    share = normalizers.Softmax()(stacked.movedim(0, -1), (stacked > -torch.inf).movedim(0, -1)).movedim(-1, 0)[
-        ..., None
-    ]
+    weights = normalizers.Softmax()(stacked.movedim(0, -1), (stacked > -torch.inf).movedim(0, -1))
+    share = weights.movedim(-1, 0)[..., None]
     parts = [output.to(share.dtype) for output in outputs]
     return (torch.stack(parts) * share).sum(0).to(outputs[0].dtype)
 

@@ -1,6 +1,6 @@
-"""Keys prepared for a memory: checked, as their score wants them, with a mask of their own."""
+"""Keys of a memory, checked and prepared by their score, with their mask."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import Tensor
 
@@ -13,18 +13,10 @@ from saccade._dispatch.passes import autocast
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import as_mask
 
-__all__ = ["Prepared", "Renewed", "check_appended", "check_device", "check_offset", "prepared", "version"]
+__all__ = ["Renewed", "check_appended", "check_device", "check_offset", "prepared", "version"]
 
-
-class Prepared(NamedTuple):
-    """What a memory is made of, as `Memory` has it."""
-
-    score: scores.Score | scores.ScoreFunction
-    key: Tensor
-    value: Tensor
-    cache: Tensor | None
-    mask: Tensor | None
-    prepare: scores.Score | scores.ScoreFunction
+Prepared = tuple[scores.Score | scores.ScoreFunction, Tensor, Tensor, Tensor | None, Tensor | None, Any]
+"""Score, key, value, cache, mask and the preparing score of a `Memory`."""
 
 
 def prepared(key: Tensor, value: Any, score: Any, mask: Any) -> Prepared:
@@ -33,7 +25,7 @@ def prepared(key: Tensor, value: Any, score: Any, mask: Any) -> Prepared:
     Args: as for `remember`.
 
     Raises:
-        ShapeError, ArgumentError: what does not fit.
+        ShapeError, ArgumentError: keys, values or a mask that do not fit.
     """
     if autocasting(key):
         key, value, score = autocast(key, value, score)
@@ -44,7 +36,12 @@ def prepared(key: Tensor, value: Any, score: Any, mask: Any) -> Prepared:
     q_dim = score.query_dim(k_dim) if isinstance(score, scores.Score) else k_dim
     extent = Extent(batch, 1, k_len, q_dim, k_dim, key.dtype, key.device, look)
     if isinstance(score, scores.Additive | scores.General | scores.Location):  # parameters that meet keys, not queries
-        score.check(extent._replace(batch=reach(score, batch)))
+        shapes = [tensor.shape[: tensor.ndim - len(axes)] for tensor, axes in score.leaves()]
+        try:  # later queries may have more batch dimensions than the keys, as many as the score
+            joint = tuple(broadcast_shapes(batch, *shapes))
+        except RuntimeError:
+            joint = batch  # the check says which shape does not fit
+        score.check(extent._replace(batch=joint))
     dense = None
     if mask is not None:
         mask = as_mask(mask)
@@ -56,27 +53,18 @@ def prepared(key: Tensor, value: Any, score: Any, mask: Any) -> Prepared:
         mask.check(extent)
         dense = aligned(mask.dense(Grid(1, k_len, 0, 1, key.device)), ("q", "k"), len(batch))
         dense = dense.expand(*dense.shape[:-1], k_len)
-    left, ready, cache = score.prepare(key) if isinstance(score, scores.Score) else (score, key, None)
-    return Prepared(left, ready, value, cache, dense, score)
-
-
-def reach(score: scores.Score, batch: tuple[int, ...]) -> tuple[int, ...]:
-    """The keys' batch dimensions broadcast with the score's: the queries to come may have more than the keys."""
-    shapes = [tensor.shape[: tensor.ndim - len(axes)] for tensor, axes in score.leaves()]
-    try:
-        return tuple(broadcast_shapes(batch, *shapes))
-    except RuntimeError:
-        return batch  # the check that follows says who does not fit
+    rest, key, cache = score.prepare(key) if isinstance(score, scores.Score) else (score, key, None)
+    return rest, key, value, cache, dense, score
 
 
 class Renewed:
-    """The memory that takes the place of one whose keys were changed in place; its `BackendState` has it."""
+    """The memory in place of one whose keys were changed in place."""
 
     memory: Any = None
 
 
 def version(key: Tensor, cache: Tensor | None) -> int | None:
-    """How often a key was written to, None where no cache depends on it or torch does not count.
+    """Number of writes to a key; None if no cache depends on it.
 
     >>> import torch
     >>> key = torch.zeros(2)
@@ -90,9 +78,9 @@ def version(key: Tensor, cache: Tensor | None) -> int | None:
 
 
 def check_appended(name: str, ours: Tensor, theirs: Tensor, shared: int | None) -> None:
-    """Raises unless more keys or values fit those of a memory; a leading dimension may be `shared`, too."""
+    """Raise unless new keys or values fit a memory's, or have size `shared`."""
     sizes = zip(ours.shape[:-2], theirs.shape[:-2], strict=False)
-    alike = ours.ndim == theirs.ndim and all(other in (own, shared) for own, other in sizes)
+    alike = ours.ndim == theirs.ndim and all(new in (old, shared) for old, new in sizes)
     if not alike or ours.shape[-1] != theirs.shape[-1]:
         expected, got = (
             f"({', '.join(map(str, (*tensor.shape[:-2], 'n', tensor.shape[-1])))})" for tensor in (ours, theirs)
@@ -104,21 +92,21 @@ def check_appended(name: str, ours: Tensor, theirs: Tensor, shared: int | None) 
 
 
 def check_offset(offset: Tensor, key: Tensor) -> None:
-    """Raises unless an offset can be added to keys."""
+    """Raise unless an offset can be added to keys."""
     if not isinstance(offset, Tensor):
         raise ArgumentTypeError(f"offset: expected a tensor, got {type(offset).__name__}")
     if offset.dtype != key.dtype:
         raise ArgumentError(f"offset: expected dtype {key.dtype}, that of the keys, got dtype {offset.dtype}")
     check_device("offset", offset, key)
-    lead, own = key.shape[:-2], offset.shape[:-2]
-    fits = all(1 in pair or pair[0] == pair[1] for pair in zip(reversed(lead), reversed(own), strict=False))
+    leading = zip(reversed(key.shape[:-2]), reversed(offset.shape[:-2]), strict=False)
+    fits = all(1 in pair or pair[0] == pair[1] for pair in leading)
     if offset.shape[-2:] != key.shape[-2:] or offset.ndim < 2 or not fits:
         expected = f"(..., {key.shape[-2]}, {key.shape[-1]}), broadcastable with keys {tuple(key.shape)}"
         raise ShapeError(f"offset: expected {expected}, got shape {tuple(offset.shape)}")
 
 
 def check_device(name: str, tensor: Tensor, ours: Tensor) -> None:
-    """Raises unless a tensor lies where those of a memory do."""
+    """Raise unless a tensor is on the device of a memory."""
     if tensor.device != ours.device:
         got = f"got {tensor.device}; move it with .to(memory.key.device)"
         raise ArgumentError(f"{name}: expected device {ours.device}, that of the memory, {got}")

@@ -1,10 +1,10 @@
-"""Keys in a fixed number of slots, each at a position of its own: streams of any length in constant memory and time.
+"""Keys at positions in a fixed number of slots, for streams of any length.
 
-    written   new keys behind the others, the oldest forgotten: a window that slides along a buffer of twice its size
-    placed    masks, biases and gates of a read, laid out by the positions that the slots hold
+    written   new keys behind the others, the oldest dropped: a window that slides along a buffer of twice its size
+    placed    masks, biases and gates of a read, laid out by the positions of the slots
 
-Slots are in the order of positions, those without a key (−1) first, so that a draw, the lower of two equal keys and the
-order of sums are what they are among all keys of a sequence.
+Slots are in the order of positions, those without a key (−1) first. So draws, ties and the order of sums are those of
+all keys of a sequence.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ __all__ = ["Room", "checked", "kept", "placed", "served", "written"]
 
 @dataclass(frozen=True)
 class Room:
-    """Where a memory's slots end in a buffer: what others have written behind them is not theirs."""
+    """The end of a memory's slots in a buffer."""
 
     buffer: Buffer
     end: int
@@ -43,7 +43,7 @@ def checked(positions: Any, key: Tensor, value: Tensor) -> Tensor:
     """Positions of keys, as int64.
 
     Raises:
-        ArgumentError: what is no tensor of integers of at least −1, or elsewhere.
+        ArgumentError: no tensor of integers of at least −1, or one on another device.
         ShapeError: another length, or other leading dimensions.
     """
     if not isinstance(positions, Tensor):
@@ -56,27 +56,26 @@ def checked(positions: Any, key: Tensor, value: Tensor) -> Tensor:
     extent = Extent(batch, 1, key.shape[-2], 1, 1, key.dtype, key.device, look)
     batch_only("positions", tuple(positions.shape[:-1]), extent)
     on_device("positions", positions, extent)
-    found: Tensor = positions.long()  # first: -1 is 255 to a byte
-    ensure(found >= -1, "positions: expected at least 0, or -1 for none, got less", values=look)
-    return found
+    checked: Tensor = positions.long()  # first: -1 is 255 to a byte
+    ensure(checked >= -1, "positions: expected at least 0, or -1 for none, got less", values=look)
+    return checked
 
 
 def served(score: Any) -> None:
-    """Raises unless a score compares what queries and keys hold, and not where keys lie."""
-    told = isinstance(score, Location) or bind_callable(score, Grid(1, 1, 0, 1, torch.device("cpu"))) is not score
-    if told:
-        name = "scores.Location" if isinstance(score, Location) else "a callable that is told positions"
+    """Raise if a score depends on the positions of keys."""
+    if isinstance(score, Location) or bind_callable(score, Grid(1, 1, 0, 1, torch.device("cpu"))) is not score:
+        name = "scores.Location" if isinstance(score, Location) else "a callable that takes positions"
         raise ArgumentError(
             f"score: expected one of contents alone for a memory of slots, which hold any position, got {name}"
         )
 
 
 def kept(parts: Sequence[Tensor], capacity: int) -> list[Tensor]:
-    """Of each entry the `capacity` keys of the highest positions, in their order, behind slots without a key.
+    """The `capacity` keys of the highest positions of each entry, in their order.
 
     Args:
-        parts: `(..., n, C)` of keys, the last of them their positions `(..., n, 1)`; of equal ones the last counts.
-        capacity: how many.
+        parts: `(..., n, C)` of keys, the last part their positions `(..., n, 1)`; of equal positions the last counts.
+        capacity: number of slots.
 
     >>> kept([torch.tensor([[5.0], [6.0], [7.0]]), torch.tensor([[8], [2], [8]])], 2)
     [tensor([[6.],
@@ -86,21 +85,21 @@ def kept(parts: Sequence[Tensor], capacity: int) -> list[Tensor]:
     missing = capacity - parts[0].shape[-2]
     if missing > 0:
         fills = [0] * (len(parts) - 1) + [-1]
-        parts = [_before(part, missing, fill) for part, fill in zip(parts, fills, strict=True)]
-    places, order = parts[-1][..., 0].sort(dim=-1, stable=True)
-    outdated = torch.nn.functional.pad(places[..., 1:] == places[..., :-1], (0, 1))
-    places, again = places.masked_fill(outdated, -1).sort(dim=-1, stable=True)
-    first = places.shape[-1] - capacity
+        empty = [(*part.shape[:-2], missing, part.shape[-1]) for part in parts]
+        parts = [
+            torch.cat((part.new_full(shape, fill), part), -2)
+            for part, shape, fill in zip(parts, empty, fills, strict=True)
+        ]
+    positions, order = parts[-1][..., 0].sort(dim=-1, stable=True)
+    outdated = torch.nn.functional.pad(positions[..., 1:] == positions[..., :-1], (0, 1))
+    positions, again = positions.masked_fill(outdated, -1).sort(dim=-1, stable=True)
+    first = positions.shape[-1] - capacity
     index = order.gather(-1, again)[..., first:]
-    return [*(_at(part, index) for part in parts[:-1]), places[..., first:, None]]
+    return [*(_rows(part, index) for part in parts[:-1]), positions[..., first:, None]]
 
 
-def _before(part: Tensor, missing: int, fill: int) -> Tensor:
-    return torch.cat((part.new_full((*part.shape[:-2], missing, part.shape[-1]), fill), part), -2)
-
-
-def _at(part: Tensor, index: Tensor) -> Tensor:
-    """Rows `(..., n, C)` of a part, one choice for all entries or one for each."""
+def _rows(part: Tensor, index: Tensor) -> Tensor:
+    """Rows `(..., n, C)` of a part, by one index for all entries or one for each."""
     if index.ndim == 1:
         return part.index_select(-2, index)
     batch = broadcast_shapes(part.shape[:-2], index.shape[:-1])
@@ -111,13 +110,13 @@ def _at(part: Tensor, index: Tensor) -> Tensor:
 def written(
     olds: Sequence[Tensor], news: Sequence[Tensor], capacity: int, room: Room | None
 ) -> tuple[list[Tensor], Room | None]:
-    """What is `kept` of a memory and what is written to it.
+    """The `kept` keys of a memory and of new keys.
 
     Args:
         olds: parts of `capacity` slots.
-        news: likewise of n keys.
-        capacity: how many are kept.
-        room: where the slots lie, if anywhere.
+        news: parts of n keys.
+        capacity: number of slots.
+        room: the slots' room in a buffer, or None.
     """
     batch = broadcast_shapes(olds[-1].shape[:-2], news[-1].shape[:-2])
     olds, news = ([*parts[:-1], parts[-1].expand(*batch, *parts[-1].shape[-2:])] for parts in (olds, news))
@@ -132,7 +131,7 @@ def written(
 
 
 def _follows(olds: Tensor, news: Tensor) -> bool:
-    """Whether new positions rise, from behind the old ones, where they may be looked at without waiting."""
+    """Whether new positions rise from behind the old ones, if they can be read."""
     if tracing() or transforming() or valueless(news) or news.device.type != "cpu" or not olds.shape[-2]:
         return False
     rising = torch.cat((olds[..., -1:, 0].clamp(min=-1), news[..., 0]), -1)
@@ -140,7 +139,7 @@ def _follows(olds: Tensor, news: Tensor) -> bool:
 
 
 def _slid(olds: Sequence[Tensor], news: Sequence[Tensor], room: Room | None) -> tuple[list[Tensor], Room]:
-    """The slots moved on by the new keys, in a buffer where nobody else has written behind them."""
+    """The slots moved on by the new keys, in a buffer with unwritten rows behind them."""
     capacity, count = olds[-1].shape[-2], news[-1].shape[-2]
     alike = room is not None and all(
         part.shape[:-2] == old.shape[:-2] for part, old in zip(room.buffer.parts, olds, strict=False)
@@ -150,7 +149,7 @@ def _slid(olds: Sequence[Tensor], news: Sequence[Tensor], room: Room | None) -> 
         room.buffer.used = capacity + count
     end = room.end + count
     for part, new in zip(room.buffer.parts, news, strict=True):
-        part.data[..., room.end : end, :] = new  # .data: rows that nobody has read do not outdate what others saved
+        part.data[..., room.end : end, :] = new  # .data: writing unread rows does not outdate saved tensors
     return [part[..., end - capacity : end, :] for part in room.buffer.parts], Room(room.buffer, end)
 
 
@@ -158,19 +157,19 @@ Placed = tuple[Mask, biases.Bias | None, Factor | None]
 
 
 def placed(
-    query: Any, key: Tensor, value: Tensor, positions: Tensor, own: Tensor | None, mask: Any, bias: Any, gate: Any
+    query: Any, key: Tensor, value: Tensor, positions: Tensor, allowed: Tensor | None, mask: Any, bias: Any, gate: Any
 ) -> Placed:
-    """Mask, bias and gate of a read, laid out over the slots by the positions that these hold.
+    """Mask, bias and gate of a read, laid out over the slots by their positions.
 
     Args:
-        query: whatever was given.
-        key, value: the memory's.
-        positions: of its slots, `(C,)` or `(..., C)`.
-        own: the memory's mask, or None.
-        mask, bias, gate: whatever was given.
+        query: argument of the read.
+        key, value: tensors of the memory.
+        positions: positions of its slots, `(C,)` or `(..., C)`.
+        allowed: the memory's mask, or None.
+        mask, bias, gate: arguments of the read.
 
     Raises:
-        ArgumentError: a mask or bias by alignment that does not say which, what `attend` refuses.
+        ArgumentError: a mask or bias without the alignment that it needs, or an argument that `attend` rejects.
     """
     if autocasting(query):
         query, key, value = autocast(query, key, value)
@@ -178,36 +177,39 @@ def placed(
     batch, (rows, width) = batch_of(query, key, value), (query.shape[-2], key.shape[-2])
     look = not (tracing() or transforming())
     extent = Extent(batch, rows, width, query.shape[-1], key.shape[-1], query.dtype, query.device, look)
-    places = positions if positions.ndim == 1 else positions[(None,) * (len(batch) + 1 - positions.ndim)]
-    places = places[..., None, :]
-    last = places.amax(-1, keepdim=True) if width else places.new_full((1, 1), -1)
-    grid = Grid(rows, width, 0, rows, query.device, places, rank=len(batch), behind=last + 1)
-    allowed, dtype = places >= 0, wide(query).dtype
-    if own is not None:
-        allowed = allowed & own
+    positions = positions if positions.ndim == 1 else positions[(None,) * (len(batch) + 1 - positions.ndim)]
+    positions = positions[..., None, :]
+    last = positions.amax(-1, keepdim=True) if width else positions.new_full((1, 1), -1)
+    grid = Grid(rows, width, 0, rows, query.device, positions, rank=len(batch), behind=last + 1)
+    filled, dtype = positions >= 0, wide(query).dtype
+    allowed = filled if allowed is None else filled & allowed
     if mask is not None:
         mask = as_mask(mask)
         for part in _checkable(mask):
-            _asked(part, places)
-            _length(part, extent) if isinstance(part, Lengths) else part.check(_reached(part, extent, places))
+            reached = _reached(part, extent, positions)
+            if isinstance(part, Lengths):  # of any number of positions, however few slots there are
+                name = "key_lengths of masks.Lengths"
+                integers(name, part.key_lengths, extent)
+                ensure(part.key_lengths >= 0, f"{name}: expected lengths of at least 0, got less", values=look)
+            else:
+                part.check(reached)
         allowed = allowed & mask.dense(grid)
     bias, gate = (None if bias is None else as_bias(bias)), (None if gate is None else as_gate(gate))
     for name, factor in (("bias", bias), ("gate", gate)):
         for part in () if factor is None else _checkable(factor):
-            _asked(part, places)
-            part.check(_reached(part, extent, places), name)
+            part.check(_reached(part, extent, positions), name)
     return (
-        masks.Dense(allowed[(None,) * (len(batch) + 2 - allowed.ndim)]),  # nobody may take it for another shape
+        masks.Dense(allowed[(None,) * (len(batch) + 2 - allowed.ndim)]),  # all batch dimensions: no other reading fits
         None if bias is None else biases.Dense(bias.values(grid, dtype)),
         None if gate is None else biases.Weights(gate.factor(grid, dtype, allowed)),
     )
 
 
 def _checkable(tree: Any) -> list[Any]:
-    """The parts of a mask or bias that are made of no others.
+    """The parts of a mask or bias that are no compositions.
 
     Raises:
-        ArgumentError: one by alignment that does not say which: how many slots there are says nothing of positions.
+        ArgumentError: a part without the alignment that it needs, since the number of slots says nothing of positions.
     """
     values = [getattr(tree, name, None) for name in tree.__match_args__]
     inner = [value for value in values if isinstance(value, Mask | Factor)]
@@ -219,27 +221,19 @@ def _checkable(tree: Any) -> list[Any]:
     return [part for value in inner for part in _checkable(value)] if inner else [tree]
 
 
-def _asked(part: Definition, places: Tensor) -> None:
-    """Raises where a function is to be asked of positions that differ by entry: its batch dimensions are its own."""
-    if isinstance(part, OfPositions) and places.ndim > 2:
+def _reached(part: Definition, extent: Extent, positions: Tensor) -> Extent:
+    """Sizes of the call for a part, for functions up to the last position.
+
+    Raises:
+        ArgumentError: a function of positions that differ by entry, since its batch dimensions have another meaning.
+    """
+    if not isinstance(part, OfPositions):
+        return extent
+    if positions.ndim > 2:
         raise ArgumentError(
             f"function of {part.owner}: expected a memory whose entries share their positions, got positions of each; "
             "write to it by positions (n,), or give a dense tensor over the slots"
         )
-
-
-def _reached(part: Definition, extent: Extent, places: Tensor) -> Extent:
-    """The sizes of the call as a part sees them: a function of positions is asked of those up to the last one held,
-    where it may be looked at without waiting.
-    """
-    looked_at = extent.values and places.device.type == "cpu" and not valueless(places)
-    if not (isinstance(part, OfPositions) and looked_at and extent.k_len):
+    if not (extent.values and positions.device.type == "cpu" and not valueless(positions) and extent.k_len):
         return extent
-    return extent._replace(k_len=max(int(places.max()) + 1, 1))
-
-
-def _length(mask: Lengths, extent: Extent) -> None:
-    """Lengths may be of any number of positions, however few slots there are."""
-    name = "key_lengths of masks.Lengths"
-    integers(name, mask.key_lengths, extent)
-    ensure(mask.key_lengths >= 0, f"{name}: expected lengths of at least 0, got less", values=extent.values)
+    return extent._replace(k_len=max(int(positions.max()) + 1, 1))

@@ -8,7 +8,7 @@ import torch
 from torch._higher_order_ops.flex_attention import math_attention
 
 from saccade.backends import flex
-from saccade.backends.flex import blocks, function
+from saccade.backends.flex import function
 
 SIZE = 2
 """Queries and keys a block, so few that a law at a handful of queries sees blocks of every kind, and remainders."""
@@ -49,6 +49,6 @@ def emulated(query, key, value, score, mask, grouped, lse):
 def kernels(monkeypatch):
     """flex_attention emulated, and served wherever its kernels would know the call on CUDA, float64 included."""
     monkeypatch.setattr(function, "kernel", lambda: emulated)
-    monkeypatch.setattr(function, "block_mask", functools.partial(blocks.block_mask, size=SIZE))
+    monkeypatch.setattr(function, "block_mask", functools.partial(function.block_mask, size=SIZE))
     monkeypatch.setattr(flex, "unsupported", flex.unserved)
     return emulated

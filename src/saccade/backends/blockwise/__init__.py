@@ -1,8 +1,8 @@
-"""Attention in linear memory: blocks of queries, computed forward and again in the backward.
+"""Attention in linear memory: blocks of queries, forward and again backward.
 
-Not a backend: what several share. A backend hands over its `Engine`, how a block is computed. Built-in definitions
-run as one `torch.autograd.Function` whose tensors are the leaves of the call's tree; under a compiler its forward and
-backward are opaque operators, so that another length is not another graph. The second derivative recomputes through
+Not a backend, but the shared part of several. A backend brings its `Engine`, which computes a block. Built-in
+definitions run as one `torch.autograd.Function` whose tensors are the leaves of the call's tree. Under a compiler its
+forward and backward are opaque operators, so that one graph serves all lengths. Second derivatives recompute through
 the reference. Any other callable runs as one checkpoint a block.
 """
 

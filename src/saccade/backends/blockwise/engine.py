@@ -1,4 +1,4 @@
-"""What a backend puts into the blocks: how a block's weights are computed, and what is read with them."""
+"""Engines: how a backend computes the weights of a block and reads values by them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,18 +13,16 @@ from saccade._definitions.structure import Grid
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 
-Weighed = tuple[Tensor, Tensor | None, reference.Known]
-"""Weights `(..., rows, Lk)`, which keys are allowed (broadcastable to them, or None), and what is known of the
-weights.
-"""
+Weighed = tuple[Tensor, Tensor | None, reference.Statistics]
+"""Weights `(..., rows, Lk)`, the allowed keys (broadcastable to them, or None), and statistics of the weights."""
 
 
 class Whole(NamedTuple):
-    """How a backend computes some calls without blocks; None is the answer where it does not.
+    """A way to compute some calls without blocks; it returns None for the others.
 
     Args:
         forward: all results of an aligned call, in their order.
-        backward: the gradients of its wanted leaves, from those of the floating results.
+        backward: gradients of its leaves that need one, from those of the floating results.
     """
 
     forward: Callable[[Call], list[Tensor] | None]
@@ -32,37 +30,37 @@ class Whole(NamedTuple):
 
 
 FAR_PAIRS = 1 << 25
-"""Pairs a block off the CPU, where to begin a block costs what a million pairs do: 128 MiB of float32 scores."""
+"""Pairs a block off the CPU, where starting a block costs as much as a million pairs: 128 MiB of float32 scores."""
 
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """How the blocks of a backend are computed; `blockwise` does the rest: slicing, memory, derivatives, operators.
+    """The formulas of a backend's blocks; `blockwise` adds everything else.
 
     Args:
-        name: of the backend, as `ENGINES` has it.
-        prepare: done once for all blocks: what the score keeps of the keys goes to the call's `cache`. The call's other
-            tensors may change, their number and order may not.
-        weigh: the weights of one block of queries; differentiable by autograd.
+        name: name of the backend, a key of `ENGINES`.
+        prepare: run once for all blocks; the score's work on the keys goes to the call's `cache`. It may change the
+            call's other tensors, but neither their number nor their order.
+        weigh: weights of one block of queries; differentiable by autograd.
         read: output and statistics from the weights; differentiable by autograd.
-        pairs: of a query and a key in one block on a CPU, at most.
-        whole: what needs no blocks, or None.
+        pairs: largest number of pairs of a query and a key in one block on a CPU.
+        whole: a way without blocks, or None.
     """
 
     name: str
     prepare: Callable[[Call], Call]
     weigh: Callable[[Call, Grid], Weighed]
-    read: Callable[[Call, Grid, Tensor, Tensor | None, reference.Known], tuple[Tensor, AuxOutput]]
+    read: Callable[[Call, Grid, Tensor, Tensor | None, reference.Statistics], tuple[Tensor, AuxOutput]]
     pairs: int
     whole: Whole | None = None
 
     def budget(self, call: Call) -> int:
-        """Pairs of a query and a key in one block of a call, at most."""
+        """Largest number of pairs of a query and a key in one block of a call."""
         return self.pairs if call.query.device.type == "cpu" else max(self.pairs, FAR_PAIRS)
 
 
 DEFINITION = Engine("reference", lambda call: call, reference.weigh, reference.read, 1 << 19)
-"""The reference's own formulas, block by block: what second derivatives go through."""
+"""The reference's formulas, block by block: second derivatives go through it."""
 
 ENGINES = {
     "reference": "saccade.backends.blockwise.engine:DEFINITION",
@@ -70,20 +68,20 @@ ENGINES = {
     "cpu": "saccade.backends.cpu.engine:ENGINE",
     "triton": "saccade.backends.triton:ENGINE",
 }
-"""Where the engine of each name is: a name is all that an opaque operator can be told."""
+"""Module and name of each engine: an opaque operator can take no more than a name."""
 
 
 def engine_named(name: str) -> Engine:
-    """The engine of that name, its module imported when it is first asked for.
+    """The engine of that name, its module imported at its first use.
 
     >>> engine_named("chunked").name
     'chunked'
     """
-    return _engine_at(ENGINES[name])
+    return _imported(ENGINES[name])
 
 
 @cache
-def _engine_at(where: str) -> Engine:
-    module, _, name = where.partition(":")
+def _imported(path: str) -> Engine:
+    module, _, name = path.partition(":")
     engine: Engine = getattr(import_module(module), name)
     return engine

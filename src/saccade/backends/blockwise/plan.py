@@ -1,8 +1,8 @@
-"""Which blocks a call is computed in: all keys of some queries, or those that a mask leaves them.
+"""Plan of the blocks of a call: all keys of some queries, or the allowed ones.
 
-A mask that leaves whole blocks of keys empty is a list of the others for each block of queries. Blocks of queries with
-as many of them are one batched computation (`Tiles`), since what begins and ends with a block costs as much as a
-thousand pairs; where the blocks of keys follow each other and are one query block's alone, nothing is copied.
+Some masks leave whole blocks of keys empty. Then each block of queries has a list of the other blocks of keys. Blocks
+of queries with equally long lists are one batched computation (`Tiles`), because starting a block costs as much as a
+thousand pairs. Nothing is copied if the blocks of keys are consecutive and belong to one block of queries.
 """
 
 import math
@@ -12,56 +12,55 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from saccade import masks
 from saccade._call import block_map
 from saccade._call.call import Call
 from saccade._definitions.numerics import recorded
 from saccade._definitions.structure import Grid, aligned, foreign
-from saccade.backends.blockwise.outline import outline
 from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.backends.offers import Pairs
+from saccade.masks import Mask
+from saccade.masks._intervals import by_numbers
 from saccade.scores import Location
 
-__all__ = ["SIZE", "pairs", "parts", "recorded", "share"]
+__all__ = ["SIZE", "outline", "pairs", "parts", "recorded", "share"]
 
 SIZE = 64
-"""Queries and keys a block of the map."""
+"""Queries and keys in a block of the map."""
 
 LEAST = 1 << 16
-"""Pairs of queries and keys below which no map is made."""
+"""Pairs of queries and keys from which a map is made."""
 
 FAR = 1 << 28
-"""Pairs of all entries below which none is made off the CPU, where a few large blocks are faster than many small ones
+"""Pairs of all entries from which it is made off the CPU, where a few large blocks are faster than many small ones
 (`results/benchmarks/cuda-masks.json`).
 """
 
 CPU = torch.device("cpu")
 
 SPARSE, FAR_SPARSE = 0.8, 0.3
-"""Share of the pairs in blocks that are looked into, at most, for the map to be used: it costs copies of keys; and off
-the CPU.
-"""
+"""Largest share of pairs in computed blocks for which the map is used, since it copies keys; and off the CPU."""
 
 SLACK = 1.1
-"""How many times as many pairs a larger block of queries may look into: fewer blocks cost less beside."""
+"""Times as many pairs that a larger block of queries may compute: fewer blocks have less overhead."""
 
 APART = 1.25
-"""How many times as many blocks the entries of a batch may need together as each by itself, before each has its own."""
+"""Times as many blocks that the entries of a batch may need together before each entry has its own list."""
 
 ENTRY = 1 << 18
-"""Pairs of an entry below which it has not: what begins and ends with a block would cost more."""
+"""Pairs of an entry from which it may have its own list: below, the overhead of a block costs more."""
 
 
 def parts(call: Call, budget: int) -> list[Part]:
-    """The blocks of an aligned call, each of at most `budget` pairs where that can be."""
-    q_len, k_len = call.query.shape[-2], call.key.shape[-2]
+    """The blocks of an aligned call, each of at most `budget` pairs if possible."""
     needs = needed(call)
     if needs is None:
-        return list(whole(call.batch, q_len, k_len, budget))
+        return list(whole(call.batch, call.query.shape[-2], call.key.shape[-2], budget))
     return [part for need in needs for part in listed(need, call, budget)]
 
 
 def share(call: Call) -> float:
-    """Which share of the pairs is in blocks that are looked into."""
+    """Share of the pairs that are in computed blocks."""
     needs = needed(call.aligned())
     if needs is None:
         return 1.0
@@ -69,51 +68,42 @@ def share(call: Call) -> float:
 
 
 def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
-    """How many pairs a call has, its mask allows, and blocks of at most `budget` compute.
+    """Numbers of pairs: all, allowed by the mask, and computed by blocks.
 
     Args:
-        call: one with a mask of built-in ones, off the CPU without tensors.
+        call: one with a built-in mask, without tensors off the CPU.
         budget: pairs a block.
-        all_of_them: whether all are computed, whatever the mask.
+        all_of_them: whether all pairs are computed under any mask.
     """
     call, k_len = call.aligned(), call.key.shape[-2]
-    total = call.pairs
-    if not total:
-        return Pairs(0, 0, 0)
-    if all_of_them:
-        return Pairs(total, allowed(call), total)
-    entries = math.prod(call.batch)
+    entries, total = math.prod(call.batch), call.pairs
+    if not total or all_of_them:
+        return Pairs(total, allowed(call) if total else 0, total)
     of_parts = ((1 if part.dim is None else call.batch[part.dim], part) for part in parts(call, budget))
     computed = sum(entries // size * part.heads * part.pairs(k_len) for size, part in of_parts)
     return Pairs(total, allowed(call), computed)
 
 
 def allowed(call: Call) -> int:
-    """How many pairs the mask of an aligned call allows: blocks that it fills are counted, others looked at."""
+    """Number of pairs that a mask allows, evaluated in partly filled blocks alone."""
     assert call.mask is not None
-    found, entries = 0, math.prod(call.batch)
+    count, entries, (q_len, k_len) = 0, math.prod(call.batch), (call.query.shape[-2], call.key.shape[-2])
     for queries, keys, blocks in block_map.stripes(call.mask, on_host(call), SIZE):
         partly = (blocks.some & ~blocks.all)[None].flatten(0, -3).any(0)
         alike = entries // math.prod(blocks.all.shape[:-2])
-        found += SIZE * SIZE * alike * int((blocks.all & ~partly).count_nonzero())
+        count += SIZE * SIZE * alike * int((blocks.all & ~partly).count_nonzero())
         for row in partly.any(-1).nonzero()[:, 0].tolist():
-            found += looked_at(call, queries.start + row, partly[row].nonzero()[:, 0] + keys.start)
-    return found
-
-
-def looked_at(call: Call, row: int, columns: Tensor) -> int:
-    """How many pairs of a block of queries and some blocks of keys are allowed."""
-    assert call.mask is not None
-    start, k_len = row * SIZE, call.key.shape[-2]
-    rows = min(SIZE, call.query.shape[-2] - start)
-    tiles = Tiles(None, 0, 1, torch.tensor([0], device=columns.device), rows, columns[None], SIZE, k_len, start)
-    grid = tiles.grid(on_host(call))
-    mask: Tensor = call.mask.map(tiles.narrow).dense(grid) & (grid.keys() < k_len)
-    return int(mask.count_nonzero()) * (math.prod(call.batch) * rows * grid.width // mask.numel())
+            start, columns = (queries.start + row) * SIZE, partly[row].nonzero()[:, 0] + keys.start
+            rows, first = min(SIZE, q_len - start), torch.tensor([0], device=columns.device)
+            tiles = Tiles(None, 0, 1, first, rows, columns[None], SIZE, k_len, start)
+            grid = tiles.grid(on_host(call))
+            mask = call.mask.map(tiles.narrow).dense(grid) & (grid.keys() < k_len)
+            count += int(mask.count_nonzero()) * (entries * rows * grid.width // mask.numel())
+    return count
 
 
 class Need(NamedTuple):
-    """What some entries of the batch need.
+    """Blocks that some entries of the batch need.
 
     Args:
         dim, first, heads: entries first .. first + heads - 1 of batch dimension `dim` (None: all of the batch).
@@ -127,13 +117,14 @@ class Need(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Which share of the blocks is needed."""
+        """Share of the blocks that are needed."""
         return mean(self.keys)
 
 
 def needed(call: Call) -> list[Need] | None:
-    """What the entries of the batch need, all at once, or one by one along the dimension in which they differ; None
-    where no blocks are worth leaving out.
+    """Blocks that the entries of the batch need, together or one by one.
+
+    None if leaving blocks out does not pay.
     """
     q_len, k_len, batch = call.query.shape[-2], call.key.shape[-2], call.batch
     far = call.query.device.type != "cpu"
@@ -142,58 +133,81 @@ def needed(call: Call) -> list[Need] | None:
     if q_len * k_len < LEAST or (far and q_len * k_len * math.prod(batch) < FAR):
         return None
     if k_len <= SIZE or foreign(call.mask) or isinstance(call.score, Location) or not call.built_in:
-        return None  # a score by place has a row of weights a key
+        return None  # `Location` has a row of weights for each key
     some = aligned(possible(call), ("q", "k"), len(batch))
-    most = FAR_SPARSE if far else SPARSE
-    if (single := mean(some)) > most:
+    limit = FAR_SPARSE if far else SPARSE
+    if (single := mean(some)) > limit:
         return None
     together = some[None].flatten(0, -3).any(0)
-    dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None
-    all_of_them = Need(dim, 0, batch[dim] if dim is not None else 1, together)
-    if all_of_them.share <= APART * single:
-        return [all_of_them]
+    dim = widest(batch)
+    everybody = Need(dim, 0, batch[dim] if dim is not None else 1, together)
+    if everybody.share <= APART * single:
+        return [everybody]
     dim = max(range(some.ndim - 2), key=lambda d: some.shape[d])
     if q_len * k_len * math.prod(batch) // batch[dim] < ENTRY:
-        return [all_of_them] if all_of_them.share <= most else None
+        return [everybody] if everybody.share <= limit else None
     entries = some.movedim(dim, 0)[:, None].flatten(1, -3).any(1)
     return [Need(dim, entry, 1, keys) for entry, keys in enumerate(entries)]
 
 
 class Possible:
-    """The blocks that a call's mask leaves any pair, once they are known."""
+    """Cache of `possible` for one call."""
 
     blocks: Tensor | None = None
 
 
 def possible(call: Call) -> Tensor:
-    """Whether the mask leaves each block any pair: of a function, which costs a look at every pair, found out once; off
-    the CPU by its outline, since what a tensor decides would have to be waited for.
+    """Whether the mask allows any pair of each block.
+
+    Computed once a call, because a function of positions is evaluated at every pair. Off the CPU from the mask's
+    outline, because reading its tensors would wait for the device.
     """
     assert call.mask is not None
-    kept = Possible() if call.once is None else call.once.of(Possible)
-    if kept.blocks is None:
+    cache = Possible() if call.once is None else call.once.of(Possible)
+    if cache.blocks is None:
         mask = call.mask if call.query.device.type == "cpu" else outline(call.mask, call.key.shape[-2])
-        kept.blocks = block_map.possible(mask, on_host(call), SIZE)
-    return kept.blocks
+        cache.blocks = block_map.possible(mask, on_host(call), SIZE)
+    return cache.blocks
+
+
+def outline(mask: Mask, k_len: int, *, allow: bool = True) -> Mask:
+    """A mask without tensors that allows all pairs that this one may allow.
+
+    Args:
+        mask: of any definitions.
+        k_len: keys of the call.
+        allow: whether pairs that a tensor decides are allowed, or (below a `~`) forbidden.
+
+    >>> outline(masks.Causal() & ~masks.Lengths(torch.tensor([3, 5])), 9)
+    Both(first=Causal(align=None), second=Not(other=Prefix(length=0)))
+    """
+    if isinstance(mask, masks.Not):
+        return masks.Not(outline(mask.other, k_len, allow=not allow))
+    if isinstance(mask, masks.Both | masks.Either):
+        return type(mask)(outline(mask.first, k_len, allow=allow), outline(mask.second, k_len, allow=allow))
+    return mask if by_numbers(mask) else masks.Prefix(k_len if allow else 0)
 
 
 def on_host(call: Call) -> Grid:
-    """All queries and keys, positions on the CPU, where blocks are listed: every mask that is asked there has its
-    tensors there, or none.
-    """
+    """All queries and keys, with positions on the CPU, where blocks are listed."""
     return call.grid()._replace(device=CPU)
 
 
 def mean(flags: Tensor) -> float:
-    """The share of flags that are set."""
+    """Share of flags that are set."""
     return int(flags.count_nonzero()) / max(1, flags.numel())
 
 
+def widest(batch: tuple[int, ...]) -> int | None:
+    """The largest batch dimension, or None."""
+    return max(range(len(batch)), key=lambda d: batch[d]) if batch else None
+
+
 def whole(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Iterator[Block]:
-    """All keys of some queries: whole batch entries first, then rows of one."""
+    """Blocks of all keys of some queries: whole batch entries first, then rows of one."""
     if not q_len or 0 in batch:
         return
-    dim = max(range(len(batch)), key=lambda d: batch[d]) if batch else None
+    dim = widest(batch)
     size = batch[dim] if dim is not None else 1
     pairs = max(1, math.prod(batch) // size * k_len)  # of one query in one entry of the widest batch dimension
     heads = min(size, max(1, budget // (pairs * q_len)))
@@ -203,42 +217,41 @@ def whole(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Iterat
             yield Block(dim, first, min(heads, size - first), start, min(count, q_len - start))
 
 
-class Rows(NamedTuple):
-    """How many queries a block has, and which blocks of keys each of them needs `(blocks, key blocks)`."""
+def rows(needed: Tensor, q_len: int, budget: int) -> tuple[int, Tensor]:
+    """The largest blocks of queries with few more pairs than the smallest, and their needed keys."""
 
-    rows: int
-    needed: Tensor
+    def pairs(size: int, needed: Tensor) -> int:
+        """Number of computed pairs of a query and a block of keys; the last block of queries may be shorter."""
+        counts = counted(needed)[0]
+        return size * int(counts.sum()) - (size * len(counts) - q_len) * int(counts[-1])
 
-    def looks(self, q_len: int) -> int:
-        """How many pairs of a query and a block of keys are looked into."""
-        counts = counted(self.needed)[0]
-        missing = self.rows * len(counts) - q_len  # from the last block of queries
-        return self.rows * int(counts.sum()) - missing * int(counts[-1])
-
-
-def rows(needed: Tensor, q_len: int, budget: int) -> Rows:
-    """The largest blocks of queries that look into little more than the smallest, of `budget` pairs at most."""
-    found = Rows(SIZE, needed.clone())
-    least = found.looks(q_len)
-    while found.needed.shape[0] > 1:
-        count = found.needed.shape[0]
-        padded = torch.nn.functional.pad(found.needed, (0, 0, 0, count % 2))
-        larger = Rows(2 * found.rows, padded.unflatten(0, (-1, 2)).any(1))
-        widest = int(counted(larger.needed)[0].max()) * SIZE
-        if larger.looks(q_len) > SLACK * least or min(larger.rows, q_len) * widest > budget:
+    size, needed = SIZE, needed.clone()
+    fewest = pairs(size, needed)
+    while needed.shape[0] > 1:
+        larger = torch.nn.functional.pad(needed, (0, 0, 0, needed.shape[0] % 2)).unflatten(0, (-1, 2)).any(1)
+        width = int(counted(larger)[0].max()) * SIZE
+        if pairs(2 * size, larger) > SLACK * fewest or min(2 * size, q_len) * width > budget:
             break
-        found = larger
-    return found
+        size, needed = 2 * size, larger
+    return size, needed
+
+
+def counted(needed: Tensor) -> tuple[Tensor, Tensor]:
+    """Number of flags in each row `(rows,)`, and their columns, row by row."""
+    rows, columns = needed.nonzero().unbind(1)
+    return torch.bincount(rows, minlength=needed.shape[0]), columns
 
 
 def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
-    """The blocks of some entries, those with as many blocks of keys together."""
+    """The blocks of some entries, together if they have equally many keys."""
     (dim, first, heads, _), batch = need, call.batch
-    lengths = q_len, k_len = call.query.shape[-2], call.key.shape[-2]
+    q_len, k_len = call.query.shape[-2], call.key.shape[-2]
     entries = math.prod(batch) // (batch[dim] if dim is not None else 1)  # beside those of the dimension
     size, needed = rows(need.keys, q_len, budget // entries)
-    least = fewest(call)
-    needed[counted(needed)[0] < least, :least] = True
+    # at least as many blocks as the largest weights need, also for queries that may attend to fewer keys, or to none
+    fewest = -(-min(call.aux.top, k_len) // SIZE) + (k_len % SIZE != 0)
+    fewest = min(max(fewest, 1), -(-k_len // SIZE))
+    needed[counted(needed)[0] < fewest, :fewest] = True
     counts, columns = counted(needed)
     first_column = counts.cumsum(0) - counts
     for count in counts.unique().tolist():
@@ -247,46 +260,31 @@ def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
         width = min(count * SIZE, k_len)
         for run, step in runs(keys):
             together = max(1, min(heads, budget // (entries * size * width * (1 if step is None else len(keys[run])))))
-            most = max(1, budget // (entries * together * width))
-            lonely = q_len % size != 0 and int(members[run][-1]) == needed.shape[0] - 1
+            queries = max(1, budget // (entries * together * width))
             for begin in range(first, first + heads, together):
                 some = dim, begin, min(together, first + heads - begin)
-                yield from grouped(some, members[run], keys[run], step, lonely, size, most, lengths)
+                yield from grouped(some, members[run], keys[run], step, size, queries, q_len, k_len)
 
 
 def runs(keys: Tensor) -> Iterator[tuple[slice, int | None]]:
-    """Blocks of queries one after another whose keys are ranges that begin each as many blocks after those of the one
-    before, and how many; all of them, and None, where there are no such runs.
+    """Runs of blocks of queries, and steps between the first keys of neighbours.
+
+    The keys of each are one range. If there are no such runs, all blocks and None.
 
     >>> list(runs(torch.tensor([[0, 1], [1, 2], [2, 3], [8, 9]])))
     [(slice(0, 3, None), 1), (slice(3, 4, None), 0)]
     """
     count = len(keys)
-    firsts, found, begin = keys[:, 0].tolist(), [], 0
+    firsts, slices, begin = keys[:, 0].tolist(), [], 0
     while begin < count:
         step = firsts[begin + 1] - firsts[begin] if begin + 1 < count else 0
         end = begin + 1
         while end < count and firsts[end] - firsts[end - 1] == step >= 0:
             end += 1
-        found.append((slice(begin, end), step))
+        slices.append((slice(begin, end), step))
         begin = end
     ranges = bool((keys[:, -1] - keys[:, 0] == keys.shape[1] - 1).all())
-    yield from found if ranges and 4 * len(found) <= count + 8 else [(slice(0, count), None)]
-
-
-def counted(needed: Tensor) -> tuple[Tensor, Tensor]:
-    """How many flags of each row are set `(rows,)`, and the columns of all, row by row."""
-    rows, columns = needed.nonzero().unbind(1)
-    return torch.bincount(rows, minlength=needed.shape[0]), columns
-
-
-def fewest(call: Call) -> int:
-    """How many blocks of keys there are for queries that may attend to fewer, or to none: as many as the largest
-    weights that are asked for need.
-    """
-    k_len = call.key.shape[-2]
-    blocks = -(-min(call.aux.top, k_len) // SIZE) + (k_len % SIZE != 0)
-    return min(max(blocks, 1), -(-k_len // SIZE))
+    yield from slices if ranges and 4 * len(slices) <= count + 8 else [(slice(0, count), None)]
 
 
 def grouped(
@@ -294,34 +292,25 @@ def grouped(
     members: Tensor,
     keys: Tensor,
     step: int | None,
-    lonely: bool,
     size: int,
-    most: int,
-    lengths: tuple[int, int],
+    queries: int,
+    q_len: int,
+    k_len: int,
 ) -> Iterator[Part]:
-    """Blocks of queries with as many blocks of keys: several at once, of `most` queries together, and the last of a
-    call by itself if it is shorter.
-    """
-    count, tiles = len(members) - lonely, max(1, most // size)
-    for begin in range(0, count, tiles):
-        chosen, places = members[begin : min(count, begin + tiles)], keys[begin : min(count, begin + tiles)]
-        if len(chosen) == 1:
-            yield from alone(some, int(chosen[0]), places[0], size, most, lengths)
-        else:
-            yield Tiles(*some, chosen, size, places, SIZE, lengths[1], step=step)
-    if lonely:
-        yield from alone(some, int(members[-1]), keys[-1], size, most, lengths)
-
-
-def alone(
-    some: tuple[int | None, int, int], member: int, keys: Tensor, size: int, most: int, lengths: tuple[int, int]
-) -> Iterator[Part]:
-    """One block of queries, or several of `most` of them."""
-    q_len, k_len = lengths
-    first, last, end = int(keys[0]), int(keys[-1]), min(q_len, (member + 1) * size)
-    for start in range(member * size, end, most):
-        count = min(most, end - start)
-        if last - first + 1 == len(keys):
-            yield Block(*some, start, count, first * SIZE, min(k_len, (last + 1) * SIZE) - first * SIZE)
-        else:
-            yield Tiles(*some, torch.tensor([0], device=keys.device), count, keys[None], SIZE, k_len, start)
+    """Parts of at most so many queries; a shorter last block of a call is alone."""
+    shorter = (int(members[-1]) + 1) * size > q_len
+    count, tiles = len(members) - shorter, max(1, queries // size)
+    groups = [slice(begin, min(count, begin + tiles)) for begin in range(0, count, tiles)]
+    for group in [*groups, slice(count, None)] if shorter else groups:
+        chosen, blocks = members[group], keys[group]
+        if len(chosen) > 1:
+            yield Tiles(*some, chosen, size, blocks, SIZE, k_len, step=step)
+            continue
+        first, last, begin = int(blocks[0, 0]), int(blocks[0, -1]), int(chosen[0]) * size
+        end = min(q_len, begin + size)
+        for start in range(begin, end, queries):
+            rows = min(queries, end - start)
+            if last - first + 1 == blocks.shape[1]:
+                yield Block(*some, start, rows, first * SIZE, min(k_len, (last + 1) * SIZE) - first * SIZE)
+            else:
+                yield Tiles(*some, torch.tensor([0], device=keys.device), rows, blocks, SIZE, k_len, start)

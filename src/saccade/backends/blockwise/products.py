@@ -1,7 +1,6 @@
-"""Products of many small matrices that overlap in memory, as the keys of sliding windows do, without copies of them."""
+"""Products of small matrices that overlap in memory, as sliding windows do."""
 
 import math
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -18,38 +17,33 @@ WORTH = 1 << 20
 
 
 def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
-    """left @ right, `torch.matmul` with broadcasting.
+    """left @ right with broadcasting, without copies of overlapping views.
 
-    It makes one batch of all batch dimensions, and a copy of what cannot be seen as one: of keys that are views into
-    each other three times their memory. Here the last batch dimension alone is a batch, and the others a loop.
+    `torch.matmul` makes one batch of all batch dimensions, and copies tensors without such a view: of overlapping keys
+    three times their memory. Here the last batch dimension alone is a batch, and the others are a loop.
 
     Args:
         left, right: `(..., n, m)` and `(..., m, l)`.
-        out: `(..., n, l)`, where the result is written.
+        out: `(..., n, l)`, to which the result is written.
     """
     batch = broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    if _at_once(left, right, batch):
+    if _one_batch(left, right, batch):
         return torch.matmul(left, right) if out is None else torch.matmul(left, right, out=out)
     left, right = (part.expand(*batch, *part.shape[-2:]) for part in (left, right))
-    found = left.new_empty(*batch, left.shape[-2], right.shape[-1]) if out is None else out
-    for entry in entries(batch[:-1]):
-        torch.bmm(left[entry], right[entry], out=found[entry])
-    return found
+    out = left.new_empty(*batch, left.shape[-2], right.shape[-1]) if out is None else out
+    for entry in product(*map(range, batch[:-1])):
+        torch.bmm(left[entry], right[entry], out=out[entry])
+    return out
 
 
-def _at_once(left: Tensor, right: Tensor, batch: tuple[int, ...]) -> bool:
+def _one_batch(left: Tensor, right: Tensor, batch: tuple[int, ...]) -> bool:
     """Whether one batch of all batch dimensions is no copy, or a small one."""
-    each = left.shape[-2] * math.prod(right.shape[-2:]) * math.prod(batch[-1:])
-    return len(batch) < 2 or each < WORTH or (folds(left) and folds(right))
-
-
-def entries(sizes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The indices of all entries."""
-    return product(*map(range, sizes))
+    multiplications = left.shape[-2] * math.prod(right.shape[-2:]) * math.prod(batch[-1:])
+    return len(batch) < 2 or multiplications < WORTH or (folds(left) and folds(right))
 
 
 def folds(tensor: Tensor) -> bool:
-    """Whether the batch dimensions can be seen as one.
+    """Whether the batch dimensions have a view as one.
 
     >>> x = torch.zeros(2, 8, 4, 5)
     >>> folds(x), folds(x[:, 2:])
@@ -66,14 +60,14 @@ def folds(tensor: Tensor) -> bool:
 
 
 def multiplied(left: Tensor, right: Tensor) -> Tensor:
-    """`multiply`, of which autograd takes the derivative by `multiply` too."""
+    """`multiply`, differentiable by `multiply`."""
     if not torch.is_grad_enabled() or not (left.requires_grad or right.requires_grad):
         return multiply(left, right)
     batch = left.shape[:-2]
-    if batch == right.shape[:-2] and _at_once(left, right, batch):
+    if batch == right.shape[:-2] and _one_batch(left, right, batch):
         return torch.matmul(left, right)
-    found: Tensor = _Product.apply(left, right)
-    return found
+    output: Tensor = _Product.apply(left, right)
+    return output
 
 
 class _Product(torch.autograd.Function):
@@ -85,12 +79,12 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         left, right = ctx.saved_tensors
-        of_left = multiplied(grad, right.mT).sum_to_size(left.shape) if ctx.needs_input_grad[0] else None
-        return of_left, multiplied(left.mT, grad).sum_to_size(right.shape) if ctx.needs_input_grad[1] else None
+        left_grad = multiplied(grad, right.mT).sum_to_size(left.shape) if ctx.needs_input_grad[0] else None
+        return left_grad, multiplied(left.mT, grad).sum_to_size(right.shape) if ctx.needs_input_grad[1] else None
 
 
 class Sliding(Soft):
-    """Soft, of values that are views into each other."""
+    """`Soft` for values that are overlapping views."""
 
     def __call__(
         self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
@@ -99,7 +93,7 @@ class Sliding(Soft):
 
 
 class Unread(Soft):
-    """Soft where nobody looks at what is read, and its gradients alone are asked for: one product of two is spared."""
+    """`Soft` with an output of zeros and the right gradients, for a backward alone."""
 
     def __call__(
         self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None

@@ -60,23 +60,23 @@ def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     """Output and statistics, block by block."""
     if not call.built_in or foreign(call) or closing_over(call):
         return checkpointed(engine, call)
-    call = once(call).aligned()
+    call = normalized_once(call).aligned()
     if not call.aux.weights:
-        return unpacked(call, apply(engine, call))
+        results = dict(zip(result_names(call), apply(engine, call), strict=True))
+        top = (results.pop("top_values"), results.pop("top_indices")) if call.aux.top else None
+        return results.pop("output"), AuxOutput(top=top, **results)
     weighing = replace(call, aux=AuxRequest(weights=True, lse=call.aux.lse))
-    found = dict(zip(result_names(weighing), apply(engine, weighing), strict=True))
+    statistics = dict(zip(result_names(weighing), apply(engine, weighing), strict=True))
     grid = call.grid()
     allowed = reference.allowed_keys(call, grid) if call.mask is not None or call.bias is not None else None
     call = reference.cleaned(call) if reference.untrusted(call) else call
-    # into operators and rules no compiler and no transform looks, but this is outside of them: there, by the definition
+    # compilers and transforms do not look into operators and rules, but this read is outside of them: by the definition
     read = reference.read if tracing() or transforming() else engine.read
-    return read(call, grid, found.pop("weights"), allowed, found)
+    return read(call, grid, statistics.pop("weights"), allowed, statistics)
 
 
-def once(call: Call) -> Call:
-    """The call with what its score makes of each query and key alone already made: blocks overlap, and would make it of
-    a key again and again.
-    """
+def normalized_once(call: Call) -> Call:
+    """The call with unit vectors already made for a cosine, once for all blocks."""
     if not isinstance(call.score, Cosine) or call.mask is None:
         return call
     call = reference.cleaned(call) if reference.untrusted(call) else call
@@ -85,7 +85,7 @@ def once(call: Call) -> Call:
 
 
 def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
-    """The results, as differentiable outputs of one Function (or straight, where nothing asks for a gradient)."""
+    """The results, as outputs of one Function if a gradient is needed."""
     leaves, reached = [leaf.tensor for leaf in call.leaves()], reached_results(call)
     moving = any(reached) and (transforming() or torch.is_grad_enabled())
     if not tracing():
@@ -93,21 +93,14 @@ def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
     numbers: list[float] = []
     skeleton = encode(call, numbers)
     tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64, device="cpu")]
-    # self-attention passes a tensor twice, and a compiler wants every input of a Function once
+    # self-attention passes a tensor twice, but a compiler expects every input of a Function once
     tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
     if moving:
         return detached(Blockwise.apply(engine.name, skeleton, *tensors), reached)
-    found: Sequence[Tensor] = forward_op(tensors, skeleton, engine.name)
-    return found
+    results: Sequence[Tensor] = forward_op(tensors, skeleton, engine.name)
+    return results
 
 
 def detached(results: Sequence[Tensor], reached: Sequence[bool]) -> Sequence[Tensor]:
-    """The results of one Function, of which all ask for gradients, without those that no gradient reaches."""
+    """Results of one Function, detached if no gradient reaches them."""
     return [result if moves else result.detach() for result, moves in zip(results, reached, strict=True)]
-
-
-def unpacked(call: Call, results: Sequence[Tensor]) -> tuple[Tensor, AuxOutput]:
-    """Output and `AuxOutput` from the flat results."""
-    found = dict(zip(result_names(call), results, strict=True))
-    top = (found.pop("top_values"), found.pop("top_indices")) if call.aux.top else None
-    return found.pop("output"), AuxOutput(top=top, **found)

@@ -1,6 +1,4 @@
-"""Attention in linear memory without a compiler: the reference's formulas by blocks, additive scores without a tanh a
-term.
-"""
+"""Attention in linear memory without a compiler: the reference by blocks."""
 
 from dataclasses import replace
 from functools import partial
@@ -30,7 +28,7 @@ def weigh(call: Call, grid: Grid) -> Weighed:
 
 
 ENGINE = blockwise.Engine("chunked", prepare, weigh, reference.read, 1 << 19)
-"""A block's scores and what is computed from them stay in the cache."""
+"""Scores and weights of a block stay in the cache."""
 
 run = partial(blockwise.run, ENGINE)
 

@@ -1,11 +1,10 @@
-"""Additive scores without a tanh a term, in plain PyTorch: tile by tile, so that nothing of size Lq × Lk × D exists.
+"""Additive scores without a tanh a term, in plain PyTorch, tile by tile.
 
     Σ_d v_d tanh(q_d + k_d)  =  Σ_d v_d  −  2 Σ_d v_d r_d,    r_d = 1 / (1 + e^{2 q_d} e^{2 k_d})
 
-One multiply-add and one reciprocal a term in place of a tanh; the exponentials are computed once, not once a pair. In
-the backward tanh' = 4 r (1 − r). Outside the exponential's range the tanh of q + k is taken itself; where both are
-small, so that 1 − 2r would cancel, tanh(q + k) = (tanh q + tanh k) / (1 + tanh q · tanh k) is as cheap and keeps
-every digit.
+One multiply-add and one reciprocal a term replace a tanh. The exponentials are computed once, not once a pair. In the
+backward tanh' = 4 r (1 − r). Outside the exponential's range the tanh of q + k is computed. If both are small, 1 − 2r
+would cancel: tanh(q + k) = (tanh q + tanh k) / (1 + tanh q · tanh k) is as cheap and keeps every digit.
 """
 
 import math
@@ -17,56 +16,39 @@ from torch import Tensor
 
 from saccade._definitions.numerics import broadcast_shapes, valueless
 from saccade._definitions.structure import Axes
+from saccade.backends.folding import folded
 from saccade.scores import Additive, exponentials
 
 TILE = 1 << 18
 """Terms a tile: its two buffers stay in the cache of one core."""
 
 SMALL = 0.25
-"""Where max |q| and max |k| are both below this, the addition theorem is used."""
+"""Bound of max |q| and max |k| below which the addition theorem is used."""
 
 
 @dataclass(frozen=True)
 class FusedAdditive(Additive):
-    """`Additive`, computed by the identity; `powers` are e^{2k}, prepared once for all blocks of queries."""
+    """`Additive` by the identity; `powers` are e^{2k}, prepared once for all blocks."""
 
     axes: ClassVar[dict[str, Axes]] = {"v": ("d",), "powers": ("k", "d")}
     powers: Tensor
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], self.v.shape[:-1])
+        batch, length = broadcast_shapes(query.shape[:-2], key.shape[:-2], self.v.shape[:-1]), query.shape[-2]
         v = self.v.to(query.dtype)
-        inputs = folded(query, key, v, self.powers)
-        scores: Tensor = _AdditiveScores.apply(*inputs)
-        return scores.reshape(*batch, query.shape[-2], key.shape[-2])
-
-
-def folded(query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """query (N, L, D), key (N, S, D), v (D) or (N, D), powers as key; queries that share keys (groups) become more
-    rows, not copies.
-    """
-    while key.ndim > 2 and key.shape[-3] == 1 and (v.ndim == 1 or v.shape[-2] == 1) and query.ndim > 2:
-        query = query.flatten(-3, -2)
-        key, powers = key.squeeze(-3), powers.squeeze(-3)
-        v = v if v.ndim == 1 else v.squeeze(-2)
-    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
-    count = math.prod(batch)
-    flat = [
-        tensor.expand(*batch, *tensor.shape[-2:]).reshape(count, *tensor.shape[-2:]) for tensor in (query, key, powers)
-    ]
-    shared = v.numel() == v.shape[-1]
-    v = v.reshape(-1) if shared else v.expand(*batch, -1).reshape(count, v.shape[-1])
-    return flat[0], flat[1], v, flat[2]
+        query, key, _, v, powers, _ = folded(batch, query, key, key, v, self.powers, None)
+        scores: Tensor = _AdditiveScores.apply(query, key, v, powers)
+        return scores.reshape(*batch, length, key.shape[-2])
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """scores (N, L, S) of query (N, L, D) and key (N, S, D), with v (D) or (N, D); runs under plain autograd alone,
-    whose gradients may be differentiated again.
-    """
+    """Scores (N, L, S) of query (N, L, D), key (N, S, D) and v (D) or (N, D)."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> Tensor:
-        kind = "small" if query.numel() and key.numel() and small(query) and small(key) else "identity"
+        readable = query.numel() and key.numel() and not (valueless(query) or valueless(key))
+        small = readable and all(bool(part.abs().amax() < SMALL) for part in (query, key))
+        kind = "small" if small else "identity"
         scores = score_tiles(kind, query, key, v, powers)
         if kind == "identity" and not valueless(scores) and not bool(torch.isfinite(scores.sum())):
             kind = "direct"
@@ -78,30 +60,20 @@ class _AdditiveScores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, v, powers = ctx.saved_tensors
-        if torch.is_grad_enabled():  # the gradients are to be differentiated themselves, which tiles cannot be
-            return (*torch.func.vjp(textbook, query, key, v)[1](grad), None)
+        if torch.is_grad_enabled():  # for a second derivative, which tiles do not have
+            return (*torch.func.vjp(lambda query, key, v: Additive(v)(query, key), query, key, v)[1](grad), None)
         return (*gradient_tiles(ctx.kind, grad, query, key, v, powers), None)
 
 
-def textbook(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
-    """The same scores by their definition."""
-    return Additive(v)(query, key)
-
-
-def small(tensor: Tensor) -> bool:
-    """Whether every entry is small enough for the addition theorem."""
-    return not valueless(tensor) and bool(tensor.abs().amax() < SMALL)
-
-
 def sides(kind: str, query: Tensor, key: Tensor, powers: Tensor) -> tuple[Tensor, Tensor]:
-    """What a tile combines: e^{2q} and e^{2k}, tanh q and tanh k, or q and k themselves."""
+    """The sides of a tile: e^{2q} and e^{2k}, tanh q and tanh k, or q and k."""
     if kind == "identity":
         return exponentials(query), powers
     return (query.tanh(), key.tanh()) if kind == "small" else (query, key)
 
 
 def tiles(query: Tensor, key: Tensor) -> list[tuple[slice, slice, slice]]:
-    """Slices of batch, queries and keys such that a tile has about TILE terms."""
+    """Slices of batch, queries and keys, with about TILE terms."""
     (batch, length, dim), width = query.shape, key.shape[-2]
     keys = max(1, min(width, TILE // max(dim, 1)))
     rows = max(1, min(length, TILE // max(keys * dim, 1)))
@@ -115,7 +87,7 @@ def tiles(query: Tensor, key: Tensor) -> list[tuple[slice, slice, slice]]:
 
 
 def tile_terms(kind: str, left: Tensor, right: Tensor, room: Tensor) -> Tensor:
-    """(n, i, j, D): r = 1 / (1 + e^{2(q + k)}) for the identity, otherwise tanh(q + k) itself."""
+    """(n, i, j, D): r = 1 / (1 + e^{2(q + k)}) for the identity, else tanh(q + k)."""
     left, right = left[:, :, None, :], right[:, None, :, :]
     if kind == "identity":
         shape = broadcast_shapes(left.shape, right.shape)
@@ -131,7 +103,7 @@ def score_tiles(kind: str, query: Tensor, key: Tensor, v: Tensor, powers: Tensor
     if not query.shape[-1]:
         return query.new_zeros(query.shape[0], query.shape[1], key.shape[1])
     left, right = sides(kind, query, key, powers)
-    room = query.new_empty(max(TILE, query.shape[-1]))  # one for all tiles: fresh memory costs more than the arithmetic
+    room = query.new_empty(max(TILE, query.shape[-1]))  # shared: fresh memory costs more than the arithmetic
     scores = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
     for n, i, j in tiles(query, key):
         terms = tile_terms(kind, left[n, i], right[n, j], room)
@@ -145,29 +117,27 @@ def score_tiles(kind: str, query: Tensor, key: Tensor, v: Tensor, powers: Tensor
 def gradient_tiles(
     kind: str, grad: Tensor, query: Tensor, key: Tensor, v: Tensor, powers: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of query, key and v from that of the scores, the terms recomputed tile by tile."""
+    """Gradients of query, key and v from that of the scores, tile by tile."""
     left, right = sides(kind, query, key, powers)
     room, more = (query.new_empty(max(TILE, query.shape[-1])) for _ in range(2))
     grad_query, grad_key, grad_v = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)
     for n, i, j in tiles(query, key):
         terms, upstream = tile_terms(kind, left[n, i], right[n, j], room), grad[n, i, j]
-        # Σ g · term for v; then the terms become the tanh's derivative (over 4 for the identity), times g
+        # Σ g · term for v; then the terms become the tanh's derivative (a quarter of it for the identity), times g
         if v.ndim == 1:
             grad_v += upstream.reshape(1, -1).mm(terms.reshape(-1, terms.shape[-1]))[0]
         else:
             grad_v[n] += (upstream.reshape(len(terms), 1, -1) @ terms.flatten(1, 2))[:, 0]
-        slope = slopes(kind, terms, more).mul_(upstream[..., None])
+        if kind == "identity":
+            slope = torch.addcmul(terms, terms, terms, value=-1, out=more[: terms.numel()].view(terms.shape))
+        else:
+            slope = 1 - terms * terms
+        slope.mul_(upstream[..., None])
         grad_query[n, i] += slope.sum(2)
         grad_key[n, j] += slope.sum(1) if slope.shape[1] > 1 else slope[:, 0]
-    factor = (4 * v if kind == "identity" else v) if v.ndim == 1 else (4 * v if kind == "identity" else v)[:, None]
+    factor = 4 * v if kind == "identity" else v
+    factor = factor if v.ndim == 1 else factor[:, None]
     if kind == "identity":
         total = grad.sum() if v.ndim == 1 else grad.sum((1, 2))[:, None]
         grad_v = total - 2 * grad_v
     return grad_query.mul_(factor), grad_key.mul_(factor), grad_v
-
-
-def slopes(kind: str, terms: Tensor, room: Tensor) -> Tensor:
-    """r (1 − r), a quarter of the tanh's derivative, for the identity; 1 − tanh² otherwise. Not in place."""
-    if kind == "identity":
-        return torch.addcmul(terms, terms, terms, value=-1, out=room[: terms.numel()].view(terms.shape))
-    return 1 - terms * terms

@@ -1,4 +1,4 @@
-"""What is compiled of a block: additive scores, softmax, sparsemax, entmax, entropy, the largest weights, draws."""
+"""Compiled parts of a block: additive scores, normalizers, statistics, draws."""
 
 import math
 from dataclasses import replace
@@ -15,28 +15,28 @@ from saccade.backends import reference
 from saccade.backends.blockwise import Engine, Whole
 from saccade.backends.blockwise.products import multiplied, multiply
 from saccade.backends.cpu import fused
-from saccade.kernels import additive, statistics, weights
+from saccade.kernels import additive, packing, statistics, weights
 from saccade.kernels.scratch import scratch
 from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.reads import Read, Sample
 from saccade.scores import Additive, Score
 
 WORTH = 1 << 14
-"""Scores below which their memory is not worth a look at whether it may be used again."""
+"""Scores below which reusing their memory is not worth a check."""
 
 
 def prepare(call: Call) -> Call:
     """Additive keys packed: e^{2k} with the features in rows."""
     if not isinstance(call.score, Additive):
         return call
-    # what is recorded is kept, and what is not our own may come back here before the blocks are done
+    # autograd keeps recorded keys, and a user's definition may call us again before the blocks are done
     room = None if torch.is_grad_enabled() or not opaque(call) else "additive keys"
-    return replace(call, cache=additive.packed(wide(call.key.detach()), call.cache, room).mT)
+    return replace(call, cache=packing.packed(wide(call.key.detach()), call.cache, room).mT)
 
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
-    """The scores, additive ones by their kernel."""
-    room = "scores" if grid.rows * grid.width * math.prod(call.batch) >= WORTH and _lost(call) else None
+    """Scores, additive ones by their kernel."""
+    room = "scores" if grid.rows * grid.width * math.prod(call.batch) >= WORTH and _discards_scores(call) else None
     if isinstance(call.score, Additive) and call.cache is not None:
         query, key = wide(call.query), wide(call.key)
         return additive.scores(query, key, call.score.v.to(query.dtype), call.cache.mT, allowed, room)
@@ -52,25 +52,25 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
     return multiply(query, key.mT, scratch(room, (*batch, query.shape[-2], key.shape[-2]), query.dtype))
 
 
-def _lost(call: Call) -> bool:
-    """Whether nobody keeps the scores, or weights in their place: the next block's may be written over them."""
+def _discards_scores(call: Call) -> bool:
+    """Whether the next block may overwrite the scores, or the weights in their memory."""
     if call.aux.weights or transforming():
         return False
     return not call.learns() and opaque(call)
 
 
-def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, reference.Known]:
+def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, reference.Statistics]:
     """Weights, and lse and entropy of a softmax."""
     normalizer = call.normalizer
     if isinstance(normalizer, Softmax) and normalizer.sink is None:
         temperature = normalizer.temperature
         if isinstance(temperature, Tensor):
             scores, temperature = normalizer.scaled(scores), 1.0
-        own = encodable(call.score) if isinstance(call.score, Score) else False  # another may hand over what it keeps
+        overwrite = isinstance(call.score, Score) and encodable(call.score)  # a user's may keep its scores
         top = call.aux.top if call.gate is None and call.aux.top <= weights.MANY else 0
-        found, lse, entropy, largest = weights.softmax(scores, allowed, temperature, overwrite=own, top=top)
-        known = {"lse": lse} if found.requires_grad else {"lse": lse, "entropy": entropy}
-        return found, known if largest is None else {**known, "top_values": largest[0], "top_indices": largest[1]}
+        shares, lse, entropy, largest = weights.softmax(scores, allowed, temperature, overwrite=overwrite, top=top)
+        named = {"lse": lse} if shares.requires_grad else {"lse": lse, "entropy": entropy}
+        return shares, named if largest is None else {**named, "top_values": largest[0], "top_indices": largest[1]}
     if isinstance(normalizer, Sparsemax):
         return weights.sparsemax(scores, allowed), {}
     if isinstance(normalizer, Entmax):
@@ -78,11 +78,11 @@ def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tens
     return reference.normalized(call, scores, allowed)
 
 
-def chosen(read: Read, found: Tensor, allowed: Tensor | None) -> Tensor:
+def chosen(read: Read, weights: Tensor, allowed: Tensor | None) -> Tensor:
     """The key that a hard read takes, a draw by its kernel."""
     if isinstance(read, Sample) and read.uniform is not None:
-        return statistics.draw(found, read.uniform)
-    return read.index(found, allowed)
+        return statistics.draw(weights, read.uniform)
+    return read.index(weights, allowed)
 
 
 PARTS = reference.Parts(compared, normalized, chosen, statistics.entropy, statistics.largest)
@@ -95,4 +95,4 @@ ENGINE = Engine(
     pairs=1 << 21,
     whole=Whole(fused.forward, fused.backward),
 )
-"""8 MiB of scores in a block: what begins and ends with a block costs more than the cache spares below that."""
+"""8 MiB of scores in a block: with smaller blocks, their overhead costs more than the cache saves."""

@@ -1,11 +1,10 @@
-"""A few queries at a time: additive scores, softmax and read in one kernel, as a decoder's steps need them.
+"""A few queries at a time: additive scores, softmax and read in one kernel.
 
-What a step costs is what it starts; here that is one kernel forward and one backward, and the reads of one memory add
-their gradients to one sum. The weights are kept for the backward.
+Starting operations dominates the time of a step. Here one kernel runs forward and one backward, and the reads of one
+memory add their gradients to one sum. The weights are kept for the backward.
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -14,8 +13,8 @@ from torch import Tensor
 from saccade._call.call import Call, Widened
 from saccade._definitions.numerics import HALF, tracing, transforming, wide
 from saccade._definitions.structure import aligned
-from saccade.backends.cpu.folding import Folded, folded
 from saccade.backends.cpu.step_kernels import defined, forward, gradients
+from saccade.backends.folding import Folded, folded
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.threads import serves
 from saccade.masks import Dense, Mask
@@ -25,14 +24,10 @@ from saccade.scores import Additive, exponentials
 __all__ = ["MemorySums", "Steps", "attention", "fits", "folded_step", "run", "serves_step"]
 
 FEW, PAIRS = 8, (1 << 10) - 1
-"""Queries of a sequence, or pairs of a query and a key, up to which a call is a step: with more, packing the keys
-pays.
-"""
+"""Most queries of a sequence, or pairs of a query and a key, of a step: with more, packing the keys pays."""
 
 MANY, TERMS = 1 << 12, 10**6
-"""Pairs up to which a read of a memory, which has its sums to share, is a step nevertheless, and any call of fewer
-terms, for which what begins and ends with a block is too much.
-"""
+"""Most pairs of a step that reads a memory, to whose sums it adds, or has fewer terms: a block has more overhead."""
 
 
 def serves_step(call: Call) -> bool:
@@ -41,29 +36,26 @@ def serves_step(call: Call) -> bool:
 
 
 def fits(call: Call) -> bool:
-    """Whether the weights of a call are those of a step, whatever is read by them."""
+    """Whether the weights of a call are those of a step, with any read."""
     normalizer = call.normalizer
-    if tracing() or transforming():  # sizes may be symbols, which nothing may depend on
+    if tracing() or transforming():  # sizes may be symbols, and decisions must not depend on them
         return False
     length, width = call.query.shape[-2], call.key.shape[-2]
     if not isinstance(call.score, Additive) or not isinstance(normalizer, Softmax):
         return False
-    if length > FEW and length * width > _pairs(call):
-        return False
+    if length > FEW:
+        large = call.state is None and call.pairs * call.query.shape[-1] >= TERMS
+        if length * width > (PAIRS if large else MANY):
+            return False
     plain = normalizer.sink is None and not isinstance(normalizer.temperature, Tensor)
     more = call.bias is not None or call.gate is not None or call.dropout_p
     tensors = call.query, call.key, call.value, call.score.v
     served = plain and not more and serves(*tensors, dtypes=(torch.float32, *HALF))
-    return served and not (call.mask is not None and _copies(call, call.mask))
+    return served and not (call.mask is not None and _copies_keys(call, call.mask))
 
 
-def _pairs(call: Call) -> int:
-    """How many pairs of a sequence are a step, of more than a few queries."""
-    return MANY if call.state is not None or call.pairs * call.query.shape[-1] < TERMS else PAIRS
-
-
-def _copies(call: Call, mask: Mask) -> bool:
-    """Whether keys would be copied, because several queries share them under masks of their own."""
+def _copies_keys(call: Call, mask: Mask) -> bool:
+    """Whether folding copies shared keys, because masks differ."""
     rank, part = len(call.batch), ("rows", "columns")
     allowed = aligned(mask.dense(call.grid()), part, rank)
     tensors = [aligned(tensor, part, rank) for tensor in (call.key, call.value)]
@@ -78,84 +70,50 @@ def _copies(call: Call, mask: Mask) -> bool:
 
 def run(call: Call) -> Tensor:
     """The output of a step; half types are computed in float32."""
-    if call.query.dtype in HALF:
-        return _widened(call).to(call.value.dtype)
+    if call.query.dtype in HALF:  # a memory converts its keys and values once for all reads
+        key, value = (Widened() if call.state is None else call.state.of(Widened)).pair(call.key, call.value)
+        widened = replace(call, key=key, value=value, state=None).map(lambda tensor, axes: wide(tensor))
+        return run(widened).to(call.value.dtype)
     shape = (*call.batch, call.query.shape[-2], call.value.shape[-1])
-    inputs, temperature, own = folded_step(call)
+    inputs, temperature, unfolded = folded_step(call)
     shared = None if call.state is None else call.state.of(Steps)
     if shared is not None and call.cache is not None:
-        shared.keep(call, inputs, temperature, own=own)
-    return attention(*inputs, temperature, shared if own else None).reshape(shape)
+        shared.keep(call, inputs, temperature, unfolded=unfolded)
+    return attention(inputs, temperature, shared if unfolded else None).reshape(shape)
 
 
 def folded_step(call: Call) -> tuple[Folded, float, bool]:
-    """The tensors of a step, folded, and its temperature; and whether key and value are as the call has them: reads of
-    a memory share their sums where they are its own, not folded or expanded for this query.
+    """Folded tensors and temperature of a step; whether key and value keep shapes.
+
+    Only then may reads of a memory share sums.
     """
     assert isinstance(call.score, Additive)
     assert isinstance(call.normalizer, Softmax)
     powers = exponentials(call.key.detach()) if call.cache is None else call.cache
     mask = None if call.mask is None else call.mask.dense(call.grid())
     inputs = folded(call.batch, call.query, call.key, call.value, call.score.v, powers, mask)
-    own = inputs.key.shape == call.key.shape and inputs.value.shape == call.value.shape
-    return inputs, float(call.normalizer.temperature), own
+    unfolded = inputs.key.shape == call.key.shape and inputs.value.shape == call.value.shape
+    return inputs, float(call.normalizer.temperature), unfolded
 
 
-def _widened(call: Call) -> Tensor:
-    """The output in float32, keys and values of a memory converted once for all its reads."""
-    key, value = (Widened() if call.state is None else call.state.of(Widened)).pair(call.key, call.value)
-    call = replace(call, key=key, value=value, state=None)
-    return run(call.map(lambda tensor, axes: wide(tensor)))
-
-
-def attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    v: Tensor,
-    powers: Tensor,
-    mask: Tensor | None,
-    temperature: float,
-    steps: "Steps | None" = None,
-) -> Tensor:
-    r"""Fused \(\sum_j \operatorname{softmax}_j(v^\top \tanh(q_i + k_j) / T)\, \mathrm{value}_j\).
-
-    Args:
-        query: `(N, Lq, D)`.
-        key: `(N, Lk, D)`.
-        value: `(N, Lk, Dv)`.
-        v: `(D,)`, or `(N, D)`.
-        powers: `saccade.scores.exponentials` of the key; no gradient passes through them.
-        mask: boolean `(N or 1, Lq or 1, Lk)`, or None.
-        temperature: T.
-        steps: what the reads of one memory share, these key and value.
-
-    Returns:
-        `(N, Lq, Dv)`.
-    """
-    tensors = query, key, value, v
-    if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors):
-        return forward(*tensors, powers, mask, temperature)[0]
-    gate, sums = (None, None) if steps is None else steps.of(key, value)
-    found: Tensor = _Attention.apply(*tensors, gate, sums, powers, mask, temperature)
-    return found
+def attention(inputs: Folded, temperature: float, steps: "Steps | None" = None) -> Tensor:
+    """Output `(N, Lq, Dv)` of a step; `steps` of the memory of its key and value."""
+    if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in inputs[:4]):
+        return forward(inputs, temperature)[0]
+    gate, sums = (None, None) if steps is None else steps.of(inputs.key, inputs.value)
+    output: Tensor = _Attention.apply(*inputs[:4], gate, sums, *inputs[4:], temperature)
+    return output
 
 
 class Steps:
-    """What the reads of one memory share: how the last one was done, and where their gradients of its key and value
-    are summed. The memory's `BackendState` has it.
-    """
+    """State of a memory's reads: the last step, and sums of gradients."""
 
     def __init__(self) -> None:
         self._made: tuple[Tensor, MemorySums] | None = None
         self._last: _Step | None = None
 
     def of(self, key: Tensor, value: Tensor) -> "tuple[Tensor | None, MemorySums | None]":
-        """The gate of key and value, always the same, and its sums; None where neither learns.
-
-        Args:
-            key, value: the memory's, `(N, Lk, D)` and `(N, Lk, Dv)`, not folded into another shape.
-        """
+        """Gate and sums of key and value, the same at every read, or None."""
         if not (key.requires_grad or value.requires_grad):
             return None, None
         if self._made is None:
@@ -163,107 +121,94 @@ class Steps:
             self._made = sums.gate(key, value), sums
         return self._made
 
-    def keep(self, call: Call, inputs: Folded, temperature: float, *, own: bool) -> None:
-        """How a step was done, for the next of the same shape, where folding is a matter of shapes alone.
+    def keep(self, call: Call, inputs: Folded, temperature: float, *, unfolded: bool) -> None:
+        """Keep a step for the next of its shape, if folding depends on shapes alone.
 
         Args:
             call: the step.
             inputs: its tensors, folded.
-            temperature: its softmax's.
-            own: whether key and value are as the memory has them.
+            temperature: T.
+            unfolded: whether key and value keep the memory's shapes.
         """
         self._last = None
         if call.query.shape[:-2] != call.batch or not (call.mask is None or type(call.mask) is Dense):
             return
         assert isinstance(call.score, Additive)
-        assert call.cache is not None
         mask = None if call.mask is None else call.mask.allowed
-        given = _Parts(call.key, call.value, call.score.v, call.cache, mask)
-        folds = _Parts(inputs.key, inputs.value, inputs.v, inputs.powers, inputs.mask)
-        folds = folds._replace(key=call.key, value=call.value) if own else folds
-        if inputs.v.shape == call.score.v.shape:
-            folds = folds._replace(v=call.score.v)
-        last = _Step(call.query.shape, inputs.query.shape, given, folds, given.shapes(), temperature, own)
-        self._last = last if last.stands() else None
+        tensors = call.key, call.value, call.score.v, call.cache, mask
+        key, value = (call.key, call.value) if unfolded else (inputs.key, inputs.value)
+        v = call.score.v if inputs.v.shape == call.score.v.shape else inputs.v
+        views = key, value, v, inputs.powers, inputs.mask
+        last = _Step(call.query.shape, inputs.query.shape, tensors, views, _shapes(tensors), temperature, unfolded)
+        self._last = last if last.valid() else None
 
     def again(self, query: object, mask: Tensor | None, normalizer: object) -> Tensor | None:
-        """The soft read of a query as the last step was done; None where this may be another.
+        """Soft read of a query like the last step, or None if it may differ.
 
-        Checking and folding a call costs more than a small step itself.
+        Validating and folding a call costs more than a small step.
 
         Args:
-            query: whatever was given as the query.
-            mask: the memory's own.
-            normalizer: whatever was given.
+            query: the argument of the read.
+            mask: mask of the memory.
+            normalizer: the argument of the read.
         """
         last = self._last
-        if last is None or last.given.mask is not mask or type(normalizer) is not Softmax:
+        if last is None or last.tensors[4] is not mask or type(normalizer) is not Softmax:
             return None
         if normalizer.sink is not None or isinstance(normalizer.temperature, Tensor):
             return None
         if normalizer.temperature != last.temperature or not isinstance(query, Tensor) or query.shape != last.shape:
             return None
-        key, value, v, powers, mask = last.parts
-        if not serves(query, key, value, v, powers) or not last.stands():
+        key, value, v, powers, mask = last.views
+        if not serves(query, key, value, v, powers) or not last.valid():
             return None
         learns = query.requires_grad or key.requires_grad or value.requires_grad or v.requires_grad
-        query = query.reshape(last.folded)
+        inputs = Folded(query.reshape(last.folded), key, value, v, powers, mask)
         if not learns or not torch.is_grad_enabled():
-            output = forward(query, key, value, v, powers, mask, last.temperature)[0]
-        elif last.own:
-            output = attention(query, key, value, v, powers, mask, last.temperature, self)
+            output = forward(inputs, last.temperature)[0]
+        elif last.unfolded:
+            output = attention(inputs, last.temperature, self)
         else:
             return None
         return output.reshape(*last.shape[:-1], output.shape[-1])
 
 
-class _Parts(NamedTuple):
-    """The tensors of a step beside its query."""
-
-    key: Tensor
-    value: Tensor
-    v: Tensor
-    powers: Tensor
-    mask: Tensor | None
-
-    def shapes(self) -> tuple[torch.Size, ...]:
-        return tuple(part.shape for part in self if part is not None)
-
-
 class _Step(NamedTuple):
-    """How a step was done.
+    """A step of a memory.
 
     Args:
-        shape, folded: the shapes of its query, given and folded.
-        given: the memory's tensors.
-        parts: the same, folded: views of them.
-        shapes: those of `given` then.
-        temperature: of its softmax.
-        own: whether key and value were not folded into another shape.
+        shape, folded: shapes of its query, before and after folding.
+        tensors: key, value, v, powers and mask of the memory.
+        views: folded views of them.
+        shapes: shapes of the tensors at that step.
+        temperature: T.
+        unfolded: whether key and value keep their shapes.
     """
 
     shape: torch.Size
     folded: torch.Size
-    given: _Parts
-    parts: _Parts
-    shapes: tuple[torch.Size, ...]
+    tensors: tuple[Any, ...]
+    views: tuple[Any, ...]
+    shapes: list[torch.Size]
     temperature: float
-    own: bool
+    unfolded: bool
 
-    def stands(self) -> bool:
-        """Whether what was folded is still what is given, which whoever replaces a tensor's data may have changed."""
-        pairs = zip(self.given, self.parts, strict=True)
-        views = all(old is new or _same_memory(old, new) for old, new in pairs)
-        return views and self.given.shapes() == self.shapes
+    def valid(self) -> bool:
+        """Whether views still share memory with tensors, whose `data` may be replaced."""
+        for tensor, view in zip(self.tensors, self.views, strict=True):
+            if tensor is not view and (tensor is None or view is None or tensor.data_ptr() != view.data_ptr()):
+                return False
+        return _shapes(self.tensors) == self.shapes
 
 
-def _same_memory(old: Tensor | None, new: Tensor | None) -> bool:
-    return old is not None and new is not None and old.data_ptr() == new.data_ptr()
+def _shapes(tensors: tuple[Any, ...]) -> list[torch.Size]:
+    return [tensor.shape for tensor in tensors if tensor is not None]
 
 
 class MemorySums(Sums[dict[str, Any]]):
-    """The gradients of a memory's key and value, over all reads of it: of values by what was drawn, and by weights with
-    the gradients of what was read, whose product is made once.
+    """Gradients of a memory's key and value, summed over all its reads.
+
+    That of the values by draws, and by weights with gradients of the outputs, whose product is made once.
     """
 
     def start(self) -> dict[str, Any]:
@@ -291,22 +236,26 @@ class _Attention(torch.autograd.Function):
         mask: Tensor | None,
         temperature: float,
     ) -> Tensor:
-        output, weights, kinds = forward(query, key, value, v, powers, mask, temperature)
+        output, weights, kinds = forward(Folded(query, key, value, v, powers, mask), temperature)
         ctx.temperature, ctx.sums = temperature, sums
         ctx.save_for_backward(query, key, value, v, powers, mask, weights, kinds)
         return output
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        query, key, value, v, powers, mask, weights, kinds = ctx.saved_tensors
-        if torch.is_grad_enabled() or not serves(grad):  # a second derivative is to follow, or many at once
-            definition = partial(_definition, mask=mask, temperature=ctx.temperature)
-            return (*by_definition(definition, (query, key, value, v), ctx.needs_input_grad[:4], grad), *[None] * 5)
-        summing = ctx.sums is not None and ctx.needs_input_grad[4]
-        total = ctx.sums.current() if summing else None
+        *tensors, weights, kinds = ctx.saved_tensors
+        inputs = Folded(*tensors)
+        if torch.is_grad_enabled() or not serves(grad):  # for a second derivative, or many gradients at once
+
+            def definition(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
+                weights, value, _ = defined(query, key, value, v, inputs.mask, ctx.temperature)
+                return weights @ value
+
+            return (*by_definition(definition, inputs[:4], ctx.needs_input_grad[:4], grad), *[None] * 5)
+        total = ctx.sums.current() if ctx.sums is not None and ctx.needs_input_grad[4] else None
         weights, grad = weights.contiguous(), grad.contiguous()  # hooks on saved tensors may change strides
-        inputs, known = Folded(query, key, value, v, powers, mask), None if total is None else total["key"]
-        query_grad, key_grad, v_grad = gradients(inputs, grad, weights, kinds, ctx.temperature, known)
+        key_sum = None if total is None else total["key"]
+        query_grad, key_grad, v_grad = gradients(inputs, grad, weights, kinds, ctx.temperature, key_sum)
         if total is None:
             value_grad = weights.mT @ grad if ctx.needs_input_grad[2] else None
             return query_grad, key_grad, value_grad, v_grad, *[None] * 5
@@ -314,11 +263,3 @@ class _Attention(torch.autograd.Function):
         total["weights"].append(weights)
         total["grads"].append(grad)
         return query_grad, None, None, v_grad, grad.new_zeros(()), *[None] * 4
-
-
-def _definition(
-    query: Tensor, key: Tensor, value: Tensor, v: Tensor, *, mask: Tensor | None, temperature: float
-) -> Tensor:
-    """The same by the formula."""
-    weights, value, _ = defined(query, key, value, v, mask, temperature)
-    return weights @ value

@@ -1,12 +1,10 @@
-"""All pairs under a softmax, read softly: dot products, and additive scores, without a mask.
+"""All pairs under a softmax without a mask: dot products and additive scores.
 
-What a call finds out and keeps in general (masks, what is forbidden, what its score depends on) is not there: a block
-is scores, a kernel of rows and a product. So it can be so small that its scores stay in a core's cache, and a small
-additive call costs little more than its kernels. Additive scores are differentiated here, too, by one Function.
+A block is scores, a kernel of rows and a product, with nothing for masks. So its scores can stay in a core's cache,
+and a small additive call costs little more than its kernels. One Function differentiates additive scores.
 """
 
 import math
-from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +15,7 @@ from saccade._call.dot_products import is_dot, product
 from saccade._definitions.numerics import tracing, transforming, wide
 from saccade.auxiliary import AuxOutput, top
 from saccade.backends.cpu import steps
-from saccade.kernels import all_pairs, weights
+from saccade.kernels import all_pairs, packing, weights
 from saccade.kernels.rows import TYPES
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
@@ -32,11 +30,11 @@ PAIRS = 1 << 18
 """Pairs of a query and a key in a block, for each thread: a megabyte of scores."""
 
 AT_ONCE = 1 << 20
-"""Pairs of a call up to which its weights are kept for the backward."""
+"""Most pairs of a call whose weights are kept for the backward."""
 
 
 def serves(call: Call) -> bool:
-    """Whether a call is one of these, of queries, keys and values of one batch."""
+    """Whether this serves a call; queries, keys and values have the same batch."""
     if call.mask is not None or call.bias is not None or call.gate is not None or call.noise is not None:
         return False
     normalizer, request = call.normalizer, call.aux
@@ -64,12 +62,20 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     if isinstance(call.score, Additive):
         v = wide(call.score.v)
         v = v if v.ndim == 1 else v.expand(*call.batch, v.shape[-1]).reshape(count, -1)
-        output, found = additive(query, key, value, v.to(query.dtype), temperature, many)
+        output, statistics = additive(query, key, value, v.to(query.dtype), temperature, many)
     else:
         query, key, scale, _ = product(call.score, query, key)
-        found = weights.Statistics.of(query.new_empty(query.shape[:2]), many)
-        output = _by_blocks(query if scale == 1 else query * scale, key, value, None, temperature, found)
-    return _shaped(call, output, found)
+        statistics = weights.Statistics.of(query.new_empty(query.shape[:2]), many)
+        output = _by_blocks(query if scale == 1 else query * scale, key, value, None, temperature, statistics)
+    request, rows = call.aux, call.query.shape[:-1]
+    output = output.view(*rows, output.shape[-1]).to(call.value.dtype)
+    if not call.asks():
+        return output, AuxOutput()
+    return output, AuxOutput(
+        lse=statistics.lse.view(rows) if request.lse else None,
+        entropy=statistics.entropy.view(rows) if request.entropy else None,
+        top=top(statistics.values.view(*rows, -1), statistics.indices.view(*rows, -1)) if request.top else None,
+    )
 
 
 def additive(
@@ -78,28 +84,25 @@ def additive(
     r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j) / T)\) times the values.
 
     Args:
-        query, key, value: `(N, L, D)`, float32 or float64; recorded ones of at most `AT_ONCE` pairs.
+        query, key, value: `(N, L, D)`, float32 or float64; at most `AT_ONCE` pairs if a gradient is recorded.
         v: `(D,)` or `(N, D)`.
         temperature: T.
-        many: how many of the largest weights are found.
+        many: number of largest weights.
 
     Returns:
-        `(N, Lq, Dv)`, and the statistics, which are unspecified where something is recorded.
+        `(N, Lq, Dv)`, and the statistics, which are undefined if a gradient is recorded.
     """
     query, key = query.contiguous(), key.contiguous()
-    found = weights.Statistics.of(query.new_empty(query.shape[:2]), many)
+    statistics = weights.Statistics.of(query.new_empty(query.shape[:2]), many)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value, v)):
-        return _Attention.apply(query, key, value, v, temperature), found
-    return _by_blocks(query, key, value, v, temperature, found), found
+        return _Attention.apply(query, key, value, v, temperature), statistics
+    return _by_blocks(query, key, value, v, temperature, statistics), statistics
 
 
 def alone(query: Tensor, key: Tensor, value: Tensor, v: object) -> Tensor | None:
-    """What `run` returns of an additive call with nothing else; None where this, or another backend, may not be what
-    serves it.
+    """The output of `run` for an additive call alone, of unchecked arguments.
 
-    Args:
-        query, key, value: of any shape and type.
-        v: likewise, whatever it is.
+    None if another backend or an error may be right.
     """
     if not isinstance(v, Tensor) or not query.ndim == key.ndim == value.ndim >= 2 or v.ndim != 1:
         return None
@@ -119,26 +122,32 @@ def alone(query: Tensor, key: Tensor, value: Tensor, v: object) -> Tensor | None
 
 
 def _folded(tensor: Tensor, count: int) -> Tensor:
-    """One batch dimension."""
     return tensor if tensor.ndim == 3 else tensor.reshape(count, *tensor.shape[-2:])
 
 
 def _by_blocks(
-    query: Tensor, key: Tensor, value: Tensor, v: Tensor | None, temperature: float, found: weights.Statistics
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor | None, temperature: float, statistics: weights.Statistics
 ) -> Tensor:
-    """The output `(N, Lq, Dv)` of dot products, or with v `(D,)` or `(N, D)` of additive scores, statistics written."""
+    """Output `(N, Lq, Dv)`, of additive scores with v; writes the statistics.
+
+    A block is several whole entries, or some queries of one: its results are contiguous.
+    """
     count, length, width = *query.shape[:2], key.shape[1]
-    output, blocks, keys = query.new_empty(count, length, value.shape[-1]), _blocks(count, length, width), None
-    if len(blocks) == 1:  # views of the whole would take as long as a small block
-        _block(query, key, value, v, None, temperature, found, output)
+    output, keys = query.new_empty(count, length, value.shape[-1]), None
+    pairs = PAIRS * torch.get_num_threads()
+    heads, size = max(1, pairs // (length * width)), max(1, min(length, pairs // width))
+    if heads >= count and size >= length:  # views of the whole would take as long as a small block
+        _block(query, key, value, v, None, temperature, statistics, output)
         return output
-    if v is not None and len(blocks) > count:  # several read the same keys
-        keys = all_pairs.pack(query[:, :0], key).keys
-    for entries, rows in blocks:
-        own = v[entries] if v is not None and v.ndim == 2 else v
-        packed = None if keys is None else keys[entries]
-        parts = found.part(entries, rows), output[entries, rows]
-        _block(query[entries, rows], key[entries], value[entries], own, packed, temperature, *parts)
+    if v is not None and size < length:  # several blocks read the same keys
+        keys = packing.pack(query[:, :0], key).keys
+    for n in range(0, count, heads):
+        for first in range(0, length, size):
+            entries, rows = slice(n, n + heads), slice(first, first + size)
+            of_entries = v[entries] if v is not None and v.ndim == 2 else v
+            packed = None if keys is None else keys[entries]
+            results = statistics.part(entries, rows), output[entries, rows]
+            _block(query[entries, rows], key[entries], value[entries], of_entries, packed, temperature, *results)
     return output
 
 
@@ -149,79 +158,53 @@ def _block(
     v: Tensor | None,
     keys: Tensor | None,
     temperature: float,
-    found: weights.Statistics,
+    statistics: weights.Statistics,
     output: Tensor,
 ) -> None:
-    """One block: its output and its statistics are written where they belong."""
+    """Write output and statistics of one block."""
     room, ready = scratch("scores", (*query.shape[:-1], key.shape[1]), query.dtype), False
     if v is None:
         torch.bmm(query, key.mT, out=room)
     else:
-        ready = not found.values.shape[-1]  # the largest are found by the kernel of rows
-        packed = all_pairs.pack(query, key, keys)
-        all_pairs.weights_over(room, query, key, v, packed, temperature if ready else None, found.lse, found.entropy)
+        ready = not statistics.values.shape[-1]  # the kernel of rows finds the largest
+        packed, cooling = packing.pack(query, key, keys), temperature if ready else None
+        all_pairs.weights_over(room, query, key, v, packed, cooling, statistics.lse, statistics.entropy)
     if not ready:
-        weights.softmax_over(room, temperature, found)
+        weights.softmax_over(room, temperature, statistics)
     torch.bmm(room, value, out=output)
 
 
-def _blocks(count: int, length: int, width: int) -> list[tuple[slice, slice]]:
-    """Entries and queries of each block: several whole entries, or a part of one; their results lie in one piece."""
-    pairs = PAIRS * torch.get_num_threads()
-    entries, rows = max(1, pairs // (length * width)), max(1, min(length, pairs // width))
-    return [
-        (slice(n, n + entries), slice(first, first + rows))
-        for n in range(0, count, entries)
-        for first in range(0, length, rows)
-    ]
-
-
-def _shaped(call: Call, output: Tensor, found: weights.Statistics) -> tuple[Tensor, AuxOutput]:
-    """What was asked for, with the batch's dimensions."""
-    request, rows = call.aux, call.query.shape[:-1]
-    output = output.view(*rows, output.shape[-1]).to(call.value.dtype)
-    if not call.asks():
-        return output, AuxOutput()
-    return output, AuxOutput(
-        lse=found.lse.view(rows) if request.lse else None,
-        entropy=found.entropy.view(rows) if request.entropy else None,
-        top=top(found.values.view(*rows, -1), found.indices.view(*rows, -1)) if request.top else None,
-    )
-
-
 class _Attention(torch.autograd.Function):
-    """Query `(N, Lq, D)` and key `(N, Lk, D)`, each in one piece, value `(N, Lk, Dv)` and v, `(D,)` or `(N, D)`, to
-    `(N, Lq, Dv)`.
+    """Output `(N, Lq, Dv)` of contiguous query and key, value and v.
 
-    What is saved is the inputs themselves: a copy made in here would have no history, and no second derivative.
+    The inputs themselves are saved: a copy made in here would have no history, and no second derivative.
     """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, v: Tensor, temperature: float) -> Tensor:
-        packed = all_pairs.pack(query, key, kept=True)
-        found = query.new_empty(*query.shape[:2], key.shape[1])
+        packed = packing.pack(query, key, kept=True)
+        shares = query.new_empty(*query.shape[:2], key.shape[1])
         unread = scratch("statistics", (2, *query.shape[:2]), query.dtype)
-        ctx.raw = all_pairs.weights_over(found, query, key, v, packed, temperature, *unread)
+        ctx.raw = all_pairs.weights_over(shares, query, key, v, packed, temperature, *unread)
         ctx.temperature = temperature
-        ctx.save_for_backward(query, key, value, v, *packed, found)
-        return torch.bmm(found, value)
+        ctx.save_for_backward(query, key, value, v, *packed, shares)
+        return torch.bmm(shares, value)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        # in one piece, as the kernels read them: hooks on saved tensors may change strides
-        query, key, value, v, queries, keys, found = (part.contiguous() for part in ctx.saved_tensors)
-        if torch.is_grad_enabled() or not served(grad, dtypes=TYPES):  # a second derivative, or many at once
-            definition = partial(_definition, temperature=ctx.temperature)
+        # contiguous, as the kernels read them: hooks on saved tensors may change strides
+        query, key, value, v, queries, keys, shares = (part.contiguous() for part in ctx.saved_tensors)
+        if torch.is_grad_enabled() or not served(grad, dtypes=TYPES):  # for a second derivative, or many at once
+
+            def definition(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
+                return Softmax(ctx.temperature)(Additive(v)(query, key), None) @ value
+
             return (*by_definition(definition, (query, key, value, v), ctx.needs_input_grad[:4], grad), None)
-        of_value = torch.bmm(found.mT, grad) if ctx.needs_input_grad[2] else None
-        if not any(ctx.needs_input_grad[place] for place in (0, 1, 3)):
-            return None, None, of_value, None, None
-        of_weights = torch.bmm(grad, value.mT, out=scratch("of weights", found.shape, found.dtype))
-        packed, raw = all_pairs.Packed(queries, keys), bool(ctx.raw)
-        of_scores = of_weights, found, query, key, v, packed, ctx.temperature, raw
-        of_query, of_key, of_v = all_pairs.differentiated(*of_scores)
-        return of_query, of_key, of_value, of_v, None
-
-
-def _definition(query: Tensor, key: Tensor, value: Tensor, v: Tensor, *, temperature: float) -> Tensor:
-    return Softmax(temperature)(Additive(v)(query, key), None) @ value
+        value_grad = torch.bmm(shares.mT, grad) if ctx.needs_input_grad[2] else None
+        if not any(ctx.needs_input_grad[position] for position in (0, 1, 3)):
+            return None, None, value_grad, None, None
+        of_weights = torch.bmm(grad, value.mT, out=scratch("of weights", shares.shape, shares.dtype))
+        packed, raw = packing.Packed(queries, keys), bool(ctx.raw)
+        of_scores = of_weights, shares, query, key, v, packed, ctx.temperature, raw
+        query_grad, key_grad, v_grad = all_pairs.differentiated(*of_scores)
+        return query_grad, key_grad, value_grad, v_grad, None

@@ -1,7 +1,7 @@
 """Dot-product scores with softmax and structured masks by torch's `flex_attention` (Dong et al. 2024), on CUDA.
 
-A mask becomes a function of one query and one key (`points`) and a map of which blocks of 128 × 128 hold no allowed
-pair, some or nothing else (`blocks`); the kernel skips the first kind. Biases and a softcap act on each score.
+A mask becomes a function of one query and one key (`points`), and a map of the blocks of 128 × 128 with no, some or
+only allowed pairs. The kernel skips those with none. Biases and a softcap act on each score.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ from saccade._definitions.structure import Grid
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.backends.flex import function, points
-from saccade.backends.flex.blocks import BLOCK
+from saccade.backends.flex.function import BLOCK
 from saccade.backends.offers import Answer, Answers, Offer, Refusal
 from saccade.masks import Mask
 from saccade.normalizers import Softmax
@@ -171,7 +171,7 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def shared_with(lse: Tensor, sink: Tensor | float) -> Tensor:
-    """What a sink leaves to the keys `(..., Lq, 1)`: e^lse / (e^lse + e^sink) = σ(lse − sink), 0 for an empty row."""
+    """Share of the keys beside a sink `(..., Lq, 1)`: e^lse / (e^lse + e^sink) = σ(lse − sink), 0 for an empty row."""
     lse = lse[..., None]
     empty = lse.detach() == -torch.inf
     return torch.sigmoid(lse.masked_fill(empty, 0.0) - sink).masked_fill(empty, 0.0)

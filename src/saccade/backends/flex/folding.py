@@ -1,4 +1,4 @@
-"""flex_attention has one batch and one head dimension: any number of ours are folded into the two."""
+"""Batch dimensions folded into the batch and heads of flex_attention."""
 
 import math
 from collections.abc import Callable
@@ -16,9 +16,11 @@ Read = Callable[..., Tensor]
 
 
 class Fold(NamedTuple):
-    """Batch dimensions `batch`: the first `split` become b, the others h, the last `groups` of which share keys.
+    """Batch dimensions of which the first `split` become b, the others h.
 
-    `dtype` is that of scores.
+    The last `groups` of h share keys.
+
+    `dtype` is the dtype of scores.
     """
 
     batch: tuple[int, ...]
@@ -28,13 +30,11 @@ class Fold(NamedTuple):
     dtype: torch.dtype
 
     def parts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """From where to where in `batch` what becomes b and h lies."""
+        """First and last dimension of `batch` that become b, and h."""
         return (0, self.split), (self.split, len(self.batch))
 
     def definition(self, tensor: Tensor, axes: int) -> Tensor:
-        """A tensor of a mask or bias as `(B or 1, H or 1, *axes)`: 1 where it is the same for all, so that nothing is
-        copied that need not be.
-        """
+        """A tensor of a mask or bias as `(B or 1, H or 1, *axes)`."""
         rank = len(self.batch)
         tensor = aligned(tensor, ("",) * axes, rank)
         trailing = tensor.shape[rank:]
@@ -44,7 +44,7 @@ class Fold(NamedTuple):
         return tensor.reshape(*(math.prod(tensor.shape[start:end]) for start, end in self.parts()), *trailing)
 
     def rows(self, tensor: Tensor) -> Tensor:
-        """The query, or anything of its batch dimensions, as `(B, H, ...)`."""
+        """The query, or another tensor of its batch dimensions, as `(B, H, ...)`."""
         first, second = (math.prod(self.batch[start:end]) for start, end in self.parts())
         return tensor.expand(*self.batch, *tensor.shape[-2:]).reshape(first, second, *tensor.shape[-2:])
 
@@ -59,7 +59,7 @@ class Fold(NamedTuple):
         return tensor.reshape(first, second, *tensor.shape[-2:])
 
     def whole(self, value: int) -> Tensor:
-        """An integer as a tensor: the kernel is compiled once for all of them, where it would be for each."""
+        """An integer as a tensor, since the kernel would be compiled for each integer."""
         return torch.full((), value, dtype=torch.int64, device=self.grid.device)
 
     def real(self, value: float | Tensor) -> Tensor:
@@ -69,30 +69,29 @@ class Fold(NamedTuple):
         return torch.full((), value, dtype=self.dtype, device=self.grid.device)
 
     def read(self, tensor: Tensor, *axes: str) -> Read:
-        """A function `(b, h, i, j) -> entry` of a tensor with the trailing `axes`, of "q" and "k"; of what has size 1
-        there is one entry for all.
-        """
+        """A function `(b, h, i, j) -> entry` of a tensor with axes "q" or "k"."""
         folded = self.definition(tensor, len(axes))
         names = ("b", "h", *axes)
-        places = tuple(PLACES[name] for name, size in zip(names, folded.shape, strict=True) if size != 1)
-        return entry(folded.reshape([size for size in folded.shape if size != 1]), places)
+        indices = tuple(INDICES[name] for name, size in zip(names, folded.shape, strict=True) if size != 1)
+        return entry(folded.reshape([size for size in folded.shape if size != 1]), indices)
 
 
-PLACES = {"b": 0, "h": 1, "q": 2, "k": 3}
+INDICES = {"b": 0, "h": 1, "q": 2, "k": 3}
 
 
-def entry(tensor: Tensor, places: tuple[int, ...]) -> Read:
-    """A function of `(b, h, i, j)` that reads a tensor at those of them that `places` tells."""
+def entry(tensor: Tensor, indices: tuple[int, ...]) -> Read:
+    """A function of `(b, h, i, j)` that indexes a tensor by some of them."""
 
     def read(*point: Tensor) -> Tensor:
-        return tensor[tuple(point[place] for place in places)] if places else tensor
+        return tensor[tuple(point[index] for index in indices)] if indices else tensor
 
     return read
 
 
 def folding(call: Call) -> Fold:
-    """How the call's batch dimensions are folded: groups that share keys become heads, and of two dimensions or more
-    before them the last; the kernel is compiled for a number of heads, but for any b.
+    """The fold of a call: of several dimensions before groups the last is of heads.
+
+    The kernel is compiled for a number of heads, but for any b.
     """
     batch = call.batch
     groups = sharing(len(batch), call.key, call.value)

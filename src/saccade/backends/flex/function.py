@@ -1,4 +1,4 @@
-"""The call of torch's flex_attention: clean inputs in, compiled once for all lengths, differentiable twice."""
+"""The call of torch's flex_attention: compiled once, differentiable twice."""
 
 import functools
 import inspect
@@ -11,23 +11,27 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import AuxRequest as FlexRequest
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
+from saccade._call import block_map
 from saccade._call.call import Call
 from saccade._call.dot_products import product
-from saccade._definitions.numerics import tracing
+from saccade._definitions.numerics import broadcast_shapes, tracing
 from saccade.auxiliary import AuxRequest
 from saccade.backends import reference
-from saccade.backends.flex.blocks import block_mask
 from saccade.backends.flex.folding import Fold, Read, folding
-from saccade.backends.flex.points import Modifier, Score, added
+from saccade.backends.flex.points import Score, added, permitted
+from saccade.masks import Mask
 from saccade.normalizers import Softmax
 from saccade.scores import ScaledDot
 
+BLOCK = 128
+"""Queries and keys of a block: torch's kernels are tuned for it."""
+
 VARIANTS = 256
-"""How many kinds of calls (masks, biases, head dimensions, dtypes, with a backward or not) kernels are compiled for."""
+"""Most compiled kinds of calls: masks, biases, head dimensions, dtypes, with a backward or not."""
 
 
 class Settings(NamedTuple):
-    """What of a call is no query, key or value: none of it gets a gradient here."""
+    """A call beside query, key and value: nothing of it gets a gradient here."""
 
     call: Call
     scale: float
@@ -36,7 +40,7 @@ class Settings(NamedTuple):
 
 
 def attention(call: Call, *, lse: bool) -> tuple[Tensor, Tensor]:
-    """Output `(..., Lq, Dv)` and, where it is asked for, lse `(..., Lq)`; else an empty tensor."""
+    """Output `(..., Lq, Dv)` and lse `(..., Lq)`, empty if it is not requested."""
     query, key, scale, softcap = product(call.score, call.query, call.key)
     assert not isinstance(softcap, Tensor)
     settings = Settings(call, scale, softcap, lse)
@@ -59,7 +63,7 @@ def forward(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tu
         fold.rows(query),
         fold.keys(key),
         fold.keys(value),
-        modifier(settings, fold, poison).score(),
+        score_function(settings, fold, poison),
         None if call.mask is None else block_mask(call.mask, fold),
         fold.groups > 0,
         settings.lse,
@@ -67,25 +71,57 @@ def forward(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tu
     return output.reshape(*fold.batch, rows, value.shape[-1]), lse.reshape(*fold.batch, rows) if settings.lse else lse
 
 
-def modifier(settings: Settings, fold: Fold, poison: Read | None) -> Modifier:
-    """What the call does to each score."""
+def score_function(settings: Settings, fold: Fold, poison: Read | None) -> Score:
+    """(cap(scale · product) + bias) / T of one query and one key.
+
+    `poison` is NaN for queries and keys that `cleaned` has set to zeros, else 0: only pairs with them become NaN.
+    """
     normalizer, bias = settings.call.normalizer, settings.call.bias
     assert isinstance(normalizer, Softmax)
-    temperature = float(normalizer.temperature)
-    return Modifier(
-        scale=fold.real(settings.scale),
-        cap=None if settings.softcap is None else fold.real(settings.softcap),
-        bias=None if bias is None else added(bias, fold),
-        sharpness=None if temperature == 1.0 else fold.real(1 / temperature),
-        poison=poison,
+    temperature, scale = float(normalizer.temperature), fold.real(settings.scale)
+    cap = None if settings.softcap is None else fold.real(settings.softcap)
+    biased = None if bias is None else added(bias, fold)
+    sharpness = None if temperature == 1.0 else fold.real(1 / temperature)
+
+    def score(product: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        result = product * scale
+        if cap is not None:
+            result = cap * torch.tanh(result / cap)
+        if poison is not None:
+            result = result + poison(b, h, i, j)
+        offset = None if biased is None else biased(b, h, i, j)
+        result = result if offset is None else result + offset
+        result = result if sharpness is None else result * sharpness
+        return result if offset is None else torch.where(offset == -torch.inf, -torch.inf, result)
+
+    return score
+
+
+def block_mask(mask: Mask, fold: Fold, size: int = BLOCK) -> BlockMask:
+    """The mask as torch's kernels take it: a function, and lists of blocks of keys."""
+    blocks = block_map.mapped(mask.map(lambda tensor, axes: fold.definition(tensor, len(axes))), fold.grid, size)
+    shape = broadcast_shapes(blocks.some.shape, (1, 1, 1, 1))
+    some, full = blocks.some.expand(shape), blocks.all.expand(shape)
+    return BlockMask.from_kv_blocks(
+        *ordered(some & ~full),
+        *ordered(full),
+        BLOCK_SIZE=size,
+        mask_mod=permitted(mask, fold),
+        seq_lengths=(fold.grid.q_len, fold.grid.k_len),
     )
 
 
-def cleaned(query: Tensor, key: Tensor, value: Tensor, fold: Fold) -> tuple[Tensor, Tensor, Tensor, Read]:
-    """Zeros for queries, and for keys with their values, that hold anything but finite numbers, and what that poisons.
+def ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
+    """Number of key blocks of each query block `(B, H, blocks)`, and their indices."""
+    order = blocks.to(torch.int32).argsort(dim=-1, descending=True, stable=True)
+    return blocks.sum(-1, dtype=torch.int32), order.to(torch.int32)
 
-    A kernel multiplies whole blocks, and 0 · NaN would let a forbidden key through. Which keys somebody may attend to
-    would take a look at every pair; this takes one at every number, and leaves the mask to tell whom it concerns.
+
+def cleaned(query: Tensor, key: Tensor, value: Tensor, fold: Fold) -> tuple[Tensor, Tensor, Tensor, Read]:
+    """Queries, keys and values with finite rows alone, and the poison of their scores.
+
+    A kernel multiplies whole blocks, and 0 · NaN is NaN. Finding the keys without an allowed pair would take a look at
+    every pair; this looks at every number, and the mask decides which pairs it concerns.
     """
     lost = [~tensor.detach().isfinite().all(-1) for tensor in (query, key, value)]
     clean = [t.masked_fill(gone[..., None], 0.0) for t, gone in zip((query, key, value), lost, strict=True)]
@@ -102,7 +138,7 @@ Kernel = Callable[[Tensor, Tensor, Tensor, Score, BlockMask | None, bool, bool],
 def plain(
     query: Tensor, key: Tensor, value: Tensor, score: Score, mask: BlockMask | None, grouped: bool, lse: bool
 ) -> tuple[Tensor, Tensor]:
-    """flex_attention, the scale left to the score: a number here would be compiled in."""
+    """flex_attention without its scale, which would be compiled in as a number."""
     output, aux = flex_attention(
         query,
         key,
@@ -112,7 +148,7 @@ def plain(
         scale=1.0,
         enable_gqa=grouped,
         return_aux=FlexRequest(lse=lse),
-        kernel_options={"FORCE_USE_FLEX_ATTENTION": True},  # the one for decoding wants powers of two of groups
+        kernel_options={"FORCE_USE_FLEX_ATTENTION": True},  # the one for decoding takes powers of two of groups
     )
     return output, output.new_empty(0) if aux.lse is None else aux.lse
 
@@ -120,25 +156,26 @@ def plain(
 @functools.cache
 def compiled() -> Kernel:
     """flex_attention as one kernel, compiled when a kind of call first occurs."""
-    options: dict[str, Any] = {"recompile_limit": VARIANTS}
-    known = inspect.signature(torch.compile).parameters  # before torch 2.13 the limit was a global setting alone
-    return torch.compile(plain, dynamic=True, fullgraph=True, **{k: v for k, v in options.items() if k in known})
+    options: dict[str, Any] = {}
+    if "recompile_limit" in inspect.signature(torch.compile).parameters:  # before torch 2.13 a global setting alone
+        options["recompile_limit"] = VARIANTS
+    return torch.compile(plain, dynamic=True, fullgraph=True, **options)
 
 
 def kernel() -> Kernel:
-    """Compiled by us, or by whoever compiles us."""
+    """The kernel, compiled here or by the compiler that traces this call."""
     return plain if tracing() else compiled()
 
 
 def recorded(settings: Settings, *tensors: Tensor) -> tuple[tuple[Tensor, Tensor], list[Tensor]]:
-    """The results of a call with gradients on, and the inputs that they are for."""
+    """Results of a call with gradients on, and its inputs."""
     with torch.enable_grad():
         inputs = [tensor.detach().requires_grad_() for tensor in tensors]
         return forward(settings, *inputs), inputs
 
 
 def textbook(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
-    """The same by the definition."""
+    """Output, and lse if it is requested, by the definition."""
     assert isinstance(settings.call.normalizer, Softmax)
     call = replace(
         settings.call,
@@ -150,12 +187,12 @@ def textbook(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> t
         aux=AuxRequest(lse=settings.lse),
         cache=None,
     )
-    output, found = reference.run(call)
-    return (output,) if found.lse is None else (output, found.lse)
+    output, aux = reference.run(call)
+    return (output,) if aux.lse is None else (output, aux.lse)
 
 
 class _TwiceDifferentiable(torch.autograd.Function):
-    """torch's kernel with its own backward, and the reference where the backward itself is to be differentiated."""
+    """torch's kernel and its backward, whose derivatives the reference has."""
 
     @staticmethod
     def forward(ctx: Any, settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -175,9 +212,9 @@ class _TwiceDifferentiable(torch.autograd.Function):
             results, pull, *_ = torch.func.vjp(functools.partial(textbook, ctx.settings), query, key, value)
             filled = (torch.zeros_like(r) if g is None else g for r, g in zip(results, grads, strict=False))
             return (None, *pull(tuple(filled)))
-        # Compiled kernels give their buffers away in a backward pass: a second one runs them anew.
+        # a backward pass frees the buffers of compiled kernels: a second one runs them again
         results, inputs = ctx.recorded or recorded(ctx.settings, query, key, value)
         ctx.recorded = None
-        wanted = [result for result, grad in zip(results, grads, strict=True) if grad is not None]
-        given = [grad for grad in grads if grad is not None]
-        return (None, *torch.autograd.grad(wanted, inputs, given, allow_unused=True)) if wanted else (None,) * 4
+        outputs = [result for result, grad in zip(results, grads, strict=True) if grad is not None]
+        upstream = [grad for grad in grads if grad is not None]
+        return (None, *torch.autograd.grad(outputs, inputs, upstream, allow_unused=True)) if outputs else (None,) * 4

@@ -192,19 +192,17 @@ def pairs(call: Call) -> Pairs | None:
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """The output by torch's kernels, forbidden keys cleaned where they let something through."""
+    """The output by torch's kernels; forbidden keys are cleaned if their NaN came through."""
     if call.mask is None and call.bias is None:
         return attention(call), NOTHING
-    if tracing() or call.query.device.type != "cpu" or valueless(call.query):  # nothing may be looked at
+    if tracing() or call.query.device.type != "cpu" or valueless(call.query):  # values must not be read
         return attention(reference.cleaned(call)), NOTHING
     output = attention(call)
     return attention(reference.cleaned(call)) if suspicious(call, output) else output, NOTHING
 
 
 def suspicious(call: Call, output: Tensor) -> bool:
-    """Whether forbidden NaN or infinities may have come through: seen in the output, or, for the backward, in the
-    inputs.
-    """
+    """Whether forbidden NaN or infinities may have come through, by the output, or by the inputs of a backward."""
     if torch.is_grad_enabled() and output.requires_grad:
         return reference.untrusted(call)
     return not math.isfinite(output.sum().item())
@@ -249,23 +247,23 @@ def attention(call: Call) -> Tensor:
 
 
 def plain(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-    """torch's kernel, where nothing is masked and nothing learns."""
+    """torch's kernel, without masks and gradients."""
     query, scale = upright(query, scale)
     return scaled_dot_product_attention(query, key, value, scale=scale)
 
 
 def widened(call: Call) -> tuple[Tensor, Tensor]:
-    """Keys and values in float32, those of a memory once for all its reads."""
+    """Keys and values in float32, of a memory once for all reads."""
     if call.state is None or tracing():
         return wide(call.key), wide(call.value)
     return call.state.of(Widened).pair(call.key, call.value)
 
 
 def widens(call: Call) -> bool:
-    """Whether half types are computed in float32, as on a CPU that does not multiply them itself."""
+    """Whether half types are computed in float32, as on a CPU without instructions for them."""
     if call.query.dtype not in HALF or call.query.device.type != "cpu":
         return False
-    if sunk(call) or not _native(call.query.dtype):  # a sink is a feature of the queries, which nobody may round
+    if sunk(call) or not _native(call.query.dtype):  # a sink is a feature of the queries: no rounding
         return True
     return not tracing() and call.query.shape[-2] < FEW_HALF
 
@@ -273,11 +271,11 @@ def widens(call: Call) -> bool:
 def with_sink(
     sink: float | Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_causal: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """The sink as one more key, all zeros but for a feature that the others have not, times one of the queries that is
-    the sink; its value is zero. A gradient reaches it through the queries, which no mask of the kernels would pass on.
+    """The sink as one more key with value zero.
 
-    It comes first where the mask is causal, with a query before the others that sees nothing else: so each of them sees
-    it and the keys up to its own.
+    Its only feature that is not zero meets one more feature of the queries, which is the sink. So the sink gets a
+    gradient, which a mask of the kernels would not have. If the mask is causal, the key comes first, with one more
+    query before the others: each query sees the sink and the keys up to its own.
     """
     pad, front = torch.nn.functional.pad, (1, 0) if is_causal else (0, 1)
     logit = torch.as_tensor(sink, dtype=query.dtype, device=query.device)
@@ -296,8 +294,10 @@ def with_sink(
 
 
 def upright(query: Tensor, scale: float) -> tuple[Tensor, float]:
-    """The same products under a scale above 0. torch's kernels multiply what a causal mask set to −inf by the scale,
-    and take a row's largest score before it: NaN where the scale is 0, the wrong end where it is negative.
+    """The same products under a scale above 0.
+
+    torch's kernels multiply the −inf of a causal mask by the scale, and take a row's largest score before it: NaN if
+    the scale is 0, the wrong end if it is negative.
 
     >>> upright(torch.ones(2), -0.5)
     (tensor([-1., -1.]), 0.5)
@@ -308,9 +308,9 @@ def upright(query: Tensor, scale: float) -> tuple[Tensor, float]:
 
 
 def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor | None]:
-    """Mask and bias / T as torch takes them, boolean or floating, and which rows nothing is allowed in `(..., Lq, 1)`.
+    """Mask and bias / T as torch takes them, boolean or floating, and rows without an allowed key `(..., Lq, 1)`.
 
-    Not looked up on a CPU: its kernels give zeros there, forward and backward, which the tests hold them to.
+    None for the rows on a CPU: its kernels give zeros there, forward and backward, as tests check.
     """
     if call.bias is None and type(call.mask) is Dense and call.query.device.type == "cpu":
         return call.mask.allowed, None
@@ -325,7 +325,7 @@ def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor
     values = call.bias.values(grid, wide(call.query).dtype) / temperature
     shape = broadcast_shapes(values.shape, allowed.shape)
     values = values.expand(shape).masked_fill(~allowed, -torch.inf)
-    # a CPU's kernels take a float32 bias beside half types, and lose less by it
+    # a CPU's kernels take a float32 bias beside half types, with less rounding
     return (values if empty is None else values.to(call.query.dtype)), empty
 
 
@@ -361,13 +361,13 @@ def four_dimensional(
 def kernel(
     call: Call, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_causal: bool, scale: float
 ) -> Tensor:
-    """torch's kernel, made twice differentiable where a gradient is asked for eagerly."""
+    """torch's kernel, made twice differentiable if a gradient is recorded eagerly."""
     learns = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
     # A bias that learns, and dropout on a CPU, take torch's plain formula, which is twice differentiable by itself.
     ours = learns and call.dropout_p == 0 and not tracing() and (bias is None or not bias.requires_grad)
     if ours and keeping_elsewhere():
-        found: Tensor = Recomputed.apply(query, key, value, bias, is_causal, scale)
-        return found
+        recomputed: Tensor = Recomputed.apply(query, key, value, bias, is_causal, scale)
+        return recomputed
     output = scaled_dot_product_attention(query, key, value, bias, call.dropout_p, is_causal, scale=scale)
     if ours:
         twice_differentiable(output)

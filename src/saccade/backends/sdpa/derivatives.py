@@ -1,4 +1,4 @@
-"""Second derivatives of what torch's kernels compute, which have no more than the first."""
+"""Second derivatives for torch's kernels, which have first ones alone."""
 
 import math
 from typing import Any
@@ -13,16 +13,16 @@ __all__ = ["Recomputed", "keeping_elsewhere", "twice_differentiable"]
 
 
 def keeping_elsewhere() -> bool:
-    """Whether what autograd saves goes through somebody's hooks, as in activation checkpointing."""
+    """Whether autograd saves tensors through hooks, as in checkpointing."""
     return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
 def twice_differentiable(output: Tensor) -> None:
-    """Let gradients of what torch's kernel computed be differentiated again, which its own backward cannot be.
+    """Make the gradients of a kernel's output differentiable.
 
-    A hook on the kernel's node of autograd replaces the gradients by those of the definition, where they are to be
-    recorded: it costs nothing else. A `torch.autograd.Function` around the kernel cost 25 µs forward and 60 backward.
-    torch's plain formula is twice differentiable by itself.
+    A hook on the kernel's autograd node replaces gradients that are recorded by those of the definition, and costs
+    nothing otherwise. A `torch.autograd.Function` around the kernel cost 25 µs forward and 60 backward. torch's plain
+    formula is twice differentiable by itself.
     """
     node = output.grad_fn
     if node is not None and not _of_kernel(node):  # a head's dimension that was filled up is cut again
@@ -32,34 +32,30 @@ def twice_differentiable(output: Tensor) -> None:
 
 
 def _of_kernel(node: Any) -> bool:
-    """Whether a node is a fused kernel's: they all keep this, and no others do. Asked of its type, since reading what a
-    node saved unpacks it.
-    """
+    """Whether a node's type is a fused kernel's: only these save a logsumexp."""
     return hasattr(type(node), "_saved_logsumexp")
 
 
 def _recorded(
     inputs: tuple[Tensor | None, ...], outputs: tuple[Tensor | None, ...]
 ) -> tuple[Tensor | None, ...] | None:
-    """The gradients of a kernel's inputs as functions of query, key, value and the output's gradient, or None for as
-    they are.
-    """
+    """Differentiable gradients of a kernel's inputs, or None to keep its own."""
     if not torch.is_grad_enabled() or outputs[0] is None:
         return None
-    node: Any = torch._C._current_autograd_node()  # the hook keeps nothing alive: what the node saved is freed with it
+    node: Any = torch._C._current_autograd_node()  # the hook keeps none of its saved tensors alive
     bias = node._saved_attn_mask if hasattr(type(node), "_saved_attn_mask") else getattr(node, "_saved_attn_bias", None)
     scale = node._saved_scale
     tensors = node._saved_query, node._saved_key, node._saved_value
     scale = 1 / math.sqrt(tensors[0].shape[-1]) if scale is None else scale
-    found = _pulled(tensors, bias, node._saved_is_causal, scale, outputs[0])
-    kept = (new if old is not None else None for new, old in zip(found, inputs, strict=False))
+    gradients = _pulled(tensors, bias, node._saved_is_causal, scale, outputs[0])
+    kept = (new if old is not None else None for new, old in zip(gradients, inputs, strict=False))
     return (*kept, *inputs[3:])
 
 
 def _pulled(
     tensors: tuple[Tensor, Tensor, Tensor], bias: Tensor | None, is_causal: bool, scale: float, grad: Tensor
 ) -> tuple[Tensor, ...]:
-    """The gradients of query, key and value by the definition."""
+    """Gradients of query, key and value by the definition."""
 
     def textbook(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         scores = wide(query * scale) @ wide(key).mT
@@ -72,12 +68,12 @@ def _pulled(
         weights = torch.softmax(scores.masked_fill(empty, 0.0), -1).masked_fill(empty, 0.0)
         return (weights @ wide(value)).to(value.dtype)
 
-    found: tuple[Tensor, ...] = torch.func.vjp(textbook, *tensors)[1](grad)
-    return found
+    gradients: tuple[Tensor, ...] = torch.func.vjp(textbook, *tensors)[1](grad)
+    return gradients
 
 
 class Recomputed(torch.autograd.Function):
-    """torch's kernel where what is saved may be unpacked once, and may be large: it is computed again backward."""
+    """torch's kernel, computed again backward, since hooks may unpack only once."""
 
     @staticmethod
     def forward(

@@ -1,5 +1,7 @@
-"""Half types of few queries: keys and values become float32 a few entries of the batch at a time, in memory that stays
-in the cache, where float32 copies of all of them are fresh memory, which took three to eight times the whole call.
+"""Half types of few queries: keys and values become float32 some at a time.
+
+Their memory stays in the cache. Float32 copies of all of them are fresh memory, and take three to eight times as long
+as the whole call.
 """
 
 import math
@@ -21,13 +23,11 @@ Kernel = Callable[[Tensor, Tensor, Tensor, float], Tensor]
 """Output from query, key and value `(1, n, L, D)` and the scale."""
 
 NUMBERS = 1 << 18
-"""Numbers of keys, and of values, that are converted at once for each thread: a megabyte each."""
+"""Numbers of keys, and of values, converted together for each thread: a megabyte each."""
 
 
 def few_entries(call: Call) -> bool:
-    """Whether a call on a CPU is one of half types whose keys and values are looked at once, without a gradient, a mask
-    or anything else of their shape.
-    """
+    """Whether a call has half types, without gradients, masks and biases."""
     if tracing() or transforming() or call.state is not None or call.query.dtype not in HALF:
         return False
     if call.mask is not None or call.bias is not None or call.dropout_p > 0:
@@ -53,12 +53,8 @@ def by_entries(call: Call, kernel: Kernel) -> Tensor:
     together = torch.get_num_threads() * max(1, NUMBERS // widest)
     for first in range(0, count, together):
         part = slice(first, first + together)
-        keys, values = in_scratch("half keys", key[part]), in_scratch("half values", value[part])
+        keys = scratch("half keys", key[part].shape, torch.float32).copy_(key[part])
+        values = scratch("half values", value[part].shape, torch.float32).copy_(value[part])
         queries, keys, scale, _ = product(call.score, wide(query[part]), keys)
         output[part] = kernel(queries[None], keys[None], values[None], scale / temperature)[0]
     return output.view(*call.batch, *output.shape[-2:])
-
-
-def in_scratch(name: str, tensor: Tensor) -> Tensor:
-    """A float32 copy that the next one is written over."""
-    return scratch(name, tensor.shape, torch.float32).copy_(tensor)

@@ -1,4 +1,4 @@
-"""What of a block of queries the kernels compute; everything else is the reference's."""
+"""Parts of a block of queries that kernels compute. All other parts are the reference's."""
 
 from dataclasses import replace
 from functools import partial
@@ -34,7 +34,7 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:
     return additive_scores(call.query, call.key, call.score.v, call.cache, allowed)
 
 
-def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, reference.Known]:
+def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, reference.Statistics]:
     """Weights, and lse of a softmax."""
     normalizer = call.normalizer
     if isinstance(normalizer, Softmax):

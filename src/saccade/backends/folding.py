@@ -1,4 +1,4 @@
-"""Any batch dimensions as one: what kernels walk over."""
+"""All batch dimensions of additive attention folded into one."""
 
 import math
 from typing import NamedTuple
@@ -7,19 +7,17 @@ from torch import Tensor
 
 from saccade._definitions.structure import aligned
 
-__all__ = ["Folded", "folded"]
-
 
 class Folded(NamedTuple):
-    """The tensors of a call with one batch dimension.
+    """Tensors of a call with one batch dimension.
 
     Args:
         query: `(N, Lq, D)`; rows that share their keys (groups of queries) are rows of one entry.
         key: `(N, Lk, D)`.
         value: `(N, Lk, Dv)`.
         v: `(D,)`, or `(N, D)`.
-        powers: as key.
-        mask: `(N or 1, Lq or 1, Lk)`, or None.
+        powers: `saccade.scores.exponentials` of the key; no gradient passes through them.
+        mask: boolean `(N or 1, Lq or 1, Lk)`, or None.
     """
 
     query: Tensor
@@ -39,13 +37,7 @@ def folded(
     powers: Tensor,
     mask: Tensor | None,
 ) -> Folded:
-    """Fold tensors whose batch dimensions broadcast: where only the query has one, without a copy.
-
-    Args:
-        batch: the batch dimensions of the result.
-        query, key, value, v, powers: `(..., Lq, D)`, `(..., Lk, D)`, `(..., Lk, Dv)`, `(..., D)`, `(..., Lk, D)`.
-        mask: `(..., Lq or 1, Lk or 1)`.
-    """
+    """Fold batch dimensions that broadcast to `batch`, those of queries as rows."""
     rank, matrix = len(batch), ("rows", "columns")
     key, value, powers = (aligned(part, matrix, rank) for part in (key, value, powers))
     v = aligned(v, ("d",), rank)

@@ -3,7 +3,7 @@ import math
 import torch
 
 from backends.cpu.cases import draw, flags
-from saccade.backends.cpu.folding import folded
+from saccade.backends.folding import folded
 from tiers import every
 
 CASES = [  # batch; query, key, value, v, mask
