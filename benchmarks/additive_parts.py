@@ -28,7 +28,7 @@ from saccade.train.environment import hardware, versions
 LARGE = (8, 256, 256, 256)
 SIZES = ((3, 301, 77, 130), (32, 40, 45, 512), (16, 64, 64, 64), (2, 128, 128, 64), (4, 100, 100, 30), LARGE)
 NAMES = {
-    "pack_both": "packing",
+    "pack": "packing",
     "unpack": "packing",
     "weights": "scores and softmax",
     "slopes": "scores and softmax",
@@ -46,10 +46,10 @@ def counted() -> Iterator[dict[str, float]]:
     """Seconds of kernels, by what they do, until the end of the context."""
     run, found = Kernel.__call__, defaultdict[str, float](float)
 
-    def timed(kernel: Kernel, *table: Any) -> None:
+    def timed(kernel: Kernel[Any], *table: Any) -> None:
         began = now()
         run(kernel, *table)
-        found[NAMES[kernel.name.partition(":")[2]]] += now() - began
+        found[NAMES[kernel.name.split(".")[1]]] += now() - began
 
     Kernel.__call__ = timed  # type: ignore[method-assign]
     try:

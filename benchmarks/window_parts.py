@@ -12,18 +12,21 @@ import argparse
 import json
 import statistics
 import time
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numba import njit
-from torch import Tensor
+from numba import njit, types
 
 from saccade import AuxRequest, attend, masks
 from saccade.kernels import fused
-from saccade.kernels.compiled.fused import BLOCK, read_block, scored, stretch, weigh_block
+from saccade.kernels.compiled import Table as Layout
+from saccade.kernels.compiled import intrinsic
+from saccade.kernels.compiled.fused import read_block, scored, stretch, weigh_block
+from saccade.kernels.intervals import BLOCK, Intervals, dealt
+from saccade.kernels.threads import extend
 from saccade.normalizers import Entmax, Sparsemax
 from saccade.reads import Sample
 from saccade.scores import Cosine
@@ -56,16 +59,18 @@ class Table:
     def __init__(self, weights: fused.Weights, many: int, *, draws: bool) -> None:
         query, key, value = (torch.randn(1, LENGTH, SIZE) for _ in range(3))
         places = torch.arange(LENGTH)
-        intervals = fused.intervals((places - LEFT).clamp(min=0)[None], (places + 1)[None])
+        intervals = Intervals.of((places - LEFT).clamp(min=0)[None], (places + 1)[None])
         uniform = torch.rand(1, LENGTH) if draws else None
         given = fused.Inputs(query, key, value, intervals, weights, uniform, 1)
-        self.dealt = fused.dealt(intervals)
+        self.dealt = dealt(intervals)
         rows = (1, LENGTH)
         output, lse, entropy, values = (torch.empty(*rows, size) for size in (SIZE, 1, 1, max(many, 1)))
         indices, drawn, flag = (torch.empty(*rows, max(many, 1), dtype=torch.int64) for _ in range(3))
-        entries = [0, 1, *given.table(self.dealt, flag), output, lse, entropy, values, indices, many, 0, drawn]
-        self.kept = entries, key
-        self.numbers = np.array([part.data_ptr() if isinstance(part, Tensor) else part for part in entries], np.int64)
+        results = output, lse, entropy, values, indices, drawn
+        self.kept = fused.Forward(given.table(self.dealt, flag), *results, many, measures_entropy=False)
+        self.numbers = array("q")
+        extend(self.numbers, self.kept)
+        self.table = self.numbers.buffer_info()[0]
         self.starts, self.ends = intervals.starts[0].numpy(), intervals.ends[0].numpy()
         self.keys = key[0].T.contiguous()[:, : stretch(self.dealt.keys)].contiguous()
         self.step = stretch(intervals.widest)
@@ -80,22 +85,32 @@ class Table:
         addresses = self.query.data_ptr(), self.keys.data_ptr(), self.value.data_ptr()
         rooms = self.scores.data_ptr(), self.outputs.data_ptr()
         sizes = self.step, self.keys.shape[1], self.width, LEFT, reads, BLOCKS
-        _products(self.numbers, *addresses, *rooms, self.starts, self.ends, *sizes)
+        _products(self.table, *addresses, *rooms, self.starts, self.ends, *sizes)
 
     def weigh(self) -> None:
         """The weights of all blocks, each from the same products."""
         scores, products = self.scores.numpy(), self.products.numpy()
         bounds = self.starts, self.ends
-        _weights(self.numbers, scores, products, *bounds, self.spare.numpy(), self.few.data_ptr(), LEFT, BLOCKS)
+        _weights(self.table, scores, products, *bounds, self.spare.numpy(), self.few.data_ptr(), LEFT, BLOCKS)
 
     def copy(self) -> None:
         """What `weigh` does beside."""
         _copies(self.scores.numpy(), self.products.numpy(), BLOCKS)
 
 
+@intrinsic
+def _table(context: Any, address: Any) -> Any:
+    """The table at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return Layout(fused.Forward)(types.int64), generate
+
+
 @njit
 def _products(
-    table: Any,
+    table: int,
     query: int,
     keys: int,
     value: int,
@@ -117,7 +132,7 @@ def _products(
         asked, turned = query + 4 * SIZE * first, keys + 4 * BLOCK * (block % 8)
         scored(asked, SIZE, turned, columns, low, width, own, their, scores, step)
         if reads:
-            total += read_block(table, 0, first, 0, value, low, width, own, their, scores, step, outputs)
+            total += read_block(_table(table), 0, first, 0, value, low, width, own, their, scores, step, outputs)
     return total
 
 
@@ -130,13 +145,15 @@ def _copied(source: Any, target: Any) -> None:
 
 @njit
 def _weights(
-    table: Any, scores: Any, products: Any, starts: Any, ends: Any, spare: Any, few: int, left: int, count: int
+    table: int, scores: Any, products: Any, starts: Any, ends: Any, spare: Any, few: int, left: int, count: int
 ) -> None:
     for block in range(count):
         _copied(products[block % products.shape[0]], scores)
         first = left + BLOCK * (block % 100)
         own, their = starts[first : first + BLOCK], ends[first : first + BLOCK]
-        weigh_block(table, 0, first, 0, starts[first], own, their, scores.ctypes.data, scores.shape[1], spare, few)
+        weigh_block(
+            _table(table), 0, first, 0, starts[first], own, their, scores.ctypes.data, scores.shape[1], spare, few
+        )
 
 
 @njit

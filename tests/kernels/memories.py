@@ -3,9 +3,7 @@
 import torch
 
 from saccade import nn
-from saccade.kernels.heads import step
-from saccade.kernels.links import Links
-from saccade.kernels.shift import Shift
+from saccade.kernels.heads import Links, Shift, step
 
 KINDS = "shift", "links"
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from near import assert_near
-from saccade.kernels import all_pairs
+from saccade.kernels import all_pairs, packing
 from saccade.kernels.rows import TYPES
 from tiers import rest_slow
 
@@ -15,7 +15,7 @@ def draw(*shape, scale=1.0, seed=0, dtype=torch.float64):
 
 def ours(query, key, v, temperature=1.0, keys=None):
     """Weights (scores without a temperature), lse and entropy, and whether anything was computed from the numbers."""
-    packed = all_pairs.pack(query, key, keys, kept=True)
+    packed = packing.pack(query, key, keys, kept=True)
     found = query.new_full((*query.shape[:2], key.shape[1]), torch.nan)
     lse, entropy = (query.new_full(query.shape[:2], torch.nan) for _ in range(2))
     raw = all_pairs.weights_over(found, query, key, v, packed, temperature, lse, entropy)
@@ -54,7 +54,7 @@ def inputs(batch, queries, keys, features, *, shared=True, scale=1.0, seed=0):
 
 
 @pytest.mark.parametrize("dtype", rest_slow(TYPES), ids=str)
-@pytest.mark.parametrize("scale", [0.05, 1.0, 8.0, 60.0, 500.0])
+@pytest.mark.parametrize("scale", [0.05, 8.0, 500.0])
 @pytest.mark.parametrize("shared", [True, False])
 def test_it_is_the_formula_with_its_gradients(dtype, scale, shared):
     parts = [part.to(dtype) for part in inputs(2, 21, 37, 9, shared=shared, scale=scale)]
@@ -97,7 +97,7 @@ def test_it_says_what_was_computed_from_the_numbers(scale):
 
 def test_keys_are_packed_once_for_several_calls():
     query, key, v = (part.float() for part in inputs(2, 9, 20, 6))
-    keys = all_pairs.pack(query[:, :0], key, kept=True).keys
+    keys = packing.pack(query[:, :0], key, kept=True).keys
     again = ours(query[:, 2:7].contiguous(), key, v, keys=keys)
     assert again[4].keys is keys
     for part, whole in zip(again[:3], ours(query, key, v)[:3], strict=True):

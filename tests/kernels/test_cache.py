@@ -7,6 +7,7 @@ import sys
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -21,14 +22,18 @@ from saccade.kernels.compiled import integers, kernel
 CODE = cache.Code("entry", ("exp", "log"), b"machine\ncode")
 
 
-def added(table):
-    part = integers(table[2], 2)
+class Table(NamedTuple):
+    numbers: int
+
+
+def added(t: Table):
+    part = integers(t.numbers, 0, 2)
     part[0] += part[1]
 
 
 def run(made):
     numbers = np.array([40, 2])
-    table = np.array([0, 1, numbers.ctypes.data])
+    table = np.array([numbers.ctypes.data])
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(made.address)(table.ctypes.data)
     return numbers[0]
 
@@ -36,7 +41,7 @@ def run(made):
 @pytest.fixture
 def place(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(compiled, "_said", [])
+    monkeypatch.setattr(compiled, "_warned", [])
     return cache.folder()
 
 
@@ -86,12 +91,12 @@ def test_a_kernel_is_compiled_once_and_loaded_ever_after(place, tmp_path):
 
 PROGRAM = """
 import torch
-from saccade.kernels import lstm
+from saccade.kernels.gates import lstm_backward, lstm_forward
 random = torch.Generator().manual_seed(0)
 projections = [torch.randn(16, 512, generator=random) for _ in range(2)]
 cell, *grads = (torch.randn(16, 128, generator=random) for _ in range(3))
-*results, gates = lstm.lstm_forward(*projections, cell)
-for tensor in (*results, *lstm.lstm_backward(*grads, gates, cell)):
+*results, gates = lstm_forward(*projections, cell)
+for tensor in (*results, *lstm_backward(*grads, gates, cell)):
     print(tensor.numpy().tobytes().hex())
 """
 
@@ -102,7 +107,7 @@ def test_compiled_anew_gives_the_bits_of_loaded(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = python("-c", PROGRAM)
     first, second = (subprocess.run(command, env=environment, capture_output=True, check=True) for _ in range(2))
-    assert first.stdout and first.stdout == second.stdout and list(tmp_path.rglob("lstm.*.kernel"))
+    assert first.stdout and first.stdout == second.stdout and list(tmp_path.rglob("gates.lstm*.kernel"))
 
 
 def test_what_is_written_is_read_and_nothing_else(place):
@@ -129,7 +134,7 @@ def test_a_folder_is_named_by_all_that_code_is_made_from(place, monkeypatch):
         (cache.importlib.metadata, "version", lambda name: "0.0"),
         (cache.np, "__version__", "0.0"),
         (cache.llvmlite.binding, "get_host_cpu_name", lambda: "another"),
-        (cache.Path, "glob", lambda self, pattern: []),
+        (cache.Path, "rglob", lambda self, pattern: []),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, value)
@@ -201,7 +206,7 @@ def refused(tmp_path, match):
     assert len(told) == 1 and "NUMBA_CACHE_DIR names another folder" in str(told[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compiled._say_once(OSError("another"))
+        compiled._warn_once(OSError("another"))
     assert not list(tmp_path.rglob("*.kernel"))
     assert not list(Path(__file__).parent.rglob("*.nb[ci]"))
 
@@ -232,7 +237,7 @@ def test_without_a_home_nothing_is_kept(tmp_path, monkeypatch):
     for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(cache.Path, "expanduser", lost)
-    monkeypatch.setattr(compiled, "_said", [])
+    monkeypatch.setattr(compiled, "_warned", [])
     refused(tmp_path, r"\(~/.cache: the user has no home directory\)")
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from near import assert_near
 from saccade import simplex
 from saccade.kernels import fused
+from saccade.kernels.intervals import BLOCK, CHUNK, Intervals, dealt_apart
 from tiers import every, rest_slow
 
 KINDS = {
@@ -42,7 +43,7 @@ def bounds(name, entries, queries, keys):
 
 def inputs(query, key, value, starts, ends, weights, uniform=None):
     entries = max(len(part) for part in (query, key, value, starts))
-    where = fused.intervals(starts.contiguous(), ends.contiguous())
+    where = Intervals.of(starts.contiguous(), ends.contiguous())
     return fused.Inputs(query, key, value, where, weights, uniform, entries)
 
 
@@ -83,7 +84,7 @@ def by_kernels(query, key, value, starts, ends, weights):
     given = inputs(query, key, value, starts, ends, weights)
     found = fused.attention(given, entropy=True)
     ramp = torch.linspace(-1, 2, found.output.numel()).reshape(found.output.shape)
-    chunks = fused.dealt_apart(given.intervals, given.entries)
+    chunks = dealt_apart(given.intervals, given.entries)
     grads = fused.gradients(given, chunks, ramp, scores=True, values=True)
     grads = [grad.sum_to_size(part.shape) for grad, part in zip(grads, (query, key, value), strict=True)]
     return [found.output, found.entropy, *grads, *([found.lse] if weights.alpha == 1 else [])]
@@ -124,8 +125,8 @@ def test_any_sizes(name, entries, queries, keys, size, out, shared, seed):
 )
 def test_several_chunks_add_to_the_gradients_of_keys(name, entries, count, own):
     """Each second one at once, each to sums of its own, or all of an entry in turn."""
-    chunks = fused.dealt_apart(fused.intervals(*bounds(name, entries, 1000, 1000)), entries)
-    assert (chunks.chunks, chunks.own) == (count, own)
+    chunks = dealt_apart(Intervals.of(*bounds(name, entries, 1000, 1000)), entries)
+    assert (chunks.chunks, chunks.separate) == (count, own)
     assert_as_defined(name, "softmax", entries, 1000, 1000, 16, 16)
 
 
@@ -170,7 +171,7 @@ def test_draws_are_by_cumulative_weight_with_gradients(kind):
     drawn, empty = found.drawn.clamp(min=0)[..., None], found.drawn[..., None] < 0
     assert torch.equal(found.output, parts[2].gather(1, drawn.expand(-1, -1, 32)).masked_fill(empty, 0.0))
     grad = draw(2, 60, 32, seed=5)
-    of_value = fused.gradients(given, fused.dealt_apart(given.intervals, 2), grad, scores=False, values=True)[2]
+    of_value = fused.gradients(given, dealt_apart(given.intervals, 2), grad, scores=False, values=True)[2]
     sums = torch.zeros(2, 50, 32, dtype=torch.float64)
     sums.scatter_add_(1, drawn.expand(-1, -1, 32), grad.double().masked_fill(empty, 0.0))
     assert (of_value - sums).abs().max() < 1e-5
@@ -186,7 +187,7 @@ def test_what_is_not_finite_is_told(place, number):
     grad = parts.pop("grad")
     given = inputs(*parts.values(), starts, ends, KINDS["softmax"])
     assert (fused.attention(given) is None) == (place != "grad")
-    assert fused.gradients(given, fused.dealt_apart(given.intervals, 1), grad, scores=True, values=True) is None
+    assert fused.gradients(given, dealt_apart(given.intervals, 1), grad, scores=True, values=True) is None
 
 
 def test_what_is_hidden_and_not_finite_does_no_harm():
@@ -251,7 +252,7 @@ def assert_additive(starts, ends, weights, *parts):
     given = inputs(query, key, value, starts, ends, weights)
     found = fused.attention(given, entropy=True, v=v)
     ramp = torch.linspace(-1, 2, found.output.numel()).reshape(found.output.shape)
-    chunks = fused.dealt_apart(given.intervals, given.entries)
+    chunks = dealt_apart(given.intervals, given.entries)
     grads = fused.gradients(given, chunks, ramp, scores=True, values=True, v=v)
     grads = [grad.sum_to_size(part.shape) for grad, part in zip(grads, (query, key, value, v), strict=True)]
     ours = [found.output, found.entropy, *grads, *([found.lse] if weights.alpha == 1 else [])]
@@ -265,7 +266,7 @@ def test_additive_gradients_tell_what_is_not_finite(place):
     parts[place][0, 30, 3] = torch.nan
     grad = parts.pop("grad")
     given, v = inputs(*parts.values(), starts, ends, fused.Weights()), draw(16, seed=4)
-    assert fused.gradients(given, fused.dealt_apart(given.intervals, 1), grad, scores=True, values=True, v=v) is None
+    assert fused.gradients(given, dealt_apart(given.intervals, 1), grad, scores=True, values=True, v=v) is None
 
 
 @pytest.mark.parametrize("additive", [False, True])
@@ -274,30 +275,27 @@ def test_a_chunk_adds_to_its_own_keys_alone(additive, monkeypatch):
     i, kernel = torch.arange(9600)[None], "_backward_additive" if additive else "_backward"
     starts, ends = i // 120, i // 120 + 1
     given = inputs(draw(1, 9600, 16), draw(1, 80, 16, seed=1), draw(1, 80, 16, seed=2), starts, ends, fused.Weights())
-    chunks, own, written = fused.dealt_apart(given.intervals, 1), getattr(fused, kernel), []
+    chunks, own, written = dealt_apart(given.intervals, 1), getattr(fused, kernel), []
 
-    def marked(items, *table):
-        sums = table[20:22]
+    def marked(items, table):
+        backward = table.backward if additive else table
+        sums = backward.key_grad, backward.value_grad
         for part in sums:
             part.fill_(-0.0)
-        own(items, *table)
+        own(items, table)
         written.append([~torch.signbit(part).all(-1).flatten() for part in sums])
 
     monkeypatch.setattr(fused, kernel, marked)
     v = draw(16, seed=3) if additive else None
     fused.gradients(given, chunks, draw(1, 9600, 16, seed=4), scores=True, values=True, v=v)
-    assert not chunks.own and len(written) == 2
+    assert not chunks.separate and len(written) == 2
     for launch, parts in enumerate(written):
         theirs = torch.zeros(80, dtype=torch.bool)
         theirs[starts[i // chunks.chunk % 2 == launch]] = True
         assert not theirs.all() and all(torch.equal(part, theirs) for part in parts)
 
 
-def test_blocks_are_as_long_as_in_kernels_and_whole_tiles():
-    """Of longer ones queries behind the last would be read."""
+def test_blocks_are_whole_tiles():
+    """Otherwise queries behind the last would be read."""
     compiled = pytest.importorskip("saccade.kernels.compiled.fused", reason="needs Numba")
-    assert (
-        fused.BLOCK == compiled.BLOCK
-        and fused.CHUNK % fused.BLOCK == 0 == fused.FEW % fused.BLOCK
-        and fused.BLOCK % compiled.ROWS == 0
-    )
+    assert CHUNK % BLOCK == 0 == fused.FEW % BLOCK and BLOCK % compiled.ROWS == 0

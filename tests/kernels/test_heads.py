@@ -144,3 +144,55 @@ def test_what_kernels_do_not_serve_goes_by_the_formula(kind):
     mapped = torch.func.vmap(lambda *parts: ours(*(part[None] for part in parts))[1][0])(*inputs)
     torch.testing.assert_close(mapped, formula(*inputs)[1])
     assert all(part.shape[0] == 0 for part in ours(*(part[:0] for part in inputs)))
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 7])
+@pytest.mark.parametrize("furthest", [0, 1, 5, 8])
+def test_heads_go_round_however_few_cells_there_are(cells, furthest):
+    """A head that stays where it was and then moves by one number of cells alone is there, counted round."""
+    module = memory_of("shift", 2, 1, 1, furthest)
+    asked, memory, reading, writing = (part.detach() for part in drawn(module, 1, cells, 0))
+    reading = torch.eye(cells)[:1, None]
+    for by in range(-furthest, furthest + 1):
+        moved = asked.clone()
+        moved[0, 3] = -100.0  # the gate: stay
+        moved[0, 5 : 6 + 2 * furthest] = torch.where(torch.arange(-furthest, furthest + 1) == by, 100.0, -100.0)
+        found = steps_of(module)[0](moved, memory, reading, writing)[2]
+        assert found[0, 0].tolist() == torch.eye(cells)[by % cells].tolist()
+
+
+def test_powers_do_not_vanish():
+    module = memory_of("shift", 2, 1)
+    asked, memory, reading, writing = (part.detach() for part in drawn(module, 1, 1000, 0))
+    asked[0, 3], asked[0, 4] = -100.0, 200.0  # stay, and to a power that each of a thousand shares loses its digits in
+    asked[0, 5:8] = torch.tensor([-100.0, 100.0, -100.0])
+    reading = torch.full((1, 1, 1000), 1e-3)
+    found = steps_of(module)[0](asked, memory, reading, writing)[2]
+    torch.testing.assert_close(found, reading)
+
+
+def test_of_cells_equally_in_use_the_first_is_written():
+    module = memory_of("links", 2, 1)
+    asked, memory, reading, writing, used, last, links = (part.detach() for part in drawn(module, 1, 6, 0))
+    writer = asked[:, module._reader :]
+    writer[0, 3:5] = 100.0  # where it is free, and altogether
+    asked[0, 3] = -100.0  # nothing is freed
+    used = torch.tensor([[1.0, 0.0, 1.0, 0.0, 0.0, 1.0]])
+    state = memory, reading, torch.zeros_like(writing), used, last, links
+    for step in steps_of(module):
+        _, _, _, written, usage, following, new = step(asked, *state)
+        assert written[0, 0].tolist() == [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+        assert usage.tolist() == used.tolist() and following.tolist() == written[0].tolist()
+        torch.testing.assert_close(new[0, 1], last[0] * torch.tensor([1.0, 0.0, 1.0, 1.0, 1.0, 1.0]))
+
+
+def test_gradients_pass_cells_that_are_quite_free():
+    """The products of usages have a factor 0: what divides by it has no gradient."""
+    module = memory_of("links", 3, 2)
+    inputs = drawn(module, 2, 5, 1, dtype=torch.float64)
+    with torch.no_grad():
+        inputs[3].zero_()
+        inputs[4][:, 1:3] = torch.tensor([0.0, 1.0])
+    found, expected = (torch.autograd.grad(step(*inputs)[3].sin().sum(), inputs[4])[0] for step in steps_of(module))
+    assert found.isfinite().all()
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)

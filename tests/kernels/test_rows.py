@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from near import assert_near
 from saccade import auxiliary
 from saccade.kernels import statistics
-from saccade.kernels.rows import TYPES, Rows, mask_rows, of_type
+from saccade.kernels.rows import TYPES, Rows, mask_rows
 from tiers import every
 
 
@@ -65,10 +65,3 @@ def test_rows_of_nothing(shape):
 def test_every_row_is_done_whatever_the_width(shape, dtype):
     weights = torch.rand(shape, dtype=dtype)
     assert_near(statistics.entropy(weights), auxiliary.entropy, weights)
-
-
-def test_a_kernel_of_each_type_has_a_name_of_its_own():
-    assert {dtype: kernel.name for dtype, kernel in of_type("rows:weigh").items()} == {
-        torch.float32: "rows:weigh",
-        torch.float64: "rows:weigh_double",
-    }

@@ -110,8 +110,8 @@ def test_threads_that_call_a_kernel_first_load_it_once(monkeypatch):
         return loading.Loaded(ctypes.cast(code, ctypes.c_void_p).value, anew=False, memory=None)
 
     monkeypatch.setattr(loading, "kept", kept)
-    kernel = threads.Kernel("module:function")
-    workers = [threading.Thread(target=kernel, args=(1,)) for _ in range(2)]
+    kernel = threads.Kernel("module.function", tuple)
+    workers = [threading.Thread(target=kernel, args=(1, ())) for _ in range(2)]
     for thread in workers:
         thread.start()
     for thread in workers:

@@ -22,7 +22,7 @@ from saccade.backends.blockwise import products
 from saccade.backends.chunked.additive import FusedAdditive
 from saccade.backends.triton import additive as triton_additive
 from saccade.backends.triton import rows as triton_rows
-from saccade.kernels import additive, cells, cross_entropy, dropout, gates, grouped, statistics, unit, weights
+from saccade.kernels import additive, cells, cross_entropy, dropout, gates, grouped, packing, statistics, unit, weights
 
 Member = tuple[Callable[..., Tensor | Sequence[Tensor]], Sequence[Tensor]]
 
@@ -66,7 +66,7 @@ def members() -> dict[str, Member]:
         "cells._Lstm": (lambda x, h, c: cells.lstm_of(linear[2])(x, h, c), (drawn(6, 16), state, state.flip(0))),
         "statistics._Entropy": (lambda x: statistics.entropy(x.softmax(-1)), (x,)),
         "kernels.additive._Scores": (
-            lambda q, k, v: additive.scores(q, k, v, additive.packed(k.detach()), None),
+            lambda q, k, v: additive.scores(q, k, v, packing.packed(k.detach()), None),
             (x, x.flip(0), v),
         ),
         "unit._Unit": (unit.unit, (x,)),

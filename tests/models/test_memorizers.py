@@ -8,7 +8,7 @@ from models.laws import parameters_that_learn, the_same_state, the_same_with_and
 from near import assert_near, with_parameters
 from saccade import look
 from saccade.errors import ArgumentError
-from saccade.kernels.lstm import lstm_plain
+from saccade.kernels.gates import lstm_plain
 from saccade.models import causal_transformer, dnc, lstm, ntm, past_attention
 from saccade.models.memorizer import Sizes, initialize_lstm
 from saccade.models.padded import Padded

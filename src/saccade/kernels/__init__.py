@@ -1,6 +1,6 @@
-"""Loops compiled by Numba for the CPU, and the threads that run them: what PyTorch has no single pass for.
+"""Loops compiled by Numba for the CPU, and the threads that run them: operations that need several passes in PyTorch.
 
-A kernel is two functions: one that does a block of the work, and one that C can call, which takes block after block
-until none is left (see `saccade.kernels.threads`). Kernels take float32 alone and trust their arguments; whoever calls
-one checks first that it `serves` them, and has another way where it does not.
+A kernel in `compiled` is a function of a table, whose layout is a NamedTuple beside the kernel's caller. It does block
+after block until none is left (see `saccade.kernels.threads`). Kernels do not check their arguments: the caller checks
+first that kernels `serves` them, and else computes by PyTorch's operations.
 """

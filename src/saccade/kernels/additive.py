@@ -1,13 +1,13 @@
 """Additive scores of many queries at once, as a differentiable function of query, key and v."""
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from saccade.kernels.packing import LANES, QUERIES, packed_lanes, unpack
 from saccade.kernels.rows import TYPES, Rows, mask_rows, of_type
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
@@ -15,78 +15,93 @@ from saccade.kernels.threads import serves
 from saccade.numerics import broadcast_shapes
 from saccade.scores import EXPONENT_LIMIT, Additive
 
-__all__ = [
-    "COLUMNS",
-    "LANES",
-    "QUERIES",
-    "STRIP",
-    "bounds",
-    "differentiated",
-    "gradients",
-    "packed",
-    "rows_of",
-    "scores",
-    "tiles_of",
-]
+__all__ = ["NEAR", "STRIP", "TILE", "bounds", "differentiated", "gradients", "rows_of", "scores", "tiles_of"]
 
-_pack, _unpack = of_type("packing:pack"), of_type("packing:unpack")
-_score, _ways = of_type("lanes:scores"), of_type("lanes_backward:ways")
-_differentiate = of_type("lanes_backward:gradients")
+TILE = 512
+"""Keys that are computed together: their scores and their part of a few features stay in the nearest cache."""
+
+STRIP = 16
+"""Queries of a block, at most."""
+
+NEAR = 0.5
+"""If the largest |q| and |k| of a tile add up to less, 1 - 2 r would cancel."""
 
 _MOST = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 """The bound on 1 + e^{2(q + k)}, with which the product of four is in range."""
 
-_NEAR, _TILE, COLUMNS, QUERIES = 0.5, 512, 64, 4
-"""As in the kernels. Packed queries have a multiple of QUERIES columns."""
 
-STRIP = 16
-"""Queries a block, at most."""
+class Scores(NamedTuple):
+    """Table of `scores`. Query and key, with features in rows, are there only if some tile needs them."""
 
-LANES = 16
-"""Packed keys have a multiple of as many columns: of a loop over them no rest is left that is no whole vector."""
+    left: Tensor  # packed queries
+    right: Tensor  # packed keys
+    query: Tensor | None
+    key: Tensor | None
+    v: Tensor
+    v_stride: int
+    mask: Tensor
+    offsets: Tensor  # where each query's row of the mask begins
+    masked: int  # length of `offsets`: 0 without a mask
+    scores: Tensor
+    bounds: Tensor
+    length: int
+    width: int
+    whole: int
+    strip: int  # queries of a block
+    right_stride: int  # from one entry of `right` to the next
+    right_row: int  # from one row of `right` to the next
+    lanes: int  # columns of `right` that may be read: whole vectors
+    left_columns: int
 
 
-def packed(projected: Tensor, powers: Tensor | None = None, room: str | None = None) -> Tensor:
-    """e^{2x} with the features in rows, then the largest |x| of each column: what the kernels read.
+class Ways(NamedTuple):
+    """Table of the results `ways`, how each tile is computed, and `sums` of their gradients. A block is an entry."""
 
-    Args:
-        projected: x, `(..., L, D)`, float32 or float64.
-        powers: e^{2x}, `(..., L, D)`, where it is known; anything where x is out of the exponential's range.
-        room: the name of `scratch` memory that holds the result until the next call by that name; None for fresh one.
-
-    Returns:
-        `(..., D', L)`, D' = D rounded up to a multiple of four, and one. Its rows are whole vectors apart.
-    """
-    length = projected.shape[-2]
-    found = _packed(projected, powers, room, LANES)
-    return found if found.shape[-1] == length else found[..., :length]
+    grads: Tensor
+    left: Tensor
+    right: Tensor
+    ways: Tensor
+    sums: Tensor
+    bounds: Tensor
+    rows: int
+    lanes: int
+    whole: int
 
 
-def _packed(projected: Tensor, powers: Tensor | None, room: str | None, lanes: int) -> Tensor:
-    """The same with zeros in as many more columns as make them a multiple of `lanes`."""
-    *batch, length, features = projected.shape
-    whole, columns, count = -(-features // 4) * 4, -(-length // lanes) * lanes, math.prod(batch)
-    shape = (*batch, whole + 1, columns)
-    found = projected.new_empty(shape) if room is None else scratch(room, shape, projected.dtype)
-    projected = projected.contiguous()
-    known = projected if powers is None else powers.contiguous()
-    strips, sizes = -(-length // COLUMNS), (length, features, whole, int(powers is not None), columns)
-    _pack[projected.dtype](count * strips, projected, known, found, *sizes)
-    return found
+class Gradients(NamedTuple):
+    """Table of the gradients, in columns. A block is two features of an entry. The results are the last tensors."""
+
+    grads: Tensor
+    left: Tensor
+    right: Tensor
+    query: Tensor | None
+    key: Tensor | None
+    ways: Tensor
+    bounds: Tensor
+    query_grad: Tensor
+    key_grad: Tensor
+    v_parts: Tensor  # [sum g r, sum g tanh] of each feature
+    rows: int
+    lanes: int
+    whole: int
+
+
+_score, _ways = of_type("lanes.scores", Scores), of_type("lanes_backward.ways", Ways)
+_differentiate = of_type("lanes_backward.gradients", Gradients)
 
 
 def scores(
     query: Tensor, key: Tensor, v: Tensor, keys: Tensor, allowed: Tensor | None, room: str | None = None
 ) -> Tensor:
-    r"""\(v^\top \tanh(q_i + k_j)\) where allowed; what stands elsewhere is unspecified, but finite.
+    r"""\(v^\top \tanh(q_i + k_j)\) of allowed pairs. Other scores are unspecified, but finite.
 
     Args:
         query: `(..., Lq, D)`, float32 or float64.
-        key: `(..., Lk, D)`, likewise.
+        key: `(..., Lk, D)`, of that type.
         v: `(..., D)`.
         keys: `packed` key; no gradient passes through it.
         allowed: boolean, broadcastable to `(..., Lq, Lk)`, or None.
-        room: as for `packed`, of what is not recorded.
+        room: as for `packed`, if nothing is recorded.
 
     Returns:
         `(..., Lq, Lk)`.
@@ -97,13 +112,13 @@ def scores(
     if allowed is not None and broadcast_shapes(allowed.shape, shape) != shape:
         allowed = None  # several values share these scores under masks of their own
     mask = mask_rows(allowed, shape)
-    found: Tensor
+    result: Tensor
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, v)):
-        found = _Scores.apply(query, key, v, keys, mask)
+        result = _Scores.apply(query, key, v, keys, mask)
     else:
         over = None if room is None else scratch(room, (len(query), query.shape[1], key.shape[1]), query.dtype)
-        found = _forward(query, key, v, keys, mask, "additive queries", over)[0]
-    return found.reshape(shape)
+        result = _forward(query, key, v, keys, mask, "additive queries", over)[0]
+    return result.reshape(shape)
 
 
 def _folded(batch: tuple[int, ...], query: Tensor, key: Tensor, v: Tensor, keys: Tensor) -> list[Tensor]:
@@ -130,15 +145,14 @@ class _Scores(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, keys: Tensor, mask: Rows) -> Tensor:
-        found, left, raw = _forward(query, key, v, keys, mask)
-        ctx.raw = raw
+        scores, left, ctx.raw = _forward(query, key, v, keys, mask)
         ctx.save_for_backward(query, key, v, left, keys)
-        return found
+        return scores
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, v, left, keys = ctx.saved_tensors
-        # where a second derivative is to follow, or many gradients come at once, the definition
+        # the definition, if a second derivative is to follow, or many gradients come at once
         if torch.is_grad_enabled() or not serves(grad, dtypes=TYPES):
             return (*by_definition(_definition, (query, key, v), ctx.needs_input_grad[:3], grad), None, None)
         left = left.contiguous()  # which it is, unless a hook on saved tensors has changed its strides
@@ -156,27 +170,27 @@ def _forward(
     keys: Tensor,
     mask: Rows,
     queries_room: str | None = None,
-    found: Tensor | None = None,
+    over: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, bool]:
-    """Scores (in memory that is given, or fresh), the packed queries, and whether any tile needs the numbers."""
-    (count, length, _), width = query.shape, key.shape[1]
-    left, keys = _packed(query, None, queries_room, QUERIES), _by_rows(keys)
-    raw = _leaves_range(left[:, -1], keys[:, -1])
-    v = _padded(v, left.shape[1] - 1)
-    found = query.new_empty(count, length, width) if found is None else found
+    """Scores (in the memory `over`, or fresh), the packed queries, and whether any tile needs query and key."""
+    (count, length, _), width, dtype = query.shape, key.shape[1], query.dtype
+    left, keys = packed_lanes(query, None, queries_room, QUERIES), _by_rows(keys)
+    raw, whole = _leaves_range(left[:, -1], keys[:, -1]), left.shape[1] - 1
+    v = v.contiguous() if v.shape[-1] == whole else torch.nn.functional.pad(v, (0, whole - v.shape[-1]))
+    result = query.new_empty(count, length, width) if over is None else over
     strip = rows_of(count * length)
-    _score[query.dtype](
-        count * -(-length // strip),
-        *(left, keys, *(_columns(query, key, v.shape[-1]) if raw else (query, key))),
-        *(v, 0 if v.ndim == 1 else v.stride(0), mask.flags, mask.offsets, found, bounds(query.dtype)),
-        *(length, width, v.shape[-1], strip, int(raw), mask.offsets.numel(), *keys.stride()[:2]),
-        *(min(-(-width // LANES) * LANES, keys.stride(1)), left.shape[2]),
-    )
-    return found, left, raw
+    raw_columns: tuple[Tensor | None, Tensor | None] = _columns(query, key, whole) if raw else (None, None)
+    v_stride, masked = 0 if v.ndim == 1 else v.stride(0), mask.offsets.numel()
+    right_stride, right_row = keys.stride(0), keys.stride(1)
+    lanes = min(-(-width // LANES) * LANES, right_row)
+    tensors = left, keys, *raw_columns, v, v_stride, *mask, masked, result, bounds(dtype)
+    table = Scores(*tensors, length, width, whole, strip, right_stride, right_row, lanes, left.shape[2])
+    _score[dtype](count * -(-length // strip), table)
+    return result, left, raw
 
 
 def rows_of(count: int) -> int:
-    """Of so many queries those of a block: few enough that no thread waits for long."""
+    """Queries of a block, of so many in all: few enough that no thread waits for long."""
     return max(1, min(STRIP, -(-count // (4 * torch.get_num_threads()))))
 
 
@@ -197,14 +211,14 @@ def differentiated(
     whole, rows, lanes = left.shape[1] - 1, left.shape[2], -(-width // LANES) * LANES
     grad, keys = _filled("filled gradients", grad, rows, lanes), _filled("filled keys", keys, whole + 1, lanes)
     tiles = tiles_of(grad)
-    _ways[dtype](len(query), grad, left, keys, *tiles, bounds(dtype), rows, lanes, whole)
+    _ways[dtype](len(query), Ways(grad, left, keys, *tiles, bounds(dtype), rows, lanes, whole))
     return gradients(grad, tiles, query, key, v, left, keys, raw)
 
 
 def tiles_of(grad: Tensor) -> tuple[Tensor, Tensor]:
     """Room for how each tile of a few queries, of `(N, rows, lanes)`, is computed, and for the sum of its gradients."""
     count, rows, lanes = grad.shape
-    shape = count, rows // QUERIES, -(-lanes // _TILE)
+    shape = count, rows // QUERIES, -(-lanes // TILE)
     return grad.new_empty(shape, dtype=torch.uint8), grad.new_empty(shape)
 
 
@@ -218,33 +232,25 @@ def gradients(
     keys: Tensor,
     raw: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The same of a gradient `(N, rows, lanes)` that is filled up to the columns of `left` and `keys`, whose tiles are
-    known.
+    """`differentiated`, from a gradient `(N, rows, lanes)` that is filled up to the columns of `left` and `keys`, and
+    its tiles.
     """
-    (count, length, features), width, dtype = query.shape, key.shape[1], query.dtype
+    (count, _, features), dtype = query.shape, query.dtype
     whole, rows, lanes = left.shape[1] - 1, left.shape[2], keys.shape[2]
-    columns: Sequence[Tensor] = (query, key)
+    raw_columns: tuple[Tensor | None, Tensor | None] = None, None
     if raw:
         filled = _filled("filled raw queries", query, rows, features), _filled("filled raw keys", key, lanes, features)
-        columns = _columns(*filled, whole)
-    query_columns, key_columns, parts = (
+        raw_columns = _columns(*filled, whole)
+    query_columns, key_columns, v_parts = (
         scratch(name, (count, whole, size), dtype)
         for name, size in (("query_grad", rows), ("key_grad", lanes), ("v_grad", 2))
     )
+    ways, sums = tiles
+    inputs = grad, left, keys, *raw_columns, ways, bounds(dtype)
     _differentiate[dtype](
-        count * whole // 2,
-        *(grad, left, keys, *columns, tiles[0], bounds(dtype)),
-        *(query_columns, key_columns, parts, rows, lanes, whole, int(raw)),
+        count * whole // 2, Gradients(*inputs, query_columns, key_columns, v_parts, rows, lanes, whole)
     )
-    v = v.contiguous()
-    query_grad, key_grad, v_grad = query.new_empty(query.shape), key.new_empty(key.shape), torch.empty_like(v)
-    of_keys, of_queries = (count * -(-size // COLUMNS) for size in (width, length))
-    _unpack[dtype](
-        of_keys + of_queries + 1,
-        *(key_columns, key_grad, query_columns, query_grad, v, tiles[1], parts, v_grad, of_keys, width, lanes),
-        *(length, rows, features, whole, 0 if v.ndim == 1 else features, count, tiles[1].shape[1] * tiles[1].shape[2]),
-    )
-    return query_grad, key_grad, v_grad
+    return unpack(query_columns, key_columns, v_parts, sums, query, key, v)
 
 
 def _filled(name: str, tensor: Tensor, rows: int, columns: int) -> Tensor:
@@ -252,10 +258,10 @@ def _filled(name: str, tensor: Tensor, rows: int, columns: int) -> Tensor:
     *_, length, width = tensor.shape
     if (length, width) == (rows, columns):
         return tensor.contiguous()
-    found = scratch(name, (len(tensor), rows, columns), tensor.dtype)
-    found[:, :length, :width] = tensor
-    found[:, length:], found[:, :, width:] = 0, 0
-    return found
+    filled = scratch(name, (len(tensor), rows, columns), tensor.dtype)
+    filled[:, :length, :width] = tensor
+    filled[:, length:], filled[:, :, width:] = 0, 0
+    return filled
 
 
 def _by_rows(keys: Tensor) -> Tensor:
@@ -269,23 +275,19 @@ def _leaves_range(query: Tensor, key: Tensor) -> bool:
         return False
     ends = [torch.aminmax(reach) for reach in (query, key)]
     inside = all(float(end.max) <= EXPONENT_LIMIT[query.dtype] for end in ends)
-    return not (inside and sum(float(end.min) for end in ends) >= _NEAR)
+    return not (inside and sum(float(end.min) for end in ends) >= NEAR)
 
 
-def _columns(query: Tensor, key: Tensor, size: int) -> Sequence[Tensor]:
+def _columns(query: Tensor, key: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """query and key with their features in rows, filled up with zeros to as many."""
-    found = [tensor.new_zeros(len(tensor), size, tensor.shape[1]) for tensor in (query, key)]
-    for rows, columns in zip((query, key), found, strict=True):
-        columns[:, : rows.shape[-1]] = rows.mT
-    return found
 
+    def columns(rows: Tensor) -> Tensor:
+        return torch.nn.functional.pad(rows.mT, (0, 0, 0, size - rows.shape[-1])).contiguous()
 
-def _padded(v: Tensor, size: int) -> Tensor:
-    """v with zeros for the features that fill up the last four."""
-    return v.contiguous() if v.shape[-1] == size else torch.nn.functional.pad(v, (0, size - v.shape[-1]))
+    return columns(query), columns(key)
 
 
 @lru_cache(maxsize=256)
 def bounds(dtype: torch.dtype, factor: float = 1.0) -> Tensor:
-    """[The exponential's range, the most that x may be, a factor], as kernels read them."""
+    """[The exponential's range, the bound on 1 + e^{2(q + k)}, a factor], as kernels read them."""
     return torch.tensor([EXPONENT_LIMIT[dtype], _MOST[dtype], factor], dtype=dtype, device="cpu")

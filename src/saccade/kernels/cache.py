@@ -1,9 +1,9 @@
 """Machine code of kernels, kept in a folder for the next process.
 
 A file holds its own digest, two names, and the code: bytes that are compared before they are used, and no pickle, so
-that one that is empty, cut short or changed is compiled anew. What is in it will be run. So, as ssh does with keys, a
-folder or file that another user owns or may write to is not read. Folders above need no look: whoever puts another
-folder in the place of ours owns it.
+that a file that is empty, cut short or changed is compiled anew. Its code will run. So, as ssh does with keys, a
+folder or file that another user owns or may write to is not read. Folders above need no check: a
+folder that somebody puts in the place of ours is theirs.
 """
 
 import functools
@@ -31,7 +31,7 @@ except ImportError:  # Windows
 __all__ = ["Code", "alone", "filled", "folder", "home", "read", "write"]
 
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT")
-"""Variables of the environment by which Numba makes other code."""
+"""Variables of the environment that change Numba's code."""
 
 
 class Code(NamedTuple):
@@ -49,7 +49,7 @@ class Code(NamedTuple):
 
 
 def home() -> Path:
-    """Where folders of kernels are: named by NUMBA_CACHE_DIR or XDG_CACHE_HOME, else in the user's own cache.
+    """The parent of kernels' folders: of NUMBA_CACHE_DIR or XDG_CACHE_HOME, else of the user's own cache.
 
     Raises:
         OSError: the user has no home.
@@ -62,13 +62,13 @@ def home() -> Path:
 
 
 def folder() -> Path:
-    """The folder of what is compiled from these sources by this Numba, which is made if it is not there.
+    """The folder of kernels of these sources and this Numba. It is made if necessary.
 
     The name has a digest of all sources: a function that a kernel calls may stand in another file than the kernel.
     Numba itself is not imported, which takes a second.
 
     Raises:
-        OSError: it cannot be made, or is not to be trusted, or nobody knows which Numba is installed.
+        OSError: it cannot be made, or others may write to it, or the version of Numba is not recorded.
     """
     place = home() / f"kernels-{_origin(*(os.environ.get(name) for name in _SETTINGS))}"
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def folder() -> Path:
 def _origin(*settings: str | None) -> str:
     """A digest of all that code is made from: sources, versions, processor."""
     digest = hashlib.sha256()
-    for path in sorted((Path(__file__).parent / "compiled").glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     try:
         numba = importlib.metadata.version("numba")
@@ -99,7 +99,7 @@ def _origin(*settings: str | None) -> str:
 
 
 def filled() -> bool:
-    """Whether a kernel is kept here: then this Numba works with this NumPy, and need not be imported to find out."""
+    """Whether the folder has a kernel: then this Numba works with this NumPy, and the check needs no import."""
     try:
         return any(folder().glob("*.kernel"))
     except OSError:
@@ -108,9 +108,9 @@ def filled() -> bool:
 
 @contextmanager
 def alone(name: str) -> Iterator[None]:
-    """Hold a kernel for this process while the block compiles it: others wait, and then find it here.
+    """Hold a kernel for this process while the block compiles it. Other processes wait, and then read it.
 
-    Where files cannot be locked, nobody waits and each process compiles.
+    Without locks of files, no process waits and each compiles.
 
     Args:
         name: of the kernel.
@@ -126,7 +126,7 @@ def alone(name: str) -> Iterator[None]:
 
 
 def read(place: Path, name: str) -> Code | None:
-    """A kernel of a folder, None where there is none that is whole and ours.
+    """A kernel of a folder, None unless it is whole and ours.
 
     Args:
         place: from `folder`.
@@ -140,7 +140,7 @@ def read(place: Path, name: str) -> Code | None:
             if not stat.S_ISREG(status.st_mode) or _foreign(status) is not None:
                 return None
             content = file.read()
-    except OSError:  # not there, or not to be read: it is compiled, and a write that fails is told
+    except OSError:  # missing or unreadable: it is compiled, and a write that fails warns
         return None
     digest, _, rest = content.partition(b"\n")
     if digest != _digest(place, name, rest):
@@ -151,7 +151,7 @@ def read(place: Path, name: str) -> Code | None:
 
 
 def write(place: Path, name: str, code: Code) -> None:
-    """Keep a kernel, in the place of what is there under its name.
+    """Write a kernel, over the last one of its name.
 
     Raises:
         OSError: it cannot be written.
@@ -171,7 +171,7 @@ def _path(place: Path, name: str) -> Path:
 
 
 def _digest(place: Path, name: str, rest: bytes) -> bytes:
-    """Of a file's content and of what it is: a kernel under another one's name, or in another folder, has not this."""
+    """Digest of a file's content with its folder and name: a file that was renamed or moved does not match."""
     return hashlib.sha256(f"{place.name} {name} ".encode() + rest).hexdigest().encode()
 
 

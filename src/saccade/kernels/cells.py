@@ -1,4 +1,4 @@
-"""Linear maps and recurrent cells inside a loop: the same step again and again, and one sum for its gradients."""
+"""Linear maps and recurrent cells inside a loop: one step again and again, and one sum for its gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,8 +7,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.kernels.gates import gated, gates_backward, gates_forward, gates_plain
-from saccade.kernels.lstm import lstm_backward, lstm_forward, lstm_plain
+from saccade.kernels.gates import (
+    gated,
+    gates_backward,
+    gates_forward,
+    gates_plain,
+    lstm_backward,
+    lstm_forward,
+    lstm_plain,
+)
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.threads import serves
 
@@ -19,7 +26,7 @@ def linear_cell(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
     r"""The map \(x \mapsto W x + b\) for rows `(rows, features)`, to be called once a step of a loop.
 
     Autograd makes a gradient of W at each step, as large as W, and then adds it to the last one: at a hundred rows a
-    third of what the product itself takes. Here each step's product is added where the sum is. W is transposed once,
+    third of the product's own time. Here each step's product is added to the sum in place. W is transposed once,
     for the forward products, instead of in each of them.
 
     Args:
@@ -43,7 +50,7 @@ def linear_cell(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
 
 
 def plain(module: Any, kind: type[nn.Module] = nn.Linear) -> bool:
-    """Whether a module computes what torch's class does, so that its weights may be used without a call of it.
+    """Whether a module computes as torch's class does, so that its weights may be used without a call of it.
 
     Adapters, quantized layers and parametrized ones are of other classes. Hooks, or a `forward` of the instance, run
     in a call alone.
@@ -83,10 +90,10 @@ def gru_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]
 
 
 def gru_of(linear: nn.Linear) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return `gru_cell` of a module whose product with the state it is, whatever else is done to that module.
+    """Return `gru_cell` of a module that multiplies the state. A module that is not `plain` is called.
 
     Args:
-        linear: from the state to the gates, `hidden` to `3 hidden` features; called at each step unless `plain`.
+        linear: from the state to the gates, `hidden` to `3 hidden` features.
 
     Example:
         >>> gru_of(nn.Linear(2, 6))(torch.zeros(4, 6), torch.ones(4, 2)).shape
@@ -98,10 +105,10 @@ def gru_of(linear: nn.Linear) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def lstm_of(linear: nn.Linear) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Return `lstm_cell` of a module whose product with the state it is, whatever else is done to that module.
+    """Return `lstm_cell` of a module that multiplies the state. A module that is not `plain` is called.
 
     Args:
-        linear: from the state to the gates, `hidden` to `4 hidden` features; called at each step unless `plain`.
+        linear: from the state to the gates, `hidden` to `4 hidden` features.
 
     Example:
         >>> hidden, cell = lstm_of(nn.Linear(2, 8))(torch.zeros(4, 8), torch.ones(4, 2), torch.ones(4, 2))
@@ -137,9 +144,9 @@ class _Gru(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         input_gates, gates, hidden_gates, hidden, weight, bias = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(grad):
-            wanted = [ctx.needs_input_grad[place] for place in (2, 3, 4, 6)]
-            found = by_definition(_gru, (input_gates, hidden, weight, bias), wanted, grad)
-            return None, None, found[0], found[1], found[2], None, found[3]
+            needed = [ctx.needs_input_grad[i] for i in (2, 3, 4, 6)]
+            gradients = by_definition(_gru, (input_gates, hidden, weight, bias), needed, grad)
+            return None, None, gradients[0], gradients[1], gradients[2], None, gradients[3]
         input_grad, gates_grad, hidden_grad = gates_backward(grad, gates, hidden_gates, hidden)
         if ctx.needs_input_grad[1]:
             ctx.sums.add(gates_grad, hidden)
@@ -159,7 +166,7 @@ def lstm_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Tensor]
 
     Returns:
         A function of the input's part of the gates, `(rows, 4 hidden)`, the state and the cell, `(rows, hidden)` each,
-        that returns the next state and cell; see `saccade.kernels.lstm.lstm_plain`.
+        that returns the next state and cell; see `saccade.kernels.gates.lstm_plain`.
 
     Example:
         >>> step = lstm_cell(torch.randn(8, 2), torch.zeros(8))
@@ -175,8 +182,8 @@ def lstm_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Tensor]
     transposed = weight.detach().T.contiguous()
 
     def step(input_gates: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        found: tuple[Tensor, Tensor] = _Lstm.apply(sums, gate, input_gates, hidden, cell, weight, transposed, bias)
-        return found
+        following: tuple[Tensor, Tensor] = _Lstm.apply(sums, gate, input_gates, hidden, cell, weight, transposed, bias)
+        return following
 
     return step
 
@@ -205,9 +212,9 @@ class _Lstm(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         input_gates, gates, hidden, cell, weight, bias = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(*grads):
-            wanted = [ctx.needs_input_grad[place] for place in (2, 3, 4, 5, 7)]
-            found = by_definition(_lstm, (input_gates, hidden, cell, weight, bias), wanted, grads)
-            return None, None, *found[:4], None, found[4]
+            needed = [ctx.needs_input_grad[i] for i in (2, 3, 4, 5, 7)]
+            gradients = by_definition(_lstm, (input_gates, hidden, cell, weight, bias), needed, grads)
+            return None, None, *gradients[:4], None, gradients[4]
         input_grad, cell_grad = lstm_backward(grads[0], grads[1], gates, cell)
         if ctx.needs_input_grad[1]:
             ctx.sums.add(input_grad, hidden)
@@ -252,9 +259,9 @@ class _Step(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         rows, weight, bias = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(grad):
-            wanted = [ctx.needs_input_grad[place] for place in (2, 3, 5)]
-            found = by_definition(F.linear, (rows, weight, bias), wanted, grad)
-            return None, None, found[0], found[1], None, found[2]
+            needed = [ctx.needs_input_grad[i] for i in (2, 3, 5)]
+            gradients = by_definition(F.linear, (rows, weight, bias), needed, grad)
+            return None, None, gradients[0], gradients[1], None, gradients[2]
         if ctx.needs_input_grad[1]:
             ctx.sums.add(grad, rows)
         return None, grad.new_zeros(()), (grad @ weight if ctx.needs_input_grad[2] else None), None, None, None

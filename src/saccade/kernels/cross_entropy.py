@@ -1,7 +1,7 @@
-"""What the tokens that follow cost, on the mean and each, without all logits in memory at once."""
+"""Cross-entropy of a linear output layer, without all logits in memory at once."""
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,11 +11,27 @@ from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import Kernel, serves
 
-__all__ = ["linear_cross_entropies", "linear_cross_entropy"]
+__all__ = ["ROWS", "linear_cross_entropies", "linear_cross_entropy"]
 
-_ROWS = 4  # in a block, as compiled.cross_entropy has it
+ROWS = 4
+"""Rows in a block of work."""
+
 _CHUNK = 512  # rows of logits in memory: enough for a product at full speed
-_forward = Kernel("cross_entropy:forward")
+
+
+class Forward(NamedTuple):
+    """Table of the losses. W f in `logits` becomes the gradient of the logits."""
+
+    logits: Tensor
+    targets: Tensor
+    losses: Tensor
+    parameters: Tensor  # the label smoothing, and a factor of the gradient
+    rows: int
+    size: int
+    bias: Tensor
+
+
+_forward = Kernel("cross_entropy.forward", Forward)
 
 
 def linear_cross_entropy(
@@ -56,7 +72,7 @@ def linear_cross_entropy(
 def linear_cross_entropies(
     features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Return `linear_cross_entropy`, and what it is the mean of, which no gradient passes through.
+    """`linear_cross_entropy`, and the losses of all rows, which pass no gradient.
 
     Args: as for `linear_cross_entropy`.
 
@@ -64,7 +80,7 @@ def linear_cross_entropies(
         A number, and `(N,)`.
 
     Raises:
-        ShapeError, ArgumentError: likewise.
+        ShapeError, ArgumentError: as `linear_cross_entropy`.
 
     Example:
         >>> weight, target = torch.zeros(4, 2), torch.tensor([1, 3])
@@ -101,19 +117,20 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def forward(
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        count, wanted = len(features), any(ctx.needs_input_grad)
-        losses, numbers = features.new_empty(count), features.new_tensor([label_smoothing, 1 / count])
+        count, differentiates = len(features), any(ctx.needs_input_grad)
+        losses, parameters = features.new_empty(count), features.new_tensor([label_smoothing, 1 / count])
         room = features.new_empty(min(count, _CHUNK), len(weight))
         target, bias = target.contiguous(), bias.contiguous()
         grads: tuple[Tensor, ...] = ()
-        if wanted:
+        if differentiates:
             grads = torch.empty_like(features), torch.empty_like(weight), torch.zeros_like(bias)
         for first in range(0, count, _CHUNK):
             part = slice(first, min(count, first + _CHUNK))
             rows = part.stop - first
             logits = torch.mm(features[part], weight.T, out=room[:rows])
-            _forward(-(-rows // _ROWS), logits, target[part], losses[part], numbers, rows, len(weight), bias)
-            if wanted:
+            table = Forward(logits, target[part], losses[part], parameters, rows, len(weight), bias)
+            _forward(-(-rows // ROWS), table)
+            if differentiates:
                 torch.mm(logits, weight, out=grads[0][part])
                 grads[1].addmm_(logits.T, features[part], beta=float(first > 0))
                 grads[2].add_(logits.sum(0))

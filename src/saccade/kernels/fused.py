@@ -1,153 +1,20 @@
-"""Attention of dot products and additive scores under intervals of keys, in kernels that never lay scores out: see
-`compiled.fused`.
-"""
+"""Attention under intervals of keys, in kernels without a matrix of scores in memory: see `compiled.fused`."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.kernels.additive import bounds, packed
+from saccade.kernels.additive import bounds
+from saccade.kernels.intervals import CHUNK, Dealt, Intervals, dealt
+from saccade.kernels.packing import packed
 from saccade.kernels.threads import Kernel
 
-__all__ = [
-    "BLOCK",
-    "Dealt",
-    "Found",
-    "Inputs",
-    "Intervals",
-    "Weights",
-    "attention",
-    "dealt_apart",
-    "gradients",
-    "intervals",
-]
-
-BLOCK = 24
-"""Queries of a block, as the kernels have it."""
-
-CHUNK = 240
-"""Queries of a chunk at least: it copies its keys, which are an interval's length more than its queries."""
-
-BUSY = 8
-"""Chunks that there are in all at least, where they cannot be many: for any number of threads the same, since sums of
-other chunks are rounded otherwise.
-"""
-
-_FAR = 1 << 62
-"""The first key of nothing."""
+__all__ = ["Inputs", "Results", "Weights", "attention", "gradients"]
 
 FEW = 48
 """Queries of a chunk of additive scores, which cost more, and copy nothing."""
-
-_forward, _backward = Kernel("fused:forward"), Kernel("fused_backward:backward")
-_forward_additive, _backward_additive = Kernel("fused_additive:forward"), Kernel("fused_additive_backward:backward")
-
-
-class Intervals(NamedTuple):
-    """Which keys each query may attend to.
-
-    Args:
-        starts, ends: of the interval of each query, int64 `(N or 1, Lq)`, within the keys; empty where not start < end.
-        lows, highs: the first key of each block of queries and the end of the last, `(N or 1, blocks)`.
-        widest: keys that a block has at most.
-    """
-
-    starts: Tensor
-    ends: Tensor
-    lows: Tensor
-    highs: Tensor
-    widest: int
-
-    @property
-    def allowed(self) -> int:
-        """How many pairs of a query and a key these are."""
-        return int((self.ends - self.starts).clamp(min=0).sum())
-
-    @property
-    def computed(self) -> int:
-        """How many are computed."""
-        return BLOCK * int((self.highs - self.lows).clamp(min=0).sum())
-
-
-class Dealt(NamedTuple):
-    """How queries are dealt to threads.
-
-    Args:
-        chunk: queries of a chunk.
-        keys: that a chunk has at most.
-        chunks: of an entry.
-        own: whether each chunk sums the gradients of keys in memory of its own; else every second one does so at once.
-    """
-
-    chunk: int
-    keys: int
-    chunks: int
-    own: bool = False
-
-    def sums(self, inputs: "Inputs") -> int:
-        """Numbers that these sums take."""
-        _, width, size = inputs.key.shape
-        return self.chunks * inputs.entries * width * (size + inputs.value.shape[2])
-
-
-def intervals(starts: Tensor, ends: Tensor) -> Intervals:
-    """The blocks of queries with these intervals.
-
-    Args:
-        starts, ends: int64 `(N or 1, Lq)`, in one piece, within the keys.
-
-    >>> intervals(torch.arange(100)[None], torch.arange(100)[None] + 9).widest
-    32
-    """
-    some = starts < ends
-    lows = _joined(starts.masked_fill(~some, _FAR), BLOCK, torch.amin, _FAR)
-    highs = _joined(ends.masked_fill(~some, 0), BLOCK, torch.amax, 0)
-    return Intervals(starts, ends, lows, highs, int((highs - lows).amax().clamp(min=0)))
-
-
-def dealt(given: Intervals, chunk: int = CHUNK) -> Dealt:
-    """Chunks of a size, a multiple of a block's."""
-    first, last = _chunks(given, chunk)
-    return Dealt(chunk, int((last - first).amax().clamp(min=0)), first.shape[-1])
-
-
-def dealt_apart(given: Intervals, entries: int) -> Dealt:
-    """Chunks that may add to the gradients of their keys at the same time: the smallest of which every second one has
-    no key in common, or as few as keep threads busy, each with sums of its own.
-
-    Args:
-        given: of the queries.
-        entries: of the batch.
-    """
-    chunk, length = CHUNK, given.starts.shape[-1]
-    while chunk < length and not (chunk >= given.widest and _apart(*_chunks(given, chunk))):
-        chunk *= 2
-    if chunk < length or entries >= BUSY:
-        return dealt(given, chunk)
-    blocks = -(-length // BLOCK)
-    return dealt(given, BLOCK * -(-blocks // -(-BUSY // entries)))._replace(own=True)
-
-
-def _chunks(given: Intervals, chunk: int) -> tuple[Tensor, Tensor]:
-    """The first key of each chunk and the end of the last."""
-    blocks = chunk // BLOCK
-    return _joined(given.lows, blocks, torch.amin, _FAR), _joined(given.highs, blocks, torch.amax, 0)
-
-
-def _joined(bounds: Tensor, size: int, join: Callable[..., Tensor], nothing: int) -> Tensor:
-    """The least, or the largest, of `size` numbers one after another."""
-    missing = -bounds.shape[-1] % size
-    bounds = torch.nn.functional.pad(bounds, (0, missing), value=nothing) if missing else bounds
-    return join(bounds.unflatten(-1, (-1, size)), -1)
-
-
-def _apart(first: Tensor, last: Tensor) -> bool:
-    """Whether no chunk ends beyond the first key of any chunk from the second after it on."""
-    following = first.flip(-1).cummin(-1).values.flip(-1)
-    return bool((last[..., :-2] <= following[..., 2:]).all())
 
 
 class Weights(NamedTuple):
@@ -156,7 +23,7 @@ class Weights(NamedTuple):
     Args:
         temperature: of a softmax.
         alpha: 1 of softmax, 2 of sparsemax, any other of entmax.
-        scale: what products are multiplied by, above 0.
+        scale: factor of the products, above 0.
     """
 
     temperature: float = 1.0
@@ -169,13 +36,99 @@ class Weights(NamedTuple):
         return all(held.tiny <= number <= held.max for number in (self.scale / self.temperature, self.scale))
 
     def numbers(self) -> Tensor:
-        """As the kernels read them: what a softmax multiplies products by, alpha - 1, and the scale."""
+        """[Factor of the products under a softmax, alpha - 1, the scale], as the kernels read them."""
         numbers = [self.scale / self.temperature, np.float32(self.alpha) - np.float32(1), self.scale]
         return torch.tensor(numbers, dtype=torch.float32, device="cpu")
 
 
+class InputTable(NamedTuple):
+    """First part of the tables. A block is a chunk of queries of an entry."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    offsets: Tensor  # where the three of each entry begin, in numbers, `(entries, 3)`
+    starts: Tensor
+    ends: Tensor
+    interval_stride: int  # from one entry's intervals to the next
+    parameters: Tensor  # from `Weights.numbers`
+    uniform: Tensor | None  # of draws
+    infinite: Tensor  # A byte that becomes 1 if a result is not finite
+    length: int
+    width: int
+    features: int
+    out: int  # features of values
+    chunk: int  # queries of a chunk
+    chunk_keys: int  # keys of a chunk, at most
+    block_keys: int  # keys of a block, at most
+
+
+class Forward(NamedTuple):
+    """Table of the forward."""
+
+    inputs: InputTable
+    output: Tensor
+    lse: Tensor  # written of a softmax alone
+    entropy: Tensor
+    values: Tensor  # the largest weights
+    indices: Tensor
+    drawn: Tensor
+    many: int  # how many of the largest weights of a row are written
+    measures_entropy: bool  # whether entropies are written that do not come with the weights, as those of a softmax do
+
+
+class Backward(NamedTuple):
+    """Table of the gradients. Those of keys and values are added to."""
+
+    inputs: InputTable
+    grad: Tensor
+    query_grad: Tensor
+    key_grad: Tensor
+    value_grad: Tensor
+    needs_scores: bool  # whether the gradients of query and key are needed
+    needs_values: bool
+    slots: int  # sums of the gradients of keys and values that an entry has
+    step: int  # from one chunk that is done to the next
+    first: int  # the first chunk that is done
+
+
+class AdditiveTable(NamedTuple):
+    """Second part of the tables of additive scores."""
+
+    queries: Tensor  # from `packed`
+    keys: Tensor
+    v: Tensor  # with zeros up to `whole`
+    v_stride: int
+    bounds: Tensor
+    whole: int  # features of the packed tensors
+    query_columns: int
+    key_columns: int
+    query_stride: int  # from one entry of the packed queries to the next
+    key_stride: int
+
+
+class ForwardAdditive(NamedTuple):
+    """Table of the forward of additive scores."""
+
+    forward: Forward
+    additive: AdditiveTable
+
+
+class BackwardAdditive(NamedTuple):
+    """Table of the gradients of additive scores. Each chunk of an entry has its own gradient of v."""
+
+    backward: Backward
+    additive: AdditiveTable
+    v_grad: Tensor
+
+
+_forward, _backward = Kernel("fused.forward", Forward), Kernel("fused_backward.backward", Backward)
+_forward_additive = Kernel("fused_additive.forward", ForwardAdditive)
+_backward_additive = Kernel("fused_additive_backward.backward", BackwardAdditive)
+
+
 class Inputs(NamedTuple):
-    """What is attended to.
+    """Tensors of a call.
 
     Args:
         query, key, value: `(N or 1, Lq, D)`, `(N or 1, Lk, D)`, `(N or 1, Lk, Dv)`, float32, each in one piece, D and
@@ -194,27 +147,31 @@ class Inputs(NamedTuple):
     uniform: Tensor | None
     entries: int
 
-    def table(self, dealt: Dealt, flag: Tensor) -> tuple["int | Tensor", ...]:
-        """The beginning of the kernels' tables."""
+    def sums(self, dealt: Dealt) -> int:
+        """Numbers of the sums of gradients, if each chunk has its own."""
+        _, width, size = self.key.shape
+        return dealt.chunks * self.entries * width * (size + self.value.shape[2])
+
+    def table(self, dealt: Dealt, infinite: Tensor) -> InputTable:
+        """The first part of the kernels' tables."""
         starts, ends = self.intervals.starts, self.intervals.ends
-        tensors = self.query, self.key, self.value
-        places = [0 if len(part) == 1 else part.stride(0) for part in tensors]
-        offsets = torch.arange(self.entries, device="cpu")[:, None] * torch.tensor(places, device="cpu")
-        sizes = self.query.shape[1], *self.key.shape[1:], self.value.shape[2]
-        drawn = (0, 0) if self.uniform is None else (self.uniform, 1)
-        step = 0 if len(starts) == 1 else starts.shape[1]
-        most = dealt.chunk, dealt.keys, self.intervals.widest
-        return (*tensors, offsets, starts, ends, step, self.weights.numbers(), *drawn, flag, *sizes, *most)
+        strides = [0 if len(part) == 1 else part.stride(0) for part in (self.query, self.key, self.value)]
+        offsets = torch.arange(self.entries, device="cpu")[:, None] * torch.tensor(strides, device="cpu")
+        interval_stride = 0 if len(starts) == 1 else starts.shape[1]
+        tensors = self.query, self.key, self.value, offsets, starts, ends, interval_stride, self.weights.numbers()
+        length, (_, width, features), out = self.query.shape[1], self.key.shape, self.value.shape[2]
+        dealing = dealt.chunk, dealt.keys, self.intervals.widest
+        return InputTable(*tensors, self.uniform, infinite, length, width, features, out, *dealing)
 
 
-class Found(NamedTuple):
-    """What a forward has found.
+class Results(NamedTuple):
+    """Results of a forward.
 
     Args:
         output: `(N, Lq, Dv)`.
-        lse, entropy: `(N, Lq)`, of a softmax; of others the entropy alone, where it was asked for.
-        top: the largest weights and which keys have them, `(N, Lq, many)`: 0 and -1 beyond those that there are.
-        drawn: which keys were, `(N, Lq)`, -1 for none; empty of expectations.
+        lse, entropy: `(N, Lq)`, of a softmax. Of other weights the entropy alone, if it was requested.
+        top: the largest weights and the keys that have them, `(N, Lq, many)`: 0 and -1 beyond the number of keys.
+        drawn: keys that were drawn, `(N, Lq)`, -1 for none; empty for expectations.
     """
 
     output: Tensor
@@ -224,65 +181,72 @@ class Found(NamedTuple):
     drawn: Tensor
 
 
-def attention(inputs: Inputs, many: int = 0, *, entropy: bool = False, v: Tensor | None = None) -> Found | None:
-    """Output and statistics; None where something of the output is not finite: a number that no query may see may have
-    come into it, and this is no place to find out.
+def attention(inputs: Inputs, many: int = 0, *, entropy: bool = False, v: Tensor | None = None) -> Results | None:
+    """Output and statistics; None if some output is not finite: numbers of keys that are not allowed may have come into
+    it, and the kernel does not check which.
 
     Args:
-        inputs: what is attended to.
-        many: how many of the largest weights are wanted, of a softmax.
-        entropy: whether it is wanted of what is no softmax.
+        inputs: tensors of the call.
+        many: number of largest weights, of a softmax.
+        entropy: whether to measure it of weights that are no softmax.
         v: of additive scores, `(D,)` or `(N, D)`, in the place of dot products; D is any then.
     """
     query, rows = inputs.query, (inputs.entries, inputs.query.shape[1])
     output, values = query.new_empty(*rows, inputs.value.shape[2]), query.new_empty(*rows, many)
-    lse, entropies = query.new_empty(rows), query.new_empty(rows)
+    lse, entropies, indices = query.new_empty(rows), query.new_empty(rows), torch.empty_like(values, dtype=torch.int64)
     drawn = query.new_empty(rows if inputs.uniform is not None else 0, dtype=torch.int64)
-    found = Found(output, lse, entropies, (values, torch.empty_like(values, dtype=torch.int64)), drawn)
-    flag, chunks = torch.zeros(1, dtype=torch.uint8, device="cpu"), dealt(inputs.intervals, CHUNK if v is None else FEW)
-    wanted = output, found.lse, found.entropy, *found.top, many, int(entropy), drawn
-    table = *inputs.table(chunks, flag), *wanted
+    infinite = torch.zeros(1, dtype=torch.uint8, device="cpu")
+    chunks = dealt(inputs.intervals, CHUNK if v is None else FEW)
+    results = output, lse, entropies, values, indices, drawn
+    table = Forward(inputs.table(chunks, infinite), *results, many, entropy)
     if v is None:
-        _forward(inputs.entries * chunks.chunks, *table)
+        _forward(inputs.entries * chunks.chunks, table)
     else:
-        _forward_additive(inputs.entries * chunks.chunks, *table, *_additive(inputs, v))
-    return None if flag.item() else found
+        _forward_additive(inputs.entries * chunks.chunks, ForwardAdditive(table, _additive(inputs, v)))
+    return None if infinite.item() else Results(output, lse, entropies, (values, indices), drawn)
 
 
-def _additive(inputs: Inputs, v: Tensor) -> tuple[int | Tensor, ...]:
-    """The end of the table for additive scores."""
+def _additive(inputs: Inputs, v: Tensor) -> AdditiveTable:
+    """The second part of the tables of additive scores."""
     queries, keys = packed(inputs.query, room="additive queries"), packed(inputs.key, room="additive keys")
     whole = queries.shape[1] - 1
     v = torch.nn.functional.pad(v, (0, whole - v.shape[-1])).contiguous()
     sizes = whole, queries.stride(1), keys.stride(1)
-    steps = (0 if len(part) == 1 else part.stride(0) for part in (queries, keys))
-    return queries, keys, v, 0 if v.ndim == 1 else whole, bounds(torch.float32), *sizes, *steps
+    strides = (0 if len(part) == 1 else part.stride(0) for part in (queries, keys))
+    return AdditiveTable(queries, keys, v, 0 if v.ndim == 1 else whole, bounds(torch.float32), *sizes, *strides)
 
 
 def gradients(
     inputs: Inputs, chunks: Dealt, grad: Tensor, *, scores: bool, values: bool, v: Tensor | None = None
 ) -> tuple[Tensor, ...] | None:
-    """The gradients of query, key and value of each entry, and of v where there is one, from those of the output; None
-    where something of them is not finite.
+    """The gradients of query, key and value of each entry, and of v if there is one, from those of the output; None if
+    some gradient is not finite.
 
     Args:
-        inputs: what was attended to.
+        inputs: tensors of the call.
         chunks: of its queries, from `dealt_apart`.
         grad: `(N, Lq, Dv)`, float32, in one piece.
-        scores: whether those of query, key and v are wanted, which a draw does not have.
-        values: whether those of the value are. What is not wanted is anything.
+        scores: whether to compute those of query, key and v, which a draw does not have. Else they are anything.
+        values: whether to compute those of the value.
         v: of additive scores, as for `attention`.
     """
-    entries, flag = len(grad), torch.zeros(1, dtype=torch.uint8, device="cpu")
-    slots, step = (chunks.chunks, 1) if chunks.own else (1, 2)
-    of_query = grad.new_empty(entries, *inputs.query.shape[1:])
-    of_key, of_value = (grad.new_zeros(entries, slots, *part.shape[1:]) for part in (inputs.key, inputs.value))
-    table = *inputs.table(chunks, flag), grad, of_query, of_key, of_value, int(scores), int(values), slots, step
-    of_v = grad.new_empty(0 if v is None else entries, chunks.chunks, inputs.query.shape[2])
-    kernel, table = (_backward, table) if v is None else (_backward_additive, (*table, *_additive(inputs, v), of_v))
+    entries, infinite = len(grad), torch.zeros(1, dtype=torch.uint8, device="cpu")
+    slots, step = (chunks.chunks, 1) if chunks.separate else (1, 2)
+    query_grad = grad.new_empty(entries, *inputs.query.shape[1:])
+    key_grad, value_grad = (grad.new_zeros(entries, slots, *part.shape[1:]) for part in (inputs.key, inputs.value))
+    tensors = grad, query_grad, key_grad, value_grad
+    table = inputs.table(chunks, infinite)
+    additive = None if v is None else _additive(inputs, v)
+    v_grad = grad.new_empty(0 if v is None else entries, chunks.chunks, inputs.query.shape[2])
     for first in range(min(step, chunks.chunks)):
-        kernel(entries * -(-(chunks.chunks - first) // step), *table, first)
-    if flag.item():
+        blocks = entries * -(-(chunks.chunks - first) // step)
+        backward = Backward(table, *tensors, scores, values, slots, step, first)
+        if additive is None:
+            _backward(blocks, backward)
+        else:
+            _backward_additive(blocks, BackwardAdditive(backward, additive, v_grad))
+    if infinite.item():
         return None
-    of_key, of_value = (part[:, 0] if slots == 1 else part.sum(1) for part in (of_key, of_value))
-    return (of_query, of_key, of_value) if v is None else (of_query, of_key, of_value, of_v.sum(1))
+    key_grad, value_grad = (part[:, 0] if slots == 1 else part.sum(1) for part in (key_grad, value_grad))
+    gradients = query_grad, key_grad, value_grad
+    return gradients if v is None else (*gradients, v_grad.sum(1))

@@ -28,7 +28,7 @@ class Loaded(NamedTuple):
     Args:
         address: of the C function.
         anew: whether this process compiled it.
-        memory: what holds it.
+        memory: its engine, which frees it.
     """
 
     address: int
@@ -37,7 +37,7 @@ class Loaded(NamedTuple):
 
 
 def kept(name: str) -> Loaded | None:
-    """A kernel of the cache, None where there is none, or where Numba has to be imported to load it.
+    """A kernel of the cache, None if it is missing, or if Numba must be imported to load it.
 
     Args:
         name: of the kernel, "module.function".
@@ -45,12 +45,12 @@ def kept(name: str) -> Loaded | None:
     try:
         code = cache.read(cache.folder(), name)
     except OSError:
-        return None  # whoever compiles it warns
+        return None  # its compilation will warn
     return None if code is None else load(code)
 
 
 def load(code: cache.Code, *, anew: bool = False) -> Loaded | None:
-    """A kernel's machine code in an engine of its own, None where a symbol of it has no address.
+    """A kernel's machine code in an engine of its own, None if a symbol of it has no address.
 
     In one engine for all, a function that several compiled pieces contain is that of the piece which came first, and
     two copies of one function may round otherwise: the process that compiles would compute other bits than those after

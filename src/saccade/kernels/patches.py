@@ -1,15 +1,35 @@
 """`patches`: square patches of images at several scales, read once by a kernel."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from saccade.errors import ShapeError
 from saccade.kernels.threads import Kernel
 
-__all__ = ["patches"]
+__all__ = ["PLACES", "patches"]
 
-_PLACES = 16  # in a block, as compiled.patches has it
-_forward = Kernel("patches:forward")
+PLACES = 16
+"""Places in a block of work."""
+
+
+class Forward(NamedTuple):
+    """Table of the patches, which are zeros before."""
+
+    images: Tensor
+    owners: Tensor
+    corners: Tensor
+    patches: Tensor
+    places: int
+    channels: int
+    height: int
+    width: int
+    size: int
+    scales: int
+
+
+_forward = Kernel("patches.forward", Forward)
 
 
 def patches(images: Tensor, owner: Tensor, corner: Tensor, size: int, scales: int) -> Tensor:
@@ -43,10 +63,10 @@ def patches(images: Tensor, owner: Tensor, corner: Tensor, size: int, scales: in
             got = f"{tuple(tensor.shape)} of {tensor.dtype}"
             raise ShapeError(f"{name}: expected {tuple(shape) or '(places,)'} of int64, got {got}")
     (batch, channels, height, width), places = images.shape, len(owner)
-    found = images.new_zeros(places, scales, channels, size, size)
+    read = images.new_zeros(places, scales, channels, size, size)
     if places and (int(owner.amin()) < 0 or int(owner.amax()) >= batch):
         raise ShapeError(f"owner: expected numbers of {batch} images, got some outside")
-    if found.numel() and images.numel():
-        sizes = places, channels, height, width, size, scales
-        _forward(-(-places // _PLACES), images, owner.contiguous(), corner.contiguous(), found, *sizes)
-    return found
+    if read.numel() and images.numel():
+        tensors = images, owner.contiguous(), corner.contiguous(), read
+        _forward(-(-places // PLACES), Forward(*tensors, places, channels, height, width, size, scales))
+    return read

@@ -1,16 +1,19 @@
 """Rows of scores and weights, and their masks, as kernels read them."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
 from saccade.kernels.threads import Kernel
 
-__all__ = ["TYPES", "Rows", "by_rows", "mask_rows", "of_type"]
+__all__ = ["TYPES", "Rows", "mask_rows", "of_type", "row_blocks"]
 
-TYPES = {torch.float32: "", torch.float64: "_double"}
-"""What the kernels of rows are compiled for, and how their names end."""
+T = TypeVar("T", bound=tuple[Any, ...])
+
+TYPES = torch.float32, torch.float64
+"""Types of the numbers in kernels of rows."""
 
 _ELEMENTS = 1 << 13
 
@@ -44,27 +47,34 @@ def mask_rows(allowed: Tensor | None, shape: tuple[int, ...]) -> Rows:
     strides = allowed.expand(shape).stride()[:-1]
     offsets = torch.zeros((), dtype=torch.int64, device="cpu")
     for dim, (size, stride) in enumerate(zip(shape[:-1], strides, strict=True)):
-        place = (slice(None),) + (None,) * (len(shape) - 2 - dim)
-        offsets = offsets + torch.arange(size, device="cpu")[place] * stride
+        along = (slice(None),) + (None,) * (len(shape) - 2 - dim)
+        offsets = offsets + torch.arange(size, device="cpu")[along] * stride
     return Rows(allowed, offsets.expand(shape[:-1]).contiguous())
 
 
-def of_type(name: str) -> dict[torch.dtype, Kernel]:
+class RowBlocks(NamedTuple):
+    """First part of the table of a kernel of rows."""
+
+    width: int
+    length: int  # rows in all
+    block: int  # rows of a block
+    flags: Tensor
+    offsets: Tensor
+    masked: int  # length of `offsets`: 0 without a mask
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of all rows."""
+        return -(-self.length // self.block)
+
+
+def row_blocks(rows: Tensor, allowed: Tensor | None = None) -> RowBlocks:
+    """Blocks of the rows of a tensor `(..., width)`, with the mask of `mask_rows`."""
+    width, mask = rows.shape[-1], mask_rows(allowed, rows.shape)
+    length = rows.numel() // width if width else 0
+    return RowBlocks(width, length, max(1, _ELEMENTS // max(width, 1)), *mask, mask.offsets.numel())
+
+
+def of_type(name: str, layout: Callable[..., T]) -> dict[torch.dtype, Kernel[T]]:
     """The kernels of one name for each type."""
-    return {dtype: Kernel(name + suffix) for dtype, suffix in TYPES.items()}
-
-
-def by_rows(kernels: dict[torch.dtype, Kernel], rows: Tensor, mask: Rows, *table: Tensor | int) -> None:
-    """Run a kernel over all rows of a tensor.
-
-    Args:
-        kernels: of each type, from `of_type`.
-        rows: `(..., width)`, contiguous; the first entry of the kernel's own table.
-        mask: which numbers of the rows are allowed.
-        table: the rest of its own.
-    """
-    width = rows.shape[-1]
-    count = rows.numel() // width if width else 0
-    block = max(1, _ELEMENTS // max(width, 1))
-    parts = mask.flags, mask.offsets, mask.offsets.numel()
-    kernels[rows.dtype](-(-count // block), width, count, block, *parts, rows, *table)
+    return {dtype: Kernel(f"{name}.{str(dtype).removeprefix('torch.')}", layout) for dtype in TYPES}

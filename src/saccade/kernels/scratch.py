@@ -1,4 +1,4 @@
-"""Memory that kernels write to and nobody keeps, used again by the next call.
+"""Temporary memory of kernels, used again by the next call.
 
 PyTorch gives memory on a CPU back at once, and fresh memory is handed out by the page: of additive attention, forward
 and backward at 8 x 256 x 256 x 256 on two cores, that was 5 of 36 ms.
@@ -20,12 +20,11 @@ _local = threading.local()
 
 
 def scratch(name: str, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-    """A tensor that holds anything; it is the same memory for each call by that name in this thread.
+    """A tensor that holds anything, in the memory of the last call by that name in this thread.
 
     Args:
-        name: who uses it: two that are needed at once have two names.
-        shape: of the tensor.
-        dtype: likewise.
+        name: of the memory. Two tensors that are needed at once have two names.
+        shape, dtype: of the tensor.
     """
     size = math.prod(shape) * dtype.itemsize
     if size > _KEPT:

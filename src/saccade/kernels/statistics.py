@@ -1,12 +1,12 @@
 """Statistics of rows of weights, and draws from them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from saccade.auxiliary import entropy as definition
-from saccade.kernels.rows import TYPES, by_rows, mask_rows, of_type
+from saccade.kernels.rows import TYPES, RowBlocks, of_type, row_blocks
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
 from saccade.kernels.weights import MANY
@@ -14,7 +14,38 @@ from saccade.reads import largest as definition_of_largest
 
 __all__ = ["draw", "entropy", "largest"]
 
-_entropy, _top, _draw = of_type("statistics:entropy"), of_type("statistics:top"), of_type("statistics:draw")
+
+class Entropy(NamedTuple):
+    """Table of the entropies of rows, or, if `grads` of the entropies are there, of the gradients of the weights."""
+
+    rows: RowBlocks
+    weights: Tensor
+    entropies: Tensor | None
+    grads: Tensor | None = None
+    weights_grad: Tensor | None = None
+
+
+class Top(NamedTuple):
+    """Table of the largest weights of rows. The results are `values` and `indices`, `many` of each row."""
+
+    rows: RowBlocks
+    weights: Tensor
+    values: Tensor
+    indices: Tensor
+    many: int
+
+
+class Draw(NamedTuple):
+    """Table of draws from rows, with one uniform number each. The results are `indices`."""
+
+    rows: RowBlocks
+    weights: Tensor
+    uniform: Tensor
+    indices: Tensor
+
+
+_entropy = of_type("statistics.entropy", Entropy)
+_top, _draw = of_type("statistics.top", Top), of_type("statistics.draw", Draw)
 
 
 def entropy(weights: Tensor) -> Tensor:
@@ -23,12 +54,10 @@ def entropy(weights: Tensor) -> Tensor:
     Args:
         weights: `(..., Lk)`, float32 or float64, at least two dimensions.
     """
-    found: Tensor
     if torch.is_grad_enabled() and weights.requires_grad:
-        found = _Entropy.apply(weights)
-    else:
-        found = _entropies(weights.contiguous())
-    return found
+        entropies: Tensor = _Entropy.apply(weights)
+        return entropies
+    return _entropies(weights.contiguous())
 
 
 def largest(weights: Tensor, k: int, allowed: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -44,10 +73,11 @@ def largest(weights: Tensor, k: int, allowed: Tensor | None = None) -> tuple[Ten
     """
     if min(k, weights.shape[-1]) > MANY:
         return definition_of_largest(weights, k, allowed)
-    k, shape, mask = min(k, weights.shape[-1]), weights.shape[:-1], mask_rows(allowed, tuple(weights.shape))
+    k, shape = min(k, weights.shape[-1]), weights.shape[:-1]
     values, indices = weights.new_empty(*shape, k), weights.new_empty(*shape, k, dtype=torch.int64)
     if k:
-        by_rows(_top, weights.detach().contiguous(), mask, values, indices, k)
+        rows = row_blocks(weights, allowed)
+        _top[weights.dtype](rows.blocks, Top(rows, weights.detach().contiguous(), values, indices, k))
     beyond = indices < 0
     return weights.gather(-1, indices.clamp(min=0)).masked_fill(beyond, 0.0), indices
 
@@ -59,16 +89,17 @@ def draw(weights: Tensor, uniform: Tensor) -> Tensor:
         weights: `(..., Lk)`.
         uniform: u in [0, 1), broadcastable to `(...)`.
     """
-    index = weights.new_full(weights.shape[:-1], -1, dtype=torch.int64)
+    indices = weights.new_full(weights.shape[:-1], -1, dtype=torch.int64)
     uniform = uniform.to(weights.dtype).expand(weights.shape[:-1]).contiguous()
-    by_rows(_draw, weights.detach().contiguous(), mask_rows(None, tuple(weights.shape)), uniform, index)
-    return index
+    rows = row_blocks(weights)
+    _draw[weights.dtype](rows.blocks, Draw(rows, weights.detach().contiguous(), uniform, indices))
+    return indices
 
 
 def _entropies(weights: Tensor) -> Tensor:
-    found = weights.new_zeros(weights.shape[:-1])
-    by_rows(_entropy, weights, mask_rows(None, tuple(weights.shape)), found, 0, 0, 0)
-    return found
+    entropies, rows = weights.new_zeros(weights.shape[:-1]), row_blocks(weights)
+    _entropy[weights.dtype](rows.blocks, Entropy(rows, weights, entropies))
+    return entropies
 
 
 class _Entropy(torch.autograd.Function):
@@ -82,7 +113,7 @@ class _Entropy(torch.autograd.Function):
         (weights,) = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(grad, dtypes=TYPES):
             return by_definition(definition, (weights,), (True,), grad)[0]
-        found: Tensor = torch.empty_like(weights, memory_format=torch.contiguous_format)
-        weights = weights.contiguous()
-        by_rows(_entropy, weights, mask_rows(None, tuple(weights.shape)), 0, grad.contiguous(), found, 1)
-        return found
+        weights_grad = torch.empty_like(weights, memory_format=torch.contiguous_format)
+        rows = row_blocks(weights)
+        _entropy[weights.dtype](rows.blocks, Entropy(rows, weights.contiguous(), None, grad.contiguous(), weights_grad))
+        return weights_grad

@@ -1,7 +1,7 @@
-"""Gradients of what a loop uses at every step, summed where they arise.
+"""Gradients of tensors that a loop uses at every step, summed step by step.
 
 Autograd makes the whole gradient of a weight or of a memory at every step of a recurrent network, and adds it to the
-last one. Here the steps add to one sum; a gate, on which they all hang, hands it over when the last of them has.
+last one. Here the steps add to one sum. A gate that all of them depend on hands it over after the last step.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Sums(ABC, Generic[T]):
-    """What the steps' backwards add up to, for tensors that all of them use.
+    """Sums over the steps' backwards, for tensors that all of them use.
 
     Make the gate with `gate(*tensors)` before the first step, and have it and the tensors among the inputs of each
     step's autograd function. Its backward changes `current()` and returns zero for the gate and None for the tensors.
@@ -33,7 +33,7 @@ class Sums(ABC, Generic[T]):
 
     @abstractmethod
     def start(self) -> T:
-        """What a pass begins with."""
+        """The sums of a pass before its first step."""
 
     @abstractmethod
     def finish(self, total: T) -> Sequence[Tensor | None]:
@@ -52,7 +52,7 @@ class Sums(ABC, Generic[T]):
         self._passes.pop(number, None)
 
     def gate(self, *tensors: Tensor) -> Tensor:
-        """A zero that depends on tensors: their gradient is what was summed when its own has come from every step."""
+        """A zero that depends on tensors. Their gradients are the sums, once its own has come from every step."""
         gate: Tensor = _Gate.apply(self, *tensors)
         return gate
 
@@ -76,24 +76,24 @@ class _Gate(torch.autograd.Function):
 def by_definition(
     function: Callable[..., Tensor | Sequence[Tensor]],
     inputs: Sequence[Tensor],
-    wanted: Sequence[bool],
+    needed: Sequence[bool],
     grad: Tensor | Sequence[Tensor],
 ) -> list[Tensor | None]:
-    """The gradients of what a kernel computes, through torch's own operations: differentiable again if need be.
+    """The gradients of a kernel's results through torch's own operations, differentiable again if necessary.
 
     Args:
         function: the definition, of the inputs.
         inputs: all of them.
-        wanted: of which gradients are wanted.
+        needed: the inputs that need gradients.
         grad: of the output, or of each of several.
     """
     again = torch.is_grad_enabled()
     with torch.enable_grad(), torch.autocast("cpu", enabled=False):  # whatever the forward has cast is cast
-        # Views: what one input owes to another is not this function's derivative.
-        moving = [
+        # Views: an input may depend on another, which is not this function's derivative.
+        leaves = [
             tensor.view_as(tensor) if again else tensor.detach().requires_grad_(want)
-            for tensor, want in zip(inputs, wanted, strict=True)
+            for tensor, want in zip(inputs, needed, strict=True)
         ]
-        chosen = [tensor for tensor, want in zip(moving, wanted, strict=True) if want]
-        found = iter(torch.autograd.grad(function(*moving), chosen, grad, create_graph=again, allow_unused=True))
-    return [next(found) if want else None for want in wanted]
+        chosen = [tensor for tensor, want in zip(leaves, needed, strict=True) if want]
+        gradients = iter(torch.autograd.grad(function(*leaves), chosen, grad, create_graph=again, allow_unused=True))
+    return [next(gradients) if want else None for want in needed]

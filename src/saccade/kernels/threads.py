@@ -6,92 +6,107 @@ our own, 2.0x with PyTorch's). So a kernel runs as a parallel region of the same
 compilers call. Where PyTorch has no such runtime, as on macOS, a thread pool does the work.
 
 Blocks of work are not assigned beforehand: each thread takes the next one from a shared counter, so that a thread that
-is delayed delays no other. What a block computes does not depend on the thread that computes it: results are the same
-for any number of threads.
+is delayed delays no other. Results of a block do not depend on its thread: they are equal for any number of threads.
 """
 
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-import numpy as np
 import torch
 from torch.autograd import forward_ad
 
 from saccade.errors import ArgumentError
 
-__all__ = ["Kernel", "addressed", "numba_missing", "reason", "serves", "without_kernels"]
+__all__ = ["Kernel", "addressed", "extend", "numba_missing", "reason", "serves", "without_kernels"]
+
+T = TypeVar("T", bound=tuple[Any, ...])
 
 _Entry = Callable[[int, int, int, int], None]
 
 
-class Kernel:
-    """A compiled function `void(int64 *)` of a table of numbers, run by all threads at once.
+class Kernel(Generic[T]):
+    """A compiled function of a table of numbers, run by all threads at once.
 
-    The first number of the table counts the blocks that were taken, the second says how many there are; the rest is
-    the kernel's own: addresses of tensors, sizes, strides.
+    The numbers are the entries of a NamedTuple: of a tensor its address, of None 0, of another NamedTuple its entries.
+    Two counts lie before them: blocks taken, and blocks in all.
 
     Args:
-        name: of the function in `saccade.kernels.compiled`, as "module:function"; it is loaded from the cache, or
-            imported and compiled, when it is first run.
+        name: "module.function" in `saccade.kernels.compiled`, and "module.function.dtype" of a function that serves
+            several types. The first call loads it from the cache, or imports and compiles it.
+        layout: the NamedTuple, which is the annotation of the compiled function's first argument.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, layout: Callable[..., T]) -> None:
+        self.name, self.layout = name, layout
         self._loaded: Any = None  # holds the code in memory
         self._address: int | None = None
         self._call: Callable[[int], None] | None = None
 
-    def __call__(self, blocks: int, *table: "int | torch.Tensor") -> None:
-        """Do `blocks` blocks of work on a table of tensors (their addresses) and integers."""
+    def __call__(self, blocks: int, table: T) -> None:
+        """Do `blocks` blocks of work on a table."""
         if self._address is None:
             with _lock:  # code that a second thread loaded would take the place of code that runs, and free it
                 self._load()
-        numbers = [_address(entry) if isinstance(entry, torch.Tensor) else entry for entry in table]
-        whole = np.array([0, blocks, *numbers], np.int64)
-        threads = min(blocks, torch.get_num_threads())
+        numbers = array("q", (0, blocks))
+        extend(numbers, table)
+        address, threads = numbers.buffer_info()[0] + 2 * numbers.itemsize, min(blocks, torch.get_num_threads())
         if threads < 2:
-            self._call(whole.ctypes.data)  # type: ignore[misc]
+            self._call(address)  # type: ignore[misc]
             return
         _found["parallel"] = True
         if (enter := _openmp()) is not None:
-            enter(self._address, whole.ctypes.data, threads, 0)  # type: ignore[arg-type]
+            enter(self._address, address, threads, 0)  # type: ignore[arg-type]
         else:
-            _run_in_pool(threads - 1, self._call, whole.ctypes.data)  # type: ignore[arg-type]
+            _run_in_pool(threads - 1, self._call, address)  # type: ignore[arg-type]
 
     def _load(self) -> None:
         if self._address is not None:
             return
         from saccade.kernels import loading  # LLVM, which `import saccade` does without
 
-        module, _, function = self.name.partition(":")
-        loaded = loading.kept(f"{module}.{function}")
+        loaded = loading.kept(self.name)
         if loaded is None:
-            loaded = getattr(import_module(f"saccade.kernels.compiled.{module}"), function)()
+            module, function, *kind = self.name.split(".")
+            loaded = getattr(import_module(f"saccade.kernels.compiled.{module}"), function)(*kind)
         self._loaded, self._call = loaded, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.address)
         self._address = loaded.address
 
 
+def extend(numbers: "array[int]", table: Iterable[Any]) -> None:
+    """Append the entries of a table."""
+    for entry in table:
+        if isinstance(entry, int):
+            numbers.append(entry)
+        elif isinstance(entry, torch.Tensor):
+            numbers.append(_address(entry))
+        elif entry is None:
+            numbers.append(0)
+        else:
+            extend(numbers, entry)
+
+
 def _address(tensor: torch.Tensor) -> int:
-    """Where a tensor lies. One of another device, as a default device may make it, must not come to a kernel."""
+    """The address of a tensor. Reject other devices: a default device may have made the tensor."""
     if not tensor.is_cpu:
         raise ArgumentError(f"tensor: expected one on a CPU for a kernel, got {tensor.device}")
     return tensor.data_ptr()
 
 
 def serves(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,)) -> bool:
-    """Whether kernels of these types take these tensors here."""
+    """Whether kernels of these types serve these tensors."""
     return reason(*tensors, dtypes=dtypes) is None
 
 
 def reason(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,)) -> str | None:
-    """Why kernels do not take these tensors here, or None.
+    """Why kernels do not serve these tensors, or None.
 
     A kernel reads memory at addresses: the tensors must be plain ones with memory of their own, and no mode may be
     recording the operations.
@@ -112,7 +127,7 @@ def reason(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.floa
 
 
 def addressed(tensor: torch.Tensor) -> bool:
-    """Whether a tensor has memory of its own; one of several that are mapped over at once has none."""
+    """Whether a tensor has memory of its own. Under vmap it has none."""
     try:
         tensor.data_ptr()
     except RuntimeError:
@@ -126,7 +141,7 @@ _lock = threading.Lock()
 
 
 def numba_missing() -> str | None:
-    """Why Numba cannot be had, or None."""
+    """Why Numba is missing, or None."""
     _look_for_numba()
     found: Any = _found["numba"]
     return found  # type: ignore[no-any-return]
@@ -146,17 +161,17 @@ def _look_for_numba() -> None:
     _found["numba"] = missing  # not before: other threads read it
 
 
-# Not looked into by compilers: else the first answer would outdate what is compiled while it is given. This is what
-# torch.compiler.assume_constant_result does, which imports the compiler, and that takes two seconds.
+# Compilers do not trace it: else its first result would outdate the code that is being compiled. It is as
+# torch.compiler.assume_constant_result, which imports the compiler, and that takes two seconds.
 _look_for_numba._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @contextmanager
 def without_kernels(reason: str) -> Iterator[None]:
-    """Do without kernels within, in all threads: to measure what they bring, and to test what stands in for them.
+    """Disable kernels in the context, in all threads, to measure them and to test the operations without them.
 
     Args:
-        reason: why, as `explain` is to say it.
+        reason: why, for `explain`.
     """
     before = numba_missing()
     _found["numba"] = reason
@@ -192,7 +207,7 @@ def _entry() -> "_Entry | None":
 def _in_forked_child() -> None:
     """OpenMP's threads are not in a forked child, and it would wait for them: one thread, as a DataLoader's workers do.
 
-    torch's own operations would wait as well, in a child of a process that has used two threads, whoever used them.
+    torch's own operations would wait as well, in a child of any process that has used two threads.
     """
     if _found.pop("parallel", None):
         torch.set_num_threads(1)
@@ -214,5 +229,5 @@ def _run_in_pool(helpers: int, call: Callable[[int], None], table: int) -> None:
     try:
         futures.extend(pool.submit(call, table) for _ in range(helpers))
         call(table)
-    finally:  # not even Ctrl-C may leave while others write to what the caller would free
+    finally:  # not even Ctrl-C may leave while other threads write to memory that the caller would free
         wait(futures)

@@ -1,6 +1,7 @@
 """`topk_log_probs`: the most probable tokens of an output layer, without laying out all probabilities."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,9 +12,24 @@ from saccade.kernels.threads import Kernel, serves
 
 __all__ = ["Logits", "dense", "topk_log_probs"]
 
-_ROWS = 512  # logits of so many rows are in memory at once
-_FEW = 4, 47  # from so many rows to so many W fᵀ, transposed, takes a third less than f Wᵀ (AVX-512)
-_forward = Kernel("topk:forward")
+_ROWS = 512  # rows whose logits are in memory at once
+_FEW = 4, 47  # between these numbers of rows W fᵀ, transposed, takes a third less than f Wᵀ (AVX-512)
+
+
+class Forward(NamedTuple):
+    """Table of the largest log-probabilities. A block is a row. The results are the last three."""
+
+    products: Tensor  # W f, `(rows, size)`. They are overwritten
+    size: int
+    bias: Tensor
+    token: int  # its log-probabilities are `log_probs`
+    many: int
+    values: Tensor
+    tokens: Tensor
+    log_probs: Tensor
+
+
+_forward = Kernel("topk.forward", Forward)
 
 
 @dataclass(frozen=True)
@@ -53,9 +69,9 @@ def topk_log_probs(logits: Logits | Tensor, count: int, token: int) -> tuple[Ten
 
     Args:
         logits: `Logits`, or a tensor `(rows, vocabulary)`.
-        count: how many, from 1 to the size of the vocabulary. Ties come in the order of their tokens where a kernel
-            finds them, and in any order where torch does.
-        token: the one whose log-probability is returned whether it is among the largest or not.
+        count: how many, from 1 to the size of the vocabulary. Ties come in the order of their tokens if a kernel
+            sorts them, and in any order if torch does.
+        token: its log-probability is returned whether it is among the largest or not.
 
     Returns:
         log-probabilities `(rows, count)`, largest first, their tokens, int64 `(rows, count)`, and those of `token`
@@ -73,13 +89,13 @@ def topk_log_probs(logits: Logits | Tensor, count: int, token: int) -> tuple[Ten
         expected = f"a count from 1 to {size} and a token from 0 to {size - 1}"
         raise ArgumentError(f"count, token: expected {expected}, got {count} and {token}")
     if isinstance(logits, Logits):
-        parts = logits.features, logits.weight, logits.bias
-        learns = torch.is_grad_enabled() and any(part.requires_grad for part in parts)
+        tensors = logits.features, logits.weight, logits.bias
+        learns = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
         fits = logits.weight.shape == (size, logits.features.shape[-1]) and logits.bias.ndim == 1
-        if len(logits.features) and fits and not learns and serves(*parts):
-            found = [_of_rows(rows, logits, count, token) for rows in logits.features.split(_ROWS)]
-            values, tokens, of_token = found[0] if len(found) == 1 else map(torch.cat, zip(*found, strict=True))
-            return values, tokens, of_token
+        if len(logits.features) and fits and not learns and serves(*tensors):
+            parts = [_of_rows(rows, logits, count, token) for rows in logits.features.split(_ROWS)]
+            values, tokens, log_probs = parts[0] if len(parts) == 1 else map(torch.cat, zip(*parts, strict=True))
+            return values, tokens, log_probs
     log_probs = dense(logits).float().log_softmax(-1)  # torch takes twice as long for the logsumexp alone, on a CPU
     values, tokens = log_probs.topk(count)
     return values, tokens, log_probs[:, token]
@@ -91,7 +107,7 @@ def _of_rows(features: Tensor, layer: Logits, count: int, token: int) -> tuple[T
         product = torch.mm(layer.weight, features.T).T.contiguous()
     else:
         product = torch.mm(features, layer.weight.T)
-    values, of_token = features.new_empty(rows, count), features.new_empty(rows)
+    values, log_probs = features.new_empty(rows, count), features.new_empty(rows)
     tokens = features.new_empty(rows, count, dtype=torch.int64)
-    _forward(rows, product, size, layer.bias.contiguous(), values, tokens, count, token, of_token)
-    return values, tokens, of_token
+    _forward(rows, Forward(product, size, layer.bias.contiguous(), token, count, values, tokens, log_probs))
+    return values, tokens, log_probs

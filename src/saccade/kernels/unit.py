@@ -1,19 +1,39 @@
 """Vectors of unit length in one pass, and their gradients in another."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from saccade import numerics
-from saccade.kernels.rows import by_rows, mask_rows
+from saccade.kernels.rows import RowBlocks, row_blocks
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import Kernel, serves
 
 __all__ = ["unit"]
 
-_forward, _backward = ({torch.float32: Kernel(f"unit:{name}")} for name in ("forward", "backward"))
+
+class Forward(NamedTuple):
+    """Table of the forward. The results are `units`, and `lengths` of float64."""
+
+    rows: RowBlocks
+    vectors: Tensor
+    units: Tensor
+    lengths: Tensor
+
+
+class Backward(NamedTuple):
+    """Table of the backward: gradients of `units` become those of the vectors."""
+
+    rows: RowBlocks
+    grads: Tensor
+    units: Tensor
+    lengths: Tensor
+    vectors_grad: Tensor
+
+
+_forward, _backward = Kernel("unit.forward", Forward), Kernel("unit.backward", Backward)
 
 
 def unit(vectors: Tensor, room: str | None = None) -> Tensor:
@@ -32,31 +52,32 @@ def unit(vectors: Tensor, room: str | None = None) -> Tensor:
         return numerics.unit(vectors)
     if room is not None:
         return _units(vectors.contiguous(), scratch(room, vectors.shape, vectors.dtype))[0]
-    found: Tensor = _Unit.apply(vectors)
-    return found
+    units: Tensor = _Unit.apply(vectors)
+    return units
 
 
-def _units(rows: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
-    """Where they are written, and the lengths."""
-    lengths = rows.new_empty(rows.shape[:-1], dtype=torch.float64)
-    by_rows(_forward, rows, mask_rows(None, tuple(rows.shape)), found, lengths)
-    return found, lengths
+def _units(vectors: Tensor, units: Tensor) -> tuple[Tensor, Tensor]:
+    """Write the vectors of unit length to `units`: these, and the lengths."""
+    lengths = vectors.new_empty(vectors.shape[:-1], dtype=torch.float64)
+    rows = row_blocks(vectors)
+    _forward(rows.blocks, Forward(rows, vectors, units, lengths))
+    return units, lengths
 
 
 class _Unit(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, vectors: Tensor) -> Tensor:
-        rows = vectors.contiguous()
-        found, lengths = _units(rows, torch.empty_like(rows))
-        ctx.save_for_backward(vectors, found, lengths)
-        return found
+        contiguous = vectors.contiguous()
+        units, lengths = _units(contiguous, torch.empty_like(contiguous))
+        ctx.save_for_backward(vectors, units, lengths)
+        return units
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor | None:
-        vectors, found, lengths = ctx.saved_tensors
+        vectors, units, lengths = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(grad):  # a second derivative is to follow, or many at once
             return by_definition(numerics.unit, (vectors,), (True,), grad)[0]
-        grad, found = grad.contiguous(), found.contiguous()
-        of_rows = torch.empty_like(grad)
-        by_rows(_backward, grad, mask_rows(None, tuple(grad.shape)), found, lengths.contiguous(), of_rows)
-        return of_rows
+        grad = grad.contiguous()
+        rows, vectors_grad = row_blocks(grad), torch.empty_like(grad)
+        _backward(rows.blocks, Backward(rows, grad, units.contiguous(), lengths.contiguous(), vectors_grad))
+        return vectors_grad

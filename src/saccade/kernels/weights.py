@@ -7,21 +7,49 @@ import torch
 from torch import Tensor
 
 from saccade import simplex
-from saccade.kernels.rows import TYPES, by_rows, mask_rows, of_type
+from saccade.kernels.rows import TYPES, RowBlocks, of_type, row_blocks
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
 from saccade.numerics import HALF
 
 __all__ = ["MANY", "Statistics", "entmax", "serves_rows", "softmax", "softmax_over", "sparsemax"]
 
-_weigh, _differentiate = of_type("rows:weigh"), of_type("rows_backward:differentiate")
+
+class Weigh(NamedTuple):
+    """Table of the weights of rows of scores. `lse` to `indices` are written of a softmax alone."""
+
+    rows: RowBlocks
+    scores: Tensor
+    weights: Tensor
+    lse: Tensor
+    entropy: Tensor
+    parameters: Tensor  # 1 / temperature, then α - 1 of all rows, or of each
+    a_stride: int  # from one row's α - 1 to the next: 0 or 1
+    values: Tensor | None
+    indices: Tensor | None
+    many: int  # how many of the largest weights of a row are written
+
+
+class Differentiate(NamedTuple):
+    """Table of the gradients of scores, from those of the weights and, for a softmax, of lse."""
+
+    rows: RowBlocks
+    weights: Tensor
+    grads: Tensor
+    slopes: Tensor  # the results
+    parameters: Tensor
+    a_stride: int
+    lse_grad: Tensor | None
+
+
+_weigh, _differentiate = of_type("rows.weigh", Weigh), of_type("rows_backward.differentiate", Differentiate)
 
 
 class _Family(NamedTuple):
     """Which weights: softmax at α = 1, sparsemax at α = 2.
 
     Args:
-        temperature: what scores are divided by.
+        temperature: divisor of the scores.
         alpha: of all rows, a float or one number; of each row, `(..., 1)`.
     """
 
@@ -46,11 +74,11 @@ class _Family(NamedTuple):
 
 
 def serves_rows(scores: Tensor, mask: Tensor | None, alpha: float | Tensor = 1.0) -> bool:
-    """Whether `sparsemax` and `entmax` take these, half types once they are float32; else the formula is to be taken.
+    """Whether `sparsemax` and `entmax` serve these tensors. Half types are served as float32.
 
     Args:
-        scores, mask: whatever a normalizer was called with.
-        alpha: its own.
+        scores, mask: arguments of a normalizer.
+        alpha: of the normalizer.
     """
     tensors = [part for part in (scores, mask, alpha) if isinstance(part, Tensor)]
     if not serves(*tensors, dtypes=_DTYPES) or not scores.is_floating_point() or not (scores.ndim and scores.shape[-1]):
@@ -78,13 +106,13 @@ def softmax(
         scores: `(..., Lk)`, float32 or float64, at least two dimensions.
         allowed: boolean, broadcastable to scores, or None.
         temperature: T > 0.
-        overwrite: whether the scores may be lost: where they are contiguous and nothing is recorded, the weights take
-            their place.
-        top: how many of the largest weights are wanted too, at most `MANY`.
+        overwrite: whether the weights may take the place of the scores, if these are contiguous and autograd does not
+            record.
+        top: number of largest weights to return, at most `MANY`.
 
     Returns:
-        Weights, of the shape of scores; lse and entropy, without the last dimension; what `statistics.largest` finds,
-        None where something is recorded or nothing of it is wanted. No gradient passes through the entropy.
+        Weights, of the shape of scores; lse and entropy, without the last dimension; the largest weights and
+        their indices, None if autograd records or none are requested. No gradient passes through the entropy.
     """
     return _weights(scores, allowed, _Family(temperature), overwrite=overwrite, top=top)
 
@@ -113,11 +141,12 @@ class Statistics(NamedTuple):
         return Statistics(*(part[place] for part in self))
 
 
-def softmax_over(scores: Tensor, temperature: float, found: Statistics) -> None:
+def softmax_over(scores: Tensor, temperature: float, statistics: Statistics) -> None:
     """Weights, as `softmax` has them, in the place of scores `(..., rows, Lk)` in one piece, all of them allowed."""
-    numbers, _ = _numbers(_Family(temperature), scores)
-    wanted = found.values, found.indices, found.values.shape[-1]
-    by_rows(_weigh, scores, mask_rows(None, scores.shape), scores, found.lse, found.entropy, numbers, 0, *wanted)
+    parameters, _ = _parameters(_Family(temperature), scores)
+    rows, (lse, entropy, values, indices) = row_blocks(scores), statistics
+    table = Weigh(rows, scores, scores, lse, entropy, parameters, 0, values, indices, values.shape[-1])
+    _weigh[scores.dtype](rows.blocks, table)
 
 
 def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
@@ -159,30 +188,33 @@ def _forward(
     overwrite: bool = False,
     largest: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Weights, lse, entropy, and 1 / temperature with α - 1 of all rows, or of each; and what is `largest`."""
-    scores, (numbers, soft) = scores.contiguous(), _numbers(family, scores)
-    weights, each = scores if overwrite else torch.empty_like(scores), int(numbers.numel() > _ALIKE)
+    """Weights, lse, entropy, and the parameters of a table. The largest weights are written to `largest`."""
+    scores, (parameters, soft) = scores.contiguous(), _parameters(family, scores)
+    weights = scores if overwrite else torch.empty_like(scores)
     lse = scores.new_full(scores.shape[:-1], -torch.inf) if soft else scores.new_empty(0)
-    entropy = torch.zeros_like(lse)
-    wanted = (0, 0, 0) if largest is None else (*largest, largest[0].shape[-1])
-    by_rows(_weigh, scores, mask_rows(allowed, tuple(scores.shape)), weights, lse, entropy, numbers, each, *wanted)
-    return weights, lse, entropy, numbers
+    rows, entropy, (values, indices) = row_blocks(scores, allowed), torch.zeros_like(lse), largest or (None, None)
+    many = 0 if values is None else values.shape[-1]
+    table = Weigh(rows, scores, weights, lse, entropy, parameters, _stride(parameters), values, indices, many)
+    _weigh[scores.dtype](rows.blocks, table)
+    return weights, lse, entropy, parameters
 
 
 MANY = 32
-"""How many of the largest are found by inserting one into the others; with more, sorting is faster."""
-
-_ALIKE = 2
-"""How many numbers there are where α is the same for all rows."""
+"""How many of the largest are collected by insertion. For more, sorting is faster."""
 
 
-def _numbers(family: _Family, scores: Tensor) -> tuple[Tensor, bool]:
+def _stride(parameters: Tensor) -> int:
+    """Distance between the α - 1 of two rows: 0 if they share it."""
+    return int(parameters.numel() > 2)
+
+
+def _parameters(family: _Family, scores: Tensor) -> tuple[Tensor, bool]:
     """1 / temperature and α - 1, of α as this type has it; whether some row may be a softmax, which has an lse."""
     alpha = family.alpha
     if isinstance(alpha, Tensor):
         if alpha.numel() != 1:
-            each = (alpha.detach() - 1).expand(*scores.shape[:-1], 1).reshape(-1)
-            return torch.cat([each.new_ones(1), each]), True
+            excesses = (alpha.detach() - 1).expand(*scores.shape[:-1], 1).reshape(-1)
+            return torch.cat([excesses.new_ones(1), excesses]), True
         alpha = float(alpha.detach())
     kind: Any = np.float64 if scores.dtype == torch.float64 else np.float32
     excess = kind(alpha) - kind(1)
@@ -194,31 +226,29 @@ class _Weights(torch.autograd.Function):
     def forward(
         ctx: Any, scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, family: _Family
     ) -> tuple[Tensor, Tensor, Tensor]:
-        weights, lse, entropy, numbers = _forward(scores, allowed, family)
+        weights, lse, entropy, parameters = _forward(scores, allowed, family)
         ctx.set_materialize_grads(False)
         ctx.family = family
-        ctx.save_for_backward(scores, alpha, allowed, weights, numbers)
+        ctx.save_for_backward(scores, alpha, allowed, weights, parameters)
         ctx.mark_non_differentiable(entropy)
         return weights, lse, entropy
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, grad_lse: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
-        scores, alpha, allowed, weights, numbers = ctx.saved_tensors
-        given = [part for part in (grad, grad_lse) if part is not None]
-        if not given:
+        scores, alpha, allowed, weights, parameters = ctx.saved_tensors
+        upstream = [part for part in (grad, grad_lse) if part is not None]
+        if not upstream:
             return None, None, None, None
-        if torch.is_grad_enabled() or not serves(*given, dtypes=TYPES):
+        if torch.is_grad_enabled() or not serves(*upstream, dtypes=TYPES):
             return (*_again(ctx, scores, alpha, allowed, grad, grad_lse), None, None)
-        weights, numbers = weights.contiguous(), numbers.contiguous()  # hooks on saved tensors may change strides
+        weights, parameters = weights.contiguous(), parameters.contiguous()  # hooks on saved tensors may change strides
         grad = torch.zeros_like(weights) if grad is None else grad.contiguous()
-        lse = 0 if grad_lse is None else grad_lse.contiguous()
-        found, each = torch.empty_like(weights), int(numbers.numel() > _ALIKE)
-        parts = grad, found, numbers, each, lse, int(grad_lse is not None)
-        by_rows(_differentiate, weights, mask_rows(None, weights.shape), *parts)
-        grad_alpha = None
-        if ctx.needs_input_grad[1]:
-            grad_alpha = simplex.gradient_of_alpha(grad, weights, alpha)
-        return found, grad_alpha, None, None
+        grad_lse = None if grad_lse is None else grad_lse.contiguous()
+        rows, scores_grad = row_blocks(weights), torch.empty_like(weights)
+        table = Differentiate(rows, weights, grad, scores_grad, parameters, _stride(parameters), grad_lse)
+        _differentiate[weights.dtype](rows.blocks, table)
+        alpha_grad = simplex.gradient_of_alpha(grad, weights, alpha) if ctx.needs_input_grad[1] else None
+        return scores_grad, alpha_grad, None, None
 
 
 def _again(
@@ -233,10 +263,10 @@ def _again(
     mask, family = None if allowed is None else allowed.expand(scores.shape), ctx.family
 
     def formula(scores: Tensor, *alphas: Tensor) -> list[Tensor]:
-        found = [] if grad is None else [family.formula(scores, alphas[0] if alphas else None, mask)]
-        return found if grad_lse is None else [*found, simplex.log_partition(family.scaled(scores), mask)]
+        gradients = [] if grad is None else [family.formula(scores, alphas[0] if alphas else None, mask)]
+        return gradients if grad_lse is None else [*gradients, simplex.log_partition(family.scaled(scores), mask)]
 
     inputs = (scores,) if alpha is None else (scores, alpha)
     upstream = [part for part in (grad, grad_lse) if part is not None]
-    found = by_definition(formula, inputs, ctx.needs_input_grad[: len(inputs)], upstream)
-    return [*found, *[None] * (2 - len(found))]
+    gradients = by_definition(formula, inputs, ctx.needs_input_grad[: len(inputs)], upstream)
+    return [*gradients, *[None] * (2 - len(gradients))]

@@ -13,9 +13,7 @@ from torch.nn import functional as F
 
 from saccade.checks import whole
 from saccade.errors import ArgumentError, ShapeError
-from saccade.kernels.heads import step
-from saccade.kernels.links import Links
-from saccade.kernels.shift import Shift
+from saccade.kernels.heads import Links, Shift, step
 from saccade.nn import addressing
 from saccade.nn.attention import features
 from saccade.numerics import without_autocast

@@ -224,11 +224,6 @@ def test_what_torch_makes_where_nothing_is_said_plays_no_part(name):
     torch.testing.assert_close(found, [part.detach() for part in expected[:-1]], rtol=1e-6, atol=1e-6)
 
 
-def test_a_kernel_takes_nothing_that_is_elsewhere():
-    with pytest.raises(errors.ArgumentError, match="expected one on a CPU"):
-        threads.Kernel("gates:forward")(1, torch.empty(3, device="meta"))
-
-
 @dataclasses.dataclass(frozen=True)
 class Table(scores.Score):
     """A score of somebody else's, which hands over what it keeps."""

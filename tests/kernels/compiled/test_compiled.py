@@ -1,100 +1,79 @@
-"""The elementary functions in loops of both types: how near they are, and what they do at the edges."""
+"""Tables of kernels: entries are read by the names of a NamedTuple."""
 
-import math
+import importlib
+import pkgutil
+from types import SimpleNamespace
+from typing import NamedTuple, get_type_hints
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+import torch
+from torch import Tensor
 
-numba = pytest.importorskip("numba")
+pytest.importorskip("numba")
 
-from saccade.kernels.compiled import F, above, exp, largest, largest_of, log, loops, sigmoid, tanh  # noqa: E402
-
-
-@loops
-def exps(x, out):
-    for i in range(x.size):
-        out[i] = exp(x[i])
+import saccade.kernels
+from saccade.kernels import threads
+from saccade.kernels.compiled import blocks, flags, floats, integers, kernel, numbers
 
 
-@loops
-def logs(x, out):
-    for i in range(x.size):
-        out[i] = log(x[i])
+class Inner(NamedTuple):
+    left: Tensor
+    missing: Tensor | None
+    step: int
 
 
-@loops
-def tanhs(x, out):
-    for i in range(x.size):
-        out[i] = tanh(x[i])
+class Outer(NamedTuple):
+    scale: int
+    inner: Inner
+    out: Tensor
 
 
-@loops
-def sigmoids(x, out):
-    for i in range(x.size):
-        out[i] = sigmoid(x[i])
+def scaled(t: Outer, kind) -> None:
+    for n in blocks(t):
+        left = numbers(t.inner.left, n * t.inner.step, 1, kind)[0]
+        integers(t.out, n, 1)[0] = 100 * (t.inner.missing != 0) + t.scale * left
 
 
-@loops
-def largest_of_row(x):
-    return largest_of(x)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_entries_of_nested_tables_are_read_by_name(dtype, monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(threads, "import_module", lambda name: SimpleNamespace(scaled=kernel(scaled)))
+    call = threads.Kernel(f"test_compiled.scaled.{str(dtype).removeprefix('torch.')}", Outer)
+    out = torch.zeros(3, dtype=torch.int64)
+    call(3, Outer(7, Inner(torch.arange(6, dtype=dtype), None, 2), out))
+    assert out.tolist() == [0, 14, 28]
 
 
-def of(loop, x):
-    out = np.empty_like(x)
-    with np.errstate(all="ignore"):
-        loop(x, out)
-    return out
+def every_kernel():
+    """Kernels of all modules, by their names."""
+    kernels = {}
+    for module in pkgutil.iter_modules(saccade.kernels.__path__, "saccade.kernels."):
+        for value in vars(importlib.import_module(module.name)).values():
+            for item in value.values() if isinstance(value, dict) else [value]:
+                if isinstance(item, threads.Kernel):
+                    kernels[item.name] = item
+    return kernels
 
 
-RANGES = {
-    "exp": (exps, np.exp, np.linspace(-86, 87, 4001)),
-    "log": (logs, np.log, np.geomspace(1.2e-38, 3e38, 4001)),
-    "tanh": (tanhs, np.tanh, np.concatenate([np.linspace(-12, 12, 4001), np.geomspace(1e-20, 0.625, 500)])),
-    "sigmoid": (sigmoids, lambda x: 1 / (1 + np.exp(-x)), np.linspace(-80, 80, 4001)),
-}
+def test_callers_and_kernels_have_the_same_layouts():
+    kernels = every_kernel()
+    assert len(kernels) > 40
+    for name, caller in kernels.items():
+        module, function, *kind = name.split(".")
+        compiled = getattr(importlib.import_module(f"saccade.kernels.compiled.{module}"), function).__wrapped__
+        table, *more = get_type_hints(compiled).values()
+        assert table is caller.layout and len(more) == 1 + bool(kind), name
 
 
-@pytest.mark.parametrize("name", RANGES)
-def test_single_precision_keeps_its_digits(name):
-    loop, truth, x = RANGES[name]
-    x = x.astype(np.float32)
-    found, expected = of(loop, x).astype(np.float64), truth(x.astype(np.float64))
-    ulp = np.spacing(np.abs(expected).astype(np.float32)).astype(np.float64)
-    assert (np.abs(found - expected) <= 4 * ulp).all()
+def test_a_table_has_no_tensor_of_another_device():
+    with pytest.raises(saccade.errors.ArgumentError, match="tensor: expected one on a CPU for a kernel, got meta"):
+        threads.Kernel("gates.gru", Outer)(1, Inner(torch.empty(3, device="meta"), None, 1))
 
 
-@pytest.mark.parametrize("name", ["exp", "log"])
-def test_double_precision_is_the_librarys(name):
-    loop, truth, x = RANGES[name]
-    np.testing.assert_allclose(of(loop, x), truth(x), rtol=1e-14)
+def test_arrays_begin_where_they_say():
+    @saccade.kernels.compiled.loops
+    def parts(address):
+        return flags(address, 1, 2)[1], floats(address, 1, 1)[0], integers(address, 1, 1)[0]
 
-
-def test_the_edges():
-    x = np.array([-np.inf, -88.0, -87.5, 88.5, np.inf, np.nan], np.float32)
-    found = of(exps, x)
-    assert found[:3].tolist() == [0.0] * 3 and found[3] == found[4] == of(exps, np.array([88.0], np.float32))[0]
-    assert math.isnan(found[5])
-    assert math.isnan(of(logs, x[5:])[0]) and of(logs, np.zeros(1, np.float32))[0] == pytest.approx(-87.3, abs=0.1)
-    assert of(tanhs, x)[[0, 4]].tolist() == [-1.0, 1.0] and math.isnan(of(tanhs, x)[5])
-
-
-NUMBERS = st.lists(st.floats(width=32, allow_nan=False), max_size=300)
-
-
-@given(NUMBERS, st.sampled_from([np.float32, np.float64]))
-def test_the_largest_of_a_row(numbers, kind):
-    row = np.array(numbers, kind)
-    expected = max(numbers, default=-math.inf)
-    assert largest_of_row(row) == expected and largest(row) == expected
-
-
-@given(NUMBERS, st.floats(width=32, allow_nan=False), st.sampled_from([np.float32, np.float64]))
-def test_how_many_are_above_a_bound(numbers, bound, kind):
-    assert above(np.array(numbers, kind), kind(bound)) == sum(number > bound for number in numbers)
-
-
-def test_no_comparison_finds_nan():
-    row = np.array([1.0, np.nan, 0.5], np.float32)
-    assert largest(row) == 1.0 and above(row, F(0.7)) == 1
+    memory = torch.tensor([0x0000_0000_3F80_0000, 5])
+    assert parts(memory.data_ptr()) == (0x80, 0.0, 5)

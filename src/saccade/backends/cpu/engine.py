@@ -13,7 +13,7 @@ from saccade.backends.blockwise.products import multiplied, multiply
 from saccade.backends.cpu import fused
 from saccade.call import Call, opaque
 from saccade.dots import is_dot, product
-from saccade.kernels import additive, statistics, weights
+from saccade.kernels import additive, packing, statistics, weights
 from saccade.kernels.scratch import scratch
 from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.numerics import broadcast_shapes, transforming, wide
@@ -31,7 +31,7 @@ def prepare(call: Call) -> Call:
         return call
     # what is recorded is kept, and what is not our own may come back here before the blocks are done
     room = None if torch.is_grad_enabled() or not opaque(call) else "additive keys"
-    return replace(call, cache=additive.packed(wide(call.key.detach()), call.cache, room).mT)
+    return replace(call, cache=packing.packed(wide(call.key.detach()), call.cache, room).mT)
 
 
 def compared(call: Call, grid: Grid, allowed: Tensor | None) -> Tensor:

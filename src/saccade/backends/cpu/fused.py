@@ -19,6 +19,7 @@ from saccade.backends.blockwise.plan import Pairs
 from saccade.call import Call, opaque
 from saccade.dots import product
 from saccade.kernels import fused as kernels
+from saccade.kernels.intervals import BLOCK, Intervals, dealt, dealt_apart
 from saccade.kernels.threads import serves as served
 from saccade.kernels.unit import unit
 from saccade.kernels.weights import MANY
@@ -54,7 +55,7 @@ ASKED = {"output", "lse", "index", "entropy", "top_values", "top_indices"}
 def forward(call: Call) -> list[Tensor] | None:
     """All results of an aligned call; None where it is none of these."""
     inputs = _inputs(call)
-    if inputs is None or kernels.dealt(inputs.intervals).keys > WIDEST:
+    if inputs is None or dealt(inputs.intervals).keys > WIDEST:
         return None
     sparse, many = inputs.weights.alpha != 1, min(call.aux.top, call.key.shape[-2])
     found = kernels.attention(inputs, many, entropy=sparse and call.aux.entropy, v=_v(call))
@@ -102,9 +103,9 @@ def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> lis
     if inputs is None:
         return None
     wanted = wanted[: len(leaves)]
-    chunks = kernels.dealt_apart(inputs.intervals, inputs.entries)
+    chunks = dealt_apart(inputs.intervals, inputs.entries)
     scores = inputs.uniform is None and any(want for at, want in enumerate(wanted) if at != VALUE)
-    if chunks.keys > WIDEST or (chunks.own and chunks.sums(inputs) > MUCH):
+    if chunks.keys > WIDEST or (chunks.separate and inputs.sums(chunks) > MUCH):
         return None
     grad = grad.to(torch.float32).reshape(inputs.entries, *grad.shape[-2:]).contiguous()
     found = kernels.gradients(inputs, chunks, grad, scores=scores, values=wanted[VALUE], v=_v(call))
@@ -127,7 +128,7 @@ def pairs(call: Call) -> Pairs | None:
         zeros = torch.zeros(call.query.shape[-2], device="cpu")
         call = replace(call, read=Sample(call.read.estimator, uniform=zeros))
     inputs = _inputs(call)
-    if inputs is None or kernels.dealt(inputs.intervals).keys > WIDEST:
+    if inputs is None or dealt(inputs.intervals).keys > WIDEST:
         return None
     each, found = inputs.entries // len(inputs.intervals.starts), inputs.intervals
     every = inputs.entries * call.query.shape[-2] * call.key.shape[-2]
@@ -211,14 +212,14 @@ def _fits(call: Call) -> bool:
         return False
     if call.aux.top > (MANY if isinstance(call.normalizer, Softmax) else 0) or not ASKED.issuperset(result_names(call)):
         return False
-    if call.query.shape[-2] < kernels.BLOCK or not call.key.shape[-2] or 0 in (*call.batch, call.query.shape[-1]):
+    if call.query.shape[-2] < BLOCK or not call.key.shape[-2] or 0 in (*call.batch, call.query.shape[-1]):
         return False
     if (additive and call.mask is None) or not all(size and size % WHOLE == 0 for size in sizes):
         return False
     return served(call.query, call.key, call.value, dtypes=(torch.float32, *HALF))
 
 
-def _intervals(call: Call) -> kernels.Intervals | None:
+def _intervals(call: Call) -> Intervals | None:
     """The intervals of the call's mask."""
     everything = torch.tensor([0], device="cpu"), torch.tensor([call.key.shape[-2]], device="cpu")
     bounds = everything if call.mask is None else intervals(call.mask, call.grid())
@@ -230,7 +231,7 @@ def _intervals(call: Call) -> kernels.Intervals | None:
         starts, ends = starts.reshape(1, length), ends.reshape(1, length)
     else:
         starts, ends = (bound.expand(*call.batch, length).reshape(-1, length) for bound in (starts, ends))
-    return kernels.intervals(starts.contiguous(), ends.contiguous())
+    return Intervals.of(starts.contiguous(), ends.contiguous())
 
 
 def _flat(part: Tensor, batch: tuple[int, ...]) -> Tensor:

@@ -1,36 +1,33 @@
 """The kernels of a step as functions of folded tensors, and the formulas that they compute."""
 
 from functools import lru_cache
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from saccade.backends.cpu.folding import Folded
-from saccade.kernels.threads import Kernel
+from saccade.kernels import steps
 from saccade.normalizers import Softmax
 from saccade.scores import Additive
 
 __all__ = ["defined", "forward", "gradients", "weigh"]
 
-_forward, _backward = Kernel("additive:forward"), Kernel("additive:backward")
 
-
-def _table(
-    query: Tensor, key: Tensor, value: Tensor, v: Tensor, powers: Tensor, mask: Tensor | None
-) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """The beginning of the kernels' table, and the sizes."""
+def _inputs(
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor, powers: Tensor, mask: Tensor | None, temperature: float
+) -> steps.Inputs:
+    """The first part of the kernels' tables."""
     length, features = query.shape[1:]
     width, out = value.shape[-2:]
     query, key, value, v, powers = (part.contiguous() for part in (query, key, value, v, powers))
     mask = _all_allowed(width) if mask is None else mask.contiguous()
-    steps = 0 if len(mask) == 1 else mask.stride(0), 0 if mask.shape[1] == 1 else mask.stride(1)
-    parts = query, key, powers, value, v, 0 if v.ndim == 1 else features, mask, *steps
-    return parts, (length, width, features, out)
+    strides = 0 if len(mask) == 1 else mask.stride(0), 0 if mask.shape[1] == 1 else mask.stride(1)
+    tensors = query, key, powers, value, v, 0 if v.ndim == 1 else features, mask, *strides
+    return steps.Inputs(*tensors, length, width, features, out, _number(temperature))
 
 
 def gradients(
-    inputs: Folded, grad: Tensor, weights: Tensor | None, kinds: Tensor, temperature: float, known: Tensor | None
+    inputs: Folded, grad: Tensor, weights: Tensor | None, ways: Tensor, temperature: float, key_grad: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of query, key and v.
 
@@ -38,37 +35,35 @@ def gradients(
         inputs: of the forward.
         grad: of the output `(N, Lq, Dv)`, in one piece; without weights that of the scores `(N, Lq, Lk)`, which sums to
             zero in each row.
-        weights, kinds: from the forward, weights in one piece.
+        weights, ways: from the forward, weights in one piece.
         temperature: T.
-        known: what the key's gradient is added to, in its place; None: zeros.
+        key_grad: the key's gradient is added to it, in its place; None: to zeros.
     """
-    parts, sizes = _table(*inputs)
     query, key, v = inputs.query, inputs.key, inputs.v
     features, width = query.shape[-1], key.shape[-2]
-    query_grad, key_grad = query.new_empty(query.shape), key.new_zeros(key.shape) if known is None else known
+    query_grad, key_grad = query.new_empty(query.shape), key.new_zeros(key.shape) if key_grad is None else key_grad
     v_grad, room = query.new_zeros(len(query), features), query.new_empty(len(query), 2 * features + width)
-    given = grad, 0 if weights is None else weights, kinds.contiguous(), room
-    _backward(len(query), *parts, *given, *sizes, _number(temperature), query_grad, key_grad, v_grad)
+    tensors = grad, weights, ways.contiguous(), room, query_grad, key_grad, v_grad
+    steps.backward(len(query), steps.Backward(_inputs(*inputs, temperature), *tensors))
     return query_grad, key_grad, v_grad.sum(0) if v.ndim == 1 else v_grad
 
 
 def weigh(inputs: Folded, temperature: float) -> tuple[Tensor, Tensor]:
-    """The weights alone, `(N, Lq, Lk)`, and which way each row's scores were computed."""
-    nothing = inputs.value[..., :0]  # is read: the kernel has no values to add up
-    return forward(*inputs._replace(value=nothing), temperature)[1:]
+    """The weights alone, `(N, Lq, Lk)`, and how each row's scores were computed."""
+    no_features = inputs.value[..., :0]  # the kernel has no values to add up
+    return forward(*inputs._replace(value=no_features), temperature)[1:]
 
 
 def forward(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, powers: Tensor, mask: Tensor | None, temperature: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Output, weights, and which way each row's scores were computed."""
-    parts, sizes = _table(query, key, value, v, powers, mask)
-    length, width, features, out = sizes
-    batch = len(query)
-    output, weights = query.new_empty(batch, length, out), query.new_empty(batch, length, width)
-    kinds, room = query.new_empty(batch, length, dtype=torch.uint8), query.new_empty(batch, features)
-    _forward(batch, *parts, output, weights, kinds, room, *sizes, _number(temperature))
-    return output, weights, kinds
+    """Output, weights, and how each row's scores were computed."""
+    inputs = _inputs(query, key, value, v, powers, mask, temperature)
+    rows = inputs.query.shape[:2]
+    output, weights = query.new_empty(*rows, inputs.out), query.new_empty(*rows, inputs.width)
+    ways, room = query.new_empty(rows, dtype=torch.uint8), query.new_empty(rows[0], inputs.features)
+    steps.forward(rows[0], steps.Forward(inputs, output, weights, ways, room))
+    return output, weights, ways
 
 
 @lru_cache(maxsize=64)
@@ -86,8 +81,8 @@ def _number(value: float) -> Tensor:
 def defined(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, mask: Tensor | None, temperature: float
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Weights by the formula, the values, and who may attend to whom; what takes part in nothing is taken for zeros,
-    whatever it holds.
+    """Weights by the formula, the values, and the mask. Rows that take part in nothing count as zeros, whatever they
+    hold.
     """
     if mask is None:
         return Softmax(temperature)(Additive(v)(query, key), None), value, None

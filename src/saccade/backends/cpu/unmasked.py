@@ -16,7 +16,7 @@ from saccade.auxiliary import AuxOutput, top
 from saccade.backends.cpu import steps
 from saccade.call import Call
 from saccade.dots import is_dot, product
-from saccade.kernels import all_pairs, weights
+from saccade.kernels import all_pairs, packing, weights
 from saccade.kernels.rows import TYPES
 from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
@@ -134,7 +134,7 @@ def _by_blocks(
         _block(query, key, value, v, None, temperature, found, output)
         return output
     if v is not None and len(blocks) > count:  # several read the same keys
-        keys = all_pairs.pack(query[:, :0], key).keys
+        keys = packing.pack(query[:, :0], key).keys
     for entries, rows in blocks:
         own = v[entries] if v is not None and v.ndim == 2 else v
         packed = None if keys is None else keys[entries]
@@ -159,7 +159,7 @@ def _block(
         torch.bmm(query, key.mT, out=room)
     else:
         ready = not found.values.shape[-1]  # the largest are found by the kernel of rows
-        packed = all_pairs.pack(query, key, keys)
+        packed = packing.pack(query, key, keys)
         all_pairs.weights_over(room, query, key, v, packed, temperature if ready else None, found.lse, found.entropy)
     if not ready:
         weights.softmax_over(room, temperature, found)
@@ -199,7 +199,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, v: Tensor, temperature: float) -> Tensor:
-        packed = all_pairs.pack(query, key, kept=True)
+        packed = packing.pack(query, key, kept=True)
         found = query.new_empty(*query.shape[:2], key.shape[1])
         unread = scratch("statistics", (2, *query.shape[:2]), query.dtype)
         ctx.raw = all_pairs.weights_over(found, query, key, v, packed, temperature, *unread)
@@ -218,7 +218,7 @@ class _Attention(torch.autograd.Function):
         if not any(ctx.needs_input_grad[place] for place in (0, 1, 3)):
             return None, None, of_value, None, None
         of_weights = torch.bmm(grad, value.mT, out=scratch("of weights", found.shape, found.dtype))
-        packed, raw = all_pairs.Packed(queries, keys), bool(ctx.raw)
+        packed, raw = packing.Packed(queries, keys), bool(ctx.raw)
         of_scores = of_weights, found, query, key, v, packed, ctx.temperature, raw
         of_query, of_key, of_v = all_pairs.differentiated(*of_scores)
         return of_query, of_key, of_value, of_v, None

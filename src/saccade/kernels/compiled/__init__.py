@@ -1,61 +1,40 @@
-"""What kernels are written with: memory from addresses, the next block to do, elementary functions that vectorize."""
+"""The language of kernels: decorators, tables with names, blocks of work, memory from addresses."""
 
+import functools
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, get_type_hints
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, cfunc, njit, types
+from numba import cfunc, extending, njit, types
 from numba.core.compiler_lock import global_compiler_lock
-from numba.extending import intrinsic, overload
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, lower_getattr_generic, models, overload, register_model
+from numba.np.arrayobj import make_array, populate_array
 
 from saccade.kernels import cache, loading
 
-__all__ = [
-    "FAST",
-    "STRIDE",
-    "F",
-    "above",
-    "apart",
-    "elementary",
-    "exact",
-    "exp",
-    "flags",
-    "floats",
-    "inline",
-    "integers",
-    "kernel",
-    "largest",
-    "largest_of",
-    "log",
-    "loops",
-    "matrix",
-    "numbers",
-    "quotient",
-    "sigmoid",
-    "take",
-    "tanh",
-    "tanh_near",
-    "whole_vectors",
-]
+Decorator = Callable[[Callable[..., Any]], Any]
 
 FAST = {"contract", "reassoc", "nsz"}
-"""Liberties with float arithmetic. Not "nnan" or "ninf": with them what asks for NaN and infinity is compiled away."""
+"""Liberties with float arithmetic. Not "nnan" or "ninf": with them checks for NaN and infinity are compiled away."""
 
-F = np.float32
-"""A literal without it is a float64, and so is what it meets."""
+F: Any = np.float32
+"""A literal without it is a float64, and so is each result of it."""
 
-inline = njit(inline="always", fastmath=FAST, error_model="numpy")
+intrinsic: Decorator = extending.intrinsic
+"""Decorator of functions that write LLVM code themselves."""
+
+inline: Decorator = njit(inline="always", fastmath=FAST, error_model="numpy")
 """Decorator of elementary functions: they become part of the loop that uses them, which then vectorizes."""
 
-loops = njit(fastmath=FAST, error_model="numpy")
+loops: Decorator = njit(fastmath=FAST, error_model="numpy")
 """Decorator of functions of arrays. Compiled on their own and called: within a kernel, which makes its arrays of
 addresses, LLVM cannot tell that they do not overlap, and the same loops took four times as long.
 """
 
-
-exact = njit(fastmath=FAST - {"reassoc"}, error_model="numpy")
+exact: Decorator = njit(fastmath=FAST - {"reassoc"}, error_model="numpy")
 """As `loops`, but the order of operations is the one that is written: (x - most) - t keeps digits that x - (most + t)
 does not have.
 """
@@ -78,7 +57,7 @@ def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
             return of_float64 if getattr(x, "dtype", x) == types.float64 else single
 
         for one in (single, of_float64, chosen):
-            one.__annotations__ = {}  # Numba wants those of all three to be the same
+            one.__annotations__ = {}  # Numba compares those of all three
         overload(function, jit_options={"fastmath": FAST, "error_model": "numpy"})(chosen)
 
         function.__name__, function.__doc__ = single.__name__, single.__doc__
@@ -87,28 +66,75 @@ def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
     return decorate
 
 
-def kernel(function: Callable[..., Any]) -> Callable[[], loading.Loaded]:
-    """Decorator: a call loads the function of a table from the disk, or compiles it as C calls it and keeps it there.
+class Table(types.Type):
+    """Type of a kernel's table: the address of int64 numbers, the entries of a NamedTuple.
+
+    `t.left` is the entry `left`. If `left` is annotated as another NamedTuple, the entries of that lie in the place of
+    it, and `t.left` is their table. Two counts lie before a kernel's table: blocks taken, and blocks in all.
+    """
+
+    def __init__(self, layout: type) -> None:
+        self.size = 0
+        self.fields: dict[str, tuple[int, Any]] = {"blocks": (-1, types.int64)}
+        for name, hint in get_type_hints(layout).items():
+            part = Table(hint) if hasattr(hint, "_fields") else None
+            self.fields[name] = self.size, part or types.int64
+            self.size += part.size if part else 1
+        super().__init__(f"{layout.__module__}.{layout.__qualname__}")
+
+
+@register_model(Table)
+class _TableModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, table: Table) -> None:
+        super().__init__(manager, table, ir.IntType(64).as_pointer())
+
+
+@infer_getattr
+class _TableFields(AttributeTemplate):
+    key = Table
+
+    def generic_resolve(self, value: Any, attr: str) -> Any:  # type: ignore[override]  # NotImplemented there
+        return value.fields[attr][1] if attr in value.fields else None
+
+
+_field_reader: Decorator = lower_getattr_generic(Table)
+
+
+@_field_reader
+def _read_field(context: Any, builder: Any, table: Table, address: Any, name: str) -> Any:
+    place, kind = table.fields[name]
+    field = builder.gep(address, [ir.Constant(ir.IntType(64), place)])
+    return field if isinstance(kind, Table) else builder.load(field)
+
+
+def kernel(function: Callable[..., None]) -> Callable[..., loading.Loaded]:
+    """Decorator: a call loads a kernel from the disk, or compiles it as C calls it and keeps it there.
+
+    The annotation of the first argument, a NamedTuple, is the layout of the kernel's table. A second argument is 0 of
+    the type that the call names: one source for "float32" and "float64".
 
     Nothing is compiled before: a module with all its kernels takes up to a minute.
 
-    Numba's own cache is not used: where it cannot write it takes the folder of the sources, whose changes in other
-    files it does not see, and a file of it that is cut short is an error for good.
+    Numba's own cache is not used: if it cannot write, it takes the folder of the sources, whose changes in other files
+    it does not see, and a file of it that is cut short is an error for good.
     """
-    name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
-    def load() -> loading.Loaded:
+    @functools.wraps(function)
+    def load(*kind: str) -> loading.Loaded:
+        name = ".".join([function.__module__.rpartition(".")[2], function.__qualname__, *kind])
         with global_compiler_lock:
             if (loaded := loading.kept(name)) is not None:
                 return loaded
             with cache.alone(name):
-                return loading.kept(name) or _compiled(name, function)
+                return loading.kept(name) or _compiled(name, function, *kind)
 
     return load
 
 
-def _compiled(name: str, function: Callable[..., Any]) -> loading.Loaded:
-    made = cfunc(types.void(types.CPointer(types.int64)), fastmath=FAST, error_model="numpy")(function)
+def _compiled(name: str, function: Callable[..., None], *kind: str) -> loading.Loaded:
+    layout, *_ = get_type_hints(function).values()
+    entry = _of_kind(function, *kind) if kind else function
+    made: Any = cfunc(types.void(Table(layout)), fastmath=FAST, error_model="numpy")(entry)
     _, _, (machine, _) = made._library.serialize_using_object_code()
     module = made._library._final_module
     symbols = [value.name for value in (*module.functions, *module.global_variables) if value.is_declaration]
@@ -116,20 +142,25 @@ def _compiled(name: str, function: Callable[..., Any]) -> loading.Loaded:
     try:
         cache.write(cache.folder(), name, code)
     except OSError as error:
-        _say_once(error)
+        _warn_once(error)
     loaded = loading.load(code, anew=True)
     assert loaded is not None, f"{name}: Numba has given its symbols no addresses"
     return loaded
 
 
-_said: list[str] = []
+def _of_kind(function: Callable[..., None], kind: str) -> Callable[..., None]:
+    body, zero = loops(function), getattr(np, kind)(0)
+    return lambda t: body(t, zero)
 
 
-def _say_once(error: OSError) -> None:
-    """That what is compiled is lost with the process: nobody would know otherwise why each begins so late."""
-    if not _said:
+_warned: list[str] = []
+
+
+def _warn_once(error: OSError) -> None:
+    """Warn that compiled kernels are lost with the process, and each process begins late."""
+    if not _warned:
         reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        _said.append(reason)
+        _warned.append(reason)
         warnings.warn(
             f"saccade: kernels cannot be kept ({reason}), so each process compiles them anew, which takes up to half "
             "a minute; NUMBA_CACHE_DIR names another folder",
@@ -139,13 +170,23 @@ def _say_once(error: OSError) -> None:
 
 
 @intrinsic
-def take(context: Any, table: Any) -> Any:
-    """Take the next block: the number of blocks taken before, added to by no two threads at once."""
+def _take(context: Any, t: Any) -> Any:
+    """Count one more block as taken, no two threads at once: how many were before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("add", arguments[0], ir.Constant(ir.IntType(64), 1), "monotonic")
+        taken = builder.gep(arguments[0], [ir.Constant(ir.IntType(64), -2)])
+        return builder.atomic_rmw("add", taken, ir.Constant(ir.IntType(64), 1), "monotonic")
 
-    return types.int64(types.CPointer(types.int64)), generate
+    return types.int64(t), generate
+
+
+@loops
+def blocks(t: Any) -> Iterator[int]:
+    """The blocks that a thread does: each time the first that no other thread has taken."""
+    block = _take(t)
+    while block < t.blocks:
+        yield block
+        block = _take(t)
 
 
 @intrinsic
@@ -176,191 +217,52 @@ def apart(context: Any) -> Any:
     return types.none(), generate
 
 
-@intrinsic
-def quotient(context: Any, number: Any, divisor: Any) -> Any:
-    """number / divisor of float32, to about two units in the last place; an infinite divisor may give anything.
-
-    Where the processor estimates reciprocals, that and a step of Newton's method: a division of 16 numbers takes some
-    processors as long as ten of their products.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fdiv(*arguments, flags=("arcp", "contract", "ninf"))
-
-    return types.float32(types.float32, types.float32), generate
-
-
-def _pointer(kind: Any) -> Any:
-    @intrinsic
-    def pointer(context: Any, address: Any) -> Any:
-        target = types.CPointer(kind)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.inttoptr(arguments[0], context.get_value_type(target))
-
-        return target(types.int64), generate
-
-    return pointer
-
-
-_float_pointer, _integer_pointer, _byte_pointer = (_pointer(kind) for kind in (types.float32, types.int64, types.uint8))
-
-
-@njit(inline="always")
-def floats(address: int, size: int) -> Any:
-    """The float32 numbers at an address."""
-    return carray(_float_pointer(address), (size,))
-
-
-@njit(inline="always")
-def integers(address: int, size: int) -> Any:
-    """The int64 numbers at an address."""
-    return carray(_integer_pointer(address), (size,))
+def _array(context: Any, builder: Any, kind: Any, address: Any, start: Any, shape: list[Any]) -> Any:
+    """Write an array of numbers at an address, from number `start` on, in order and not copied."""
+    array = make_array(types.Array(kind, len(shape), "C"))(context, builder)
+    size = ir.Constant(ir.IntType(64), kind.bitwidth // 8)
+    data = builder.gep(builder.inttoptr(address, context.get_data_type(kind).as_pointer()), [start])
+    strides = [size] if len(shape) == 1 else [builder.mul(size, shape[1]), size]
+    populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+    return array._getvalue()
 
 
 @intrinsic
-def _numbers_pointer(context: Any, address: Any, start: Any, kind: Any) -> Any:
-    target = types.CPointer(kind)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        first = builder.inttoptr(arguments[0], context.get_value_type(target))
-        return builder.gep(first, [arguments[1]])
-
-    return target(types.int64, types.int64, kind), generate
-
-
-@njit(inline="always")
-def numbers(address: int, start: int, size: int, kind: Any) -> Any:
+def numbers(context: Any, address: Any, start: Any, size: Any, kind: Any) -> Any:
     """`size` numbers from number `start` on at an address, of the type that `kind` has: one source for float32 and
     float64.
     """
-    return carray(_numbers_pointer(address, start, kind), (size,))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, start, size, _ = arguments
+        return _array(context, builder, kind, address, start, [size])
+
+    return types.Array(kind, 1, "C")(*[types.int64] * 3, kind), generate
 
 
-@njit(inline="always")
-def matrix(address: int, n: int, rows: int, columns: int, kind: Any) -> Any:
+@intrinsic
+def matrix(context: Any, address: Any, n: Any, rows: Any, columns: Any, kind: Any) -> Any:
     """Matrix n of those at an address."""
-    return numbers(address, n * rows * columns, rows * columns, kind).reshape(rows, columns)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, n, rows, columns, _ = arguments
+        start = builder.mul(builder.mul(n, rows), columns)
+        return _array(context, builder, kind, address, start, [rows, columns])
+
+    return types.Array(kind, 2, "C")(*[types.int64] * 4, kind), generate
 
 
-@njit(inline="always")
-def flags(address: int, size: int) -> Any:
-    """The booleans at an address, as bytes."""
-    return carray(_byte_pointer(address), (size,))
+def _numbers_of(kind: Any) -> Any:
+    @intrinsic
+    def of_kind(context: Any, address: Any, start: Any, size: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            address, start, size = arguments
+            return _array(context, builder, kind, address, start, [size])
+
+        return types.Array(kind, 1, "C")(*[types.int64] * 3), generate
+
+    return of_kind
 
 
-@loops
-def _largest_double(x: Any) -> float:
-    keys, low = x.view(np.int64), np.int64(0x7FFFFFFFFFFFFFFF)
-    found = np.int64(-0x7FF0000000000001)  # the key of -inf
-    for j in range(keys.size):
-        key = keys[j] ^ ((keys[j] >> np.int64(63)) & low)
-        found = key if key > found else found
-    return np.int64(found ^ ((found >> np.int64(63)) & low)).view(np.float64)
-
-
-@elementary(_largest_double)
-def largest_of(x: Any) -> float:
-    """The largest number of a contiguous row x, whatever it is where one is NaN; -inf of none.
-
-    The bits of a float, those of a negative one but the sign's turned over, are an integer in the order of the numbers;
-    and a maximum of integers LLVM vectorizes, as it does none of floats.
-    """
-    keys, low = x.view(np.int32), np.int32(0x7FFFFFFF)
-    found = np.int32(-0x7F800001)  # the key of -inf
-    for j in range(keys.size):
-        key = np.int32(keys[j] ^ np.int32(np.int32(keys[j] >> np.int32(31)) & low))  # Numba widens what it computes
-        found = key if key > found else found
-    return np.int32(found ^ ((found >> np.int32(31)) & low)).view(np.float32)
-
-
-@elementary(np.exp)
-def exp(x: float) -> float:
-    """e^x to two units in the last place; 0 below -87, the value at 88 above it, NaN of NaN."""
-    tiny = x < F(-87.0)
-    x = F(-87.0) if tiny else (F(88.0) if x > F(88.0) else x)
-    whole = np.floor(x * F(1.44269504) + F(0.5))
-    rest = x - whole * F(0.693359375) + whole * F(2.12194440e-4)  # ln 2 in two parts, the first one exact
-    y = F(1.9875691500e-4)
-    y = y * rest + F(1.3981999507e-3)
-    y = y * rest + F(8.3334519073e-3)
-    y = y * rest + F(4.1665795894e-2)
-    y = y * rest + F(1.6666665459e-1)
-    y = y * rest + F(5.0000001201e-1)
-    y = y * rest * rest + rest + F(1.0)
-    return F(0.0) if tiny else y * np.int32((np.int32(whole) + 127) << 23).view(np.float32)
-
-
-@elementary(np.log)
-def log(x: float) -> float:
-    """The natural logarithm to two units in the last place, of normal numbers: -87.3 of smaller ones, NaN of NaN."""
-    x = F(1.17549435e-38) if x < F(1.17549435e-38) else x
-    bits = np.float32(x).view(np.int32)
-    # a fraction in [sqrt(1/2), sqrt(2)) and a power of two
-    power = (bits - np.int32(0x3F3504F3)) >> np.int32(23)
-    rest = np.int32(bits - (power << np.int32(23))).view(np.float32) - F(1.0)
-    square = rest * rest
-    y = F(7.0376836292e-2)
-    y = y * rest + F(-1.1514610310e-1)
-    y = y * rest + F(1.1676998740e-1)
-    y = y * rest + F(-1.2420140846e-1)
-    y = y * rest + F(1.4249322787e-1)
-    y = y * rest + F(-1.6668057665e-1)
-    y = y * rest + F(2.0000714765e-1)
-    y = y * rest + F(-2.4999993993e-1)
-    y = y * rest + F(3.3333331174e-1)
-    whole = F(power)
-    y = y * rest * square + whole * F(-2.12194440e-4) - F(0.5) * square
-    return y + rest + whole * F(0.693359375) if x == x else x
-
-
-@inline
-def sigmoid(x: float) -> float:
-    """1 / (1 + e^-x)."""
-    return F(1.0) / (F(1.0) + exp(-x))
-
-
-@elementary(np.tanh)
-def tanh_near(x: float) -> float:
-    """The hyperbolic tangent for |x| < 0.625, by a polynomial: 1 - 2 / (1 + e^2x) cancels there."""
-    square = x * x
-    y = F(-5.70498872745e-3)
-    y = y * square + F(2.06390887954e-2)
-    y = y * square + F(-5.37397155531e-2)
-    y = y * square + F(1.33314422036e-1)
-    y = y * square + F(-3.33332819422e-1)
-    return y * square * x + x
-
-
-@elementary(np.tanh)
-def tanh(x: float) -> float:
-    """The hyperbolic tangent."""
-    far = F(1.0) - F(2.0) / (F(1.0) + exp(F(2.0) * x))
-    return tanh_near(x) if abs(x) < F(0.625) else far
-
-
-STRIDE = 128
-"""Numbers that are looked at together: only where one of them counts is each looked at."""
-
-
-@loops
-def above(numbers: Any, bound: float) -> int:
-    """How many are larger than a bound: a sum, which LLVM vectorizes, as it does no maximum of floats. It is of their
-    own type, so that as many fit a vector.
-    """
-    one, count = numbers.dtype.type(1), numbers.dtype.type(0)
-    for i in range(numbers.size):
-        count += one if numbers[i] > bound else numbers.dtype.type(0)
-    return int(count)
-
-
-@loops
-def largest(numbers: Any) -> float:
-    """The largest number; one that is NaN, no comparison finds. -inf of none."""
-    found = numbers.dtype.type(-np.inf)
-    for first in range(0, numbers.size, STRIDE):
-        part = numbers[first : min(numbers.size, first + STRIDE)]
-        if above(part, found):
-            for i in range(part.size):
-                found = part[i] if part[i] > found else found
-    return found
+# as `numbers`, without a kind; booleans are bytes
+floats, integers, flags = (_numbers_of(kind) for kind in (types.float32, types.int64, types.uint8))

@@ -4,22 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import F, exp, floats, integers, kernel, largest, loops, take
-
-ROWS = 4
-"""Rows in a block of work."""
+from saccade.kernels.compiled import F, blocks, floats, integers, kernel, loops
+from saccade.kernels.compiled.functions import exp, largest_of
+from saccade.kernels.cross_entropy import ROWS, Forward
 
 
 @loops
-def _row(logits: Any, bias: Any, target: int, smoothing: float, scale: float) -> float:
+def _row(logits: Any, bias: Any, target: int, smoothing: float, scale: float) -> Any:
     """The loss of a row; the products become logits, and these scale times its gradient."""
     size = logits.size
     total = F(0.0)
     for i in range(size):
         logits[i] += bias[i]
         total += logits[i]
-    top = largest(logits)
-    wanted, normalizer = logits[target], F(0.0)
+    top = largest_of(logits)
+    score, normalizer = logits[target], F(0.0)
     for i in range(size):
         logits[i] = exp(logits[i] - top)
         normalizer += logits[i]
@@ -28,19 +27,15 @@ def _row(logits: Any, bias: Any, target: int, smoothing: float, scale: float) ->
         logits[i] = logits[i] * factor - least
     logits[target] -= scale * (F(1.0) - smoothing)
     log_sum = F(np.log(normalizer)) + top
-    spread = smoothing * total / F(size) if smoothing != F(0.0) else F(0.0)  # 0 times a logit of -inf would be NaN
-    return log_sum - (F(1.0) - smoothing) * wanted - spread
+    spread = smoothing * total / F(size) if smoothing != F(0.0) else F(0.0)  # 0 · -inf is NaN
+    return log_sum - (F(1.0) - smoothing) * score - spread
 
 
 @kernel
-def forward(table: Any) -> None:
-    """[taken, blocks, logits, targets, losses, numbers (smoothing, scale), rows, size, bias]."""
-    rows, size = table[6], table[7]
-    targets, losses, numbers = integers(table[3], rows), floats(table[4], rows), floats(table[5], 2)
-    bias = floats(table[8], size)
-    while True:
-        block = take(table)
-        if block >= table[1]:
-            return
-        for n in range(block * ROWS, min(rows, (block + 1) * ROWS)):
-            losses[n] = _row(floats(table[2] + 4 * n * size, size), bias, targets[n], numbers[0], numbers[1])
+def forward(t: Forward) -> None:
+    """Losses of rows of logits, and the gradients in the place of the logits."""
+    size, targets, losses = t.size, integers(t.targets, 0, t.rows), floats(t.losses, 0, t.rows)
+    bias, parameters = floats(t.bias, 0, size), floats(t.parameters, 0, 2)
+    for block in blocks(t):
+        for n in range(block * ROWS, min(t.rows, (block + 1) * ROWS)):
+            losses[n] = _row(floats(t.logits, n * size, size), bias, targets[n], parameters[0], parameters[1])

@@ -1,25 +1,23 @@
-"""Dropout whose mask is a function of a seed and the place: it is never in memory, and the backward makes it again."""
+"""Dropout whose mask is a hash of a seed and the index: never in memory, and computed again by the backward."""
 
 from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import floats, inline, kernel, loops, take
-
-ROWS = 1 << 14
-"""Numbers in a block of work."""
+from saccade.kernels.compiled import blocks, floats, inline, kernel, loops
+from saccade.kernels.dropout import BLOCK, Apply
 
 U = np.uint32
 
 
 @inline
-def _turned(word: Any, places: Any) -> Any:
-    return U(U(word << U(places)) | (word >> U(32 - places)))
+def _turned(word: Any, bits: Any) -> Any:
+    return U(U(word << U(bits)) | (word >> U(32 - bits)))
 
 
 @loops
 def _kept(numbers: Any, out: Any, first: Any, key: Any, other: Any, bound: Any, scale: Any) -> None:
-    """The MurmurHash3 of each place under two keys, one word a place; what is below the bound is dropped."""
+    """Drop the numbers whose index has a MurmurHash3 under two keys, of one word, below the bound."""
     for i in range(len(numbers)):
         word = U(U(first + i) * U(0xCC9E2D51))  # Numba makes 64 bits of two words of 32
         word = U(_turned(word, 15) * U(0x1B873593)) ^ key
@@ -31,15 +29,12 @@ def _kept(numbers: Any, out: Any, first: Any, key: Any, other: Any, bound: Any, 
 
 
 @kernel
-def apply(table: Any) -> None:
-    """[taken, blocks, numbers, out, count, key, other key, bound, scale's address]."""
-    count, scale = table[4], floats(table[8], 1)[0]
-    while True:
-        block = take(table)
-        if block >= table[1]:
-            return
-        first = block * ROWS
-        size = min(ROWS, count - first)
-        place = floats(table[2] + 4 * first, size), floats(table[3] + 4 * first, size)
-        # a place of more than 32 bits has its upper ones in the key: no block has places on both sides of such a bound
-        _kept(*place, first, U(table[5]) ^ U(first >> 32), U(table[6]), U(table[7]), scale)
+def apply(t: Apply) -> None:
+    """Drop numbers."""
+    scale = floats(t.scale, 0, 1)[0]
+    for block in blocks(t):
+        first = block * BLOCK
+        size = min(BLOCK, t.size - first)
+        arrays = floats(t.numbers, first, size), floats(t.out, first, size)
+        # An index of more than 32 bits has its upper ones in the key. No block has indices on both sides of 2^32.
+        _kept(*arrays, first, U(t.key) ^ U(first >> 32), U(t.other_key), U(t.bound), scale)

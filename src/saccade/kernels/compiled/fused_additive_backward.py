@@ -1,54 +1,49 @@
-"""Gradients of attention of additive scores under intervals of keys. Tables begin as those of `fused_backward` do, and
-go on as that of the forward of `fused_additive`.
+"""Gradients of attention of additive scores under intervals of keys.
 
 A block's scores and weights are computed again. Its part in the gradients of queries, keys and v is that of
-`lanes_backward`, four queries at a time, each four with the whole vectors of keys that any of them may attend to. What
-it adds to keys is summed with the features in rows, in memory of the chunk's own.
+`lanes_backward`, four queries at a time, each four with the whole vectors of keys that any of them may attend to. The
+gradients of keys are summed with the features in rows, in memory of the chunk's own.
 """
 
 from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import flags, inline, integers, kernel, loops, numbers, take
-from saccade.kernels.compiled.fused import BLOCK, LINE, aligned, reached, scored, stretch, turned
+from saccade.kernels.additive import TILE
+from saccade.kernels.compiled import blocks, flags, floats, inline, kernel, loops
+from saccade.kernels.compiled.fused import LINE, addresses, aligned, intervals, reached, scored, stretch, turned
 from saccade.kernels.compiled.fused_additive import score_row
 from saccade.kernels.compiled.fused_backward import add_drawn, add_sums, differentiate_rows, emptied, place_of
-from saccade.kernels.compiled.lanes import IDENTITY, TILE, UNBOUNDED, VECTOR, reach_of, way_of
-from saccade.kernels.compiled.lanes_backward import QUERIES, pair, pair_unbounded, slopes_of_tile
+from saccade.kernels.compiled.lanes import IDENTITY, UNBOUNDED, reach_of, way_of
+from saccade.kernels.compiled.lanes_backward import pair, pair_unbounded, slopes_of_tile
 from saccade.kernels.compiled.products import ROWS, SIZE, product
 from saccade.kernels.compiled.rows import sum_of
-
-__all__ = ["backward"]
+from saccade.kernels.fused import Backward, BackwardAdditive, InputTable
+from saccade.kernels.intervals import BLOCK
+from saccade.kernels.packing import LANES, QUERIES
 
 FOURS = BLOCK // QUERIES
 
 
 @inline
-def _place(table: Any, part: int, n: int) -> int:
-    """Where an entry's queries (0), keys (1) or values (2) are."""
-    return table[2 + part] + SIZE * integers(table[5] + 24 * n, 3)[part]
+def _columns(x: InputTable) -> Any:
+    """Numbers from one row to the next of a chunk's matrices, with keys in order, the first at a whole vector."""
+    return stretch(x.chunk_keys + 2 * LANES)
 
 
 @inline
-def _columns(table: Any) -> int:
-    """Numbers from one row to the next of what a chunk has in the order of its keys, the first at a whole vector."""
-    return stretch(table[18] + 2 * VECTOR)
-
-
-@inline
-def _step(table: Any) -> int:
-    """Likewise of a block."""
-    return stretch(table[19] + 2 * VECTOR)
+def _step(x: InputTable) -> Any:
+    """Numbers from one row to the next of a block's matrices."""
+    return stretch(x.block_keys + 2 * LANES)
 
 
 @loops
-def _rooms(table: Any, room: Any) -> tuple[int, ...]:
-    """Where, in a room, a chunk has its values, turned; the sums of the gradients of its keys, turned, and of its
-    values; a block's scores, their gradients, and the gradients of its queries, turned; the sums for v, [sum g r, sum g
-    tanh] of each feature; room for a row more.
+def _rooms(x: InputTable, whole: int, room: Any) -> tuple[int, ...]:
+    """Addresses in a room: a chunk's values, turned; the sums of the gradients of its keys, turned, and of its values;
+    a block's scores, their gradients, and the gradients of its queries, turned; the sums for v, [sum g r, sum g tanh]
+    of each feature; room for a row more.
     """
-    columns, step, out, whole = _columns(table), _step(table), table[16], table[33]
+    columns, step, out = _columns(x), _step(x), x.out
     keys = aligned(room) + SIZE * columns * out
     values = keys + SIZE * columns * whole
     scores = values + SIZE * (columns + ROWS) * out
@@ -59,9 +54,9 @@ def _rooms(table: Any, room: Any) -> tuple[int, ...]:
 
 
 @inline
-def _size_of_room(table: Any) -> int:
+def _size_of_room(x: InputTable, whole: int) -> Any:
     """Numbers that these take."""
-    columns, step, out, whole = _columns(table), _step(table), table[16], table[33]
+    columns, step, out = _columns(x), _step(x), x.out
     return columns * (2 * out + whole) + ROWS * out + BLOCK * (2 * step + whole) + 2 * whole + max(step, TILE) + LINE
 
 
@@ -75,70 +70,81 @@ def _spans_of_fours(starts: Any, ends: Any, skipped: int, first: int, last: int,
             low, high = reached(starts[begin:end], ends[begin:end])
             low, high = max(low, first), min(high, last)
             if low < high:
-                spans[f, 0] = (low - first) // VECTOR * VECTOR
-                spans[f, 1] = (high - first + VECTOR - 1) // VECTOR * VECTOR
+                spans[f, 0] = (low - first) // LANES * LANES
+                spans[f, 1] = (high - first + LANES - 1) // LANES * LANES
 
 
 @loops
 def _by_tangents(
-    table: Any, n: int, way: int, first: int, key: int, grads: int, spans: Any, rooms: tuple[int, ...], away: int
+    x: InputTable, n: int, way: int, first: int, key: int, grads: int, spans: Any, rooms: tuple[int, ...], away: int
 ) -> None:
-    """What a tile adds that the identity does not serve: by tangents, feature after feature.
+    """Add a tile that the identity does not serve: by tangents, feature after feature.
 
     Args:
+        x: inputs.
+        n: the entry.
+        way: how the tile is computed.
         first: query of the block.
         key, away: the first key of the tile, and how far it is from the chunk's first.
         grads: the address of the gradients of the tile's scores.
+        spans: from `_spans_of_fours`.
+        rooms: from `_rooms`.
     """
-    size, kind, columns, step = table[15], np.float32(0), _columns(table), _step(table)
-    query, keys = _place(table, 0, n), _place(table, 1, n)
-    width, out = min(table[14], key + TILE) - key, np.empty(2, np.float32)
-    rows, column = numbers(keys, key * size, width * size, kind).reshape(width, size), np.empty(width, np.float32)
-    of_query, of_v = numbers(rooms[5], 0, size * BLOCK, kind).reshape(size, BLOCK), numbers(rooms[6], 0, 2 * size, kind)
+    size, columns, step = x.features, _columns(x), _step(x)
+    queries, keys, _ = addresses(x, n)
+    width, out = min(x.width, key + TILE) - key, np.empty(2, np.float32)
+    rows, column = floats(keys, key * size, width * size).reshape(width, size), np.empty(width, np.float32)
+    query_grad, v_sums = floats(rooms[5], 0, size * BLOCK).reshape(size, BLOCK), floats(rooms[6], 0, 2 * size)
     for d in range(size):
         for j in range(width):
             column[j] = rows[j, d]
-        of_key = numbers(rooms[1], d * columns + away, width, kind)
+        key_grad = floats(rooms[1], d * columns + away, width)
         for r in range(BLOCK):
             low, high = spans[r // QUERIES, 0], min(width, spans[r // QUERIES, 1])
             if low < high:
-                q = numbers(query, (first + r) * size + d, 1, kind)[0]
-                slopes_of_tile(
-                    way, numbers(grads, r * step + low, high - low, kind), column[low:high], q, of_key[low:high], out
-                )
-                of_query[d, r] += out[0]
-                of_v[2 * d + 1] += out[1]
+                q, part = floats(queries, (first + r) * size + d, 1)[0], floats(grads, r * step + low, high - low)
+                slopes_of_tile(way, part, column[low:high], q, key_grad[low:high], out)
+                query_grad[d, r] += out[0]
+                v_sums[2 * d + 1] += out[1]
 
 
 @loops
 def _by_identity(
-    table: Any, n: int, way: int, first: int, key: int, grads: int, spans: Any, rooms: tuple[int, ...], away: int
+    t: BackwardAdditive,
+    n: int,
+    way: int,
+    first: int,
+    key: int,
+    grads: int,
+    spans: Any,
+    rooms: tuple[int, ...],
+    away: int,
 ) -> None:
-    """What a tile adds where the identity serves."""
-    whole, kind, columns, step = table[33], np.float32(0), _columns(table), _step(table)
-    left, right, most = n * table[36] + first, n * table[37] + key, numbers(table[32], 1, 1, kind)[0]
-    of_v, out = numbers(rooms[6], 0, 2 * whole, kind), np.zeros(2, np.float32)
-    width = min(table[35] - key, TILE)
+    """Add a tile that the identity serves."""
+    p, columns, step = t.additive, _columns(t.backward.inputs), _step(t.backward.inputs)
+    whole, left, right, most = p.whole, n * p.query_stride + first, n * p.key_stride + key, floats(p.bounds, 1, 1)[0]
+    v_sums, out = floats(rooms[6], 0, 2 * whole), np.zeros(2, np.float32)
+    width = min(p.key_columns - key, TILE)
     for d in range(0, whole, 2):
-        a0 = numbers(table[28], left + d * table[34], BLOCK, kind)
-        a1 = numbers(table[28], left + (d + 1) * table[34], BLOCK, kind)
-        b0 = numbers(table[29], right + d * table[35], width, kind)
-        b1 = numbers(table[29], right + (d + 1) * table[35], width, kind)
-        k0 = numbers(rooms[1], d * columns + away, width, kind)
-        k1 = numbers(rooms[1], (d + 1) * columns + away, width, kind)
-        q0, q1 = numbers(rooms[5], d * BLOCK, BLOCK, kind), numbers(rooms[5], (d + 1) * BLOCK, BLOCK, kind)
+        a0 = floats(p.queries, left + d * p.query_columns, BLOCK)
+        a1 = floats(p.queries, left + (d + 1) * p.query_columns, BLOCK)
+        b0 = floats(p.keys, right + d * p.key_columns, width)
+        b1 = floats(p.keys, right + (d + 1) * p.key_columns, width)
+        k0 = floats(rooms[1], d * columns + away, width)
+        k1 = floats(rooms[1], (d + 1) * columns + away, width)
+        q0, q1 = floats(rooms[5], d * BLOCK, BLOCK), floats(rooms[5], (d + 1) * BLOCK, BLOCK)
         out[:] = 0
         if way == UNBOUNDED:
             pair_unbounded(grads, 0, step, 0, BLOCK, b0, b1, k0, k1, a0, a1, q0, q1, spans, most, out)
         else:
             pair(grads, 0, step, 0, BLOCK, b0, b1, k0, k1, a0, a1, q0, q1, spans, most, out)
-        of_v[2 * d] += out[0]
-        of_v[2 * d + 2] += out[1]
+        v_sums[2 * d] += out[0]
+        v_sums[2 * d + 2] += out[1]
 
 
 @loops
 def _of_scores(
-    table: Any,
+    t: BackwardAdditive,
     n: int,
     first: int,
     skipped: int,
@@ -149,60 +155,63 @@ def _of_scores(
     lowest: int,
     rooms: tuple[int, ...],
     spans: Any,
-) -> float:
-    """What a block adds to the gradients of queries, keys and v, from those of its scores; the sum of these where the
-    identity serves: tanh = 1 - 2 r, and that is the part of the ones in the gradient of v.
+) -> Any:
+    """Add the part of a block to the gradients of queries, keys and v, from those of its scores.
+
+    Returns:
+        The sum of these if the identity serves: tanh = 1 - 2 r, and it is the part of the ones in the gradient of v.
     """
-    kind, whole, step, total = np.float32(0), table[33], _step(table), np.float32(0)
-    bounds, left, right = numbers(table[32], 0, 2, kind), n * table[36] + whole * table[34], n * table[37]
-    asked = reach_of(numbers(table[28], left + first, BLOCK, kind))
+    p, step, total = t.additive, _step(t.backward.inputs), np.float32(0)
+    limit, left, right = floats(p.bounds, 0, 1)[0], n * p.query_stride + p.whole * p.query_columns, n * p.key_stride
+    query_reach = reach_of(floats(p.queries, left + first, BLOCK))
     for key in range(low, high, TILE):
         last = min(high, key + TILE)
-        reach = reach_of(numbers(table[29], right + whole * table[35] + key, last - key, kind))
-        way = way_of(asked, reach, bounds[0])
+        reach = reach_of(floats(p.keys, right + p.whole * p.key_columns + key, last - key))
+        way = way_of(query_reach, reach, limit)
         grads = rooms[4] + SIZE * (key - low)
         _spans_of_fours(starts, ends, skipped, key, last, spans)
         if way in (IDENTITY, UNBOUNDED):
-            _by_identity(table, n, way, first, key, grads, spans, rooms, key - lowest)
+            _by_identity(t, n, way, first, key, grads, spans, rooms, key - lowest)
             for r in range(BLOCK):
-                total += sum_of(numbers(grads, r * step, last - key, kind))
+                total += sum_of(floats(grads, r * step, last - key))
         else:
-            _by_tangents(table, n, way, first, key, grads, spans, rooms, key - lowest)
+            _by_tangents(t.backward.inputs, n, way, first, key, grads, spans, rooms, key - lowest)
     return total
 
 
 @loops
-def _to_queries(table: Any, n: int, first: int, skipped: int, v: Any, room: int) -> float:
-    """The gradients of a block's queries, from their columns; NaN where one is not finite."""
-    size, kind, total, four = table[15], np.float32(0), np.float32(0), np.float32(4)
-    found = numbers(room, 0, size * BLOCK, kind).reshape(size, BLOCK)
+def _to_queries(t: Backward, n: int, first: int, skipped: int, v: Any, room: int) -> Any:
+    """The gradients of a block's queries, from their columns: NaN if any is not finite."""
+    size, total, four = t.inputs.features, np.float32(0), np.float32(4)
+    columns = floats(room, 0, size * BLOCK).reshape(size, BLOCK)
     for r in range(skipped, BLOCK):
-        target = numbers(table[21], (n * table[13] + first + r) * size, size, kind)
+        target = floats(t.query_grad, (n * t.inputs.length + first + r) * size, size)
         for d in range(size):
-            target[d] = four * v[d] * found[d, r]
+            target[d] = four * v[d] * columns[d, r]
             total += target[d] * np.float32(0)
     return total
 
 
 @loops
-def _to_keys(table: Any, slot: int, lowest: int, first: int, highest: int, v: Any, room: int) -> float:
-    """What a chunk has found for its keys, in columns from `lowest` on, added to that of all; NaN where a sum is not
-    finite. Those before `first` may be another chunk's, which is computed at the same time: not even zeros are added.
+def _to_keys(t: Backward, slot: int, lowest: int, first: int, highest: int, v: Any, room: int) -> Any:
+    """Add the sums of a chunk for its keys, in columns from `lowest` on, to those of all: NaN if a sum is not finite.
+
+    Columns before `first` may be another chunk's, which is computed at the same time: not even zeros are added.
     """
-    size, kind, total, four, columns = table[15], np.float32(0), np.float32(0), np.float32(4), _columns(table)
-    found = numbers(room, 0, size * columns, kind).reshape(size, columns)
+    size, total, four, columns = t.inputs.features, np.float32(0), np.float32(4), _columns(t.inputs)
+    sums = floats(room, 0, size * columns).reshape(size, columns)
     for j in range(first, highest):
-        target = numbers(table[22], (slot * table[14] + j) * size, size, kind)
+        target = floats(t.key_grad, (slot * t.inputs.width + j) * size, size)
         for d in range(size):
-            target[d] += four * v[d] * found[d, j - lowest]
+            target[d] += four * v[d] * sums[d, j - lowest]
             total += target[d] * np.float32(0)
     return total
 
 
 @loops
-def _to_v(target: Any, added: float, room: int) -> float:
-    """The gradient of v of a chunk, in which the scores' gradients have this sum; NaN where a number is not finite."""
-    sums, total = numbers(room, 0, 2 * target.size, np.float32(0)), np.float32(0)
+def _to_v(target: Any, added: float, room: int) -> Any:
+    """The gradient of v of a chunk whose scores have gradients of this sum: NaN if a number is not finite."""
+    sums, total = floats(room, 0, 2 * target.size), np.float32(0)
     for d in range(target.size):
         target[d] = added - np.float32(2) * sums[2 * d] + sums[2 * d + 1]
         total += target[d] * np.float32(0)
@@ -211,81 +220,89 @@ def _to_v(target: Any, added: float, room: int) -> float:
 
 @loops
 def _block(
-    table: Any, n: int, place: int, starts: Any, ends: Any, lowest: int, v: Any, rooms: tuple[int, ...], spans: Any
-) -> tuple[float, float]:
-    """The gradients that a block of queries has a part in; NaN where one of the queries is not finite, and the sum of
-    the gradients of its scores.
+    t: BackwardAdditive,
+    n: int,
+    start: int,
+    starts: Any,
+    ends: Any,
+    lowest: int,
+    v: Any,
+    rooms: tuple[int, ...],
+    spans: Any,
+) -> Any:
+    """The gradients that a block of queries has a part in.
+
+    Returns:
+        NaN if one of the queries is not finite, and the sum of the gradients of the scores.
     """
-    first, step, out, zero = min(place, table[13] - BLOCK), _step(table), table[16], np.float32(0)
-    low, high = reached(starts[place : first + BLOCK], ends[place : first + BLOCK])
-    low -= low % VECTOR
-    width, away, skipped = high - low, low - lowest, place - first
-    own, their = starts[first : first + BLOCK], ends[first : first + BLOCK]
-    spare = numbers(rooms[7], 0, max(step, TILE), zero)
-    upstream = table[20] + SIZE * (n * table[13] + first) * out
+    b, x, p, zero = t.backward, t.backward.inputs, t.additive, np.float32(0)
+    first, step, out = min(start, x.length - BLOCK), _step(x), x.out
+    low, high = reached(starts[start : first + BLOCK], ends[start : first + BLOCK])
+    low -= low % LANES
+    width, away, skipped = high - low, low - lowest, start - first
+    begins, stops = starts[first : first + BLOCK], ends[first : first + BLOCK]
+    spare = floats(rooms[7], 0, max(step, TILE))
+    upstream = b.grad + SIZE * (n * x.length + first) * out
     for r in range(skipped, BLOCK):
-        if own[r] < their[r]:
-            row = numbers(rooms[3], r * step, step, zero)
-            score_row(table, n, first + r, own[r], their[r], row[own[r] - low :], spare[:TILE])
-    if table[11]:
-        add_drawn(table, n, first, skipped, low, lowest, own, their, rooms[3], step, spare, upstream, rooms[2])
+        if begins[r] < stops[r]:
+            row = floats(rooms[3], r * step, step)
+            score_row(x, p, n, first + r, begins[r], stops[r], row[begins[r] - low :], spare[:TILE])
+    if x.uniform:
+        add_drawn(x, n, first, skipped, low, lowest, begins, stops, rooms[3], step, spare, upstream, rooms[2])
         return zero, zero
-    if table[24]:
+    if b.needs_scores:
         values = rooms[0] + SIZE * away
-        scored(upstream, out, values, _columns(table), low, width, own, their, rooms[4], step)
-    differentiate_rows(table, skipped, low, own, their, rooms[3], rooms[4], step, spare)
-    if width and table[25]:
+        scored(upstream, out, values, _columns(x), low, width, begins, stops, rooms[4], step)
+    differentiate_rows(x, skipped, low, begins, stops, rooms[3], rooms[4], step, spare)
+    if width and b.needs_values:
         product(rooms[3], 1, step, upstream, out, rooms[2] + SIZE * away * out, out, width, BLOCK, out, True)
-    if table[24]:
-        emptied(rooms[5], BLOCK * table[33])
-        total = _of_scores(table, n, first, skipped, own, their, low, high, lowest, rooms, spans)
-        return _to_queries(table, n, first, skipped, v, rooms[5]), total
+    if b.needs_scores:
+        emptied(rooms[5], BLOCK * p.whole)
+        total = _of_scores(t, n, first, skipped, begins, stops, low, high, lowest, rooms, spans)
+        return _to_queries(b, n, first, skipped, v, rooms[5]), total
     return zero, zero
 
 
 @loops
-def _chunk(table: Any, n: int, begin: int, slot: int, rooms: tuple[int, ...], spans: Any) -> float:
-    """The gradients that a chunk of queries has a part in; NaN where one is not finite."""
-    length, width, out, whole, columns = table[13], table[14], table[16], table[33], _columns(table)
-    end, v = min(length, begin + table[17]), numbers(table[30], n * table[31], whole, np.float32(0))
-    starts, ends = integers(table[6] + 8 * n * table[8], length), integers(table[7] + 8 * n * table[8], length)
+def _chunk(t: BackwardAdditive, n: int, begin: int, slot: int, rooms: tuple[int, ...], spans: Any) -> Any:
+    """The gradients that a chunk of queries has a part in: NaN if any is not finite."""
+    b, x, p, columns = t.backward, t.backward.inputs, t.additive, _columns(t.backward.inputs)
+    length, width, out, whole, end = x.length, x.width, x.out, p.whole, min(x.length, begin + x.chunk)
+    v = floats(p.v, n * p.v_stride, whole)
+    starts, ends = intervals(x, n)
     first, highest = reached(starts[begin:end], ends[begin:end])
-    lowest = first - first % VECTOR
-    if table[24]:
-        turned(_place(table, 2, n), width, out, lowest, highest, rooms[0], columns)
+    lowest = first - first % LANES
+    if b.needs_scores:
+        turned(addresses(x, n)[2], width, out, lowest, highest, rooms[0], columns)
         emptied(rooms[1], columns * whole)
         emptied(rooms[6], 2 * whole)
     emptied(rooms[2], (columns + ROWS) * out)
     total, added = np.float32(0), np.float32(0)
-    for place in range(begin, end, BLOCK):
-        found, sums = _block(table, n, place, starts, ends, lowest, v, rooms, spans)
-        total += found
+    for start in range(begin, end, BLOCK):
+        infinite, sums = _block(t, n, start, starts, ends, lowest, v, rooms, spans)
+        total += infinite
         added += sums
-    if table[24]:
-        total += _to_keys(table, slot, lowest, first, highest, v, rooms[1])
-        chunk = n * ((length + table[17] - 1) // table[17]) + begin // table[17]
-        total += _to_v(numbers(table[38], chunk * table[15], table[15], total), added, rooms[6])
-    if table[25]:
-        sums = rooms[2] + SIZE * (first - lowest) * out
-        total += add_sums(sums, first, highest, out, table[23] + SIZE * slot * width * out)
+    if b.needs_scores:
+        total += _to_keys(b, slot, lowest, first, highest, v, rooms[1])
+        chunk = n * ((length + x.chunk - 1) // x.chunk) + begin // x.chunk
+        total += _to_v(floats(t.v_grad, chunk * x.features, x.features), added, rooms[6])
+    if b.needs_values:
+        source = rooms[2] + SIZE * (first - lowest) * out
+        total += add_sums(source, first, highest, out, b.value_grad + SIZE * slot * width * out)
     return total
 
 
 @loops
-def _backward(table: Any, room: Any, spans: Any) -> None:
-    rooms = _rooms(table, room)
-    while True:
-        block = take(table)
-        if block >= table[1]:
-            return
-        n, begin, slot = place_of(table, block, table[39])
-        if _chunk(table, n, begin, slot, rooms, spans) != 0:
-            flags(table[12], 1)[0] = 1
+def _backward(t: BackwardAdditive, room: Any, spans: Any) -> None:
+    rooms = _rooms(t.backward.inputs, t.additive.whole, room)
+    for block in blocks(t):
+        n, begin, slot = place_of(t.backward, block)
+        if _chunk(t, n, begin, slot, rooms, spans) != 0:
+            flags(t.backward.inputs.infinite, 0, 1)[0] = 1
 
 
 @kernel
-def backward(table: Any) -> None:
-    """20 to 27 as the backward of dot products; 28 to 37 as the forward of additive scores; 38 the gradients of v, for
-    each chunk of an entry its own, 39 the first chunk.
-    """
-    _backward(table, np.empty(_size_of_room(table), np.float32), np.empty((FOURS, 2), np.int64))
+def backward(t: BackwardAdditive) -> None:
+    """Gradients of query, key, value and v."""
+    room = np.empty(_size_of_room(t.backward.inputs, t.additive.whole), np.float32)
+    _backward(t, room, np.empty((FOURS, 2), np.int64))

@@ -1,4 +1,4 @@
-"""What heads of an external memory do, of one example: find cells by likeness, write, read; forward and backward.
+"""Operations of heads of an external memory, for one example: content lookup, write and read, forward and backward.
 
 A memory is `(features, cells)`: cells lie side by side in the lanes of a vector, whatever their number of features.
 """
@@ -7,26 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import exp, largest_of, loops
-
-__all__ = [
-    "add_weights",
-    "content",
-    "content_backward",
-    "inverse_norm",
-    "inverse_norms",
-    "logistic",
-    "read",
-    "read_backward",
-    "soft",
-    "softmax",
-    "softmax_backward",
-    "unit",
-    "unit_backward",
-    "write",
-    "write_backward",
-]
-
+from saccade.kernels.compiled import loops
+from saccade.kernels.compiled.functions import exp, largest_of
 
 LEAST, MOST = 1e-30, 1e30
 """Between these a sum of squares is as exact as its type, in float32 too."""
@@ -47,16 +29,16 @@ def soft(x: float) -> float:
 
 
 @loops
-def softmax(logits: Any, found: Any) -> None:
-    """e^x of numbers over their sum; `found` may be `logits`."""
+def softmax(logits: Any, weights: Any) -> None:
+    """e^x of numbers over their sum; `weights` may be `logits`."""
     most, total = largest_of(logits), logits.dtype.type(0)
     for i in range(logits.size):
-        found[i] = exp(logits[i] - most)
-    for i in range(found.size):
-        total += found[i]
+        weights[i] = exp(logits[i] - most)
+    for i in range(weights.size):
+        total += weights[i]
     share = logits.dtype.type(1) / total
-    for i in range(found.size):
-        found[i] *= share
+    for i in range(weights.size):
+        weights[i] *= share
 
 
 @loops
@@ -70,7 +52,7 @@ def softmax_backward(weights: Any, grad: Any) -> None:
 
 
 @loops
-def _far(numbers: Any) -> float:
+def _far(numbers: Any) -> Any:
     """1 / ‖x‖ where squares may leave the range; 1 of zeros."""
     largest, total = numbers.dtype.type(0), numbers.dtype.type(0)
     for i in range(numbers.size):
@@ -83,7 +65,7 @@ def _far(numbers: Any) -> float:
 
 
 @loops
-def inverse_norm(squared: float, numbers: Any) -> float:
+def inverse_norm(squared: float, numbers: Any) -> Any:
     """1 / ‖x‖ of numbers whose squares add up to `squared`; 1 of zeros."""
     if squared > numbers.dtype.type(LEAST) and squared < numbers.dtype.type(MOST):
         return numbers.dtype.type(1) / np.sqrt(squared)
@@ -91,34 +73,34 @@ def inverse_norm(squared: float, numbers: Any) -> float:
 
 
 @loops
-def inverse_norms(memory: Any, found: Any) -> None:
+def inverse_norms(memory: Any, inverses: Any) -> None:
     """1 / ‖M_i‖ of each cell."""
-    found[:] = 0
+    inverses[:] = 0
     for j in range(memory.shape[0]):
         row = memory[j]
         for i in range(row.size):
-            found[i] += row[i] * row[i]
-    one, least, most = found.dtype.type(1), found.dtype.type(LEAST), found.dtype.type(MOST)
-    count = found.dtype.type(0)
-    for i in range(found.size):
-        count += one if found[i] > least and found[i] < most else found.dtype.type(0)
-    if count == found.size:
-        for i in range(found.size):
-            found[i] = one / np.sqrt(found[i])
+            inverses[i] += row[i] * row[i]
+    one, least, most = inverses.dtype.type(1), inverses.dtype.type(LEAST), inverses.dtype.type(MOST)
+    count = inverses.dtype.type(0)
+    for i in range(inverses.size):
+        count += one if inverses[i] > least and inverses[i] < most else inverses.dtype.type(0)
+    if count == inverses.size:
+        for i in range(inverses.size):
+            inverses[i] = one / np.sqrt(inverses[i])
         return
-    for i in range(found.size):
-        found[i] = inverse_norm(found[i], memory[:, i])
+    for i in range(inverses.size):
+        inverses[i] = inverse_norm(inverses[i], memory[:, i])
 
 
 @loops
-def unit(key: Any, found: Any) -> float:
-    """k / ‖k‖ in `found`; 1 / ‖k‖."""
+def unit(key: Any, direction: Any) -> Any:
+    """k / ‖k‖ in `direction`; 1 / ‖k‖."""
     squared = key.dtype.type(0)
     for j in range(key.size):
         squared += key[j] * key[j]
     inverse = inverse_norm(squared, key)
     for j in range(key.size):
-        found[j] = key[j] * inverse
+        direction[j] = key[j] * inverse
     return inverse
 
 
@@ -156,7 +138,7 @@ def content_backward(
     memory_grad: Any,
     unit_grad: Any,
     room: Any,
-) -> float:
+) -> Any:
     """The gradient of β, from `grad` of the weights, which is lost; that of the memory is added to."""
     softmax_backward(weights, grad)
     of_beta = grad.dtype.type(0)
@@ -173,49 +155,49 @@ def content_backward(
 @loops
 def _of_features(memory: Any, unit: Any, grad: Any, along: Any, memory_grad: Any, unit_grad: Any) -> None:
     for j in range(memory.shape[0]):
-        row, row_grad, own, total = memory[j], memory_grad[j], unit[j], grad.dtype.type(0)
+        row, row_grad, component, total = memory[j], memory_grad[j], unit[j], grad.dtype.type(0)
         for i in range(row.size):
             total += grad[i] * row[i]
-            row_grad[i] += grad[i] * (own - along[i] * row[i])
+            row_grad[i] += grad[i] * (component - along[i] * row[i])
         unit_grad[j] = total
 
 
 @loops
-def add_weights(memory: Any, features: Any, found: Any) -> None:
+def add_weights(memory: Any, features: Any, products: Any) -> None:
     """Of each cell, its features' products with `features` are added."""
     for j in range(memory.shape[0]):
         row, factor = memory[j], features[j]
         for i in range(row.size):
-            found[i] += factor * row[i]
+            products[i] += factor * row[i]
 
 
 @loops
-def write(memory: Any, weights: Any, said: Any, places: Any, new: Any) -> None:
-    """All heads erase, then all add: their erase and add vectors stand in `said` from `places` on."""
+def write(memory: Any, weights: Any, controls: Any, places: Any, new: Any) -> None:
+    """All heads erase, then all add: their erase and add vectors stand in `controls` from `places` on."""
     size, one = memory.shape[0], new.dtype.type(1)
     if places.size == 1:
-        _write_once(memory, weights[0], said[places[0] :], new)
+        _write_once(memory, weights[0], controls[places[0] :], new)
         return
     for j in range(size):
         row, old = new[j], memory[j]
         for i in range(row.size):
             row[i] = old[i]
         for h in range(places.size):
-            each, erase = weights[h], said[places[h] + j]
+            head_weights, erase = weights[h], controls[places[h] + j]
             for i in range(row.size):
-                row[i] *= one - each[i] * erase
+                row[i] *= one - head_weights[i] * erase
         for h in range(places.size):
-            each, add = weights[h], said[places[h] + size + j]
+            head_weights, add = weights[h], controls[places[h] + size + j]
             for i in range(row.size):
-                row[i] += add * each[i]
+                row[i] += add * head_weights[i]
 
 
 @loops
-def _write_once(memory: Any, weights: Any, said: Any, new: Any) -> None:
+def _write_once(memory: Any, weights: Any, controls: Any, new: Any) -> None:
     """By one head."""
     size, one = memory.shape[0], new.dtype.type(1)
     for j in range(size):
-        row, old, erase, add = new[j], memory[j], said[j], said[size + j]
+        row, old, erase, add = new[j], memory[j], controls[j], controls[size + j]
         for i in range(row.size):
             row[i] = old[i] * (one - weights[i] * erase) + weights[i] * add
 
@@ -224,38 +206,40 @@ def _write_once(memory: Any, weights: Any, said: Any, new: Any) -> None:
 def write_backward(
     memory: Any,
     weights: Any,
-    said: Any,
+    controls: Any,
     places: Any,
     grad: Any,
     memory_grad: Any,
     weights_grad: Any,
-    asked_grad: Any,
+    interface_grad: Any,
     lost: Any,
 ) -> None:
-    """From `grad` of the new memory: those of erase and add vectors at `places` of `asked_grad`, that of the old
+    """From `grad` of the new memory: those of erase and add vectors at `places` of `interface_grad`, that of the old
     memory, and those of the weights, which are added to.
     """
     size = memory.shape[0]
     if places.size == 1:
-        place = places[0]
-        _write_once_backward(memory, weights[0], said[place:], grad, memory_grad, weights_grad[0], asked_grad[place:])
+        first = places[0]
+        _write_once_backward(
+            memory, weights[0], controls[first:], grad, memory_grad, weights_grad[0], interface_grad[first:]
+        )
         return
     for j in range(size):
         for h in range(places.size):
-            _lost(memory[j], weights, said, places + j, h, grad[j], lost)
-            erase, add = said[places[h] + j], said[places[h] + size + j]
+            _lost(memory[j], weights, controls, places + j, h, grad[j], lost)
+            erase, add = controls[places[h] + j], controls[places[h] + size + j]
             parts = _of_write(weights[h], erase, add, grad[j], lost, weights_grad[h])
-            asked_grad[places[h] + j], asked_grad[places[h] + size + j] = parts
-        _lost(np.ones_like(lost), weights, said, places + j, -1, grad[j], memory_grad[j])
+            interface_grad[places[h] + j], interface_grad[places[h] + size + j] = parts
+        _lost(np.ones_like(lost), weights, controls, places + j, -1, grad[j], memory_grad[j])
 
 
 @loops
 def _write_once_backward(
-    memory: Any, weights: Any, said: Any, grad: Any, memory_grad: Any, weights_grad: Any, asked_grad: Any
+    memory: Any, weights: Any, controls: Any, grad: Any, memory_grad: Any, weights_grad: Any, interface_grad: Any
 ) -> None:
     size, one = memory.shape[0], memory.dtype.type(1)
     for j in range(size):
-        row, upstream, new, erase, add = memory[j], grad[j], memory_grad[j], said[j], said[size + j]
+        row, upstream, new, erase, add = memory[j], grad[j], memory_grad[j], controls[j], controls[size + j]
         of_erase, of_add = grad.dtype.type(0), grad.dtype.type(0)
         for i in range(row.size):
             of_erase -= upstream[i] * row[i] * weights[i]
@@ -264,20 +248,20 @@ def _write_once_backward(
             weights_grad[i] += upstream[i] * (add - erase * row[i])
         for i in range(row.size):
             new[i] = upstream[i] * (one - weights[i] * erase)
-        asked_grad[j], asked_grad[size + j] = of_erase, of_add
+        interface_grad[j], interface_grad[size + j] = of_erase, of_add
 
 
 @loops
-def _lost(row: Any, weights: Any, said: Any, erased: Any, but: int, grad: Any, found: Any) -> None:
-    """The gradient of what one head keeps of a row, or of the row itself: what all other heads keep of it."""
+def _lost(row: Any, weights: Any, controls: Any, erased: Any, but: int, grad: Any, kept_grad: Any) -> None:
+    """The gradient of the part of a row that one head keeps, or of the row: the part that all other heads keep."""
     one = row.dtype.type(1)
     for i in range(row.size):
-        found[i] = grad[i] * row[i]
+        kept_grad[i] = grad[i] * row[i]
     for h in range(erased.size):
         if h != but:
-            each, erase = weights[h], said[erased[h]]
+            head_weights, erase = weights[h], controls[erased[h]]
             for i in range(row.size):
-                found[i] *= one - each[i] * erase
+                kept_grad[i] *= one - head_weights[i] * erase
 
 
 @loops
@@ -292,13 +276,13 @@ def _of_write(weights: Any, erase: float, add: float, grad: Any, lost: Any, weig
 
 
 @loops
-def read(memory: Any, weights: Any, found: Any) -> None:
+def read(memory: Any, weights: Any, vector: Any) -> None:
     """The sum of cells, each times its weight."""
     for j in range(memory.shape[0]):
         row, total = memory[j], weights.dtype.type(0)
         for i in range(row.size):
             total += weights[i] * row[i]
-        found[j] = total
+        vector[j] = total
 
 
 @loops

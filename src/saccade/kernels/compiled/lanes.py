@@ -4,10 +4,10 @@ The terms are tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k), four of which 
 rows and keys in columns the scores of a tile of keys add up lane by lane, without a sum across lanes.
 
 An x = 1 + E above `most` is taken for it, so that the product of four stays in range; its r differs from the true one
-by less than 5e-10 in float32, a hundredth of what a sum next to 1 can hold. Outside the exponential's range a tile is
+by less than 5e-10 in float32, a hundredth of a unit of the last place at 1. Outside the exponential's range a tile is
 computed by the tangent itself, and by its polynomial where all of it is small and 1 - 2 r would cancel.
 
-Packed arrays are `(N, D + 1, length)`: D features, a multiple of four (what is missing has e^2x = 0 and v = 0), then
+Packed arrays are `(N, D + 1, length)`: D features, a multiple of four (missing features have e^2x = 0 and v = 0), then
 the largest |x| of each column over its features.
 """
 
@@ -15,31 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import (
-    apart,
-    flags,
-    inline,
-    integers,
-    kernel,
-    loops,
-    matrix,
-    numbers,
-    take,
-    tanh,
-    tanh_near,
-)
-
-TILE = 512
-"""Keys that are looked at together: their scores and their part of a few features stay in the nearest cache."""
-
-VECTOR = 16
-"""Keys that rows are whole multiples of."""
-
-NEAR = 0.5
-"""Where the largest |q| and |k| of a tile add up to less, 1 - 2 r would cancel."""
+from saccade.kernels.additive import NEAR, TILE, Scores
+from saccade.kernels.compiled import apart, blocks, flags, inline, integers, kernel, loops, matrix, numbers
+from saccade.kernels.compiled.functions import tanh, tanh_near
+from saccade.kernels.packing import LANES
 
 FREE = 11.0
-"""Where they add up to no more, four x have a product below 2^128: none needs a bound."""
+"""If the largest |q| and |k| of a tile add up to no more, four x have a product below 2^128: none needs a bound."""
 
 SKIP, IDENTITY, DIRECT, SMALL, UNBOUNDED = 0, 1, 2, 3, 4
 
@@ -57,14 +39,14 @@ def unbounded(x: float, most: float) -> float:
 
 
 @loops
-def reach_of(numbers: Any) -> float:
+def reach_of(numbers: Any) -> Any:
     """The largest of some numbers that are not negative, NaN if one is."""
-    found = numbers.dtype.type(0)
+    largest = numbers.dtype.type(0)
     for i in range(numbers.size):
-        found = found if numbers[i] <= found else numbers[i]
-        if found != found:
-            return found
-    return found
+        largest = largest if numbers[i] <= largest else numbers[i]
+        if largest != largest:
+            return largest
+    return largest
 
 
 @loops
@@ -85,7 +67,7 @@ def _stretch(allowed: Any) -> tuple[int, int]:
         return 0, 0
     while not allowed[end - 1]:
         end -= 1
-    return begin // VECTOR * VECTOR, end
+    return begin // LANES * LANES, end
 
 
 def _reciprocals_by(bounded: Any) -> Any:
@@ -112,16 +94,18 @@ def _reciprocals_by(bounded: Any) -> Any:
 _reciprocals, _reciprocals_unbounded = _reciprocals_by(bounded), _reciprocals_by(unbounded)
 
 
-@loops
-def _tangents(scores: Any, key: Any, q: float, v: float) -> None:
-    for j in range(scores.size):
-        scores[j] += v * tanh(q + key[j])
+def _tangents_by(tangent: Any) -> Any:
+    """A feature's v tanh(q + k) added to the scores of a tile."""
+
+    @loops
+    def tangents(scores: Any, key: Any, q: float, v: float) -> None:
+        for j in range(scores.size):
+            scores[j] += v * tangent(q + key[j])
+
+    return tangents
 
 
-@loops
-def _tangents_near(scores: Any, key: Any, q: float, v: float) -> None:
-    for j in range(scores.size):
-        scores[j] += v * tanh_near(q + key[j])
+_tangents, _tangents_near = _tangents_by(tanh), _tangents_by(tanh_near)
 
 
 @loops
@@ -166,7 +150,7 @@ def _strip(
     query: Any,
     key: Any,
     v: Any,
-    masked: Any,
+    mask: int,
     offsets: Any,
     scores: Any,
     bounds: Any,
@@ -186,62 +170,40 @@ def _strip(
         tile = slice(first, min(width, first + TILE))
         reach, sums = reach_of(right[size, tile]), room[: min(lanes, first + TILE) - first]
         for i in rows:
-            found = scores[i, tile]
-            begin, end = 0, found.size
+            row = scores[i, tile]
+            begin, end = 0, row.size
             if offsets.size:
-                begin, end = _stretch(flags(masked + offsets[i] + first, found.size))
-            if end - begin < found.size:
-                found[:] = 0
+                begin, end = _stretch(flags(mask, offsets[i] + first, row.size))
+            if end - begin < row.size:
+                row[:] = 0
             if begin == end:
                 continue
             way = way_of(left[size, i], reach, limit)
             if way in (IDENTITY, UNBOUNDED):
-                part = sums[begin : min(sums.size, -(-end // VECTOR) * VECTOR)]
+                part = sums[begin : min(sums.size, -(-end // LANES) * LANES)]
                 part[:] = 0
                 identity_row(way, part, left, i, address, start + first + begin, right.shape[1], v, most)
-                ends(part, total, found[begin:end])
+                ends(part, total, row[begin:end])
             else:
-                found[:] = 0
-                _tangent_row(way, found, query, i, key, tile, v)
+                row[:] = 0
+                _tangent_row(way, row, query, i, key, tile, v)
 
 
-@loops
-def _scores(table: Any, kind: Any) -> None:
-    """2 left, 3 right, 4 query, 5 key (both packed; raw, or one number where no tile needs them), 6 v, 7 its stride, 8
-    mask, 9 where each query's row of it begins (empty: none), 10 scores, 11 bounds (the exponential's range, the most
-    the bound on x); [12 queries, 13 keys, 14 features, 15 queries a block, 16 whether 4 and 5 are there, 17 how many
-    of 9 there are, 18 and 19 how far the entries and the rows of 3 are apart, 20 how many columns of 3 may be read,
-    those beyond the keys for nothing: whole vectors, 21 columns of 2].
-    """
-    length, width, size, strip = table[12], table[13], table[14], table[15]
-    blocks = (length + strip - 1) // strip
-    bounds = numbers(table[11], 0, 2, kind)
+@kernel
+def scores(t: Scores, kind: Any) -> None:
+    """Additive scores."""
+    length, width, size, bounds = t.length, t.width, t.whole, numbers(t.bounds, 0, 2, kind)
+    strips = (length + t.strip - 1) // t.strip
     room = np.empty(TILE, bounds.dtype)
-    while True:
-        block = take(table)
-        if block >= table[1]:
-            return
-        n, first = block // blocks, block % blocks * strip
-        left = matrix(table[2], n, size + 1, table[21], kind)
-        right = numbers(table[3], n * table[18], (size + 1) * table[19], kind).reshape(size + 1, table[19])
+    for block in blocks(t):
+        n, first = block // strips, block % strips * t.strip
+        left, start = matrix(t.left, n, size + 1, t.left_columns, kind), n * t.right_stride
+        right = numbers(t.right, start, (size + 1) * t.right_row, kind).reshape(size + 1, t.right_row)
         query, key = left, right
-        if table[16]:
-            query, key = matrix(table[4], n, size, length, kind), matrix(table[5], n, size, width, kind)
-        scores = matrix(table[10], n, length, width, kind)
-        offsets = integers(table[9] + 8 * n * length, length if table[17] else 0)
-        v = numbers(table[6], n * table[7], size, kind)
-        rows, masked, start = range(first, min(length, first + strip)), table[8], n * table[18]
-        found = scores, bounds, room
-        _strip(rows, left, right, query, key, v, masked, offsets, *found, table[3], start, table[20])
-
-
-@kernel
-def scores(table: Any) -> None:
-    """Additive scores of float32 numbers: see `_scores`."""
-    _scores(table, np.float32(0))
-
-
-@kernel
-def scores_double(table: Any) -> None:
-    """The same of float64."""
-    _scores(table, np.float64(0))
+        if t.query:
+            query, key = matrix(t.query, n, size, length, kind), matrix(t.key, n, size, width, kind)
+        scores = matrix(t.scores, n, length, width, kind)
+        offsets = integers(t.offsets, n * length, length if t.masked else 0)
+        v = numbers(t.v, n * t.v_stride, size, kind)
+        rows = range(first, min(length, first + t.strip))
+        _strip(rows, left, right, query, key, v, t.mask, offsets, scores, bounds, room, t.right, start, t.lanes)

@@ -1,5 +1,5 @@
-"""The gradients of additive scores, from what `lanes` reads: a work item is two features of a batch entry, for which
-nothing that another one writes is needed.
+"""The gradients of additive scores, from the packed tensors of `lanes`: a block is two features of a batch entry, and
+needs no result of another block.
 
     dv = sum g (1 - 2 r)      dq = 4 v sum_j g r (1 - r)      dk = 4 v sum_i g r (1 - r)
 
@@ -10,33 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import (
-    apart,
-    flags,
-    inline,
-    kernel,
-    loops,
-    matrix,
-    numbers,
-    take,
-    tanh,
-    tanh_near,
-    whole_vectors,
-)
+from saccade.kernels.additive import TILE, Gradients, Ways
+from saccade.kernels.compiled import apart, blocks, flags, inline, kernel, loops, matrix, numbers, whole_vectors
+from saccade.kernels.compiled.functions import tanh, tanh_near
 from saccade.kernels.compiled.lanes import (
     IDENTITY,
     SKIP,
     SMALL,
-    TILE,
     UNBOUNDED,
     bounded,
     reach_of,
     unbounded,
     way_of,
 )
-
-QUERIES = 4
-"""Queries that share a division in the backward."""
+from saccade.kernels.packing import QUERIES
 
 ROOM = 64
 """Numbers of a thread's own that are written all the time: no two threads' lie in one line of the cache."""
@@ -67,7 +54,7 @@ def find_ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: 
 
 
 def _four_by(bounded: Any) -> Any:
-    """What four queries share, with or without a bound on x."""
+    """Terms of four queries, which share a division, with or without a bound on x."""
 
     @inline
     def four(b: float, left: tuple[float, ...], most: float) -> tuple[float, ...]:
@@ -171,8 +158,8 @@ def _features(
     query: Any,
     key: Any,
     ways: Any,
-    grad_query: Any,
-    grad_key: Any,
+    query_grad: Any,
+    key_grad: Any,
     most: float,
     room: Any,
 ) -> None:
@@ -180,12 +167,12 @@ def _features(
     tanh] of both for v, by how a tile was computed.
     """
     length, width = grads.shape
-    strips, zero, out, grad_v = length // QUERIES, type(most)(0), room[4:6], room[:4].reshape(2, 2)
+    strips, zero, out, v_grad = length // QUERIES, type(most)(0), room[4:6], room[:4].reshape(2, 2)
     spans = np.zeros((strips, 2), np.int64)
-    grad_query[d : d + 2], grad_key[d : d + 2], grad_v[:] = zero, zero, zero
+    query_grad[d : d + 2], key_grad[d : d + 2], v_grad[:] = zero, zero, zero
     for t in range(ways.shape[1]):
         tile = slice(t * TILE, min(width, (t + 1) * TILE))
-        b, k = (right[d, tile], right[d + 1, tile]), (grad_key[d, tile], grad_key[d + 1, tile])
+        b, k = (right[d, tile], right[d + 1, tile]), (key_grad[d, tile], key_grad[d + 1, tile])
         strip, spans[:, 1] = 0, tile.stop - tile.start
         while strip < strips:
             way, begin = ways[strip, t], strip
@@ -193,87 +180,50 @@ def _features(
                 strip += 1
             first, last = begin * QUERIES, strip * QUERIES
             if way in (IDENTITY, UNBOUNDED):
-                a, q = (left[d], left[d + 1]), (grad_query[d], grad_query[d + 1])
+                a, q = (left[d], left[d + 1]), (query_grad[d], query_grad[d + 1])
                 out[:] = zero
                 at = start + tile.start
                 if way == UNBOUNDED:
                     pair_unbounded(upstream, at, width, first, last, *b, *k, *a, *q, spans, most, out)
                 else:
                     pair(upstream, at, width, first, last, *b, *k, *a, *q, spans, most, out)
-                grad_v[0, 0] += out[0]
-                grad_v[1, 0] += out[1]
+                v_grad[0, 0] += out[0]
+                v_grad[1, 0] += out[1]
             elif way != SKIP:
                 for e in range(d, d + 2):
                     for row in range(first, last):
-                        slopes_of_tile(way, grads[row, tile], key[e, tile], query[e, row], grad_key[e, tile], out)
-                        grad_query[e, row] += out[0]
-                        grad_v[e - d, 1] += out[1]
-
-
-@loops
-def _ways(table: Any, kind: Any) -> None:
-    """2 gradients of the scores, 3 left, 4 right, 5 ways, 6 sums, 7 bounds; [8 queries, 9 keys, 10 features]. A block
-    is a batch entry.
-    """
-    length, width, size = table[8], table[9], table[10]
-    strips, tiles = length // QUERIES, (width + TILE - 1) // TILE
-    bounds = numbers(table[7], 0, 2, kind)
-    while True:
-        n = take(table)
-        if n >= table[1]:
-            return
-        left, right = matrix(table[3], n, size + 1, length, kind), matrix(table[4], n, size + 1, width, kind)
-        ways = flags(table[5] + n * strips * tiles, strips * tiles).reshape(strips, tiles)
-        sums = matrix(table[6], n, strips, tiles, kind)
-        find_ways(matrix(table[2], n, length, width, kind), left[size], right[size], bounds[0], ways, sums)
+                        slopes_of_tile(way, grads[row, tile], key[e, tile], query[e, row], key_grad[e, tile], out)
+                        query_grad[e, row] += out[0]
+                        v_grad[e - d, 1] += out[1]
 
 
 @kernel
-def ways(table: Any) -> None:
-    """How tiles of float32 numbers are computed backward: see `_ways`."""
-    _ways(table, np.float32(0))
+def ways(t: Ways, kind: Any) -> None:
+    """How tiles are computed backward, and the sums of their gradients."""
+    length, width, size = t.rows, t.lanes, t.whole
+    strips, tiles, limit = length // QUERIES, (width + TILE - 1) // TILE, numbers(t.bounds, 0, 1, kind)[0]
+    for n in blocks(t):
+        left, right = matrix(t.left, n, size + 1, length, kind), matrix(t.right, n, size + 1, width, kind)
+        ways = flags(t.ways, n * strips * tiles, strips * tiles).reshape(strips, tiles)
+        sums, grads = matrix(t.sums, n, strips, tiles, kind), matrix(t.grads, n, length, width, kind)
+        find_ways(grads, left[size], right[size], limit, ways, sums)
 
 
 @kernel
-def ways_double(table: Any) -> None:
-    """The same of float64."""
-    _ways(table, np.float64(0))
-
-
-@loops
-def _gradients(table: Any, kind: Any) -> None:
-    """2 gradients of the scores, 3 left, 4 right, 5 query, 6 key (as for `_scores`), 7 ways, 8 bounds; then the
-    gradients [9 queries, 10 keys, both (N, D, length), 11 v, (N, D, 2)]; [12 queries, 13 keys, 14 features, 15
-    whether 5 and 6 are there]. A block is two features of a batch entry.
-    """
-    length, width, size = table[12], table[13], table[14]
-    strips, tiles = length // QUERIES, (width + TILE - 1) // TILE
-    bounds = numbers(table[8], 0, 2, kind)
+def gradients(t: Gradients, kind: Any) -> None:
+    """Gradients of additive scores."""
+    length, width, size = t.rows, t.lanes, t.whole
+    strips, tiles, bounds = length // QUERIES, (width + TILE - 1) // TILE, numbers(t.bounds, 0, 2, kind)
     room = np.empty(ROOM, bounds.dtype)
-    while True:
-        block = take(table)
-        if block >= table[1]:
-            return
+    for block in blocks(t):
         n, d = block // (size // 2), block % (size // 2) * 2
-        grads = matrix(table[2], n, length, width, kind)
-        left, right = matrix(table[3], n, size + 1, length, kind), matrix(table[4], n, size + 1, width, kind)
+        grads = matrix(t.grads, n, length, width, kind)
+        left, right = matrix(t.left, n, size + 1, length, kind), matrix(t.right, n, size + 1, width, kind)
         query, key = left, right
-        if table[15]:
-            query, key = matrix(table[5], n, size, length, kind), matrix(table[6], n, size, width, kind)
-        ways = flags(table[7] + n * strips * tiles, strips * tiles).reshape(strips, tiles)
-        grad_query, grad_key = matrix(table[9], n, size, length, kind), matrix(table[10], n, size, width, kind)
+        if t.query:
+            query, key = matrix(t.query, n, size, length, kind), matrix(t.key, n, size, width, kind)
+        ways = flags(t.ways, n * strips * tiles, strips * tiles).reshape(strips, tiles)
+        query_grad, key_grad = matrix(t.query_grad, n, size, length, kind), matrix(t.key_grad, n, size, width, kind)
         start = n * length * width
-        _features(d, grads, table[2], start, left, right, query, key, ways, grad_query, grad_key, bounds[1], room)
-        numbers(table[11], 2 * (n * size + d), 4, kind)[:] = room[:4]
-
-
-@kernel
-def gradients(table: Any) -> None:
-    """Gradients of additive scores of float32 numbers: see `_gradients`."""
-    _gradients(table, np.float32(0))
-
-
-@kernel
-def gradients_double(table: Any) -> None:
-    """The same of float64."""
-    _gradients(table, np.float64(0))
+        _features(d, grads, t.grads, start, left, right, query, key, ways, query_grad, key_grad, bounds[1], room)
+        numbers(t.v_parts, 2 * (n * size + d), 4, kind)[:] = room[:4]

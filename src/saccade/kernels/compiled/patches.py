@@ -1,13 +1,11 @@
-"""Square patches of images at several scales, each pixel the mean of what it covers."""
+"""Square patches of images at several scales, each pixel the mean of a square of the image."""
 
 from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import F, floats, integers, kernel, loops, take
-
-PLACES = 16
-"""Places in a block of work."""
+from saccade.kernels.compiled import F, blocks, floats, integers, kernel, loops
+from saccade.kernels.patches import PLACES, Forward
 
 
 @loops
@@ -40,31 +38,23 @@ def _patch(rows: Any, patch: Any, line: Any, width: int, left: int, side: int) -
 
 
 @kernel
-def forward(table: Any) -> None:
-    """[taken, blocks, images, owners, corners, found, places, channels, height, width, size, scales].
-
-    Owners are the images' numbers, corners those of the widest patch, x and y; found is
-    `(places, scales, channels, size, size)`, of zeros.
-    """
-    places, channels, height, width, size, scales = table[6], table[7], table[8], table[9], table[10], table[11]
-    pixels, line = height * width, np.empty(size << (scales - 1), np.float32)
-    while True:
-        block = take(table)
-        if block >= table[1]:
-            return
-        for place in range(block * PLACES, min(places, (block + 1) * PLACES)):
-            owner, corner = integers(table[3] + 8 * place, 1)[0], integers(table[4] + 16 * place, 2)
-            for scale in range(scales):
+def forward(t: Forward) -> None:
+    """Patches at several places of images."""
+    pixels, size, widest = t.height * t.width, t.size, t.size << (t.scales - 1)
+    line = np.empty(widest, np.float32)
+    for block in blocks(t):
+        for n in range(block * PLACES, min(t.places, (block + 1) * PLACES)):
+            owner, corner = integers(t.owners, n, 1)[0], integers(t.corners, 2 * n, 2)
+            for scale in range(t.scales):
                 side = 1 << scale
-                within = (size << (scales - 1)) // 2 - (size << scale) // 2
+                within = widest // 2 - (size << scale) // 2
                 left, top = corner[0] + within, corner[1] + within
-                for channel in range(channels):
-                    image = table[2] + 4 * (owner * channels + channel) * pixels
-                    found = table[5] + 4 * ((place * scales + scale) * channels + channel) * size * size
+                for channel in range(t.channels):
+                    image = (owner * t.channels + channel) * pixels
+                    start = ((n * t.scales + scale) * t.channels + channel) * size * size
                     for i in range(size):
-                        first, last = max(0, top + i * side), min(height, top + (i + 1) * side)
-                        if first >= last:
-                            continue
-                        patch = floats(found + 4 * i * size, size)
-                        rows = floats(image + 4 * first * width, (last - first) * width)
-                        _patch(rows, patch, line[: size * side], width, left, side)
+                        first, last = max(0, top + i * side), min(t.height, top + (i + 1) * side)
+                        if first < last:
+                            patch = floats(t.patches, start + i * size, size)
+                            rows = floats(t.images, image + first * t.width, (last - first) * t.width)
+                            _patch(rows, patch, line[: size * side], t.width, left, side)

@@ -1,6 +1,6 @@
 """Products of small matrices that lie in the nearest caches: a tile of the result at a time, in registers.
 
-Libraries multiply large matrices faster than this and small ones slower: they copy what they read first, and choose
+Libraries multiply large matrices faster than this and small ones slower: they copy their operands first, and choose
 among ways to. Here the strides of the first matrix are free, so that its transpose costs nothing, and the rows of the
 second one lie in the lanes of vectors.
 """
@@ -10,19 +10,16 @@ from typing import Any
 from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from saccade.kernels.compiled import loops
-
-__all__ = ["LANES", "ROWS", "SIZE", "product"]
+from saccade.kernels.compiled import intrinsic, loops
 
 
 def _lanes() -> int:
     """float32 numbers of the processor's widest vector."""
-    known = binding.get_host_cpu_features()
-    if known.get("avx512f"):
+    features = binding.get_host_cpu_features()
+    if features.get("avx512f"):
         return 16
-    return 8 if known.get("avx") else 4
+    return 8 if features.get("avx") else 4
 
 
 LANES = _lanes()
@@ -49,7 +46,7 @@ _VECTOR = ir.VectorType(_NUMBER, LANES)
 
 
 class _Code:
-    """What a tile is written with: addresses and lengths are in bytes."""
+    """Instructions of a tile. Addresses and lengths are in bytes."""
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder
@@ -65,30 +62,32 @@ class _Code:
 
     def row(self, address: Any, vectors: int) -> list[Any]:
         """Vectors that lie next to each other."""
-        found = []
+        loaded = []
         for by in range(0, vectors * LANES * SIZE, LANES * SIZE):
-            place = self.builder.inttoptr(self.offset(address, by), _VECTOR.as_pointer())
-            found.append(self.builder.load(place))
-            found[-1].align = SIZE
-        return found
+            pointer = self.builder.inttoptr(self.offset(address, by), _VECTOR.as_pointer())
+            loaded.append(self.builder.load(pointer))
+            loaded[-1].align = SIZE
+        return loaded
 
     def store(self, row: list[Any], address: Any) -> None:
         for by, vector in enumerate(row):
-            place = self.builder.inttoptr(self.offset(address, by * LANES * SIZE), _VECTOR.as_pointer())
-            self.builder.store(vector, place).align = SIZE
+            pointer = self.builder.inttoptr(self.offset(address, by * LANES * SIZE), _VECTOR.as_pointer())
+            self.builder.store(vector, pointer).align = SIZE
 
     def everywhere(self, address: Any) -> Any:
         """The number at an address in all lanes."""
-        found = self.builder.load(self.builder.inttoptr(address, _NUMBER.as_pointer()))
+        vector = self.builder.load(self.builder.inttoptr(address, _NUMBER.as_pointer()))
         first = ir.Constant(ir.IntType(32), 0)
-        found = self.builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), found, first)
-        return self.builder.shuffle_vector(found, found, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+        vector = self.builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), vector, first)
+        return self.builder.shuffle_vector(
+            vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        )
 
     def carried(self, start: Any, before: Any) -> Any:
-        """What a loop has from the block before it, and then from itself."""
-        found = self.builder.phi(start.type)
-        found.add_incoming(start, before)
-        return found
+        """A value that a loop has from the block before it, and then from itself."""
+        phi = self.builder.phi(start.type)
+        phi.add_incoming(start, before)
+        return phi
 
 
 def _summed(
@@ -176,17 +175,17 @@ def product(
     Args:
         a, a_row, a_step: the first matrix, and how many numbers its rows and its columns are apart.
         b, b_row: the second, and how many numbers its rows are apart; its columns are next to each other.
-        c, c_row: the result, likewise.
+        c, c_row: the result, and how many numbers its rows are apart.
         rows: of the result: as many as that, up to a multiple of `ROWS`, are read of a and written to c.
         depth: columns of the first and rows of the second, at least 1.
         columns: of the result: up to a multiple of `LANES` are read of b and written to c.
-        adds: whether to what c has.
+        adds: whether to add to c.
     """
     lines, steps, row = SIZE * a_row, SIZE * a_step, SIZE * b_row
     for i in range(0, rows, ROWS):
         left, target = a + i * lines, c + SIZE * i * c_row
         for j in range(0, columns, 2 * LANES):
-            right, place, wide = b + SIZE * j, target + SIZE * j, columns - j > LANES
+            right, out, wide = b + SIZE * j, target + SIZE * j, columns - j > LANES
             for k in range(0, depth, DEPTH):
                 here, there, some = left + k * steps, right + k * row, min(DEPTH, depth - k)
-                _multiply(here, lines, steps, there, row, place, SIZE * c_row, some, wide, adds or k > 0)
+                _multiply(here, lines, steps, there, row, out, SIZE * c_row, some, wide, adds or k > 0)

@@ -1,11 +1,8 @@
-"""Rows of scores: their weights, gradients, statistics and draws.
-
-A table begins, after the two numbers that every kernel's has, with [2 numbers a row, 3 rows, 4 rows a block, 5 mask,
-6 where each row of the mask begins, 7 how many of 6 there are (0: no mask)]; the rest is the kernel's own.
+"""Rows of scores become rows of weights.
 
 The members of the entmax family are p = [1 + a (x - t)]^(1/a), cut off at 0, with x = s - max s, a = alpha - 1, and t
 such that they sum to one: a = 0 is softmax, 1 is sparsemax. The sum falls with t. At t = 0 the largest weight alone
-is 1, so t is not negative, and no score that is 1/a below the largest has any weight: only the others are looked at
+is 1, so t is not negative, and no score that is 1/a below the largest has any weight: only higher scores are read
 again. For a <= 1 the sum is convex and Newton's steps from t = 0 come from one side; for a > 1 the weights of small p
 are steep, and all follow from the least of them, in float64: see `steep`. For a = 1/2 and 1 the threshold is
 t - 1/a, so that p^a = a (x - threshold) keeps the digits that 1 + a (x - t) would lose.
@@ -15,22 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import (
-    STRIDE,
-    above,
-    exact,
-    exp,
-    flags,
-    inline,
-    integers,
-    kernel,
-    largest_of,
-    log,
-    loops,
-    numbers,
-    take,
-    whole_vectors,
-)
+from saccade.kernels.compiled import blocks, exact, flags, inline, integers, kernel, loops, numbers, whole_vectors
+from saccade.kernels.compiled.functions import STRIDE, above, exp, largest_of, log
 from saccade.kernels.compiled.steep import least_of, log_weight
 from saccade.kernels.compiled.top import (
     FEW_ROOM,
@@ -42,6 +25,8 @@ from saccade.kernels.compiled.top import (
     top_of,
     top_one_by_one,
 )
+from saccade.kernels.rows import RowBlocks
+from saccade.kernels.weights import Weigh
 
 SHORT = 512
 """Numbers of a row up to which all of them are looked at for the threshold of alpha = 1.5 and 2: to pick those that may
@@ -53,11 +38,11 @@ STEPS = 80
 
 
 @inline
-def allowed_in(table: Any, i: int) -> Any:
-    """The mask of a row, empty where all is allowed."""
-    masked = table[7] > 0
-    start = integers(table[6], table[7])[i] if masked else 0
-    return flags(table[5] + start, table[2] if masked else 0)
+def allowed_in(rows: RowBlocks, i: int) -> Any:
+    """The mask of a row, empty if all is allowed."""
+    masked = rows.masked > 0
+    start = integers(rows.offsets, 0, rows.masked)[i] if masked else 0
+    return flags(rows.flags, start, rows.width if masked else 0)
 
 
 @loops
@@ -74,7 +59,7 @@ def _forbid(row: Any, allowed: Any) -> None:
 
 
 @loops
-def sum_of(row: Any) -> float:
+def sum_of(row: Any) -> Any:
     """The sum of a row."""
     total = row.dtype.type(0)
     for j in range(row.size):
@@ -90,7 +75,7 @@ def _scale(row: Any, factor: float) -> None:
 
 @loops
 def _exponentials(row: Any, most: float, factor: float) -> tuple[float, float]:
-    """Numbers become e^x, x being what a number is above the most, times a factor; their sum, and that of x e^x.
+    """Numbers become e^x, x = (number - most) · factor. Return the sums of e^x and of x e^x.
 
     In this order: the product of the most, rounded, may differ from that of an equal number by any exponent.
     """
@@ -112,8 +97,8 @@ def _nothing(row: Any, most: float) -> bool:
 
 
 @loops
-def _weight_of_nothing(row: Any, allowed: Any) -> float:
-    """The weight where all of a row is -inf: 0 if nothing is allowed, and NaN if something is, by its own score."""
+def _weight_of_nothing(row: Any, allowed: Any) -> Any:
+    """The weight if all of a row is -inf: 0 if nothing is allowed, else NaN."""
     something = row.size > 0 and allowed.size == 0
     for j in range(allowed.size):
         something |= allowed[j] != 0
@@ -171,7 +156,7 @@ def _subtract(row: Any, most: float) -> None:
 def _candidates(row: Any, most: float, reach: float, origin: float) -> int:
     """The numbers within `reach` of the largest, minus the origin, to the beginning of the row: how many."""
     count = 0
-    bound = np.nextafter(most - reach, row.dtype.type(-np.inf))  # what rounds to the largest is within
+    bound = np.nextafter(most - reach, row.dtype.type(-np.inf))  # numbers that round to the largest are within
     for first in range(0, row.size, STRIDE):
         part = row[first : min(row.size, first + STRIDE)]
         if above(part, bound):
@@ -190,7 +175,7 @@ def _weight(x: float, a: float) -> float:
     small = type(a)(1.1754943508222875e-38)
     inside = u > small
     safe = u if inside else type(a)(1)
-    # log(1 + y) is log(u) y / (u - 1), with what rounding made of u
+    # log(1 + y) is log(u) y / (u - 1), for the rounded u
     near = safe - type(a)(1)
     same = near == type(a)(0)
     power = (y if same else log(safe) * (y / (type(a)(1) if same else near))) / a
@@ -199,8 +184,8 @@ def _weight(x: float, a: float) -> float:
 
 @loops
 def _linear(x: Any, threshold: float) -> float:
-    """The next threshold of sparsemax: what makes the weights of those above this one sum to one. Written so that LLVM
-    vectorizes it: it makes no vectors of sums of numbers that are chosen.
+    """The next threshold of sparsemax: with it the weights of scores above this one sum to one. Written without choices
+    within a sum, which LLVM would not vectorize.
     """
     zero, total, count = x.dtype.type(0), np.float64(0), 0
     for j in range(x.size):
@@ -225,7 +210,7 @@ def _squares(x: Any, threshold: float) -> float:
 
 @loops
 def _powers(x: Any, t: float, a: float) -> tuple[float, float]:
-    """The same of any alpha: the derivative of p by -t is p^(1-a), p over 1 + a (x - t)."""
+    """Sum and slope of the weights for any alpha: the derivative of p by -t is p^(1-a), p over 1 + a (x - t)."""
     zero, one, total, slope = type(t)(0), type(t)(1), type(t)(0), type(t)(0)
     for j in range(x.size):
         p = _weight(x[j] - t, a)
@@ -236,47 +221,47 @@ def _powers(x: Any, t: float, a: float) -> tuple[float, float]:
 
 @loops
 def _risen(x: Any, a: float) -> float:
-    """The threshold for a of 1/2 and 1, t for what is less than 1, by steps that rise; of the last, which rounding may
-    have made too large, the step back is taken.
+    """The threshold for a of 1/2 and 1, t for other a below 1, by steps that rise. Rounding may have made the last too
+    large: then the step back is taken.
     """
     one = type(a)(1)
-    found = type(a)(0)
+    threshold = type(a)(0)
     if a == 0.5 or a == 1:  # Numba compiles no mixed tuple
-        found = -one / a
+        threshold = -one / a
     for _ in range(STEPS):
         if a == 1:
-            following = _linear(x, found)
+            following = _linear(x, threshold)
         elif a == 0.5:
-            following = _squares(x, found)
+            following = _squares(x, threshold)
         else:
-            total, slope = _powers(x, found, a)
-            following = found + (total - one) / slope
-        if not following > found:
-            return following if following > found - one else found  # NaN, or -inf, where no weight is left
-        found = following
-    return found
+            total, slope = _powers(x, threshold, a)
+            following = threshold + (total - one) / slope
+        if not following > threshold:
+            return following if following > threshold - one else threshold  # NaN, or -inf, where no weight is left
+        threshold = following
+    return threshold
 
 
 @exact
-def _fill(weights: Any, most: float, found: float, a: float) -> None:
-    """The scores become weights, by what `_risen` found."""
+def _fill(weights: Any, most: float, threshold: float, a: float) -> None:
+    """The scores become weights, with the threshold of `_risen`."""
     zero, half = type(a)(0), type(a)(0.5)
     if a == 1:
         for j in range(weights.size):
-            u = (weights[j] - most) - found
+            u = (weights[j] - most) - threshold
             weights[j] = u if u > zero else zero
     elif a == 0.5:
         for j in range(weights.size):
-            u = half * ((weights[j] - most) - found)
+            u = half * ((weights[j] - most) - threshold)
             weights[j] = u * u if u > zero else zero
     else:
         for j in range(weights.size):
-            weights[j] = _weight((weights[j] - most) - found, a)
+            weights[j] = _weight((weights[j] - most) - threshold, a)
 
 
 @exact
 def _fill_exactly(weights: Any, reference: float, least: float, a: float) -> None:
-    """The same by what `least_of` found."""
+    """The scores become weights, with the reference and the least weight of `least_of`."""
     for j in range(weights.size):
         weights[j] = np.exp(log_weight(np.float64(weights[j]), reference, least, a))
 
@@ -317,7 +302,7 @@ def sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
 
 
 @loops
-def _finite(row: Any) -> float:
+def _finite(row: Any) -> Any:
     """NaN if a number is NaN, infinities aside."""
     zero = row.dtype.type(0)
     total = zero
@@ -327,48 +312,30 @@ def _finite(row: Any) -> float:
 
 
 @loops
-def _weigh_rows(table: Any, room: Any, few_room: Any, kind: Any) -> None:
-    width, factor, many = table[2], numbers(table[12], 0, 1, kind)[0], table[16]
+def _weigh_rows(t: Weigh, room: Any, few_room: Any, kind: Any) -> None:
+    rows, width, many = t.rows, t.rows.width, t.many
+    factor = numbers(t.parameters, 0, 1, kind)[0]
     few, by_lanes = few_room.ctypes.data, many > MOST_FEW or (many > 0 and (width > FEW_WIDTH or room.itemsize > 4))
-    while True:
-        block = take(table)
-        if block >= table[1]:
-            return
-        for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
-            scores, weights = numbers(table[8], i * width, width, kind), numbers(table[9], i * width, width, kind)
-            a, allowed = numbers(table[12], 1 + i * table[13], 1, kind)[0], allowed_in(table, i)
-            if table[8] != table[9]:
+    for block in blocks(t):
+        for i in range(block * rows.block, min(rows.length, (block + 1) * rows.block)):
+            scores, weights = numbers(t.scores, i * width, width, kind), numbers(t.weights, i * width, width, kind)
+            a, allowed = numbers(t.parameters, 1 + i * t.a_stride, 1, kind)[0], allowed_in(rows, i)
+            if t.scores != t.weights:
                 _copy(scores, weights)
             _forbid(weights, allowed)
             if a == 0:
                 lanes = lanes_of(weights, room) if by_lanes else room[:0]
                 lse, entropy = softmax(weights, allowed, factor, lanes)
-                numbers(table[10], i, 1, kind)[0], numbers(table[11], i, 1, kind)[0] = lse, entropy
+                numbers(t.lse, i, 1, kind)[0], numbers(t.entropy, i, 1, kind)[0] = lse, entropy
                 if many:
-                    values = numbers(table[14], i * many, many, kind)
-                    indices = integers(table[15] + 8 * i * many, many)
+                    values, indices = numbers(t.values, i * many, many, kind), integers(t.indices, i * many, many)
                     top_weights(weights, allowed, entropy, lanes, room, few, values, indices)
             else:
                 sparse(scores, allowed, a, weights)
 
 
-@loops
-def _weigh(table: Any, kind: Any) -> None:
-    """8 scores, 9 weights (softmax may write them over the scores), 10 lse and 11 entropy (both of softmax alone), 12
-    [1 / temperature, a], a of each row if 13 is 1, not 0, 14 the largest weights and 15 their indices, 16 a row (of
-    softmax alone).
-    """
-    # an array is freed after its last use: whoever keeps an address of it alone is called with it
-    _weigh_rows(table, np.empty(LANES, numbers(table[12], 0, 1, kind).dtype), np.empty(FEW_ROOM, np.int64), kind)
-
-
 @kernel
-def weigh(table: Any) -> None:
-    """Weights of rows of float32 scores: see `_weigh`."""
-    _weigh(table, np.float32(0))
-
-
-@kernel
-def weigh_double(table: Any) -> None:
-    """The same of float64."""
-    _weigh(table, np.float64(0))
+def weigh(t: Weigh, kind: Any) -> None:
+    """Weights of rows of scores. Softmax may write them over the scores."""
+    # an array is freed after its last use: a function that keeps an address alone also has the array as argument
+    _weigh_rows(t, np.empty(LANES, numbers(t.parameters, 0, 1, kind).dtype), np.empty(FEW_ROOM, np.int64), kind)

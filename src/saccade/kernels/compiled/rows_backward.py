@@ -1,17 +1,19 @@
-"""Gradients of rows of scores, from those of the weights. A table begins as those of `rows` do."""
+"""Gradients of rows of scores, from those of the weights."""
 
 from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import exp, kernel, log, loops, numbers, take
+from saccade.kernels.compiled import blocks, kernel, loops, numbers
+from saccade.kernels.compiled.functions import exp, log
 from saccade.kernels.compiled.rows import sum_of
+from saccade.kernels.weights import Differentiate
 
 _LARGEST, _MOST = float(np.finfo(np.float32).max) / 2**24, float(np.finfo(np.float64).max) / 2**24
 """Gradients beyond them become these: sums over many keys are still numbers of the dtype."""
 
 _STEEPEST = 1e280
-"""What slopes beyond it become: sums of products with them are finite, and ∞ − ∞ is NaN."""
+"""Bound of slopes: sums of products with them are finite, and ∞ − ∞ is NaN."""
 
 
 @loops
@@ -34,7 +36,7 @@ def slopes_of(weights: Any, a: float, slopes: Any) -> None:
 
 
 @loops
-def dot(first: Any, second: Any) -> float:
+def dot(first: Any, second: Any) -> Any:
     """The sum of products of two rows."""
     total = first.dtype.type(0)
     for j in range(first.size):
@@ -69,27 +71,22 @@ def steep(weights: Any, grads: Any, a: float, factor: float, slopes: Any) -> Non
             total += min(np.exp(power * log), _STEEPEST) * apart if j != k else 0.0
     mean /= mass
     for j in range(weights.size):
-        found = 0.0
+        gradient = 0.0
         if weights[j] > 0:
             slope = min(np.exp(power * np.log(np.float64(weights[j]))), _STEEPEST)
-            found = -total / mass if j == k else slope * ((np.float64(grads[j]) - grads[k]) - mean)
+            gradient = -total / mass if j == k else slope * ((np.float64(grads[j]) - grads[k]) - mean)
         most = _LARGEST if weights.itemsize == 4 else _MOST
-        slopes[j] = min(max(found * factor, -most), most)
+        slopes[j] = min(max(gradient * factor, -most), most)
 
 
-@loops
-def _differentiate(table: Any, kind: Any) -> None:
-    """8 weights, 9 gradients of the weights, 10 gradients of the scores, 11 and 12 as for `_weigh`, 13 gradients of
-    lse, if 14 is 1.
-    """
-    width, factor, zero = table[2], numbers(table[11], 0, 1, kind)[0], type(kind)(0)
-    while True:
-        block = take(table)
-        if block >= table[1]:
-            return
-        for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
-            weights, grads = numbers(table[8], i * width, width, kind), numbers(table[9], i * width, width, kind)
-            slopes, a = numbers(table[10], i * width, width, kind), numbers(table[11], 1 + i * table[12], 1, kind)[0]
+@kernel
+def differentiate(t: Differentiate, kind: Any) -> None:
+    """Gradients of rows of scores."""
+    rows, width, factor, zero = t.rows, t.rows.width, numbers(t.parameters, 0, 1, kind)[0], type(kind)(0)
+    for block in blocks(t):
+        for i in range(block * rows.block, min(rows.length, (block + 1) * rows.block)):
+            weights, grads = numbers(t.weights, i * width, width, kind), numbers(t.grads, i * width, width, kind)
+            slopes, a = numbers(t.slopes, i * width, width, kind), numbers(t.parameters, 1 + i * t.a_stride, 1, kind)[0]
             if a > 1:
                 steep(weights, grads, a, type(a)(1), slopes)
                 continue
@@ -99,18 +96,6 @@ def _differentiate(table: Any, kind: Any) -> None:
                 continue
             mean = dot(slopes, grads)
             mean = mean if a == 0 else mean / total
-            if table[14]:
-                mean -= numbers(table[13], i, 1, kind)[0]
+            if t.lse_grad:
+                mean -= numbers(t.lse_grad, i, 1, kind)[0]
             centered(grads, mean, factor, slopes)
-
-
-@kernel
-def differentiate(table: Any) -> None:
-    """Gradients of rows of float32 scores: see `_differentiate`."""
-    _differentiate(table, np.float32(0))
-
-
-@kernel
-def differentiate_double(table: Any) -> None:
-    """The same of float64."""
-    _differentiate(table, np.float64(0))

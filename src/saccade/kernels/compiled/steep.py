@@ -6,8 +6,6 @@ import numpy as np
 
 from saccade.kernels.compiled import loops
 
-__all__ = ["least_of", "log_weight"]
-
 _STEPS = 80
 """Newton's steps at most: they end before, when the weight no longer falls."""
 
@@ -16,7 +14,7 @@ _TINY = 2.2250738585072014e-308
 
 @loops
 def _roots(x: Any, reference: float, a: float) -> float:
-    """The sum of [a (x - reference)]^(1/a) over what is above the reference."""
+    """The sum of [a (x - reference)]^(1/a) over the scores above the reference."""
     total = 0.0
     for j in range(x.size):
         distance = a * (np.float64(x[j]) - reference)
@@ -25,7 +23,7 @@ def _roots(x: Any, reference: float, a: float) -> float:
 
 
 @loops
-def log_weight(x: float, reference: float, least: float, a: float) -> float:
+def log_weight(x: float, reference: float, least: float, a: float) -> Any:
     """The logarithm of the weight of x for a > 1, -inf beside the support."""
     if x < reference:
         return -np.inf

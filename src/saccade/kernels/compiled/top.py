@@ -33,8 +33,8 @@ FEW_WIDTH = 1024
 """Weights of a row up to which it is the faster one."""
 
 LOW = np.int64(0x7FFFFFFF)
-"""What an index is taken from, in the lower half of an integer whose upper half is a weight: of equal weights the one
-with the lower index is larger.
+"""It minus an index is the lower half of an integer whose upper half is a weight: of equal weights the one with the
+lower index is larger.
 """
 
 
@@ -69,7 +69,7 @@ def _insert(values: Any, indices: Any, count: int, value: float, index: int) -> 
 
 
 @loops
-def _least(lanes: Any, many: int, ranks: Any) -> float:
+def _least(lanes: Any, many: int, ranks: Any) -> Any:
     """A bound that so many numbers reach: that many of the lanes' largest do. No step depends on how a comparison ends,
     which the processor could not foresee.
     """
@@ -100,7 +100,7 @@ def top_one_by_one(weights: Any, allowed: Any, values: Any, indices: Any) -> Non
 
 @loops
 def top_of(weights: Any, allowed: Any, room: Any, slack: float, values: Any, indices: Any) -> None:
-    """The largest allowed weights and their indices; -inf and -1 beyond the allowed. What is forbidden weighs 0.
+    """The largest allowed weights and their indices; -inf and -1 beyond the allowed. Forbidden weights are 0.
 
     The room begins with the lanes, which are known to a relative error of `slack`.
     """
@@ -108,7 +108,7 @@ def top_of(weights: Any, allowed: Any, room: Any, slack: float, values: Any, ind
     zero, kept = weights.dtype.type(0), weights.dtype.type(1) - 2 * slack
     bound = _least(lanes, values.size, room[FEW : 2 * FEW])
     bound = bound * kept if bound > zero else bound
-    if allowed.size and not bound > zero:  # what is forbidden may be among those that reach it
+    if allowed.size and not bound > zero:  # forbidden weights may be among those that reach it
         bound = weights.dtype.type(-np.inf)
     values[:], indices[:] = -np.inf, -1
     count, last = 0, values.size - 1
@@ -166,9 +166,9 @@ _join_8, _join_4, _join_2, _join_1 = (_join_of(lanes) for lanes in (8, 4, 2, 1))
 def few_of(weights: Any, allowed: Any, room: int, values: Any, indices: Any) -> None:
     """As `top_of` of at most four of float32 weights, none of them negative or NaN, and of no fewer than are wanted.
 
-    The room is an address of `FEW_ROOM` integers: to hand over arrays that are counted costs what 100 weights do.
+    The room is an address of `FEW_ROOM` integers: arrays with a reference count would cost as much as 100 weights.
     """
-    fours, rest = integers(room, MOST_FEW * WIDE), numbers(room, 2 * MOST_FEW * WIDE, WIDE, np.int32(0))
+    fours, rest = integers(room, 0, MOST_FEW * WIDE), numbers(room, 2 * MOST_FEW * WIDE, WIDE, np.int32(0))
     bits = weights.view(np.int32)
     whole = bits.size // WIDE * WIDE
     fours[:] = -1
@@ -185,5 +185,5 @@ def few_of(weights: Any, allowed: Any, room: int, values: Any, indices: Any) -> 
     for t in range(values.size):
         indices[t] = LOW - (fours[t * WIDE] & LOW)
         values[t] = weights[indices[t]]
-    if allowed.size and not values[values.size - 1] > weights.dtype.type(0):  # what is forbidden may be among them
+    if allowed.size and not values[values.size - 1] > weights.dtype.type(0):  # forbidden weights may be among them
         top_one_by_one(weights, allowed, values, indices)

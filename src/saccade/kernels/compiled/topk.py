@@ -1,16 +1,18 @@
-"""The largest log-probabilities of each row, from its logits: the others are never computed."""
+"""The largest log-probabilities of each row, from its logits. Others are never computed."""
 
 from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import F, above, exp, floats, integers, kernel, loops, take
+from saccade.kernels.compiled import F, blocks, floats, integers, kernel, loops
+from saccade.kernels.compiled.functions import above, exp
+from saccade.kernels.topk import Forward
 
 PART = 512
-"""Logits of a part: what is read several times stays in the cache."""
+"""Logits of a part, which stays in the cache while it is read several times."""
 
 FEW = 64
-"""Logits that are compared with the smallest one found at once; where one is larger, each is looked at."""
+"""Logits that are compared at once with the smallest value so far. If any is larger, all are looked at."""
 
 
 @loops
@@ -20,7 +22,7 @@ def _add(logits: Any, bias: Any) -> None:
 
 
 @loops
-def _exponentials(logits: Any, largest: float) -> float:
+def _exponentials(logits: Any, largest: float) -> Any:
     total = F(0.0)
     for i in range(logits.size):
         total += exp(logits[i] - largest)
@@ -29,7 +31,7 @@ def _exponentials(logits: Any, largest: float) -> float:
 
 @loops
 def _insert(value: float, token: int, values: Any, tokens: Any) -> None:
-    """Insert a value among those found, after all that are not smaller; the smallest one drops out."""
+    """Insert a value after all that are not smaller. The smallest one drops out."""
     at = values.size - 1
     while at > 0 and values[at - 1] < value:
         values[at], tokens[at] = values[at - 1], tokens[at - 1]
@@ -39,7 +41,7 @@ def _insert(value: float, token: int, values: Any, tokens: Any) -> None:
 
 @loops
 def _search(part: Any, first: int, values: Any, tokens: Any) -> None:
-    """Insert those of a part, from token `first` on, that are larger than the smallest one found."""
+    """Insert the logits of a part, from token `first` on, that are larger than the smallest value."""
     for start in range(0, part.size, FEW):
         some = part[start : min(part.size, start + FEW)]
         if above(some, values[-1]):
@@ -59,7 +61,7 @@ def _unordered(logits: Any) -> bool:
 
 @loops
 def _fill(tokens: Any) -> None:
-    """Where fewer tokens than wanted have a probability above 0, those of probability 0 follow in their order."""
+    """If too few tokens have a probability above 0, those of probability 0 follow in their order."""
     token = 0
     for i in range(tokens.size):
         while tokens[i] < 0:
@@ -72,8 +74,8 @@ def _fill(tokens: Any) -> None:
 
 
 @loops
-def _row(logits: Any, bias: Any, wanted: int, values: Any, tokens: Any) -> float:
-    """Write the largest log-probabilities and their tokens, ties in the order of tokens; return that of `wanted`."""
+def _row(logits: Any, bias: Any, token: int, values: Any, tokens: Any) -> Any:
+    """Write the largest log-probabilities and their tokens, ties in the order of tokens; return that of `token`."""
     size, largest, total = logits.size, F(-np.inf), F(0.0)
     values[:], tokens[:] = F(-np.inf), -1
     for first in range(0, size, PART):
@@ -92,20 +94,13 @@ def _row(logits: Any, bias: Any, wanted: int, values: Any, tokens: Any) -> float
     log_sum = largest + F(np.log(total))
     for i in range(values.size):
         values[i] -= log_sum
-    return logits[wanted] - log_sum
+    return logits[token] - log_sum
 
 
 @kernel
-def forward(table: Any) -> None:
-    """[taken, rows, products, size, bias, values, tokens, count, wanted token, its log-probabilities]; the bias is
-    added to the products in place.
-    """
-    size, count = table[3], table[7]
-    bias = floats(table[4], size)
-    while True:
-        n = take(table)
-        if n >= table[1]:
-            return
-        values, tokens = floats(table[5] + 4 * n * count, count), integers(table[6] + 8 * n * count, count)
-        of_wanted = floats(table[9] + 4 * n, 1)
-        of_wanted[0] = _row(floats(table[2] + 4 * n * size, size), bias, table[8], values, tokens)
+def forward(t: Forward) -> None:
+    """The largest log-probabilities of rows of logits. The bias is added to the products in place."""
+    size, count, bias = t.size, t.many, floats(t.bias, 0, t.size)
+    for n in blocks(t):
+        values, tokens = floats(t.values, n * count, count), integers(t.tokens, n * count, count)
+        floats(t.log_probs, n, 1)[0] = _row(floats(t.products, n * size, size), bias, t.token, values, tokens)

@@ -4,11 +4,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
-from saccade.kernels.compiled import inline, loops
-
-__all__ = ["SIDE", "turn"]
+from saccade.kernels.compiled import inline, intrinsic, loops
 
 SIDE = 16
 """Rows and columns of a block."""
@@ -52,7 +49,7 @@ def _turn_block(context: Any, kind: Any, source: Any, source_step: Any, target: 
 
 
 @inline
-def _address(numbers: Any, i: int, j: int) -> int:
+def _address(numbers: Any, i: int, j: int) -> Any:
     return numbers.ctypes.data + numbers.itemsize * (i * numbers.shape[1] + j)
 
 
@@ -64,22 +61,24 @@ def _one_by_one(rows: Any, columns: Any) -> None:
 
 
 @loops
-def turn(source: Any, row: int, column: int, target: Any, place: int, other: int, count: int, size: int) -> None:
+def turn(
+    source: Any, row: int, column: int, target: Any, target_row: int, target_column: int, count: int, size: int
+) -> None:
     """Some rows of a matrix as columns of another, each in one piece.
 
     Args:
         source, row, column: the matrix that is read, and the row and column of its first number.
-        target, place, other: the matrix that is written, and the row and column of the same number there.
+        target, target_row, target_column: the matrix that is written, and the row and column of the same number there.
         count: rows that are read, at most 16. Where 16 rows of the source and 16 columns of the target are left, all of
-            them are moved: what is written beyond the count is anything.
+            them are moved: numbers beyond the count are anything.
         size: columns that are read.
     """
     kind, whole = source.dtype.type(0), 0
-    if row + SIDE <= source.shape[0] and other + SIDE <= target.shape[1]:
+    if row + SIDE <= source.shape[0] and target_column + SIDE <= target.shape[1]:
         whole = size // SIDE * SIDE
         for d in range(0, whole, SIDE):
-            start, end = _address(source, row, column + d), _address(target, place + d, other)
+            start, end = _address(source, row, column + d), _address(target, target_row + d, target_column)
             _turn_block(kind, start, source.shape[1], end, target.shape[1])
     if whole < size:
         part = source[row : row + count, column + whole : column + size]
-        _one_by_one(part, target[place + whole : place + size, other : other + count])
+        _one_by_one(part, target[target_row + whole : target_row + size, target_column : target_column + count])

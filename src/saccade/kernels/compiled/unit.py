@@ -1,4 +1,4 @@
-"""Rows of unit length, and their gradients. A table begins as those of `rows` do.
+"""Rows of unit length, and their gradients.
 
 Lengths are float64: no square of a float32 number is too large or too small for it.
 """
@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import kernel, loops, numbers, take
+from saccade.kernels.compiled import blocks, kernel, loops, numbers
 from saccade.kernels.compiled.rows_backward import dot
-
-__all__ = ["backward", "forward"]
+from saccade.kernels.unit import Backward, Forward
 
 
 @loops
@@ -23,48 +22,42 @@ def _length(row: Any) -> float:
 
 
 @loops
-def _divided(row: Any, length: float, found: Any) -> None:
+def _divided(row: Any, length: float, unit: Any) -> None:
     factor = 1.0 / length
     for j in range(row.size):
-        found[j] = np.float32(np.float64(row[j]) * factor)
+        unit[j] = np.float32(np.float64(row[j]) * factor)
 
 
 @loops
-def _across(grad: Any, unit: Any, length: float, found: Any) -> None:
+def _across(grad: Any, unit: Any, length: float, across: Any) -> None:
     """The part of a gradient that is across a row, over its length; zeros of zeros, whatever the row holds."""
     along, factor, some = dot(grad, unit), 1.0 / length, np.float32(0)
     for j in range(grad.size):
         some += abs(grad[j])
     if some == 0:
-        found[:] = 0
+        across[:] = 0
         return
     for j in range(grad.size):
-        found[j] = np.float32(np.float64(grad[j] - along * unit[j]) * factor)
+        across[j] = np.float32(np.float64(grad[j] - along * unit[j]) * factor)
 
 
 @kernel
-def forward(table: Any) -> None:
-    """8 rows, 9 where those of unit length go, 10 their lengths, float64."""
-    width, kind = table[2], np.float32(0)
-    while True:
-        block = take(table)
-        if block >= table[1]:
-            return
-        for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
-            row, length = numbers(table[8], i * width, width, kind), numbers(table[10], i, 1, np.float64(0))
-            length[0] = _length(row)
-            _divided(row, length[0], numbers(table[9], i * width, width, kind))
+def forward(t: Forward) -> None:
+    """Rows of unit length, and the lengths."""
+    rows, width, kind = t.rows, t.rows.width, np.float32(0)
+    for block in blocks(t):
+        for i in range(block * rows.block, min(rows.length, (block + 1) * rows.block)):
+            vector, length = numbers(t.vectors, i * width, width, kind), numbers(t.lengths, i, 1, np.float64(0))
+            length[0] = _length(vector)
+            _divided(vector, length[0], numbers(t.units, i * width, width, kind))
 
 
 @kernel
-def backward(table: Any) -> None:
-    """8 gradients of what was of unit length, 9 that itself, 10 lengths, 11 where the gradients of the rows go."""
-    width, kind = table[2], np.float32(0)
-    while True:
-        block = take(table)
-        if block >= table[1]:
-            return
-        for i in range(block * table[4], min(table[3], (block + 1) * table[4])):
-            grad, unit = numbers(table[8], i * width, width, kind), numbers(table[9], i * width, width, kind)
-            length = numbers(table[10], i, 1, np.float64(0))[0]
-            _across(grad, unit, length, numbers(table[11], i * width, width, kind))
+def backward(t: Backward) -> None:
+    """Gradients of rows, from those of the rows of unit length."""
+    rows, width, kind = t.rows, t.rows.width, np.float32(0)
+    for block in blocks(t):
+        for i in range(block * rows.block, min(rows.length, (block + 1) * rows.block)):
+            grad, unit = numbers(t.grads, i * width, width, kind), numbers(t.units, i * width, width, kind)
+            length = numbers(t.lengths, i, 1, np.float64(0))[0]
+            _across(grad, unit, length, numbers(t.vectors_grad, i * width, width, kind))

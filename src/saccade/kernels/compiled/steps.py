@@ -8,29 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import (
-    F,
-    apart,
-    exp,
-    flags,
-    floats,
-    inline,
-    kernel,
-    loops,
-    quotient,
-    take,
-    tanh,
-    tanh_near,
-)
+from saccade.kernels.compiled import F, apart, blocks, flags, floats, inline, kernel, loops
+from saccade.kernels.compiled.all_pairs import tangents, tangents_near
+from saccade.kernels.compiled.functions import exp, quotient, tanh, tanh_near
+from saccade.kernels.compiled.rows import sum_of
+from saccade.kernels.compiled.rows_backward import dot
+from saccade.kernels.steps import Backward, Forward, Inputs
 
 SMALL = F(0.25)
-"""Where |q| and |k| are all below this, 1 - 2 r would cancel: the polynomial of tanh is taken alone."""
+"""If all |q| and |k| are below this, 1 - 2 r would cancel: the polynomial of tanh is used instead."""
 
 LIMIT = F(43.0)
 """Beyond this |x|, e^2x leaves the normal numbers; keys beyond it have NaN for it."""
 
 MOST = F(2.0**100)
-"""What x is bounded by."""
+"""Bound of x."""
 
 IDENTITY, DIRECT, NEAR = 0, 1, 2
 
@@ -41,7 +33,7 @@ def _bounded(x: float, most: float) -> float:
 
 
 @loops
-def _reciprocals(left: Any, right: Any, v: Any) -> float:
+def _reciprocals(left: Any, right: Any, v: Any) -> Any:
     """The sum of v r."""
     most, total = MOST, F(0.0)
     for i in range(left.size):
@@ -50,23 +42,7 @@ def _reciprocals(left: Any, right: Any, v: Any) -> float:
 
 
 @loops
-def _tangents(query: Any, key: Any, v: Any) -> float:
-    total = F(0.0)
-    for i in range(query.size):
-        total += v[i] * tanh(query[i] + key[i])
-    return total
-
-
-@loops
-def _tangents_near(query: Any, key: Any, v: Any) -> float:
-    total = F(0.0)
-    for i in range(query.size):
-        total += v[i] * tanh_near(query[i] + key[i])
-    return total
-
-
-@loops
-def _within(numbers: Any, bound: float) -> bool:
+def _within(numbers: Any, bound: float) -> Any:
     """Whether all of them are within a bound; NaN is not."""
     count = 0
     for i in range(numbers.size):
@@ -83,14 +59,6 @@ def _all_within(keys: Any, allowed: Any, size: int, bound: float) -> bool:
 
 
 @loops
-def _total(numbers: Any) -> float:
-    total = F(0.0)
-    for i in range(numbers.size):
-        total += numbers[i]
-    return total
-
-
-@loops
 def _powers(query: Any, powers: Any) -> None:
     for i in range(query.size):
         powers[i] = exp(F(2.0) * query[i])
@@ -98,15 +66,15 @@ def _powers(query: Any, powers: Any) -> None:
 
 @loops
 def _scores(query: Any, keys: Any, powers: Any, v: Any, allowed: Any, room: Any, scores: Any) -> int:
-    """The scores of a query, and which way they were computed."""
+    """Write the scores of a query: how they were computed."""
     size = query.size
     if _within(query, SMALL) and _all_within(keys, allowed, size, SMALL):
         for j in range(allowed.size):
             if allowed[j]:
-                scores[j] = _tangents_near(query, keys[j * size : (j + 1) * size], v)
+                scores[j] = tangents_near(query, keys[j * size : (j + 1) * size], v)
         return NEAR
     if _within(query, LIMIT):
-        whole, total, check = _total(v), F(0.0), F(0.0)
+        whole, total, check = sum_of(v), F(0.0), F(0.0)
         _powers(query, room)
         for j in range(allowed.size):
             if allowed[j]:
@@ -117,7 +85,7 @@ def _scores(query: Any, keys: Any, powers: Any, v: Any, allowed: Any, room: Any,
             return IDENTITY
     for j in range(allowed.size):
         if allowed[j]:
-            scores[j] = _tangents(query, keys[j * size : (j + 1) * size], v)
+            scores[j] = tangents(query, keys[j * size : (j + 1) * size], v)
     return DIRECT
 
 
@@ -126,14 +94,6 @@ def _add(target: Any, numbers: Any, factor: float) -> None:
     apart()
     for i in range(target.size):
         target[i] += factor * numbers[i]
-
-
-@loops
-def _dot(first: Any, second: Any) -> float:
-    total = F(0.0)
-    for i in range(first.size):
-        total += first[i] * second[i]
-    return total
 
 
 @loops
@@ -152,27 +112,26 @@ def _soft(scores: Any, allowed: Any, temperature: float) -> None:
             scores[j] = scores[j] / total if allowed[j] else F(0.0)
 
 
+@inline
+def _mask(x: Inputs, n: int, i: int) -> Any:
+    """Which keys a query may attend to."""
+    return flags(x.mask, n * x.mask_stride + i * x.row_stride, x.width)
+
+
 @kernel
-def forward(table: Any) -> None:
-    """[taken, batch, query, key, powers, value, v, v's step, mask, its step a batch entry, its step a query, output,
-    weights, kinds, room, queries, keys, features, value's features, numbers (temperature)].
-    """
-    length, width, size, out = table[15], table[16], table[17], table[18]
-    temperature = floats(table[19], 1)[0]
-    while True:
-        n = take(table)
-        if n >= table[1]:
-            return
-        keys = floats(table[3] + 4 * n * width * size, width * size)
-        powers = floats(table[4] + 4 * n * width * size, width * size)
-        values = floats(table[5] + 4 * n * width * out, width * out)
-        v, room = floats(table[6] + 4 * n * table[7], size), floats(table[14] + 4 * n * size, size)
+def forward(t: Forward) -> None:
+    """Outputs, weights, and how each row's scores were computed."""
+    x = t.inputs
+    length, width, size, out, temperature = x.length, x.width, x.features, x.out, floats(x.temperature, 0, 1)[0]
+    for n in blocks(t):
+        keys, powers = floats(x.key, n * width * size, width * size), floats(x.powers, n * width * size, width * size)
+        values = floats(x.value, n * width * out, width * out)
+        v, room = floats(x.v, n * x.v_stride, size), floats(t.room, n * size, size)
         for i in range(length):
-            row = n * length + i
-            allowed = flags(table[8] + n * table[9] + i * table[10], width)
-            weights, output = floats(table[12] + 4 * row * width, width), floats(table[11] + 4 * row * out, out)
-            kind = _scores(floats(table[2] + 4 * row * size, size), keys, powers, v, allowed, room, weights)
-            flags(table[13] + row, 1)[0] = kind
+            row, allowed = n * length + i, _mask(x, n, i)
+            weights, output = floats(t.weights, row * width, width), floats(t.output, row * out, out)
+            way = _scores(floats(x.query, row * size, size), keys, powers, v, allowed, room, weights)
+            flags(t.ways, row, 1)[0] = way
             _soft(weights, allowed, temperature)
             output[:] = F(0.0)
             for j in range(width):
@@ -181,9 +140,9 @@ def forward(table: Any) -> None:
 
 
 @loops
-def _terms(kind: int, query: Any, key: Any, terms: Any) -> None:
+def _terms(way: int, query: Any, key: Any, terms: Any) -> None:
     """The tangents."""
-    if kind == DIRECT:
+    if way == DIRECT:
         for i in range(query.size):
             terms[i] = tanh(query[i] + key[i])
     else:
@@ -202,7 +161,7 @@ def _slopes(terms: Any, v: Any, factor: float) -> None:
 def _identity_gradients(
     left: Any, right: Any, v: Any, share: float, query_grad: Any, key_grad: Any, v_grad: Any
 ) -> None:
-    """What a key whose score has the gradient `share` adds to the gradients of query, key and v, in one pass."""
+    """Add the part of a key, whose score has the gradient `share`, to the gradients of query, key and v."""
     apart()
     most = MOST
     for i in range(left.size):
@@ -220,7 +179,7 @@ def _shares(grad: Any, values: Any, weights: Any, allowed: Any, temperature: flo
     out, mean = grad.size, F(0.0)
     for j in range(weights.size):
         if allowed[j]:
-            shares[j] = _dot(grad, values[j * out : (j + 1) * out])
+            shares[j] = dot(grad, values[j * out : (j + 1) * out])
             mean += weights[j] * shares[j]
     for j in range(weights.size):
         shares[j] = weights[j] * (shares[j] - mean) / temperature if allowed[j] else F(0.0)
@@ -228,7 +187,7 @@ def _shares(grad: Any, values: Any, weights: Any, allowed: Any, temperature: flo
 
 @loops
 def _differentiate(
-    kind: int,
+    way: int,
     query: Any,
     keys: Any,
     powers: Any,
@@ -241,19 +200,19 @@ def _differentiate(
     keys_grad: Any,
     v_grad: Any,
 ) -> None:
-    """What the gradients of a row's scores make of those of query, key and v, the last two added to."""
+    """The gradients of query, key and v from those of a row's scores. Those of key and v are added to."""
     size = query.size
-    if kind == IDENTITY:
+    if way == IDENTITY:
         _powers(query, left)
     query_grad[:] = F(0.0)
     for j in range(allowed.size):
         if not allowed[j]:
             continue
         at = slice(j * size, (j + 1) * size)
-        if kind == IDENTITY:
+        if way == IDENTITY:
             _identity_gradients(left, powers[at], v, shares[j], query_grad, keys_grad[at], v_grad)
             continue
-        _terms(kind, query, keys[at], terms)
+        _terms(way, query, keys[at], terms)
         _add(v_grad, terms, shares[j])
         _slopes(terms, v, shares[j])
         _add(query_grad, terms, F(1.0))
@@ -261,33 +220,23 @@ def _differentiate(
 
 
 @kernel
-def backward(table: Any) -> None:
-    """As `forward` up to 19, but 11 is the output's gradient, and the room has two rows of features and one of keys;
-    then the gradients of [query, key, v], one v a batch entry, those of key and v to be added to. Without weights (0 in
-    12), 11 is the gradient of the scores, which sums to zero in each row as that of any softmax does.
-    """
-    length, width, size, out = table[15], table[16], table[17], table[18]
-    temperature = floats(table[19], 1)[0]
-    while True:
-        n = take(table)
-        if n >= table[1]:
-            return
-        keys = floats(table[3] + 4 * n * width * size, width * size)
-        powers = floats(table[4] + 4 * n * width * size, width * size)
-        values = floats(table[5] + 4 * n * width * out, width * out)
-        v = floats(table[6] + 4 * n * table[7], size)
-        room = floats(table[14] + 4 * n * (2 * size + width), 2 * size + width)
+def backward(t: Backward) -> None:
+    """Gradients of query, key and v."""
+    x = t.inputs
+    length, width, size, out, temperature = x.length, x.width, x.features, x.out, floats(x.temperature, 0, 1)[0]
+    for n in blocks(t):
+        keys, powers = floats(x.key, n * width * size, width * size), floats(x.powers, n * width * size, width * size)
+        values, v = floats(x.value, n * width * out, width * out), floats(x.v, n * x.v_stride, size)
+        room = floats(t.room, n * (2 * size + width), 2 * size + width)
         left, terms, shares = room[:size], room[size : 2 * size], room[2 * size :]
-        keys_grad = floats(table[21] + 4 * n * width * size, width * size)
-        v_grad = floats(table[22] + 4 * n * size, size)
+        keys_grad, v_grad = floats(t.key_grad, n * width * size, width * size), floats(t.v_grad, n * size, size)
         for i in range(length):
-            row = n * length + i
-            allowed = flags(table[8] + n * table[9] + i * table[10], width)
-            query, query_grad = floats(table[2] + 4 * row * size, size), floats(table[20] + 4 * row * size, size)
-            if table[12]:
-                grad, weights = floats(table[11] + 4 * row * out, out), floats(table[12] + 4 * row * width, width)
+            row, allowed = n * length + i, _mask(x, n, i)
+            query, query_grad = floats(x.query, row * size, size), floats(t.query_grad, row * size, size)
+            if t.weights:
+                grad, weights = floats(t.grad, row * out, out), floats(t.weights, row * width, width)
                 _shares(grad, values, weights, allowed, temperature, shares)
             else:
-                shares[:] = floats(table[11] + 4 * row * width, width)
-            kind = flags(table[13] + row, 1)[0]
-            _differentiate(kind, query, keys, powers, v, allowed, shares, left, terms, query_grad, keys_grad, v_grad)
+                shares[:] = floats(t.grad, row * width, width)
+            way = flags(t.ways, row, 1)[0]
+            _differentiate(way, query, keys, powers, v, allowed, shares, left, terms, query_grad, keys_grad, v_grad)

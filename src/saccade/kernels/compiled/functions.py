@@ -1,0 +1,127 @@
+"""Functions of one number that vectorize, and the largest number of a row."""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from saccade.kernels.compiled import F, elementary, inline, intrinsic, loops
+
+
+@intrinsic
+def quotient(context: Any, number: Any, divisor: Any) -> Any:
+    """number / divisor of float32, to about two units in the last place; an infinite divisor may give anything.
+
+    Where the processor estimates reciprocals, that and a step of Newton's method: a division of 16 numbers takes some
+    processors as long as ten of their products.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fdiv(*arguments, flags=("arcp", "contract", "ninf"))
+
+    return types.float32(types.float32, types.float32), generate
+
+
+@loops
+def _largest_double(x: Any) -> float:
+    keys, low = x.view(np.int64), np.int64(0x7FFFFFFFFFFFFFFF)
+    top = np.int64(-0x7FF0000000000001)  # the key of -inf
+    for j in range(keys.size):
+        key = keys[j] ^ ((keys[j] >> np.int64(63)) & low)
+        top = key if key > top else top
+    return np.int64(top ^ ((top >> np.int64(63)) & low)).view(np.float64)
+
+
+@elementary(_largest_double)
+def largest_of(x: Any) -> Any:
+    """The largest number of a contiguous row x, whatever it is where one is NaN; -inf of none.
+
+    The bits of a float, those of a negative one but the sign's turned over, are an integer in the order of the numbers;
+    and a maximum of integers LLVM vectorizes, as it does none of floats.
+    """
+    keys, low = x.view(np.int32), np.int32(0x7FFFFFFF)
+    top = np.int32(-0x7F800001)  # the key of -inf
+    for j in range(keys.size):
+        key = np.int32(keys[j] ^ np.int32(np.int32(keys[j] >> np.int32(31)) & low))  # Numba widens what it computes
+        top = key if key > top else top
+    return np.int32(top ^ ((top >> np.int32(31)) & low)).view(np.float32)
+
+
+@elementary(np.exp)
+def exp(x: float) -> Any:
+    """e^x to two units in the last place; 0 below -87, the value at 88 above it, NaN of NaN."""
+    tiny = x < F(-87.0)
+    x = F(-87.0) if tiny else (F(88.0) if x > F(88.0) else x)
+    whole = np.floor(x * F(1.44269504) + F(0.5))
+    rest = x - whole * F(0.693359375) + whole * F(2.12194440e-4)  # ln 2 in two parts, the first one exact
+    y = F(1.9875691500e-4)
+    y = y * rest + F(1.3981999507e-3)
+    y = y * rest + F(8.3334519073e-3)
+    y = y * rest + F(4.1665795894e-2)
+    y = y * rest + F(1.6666665459e-1)
+    y = y * rest + F(5.0000001201e-1)
+    y = y * rest * rest + rest + F(1.0)
+    return F(0.0) if tiny else y * np.int32((np.int32(whole) + 127) << 23).view(np.float32)
+
+
+@elementary(np.log)
+def log(x: float) -> float:
+    """The natural logarithm to two units in the last place, of normal numbers: -87.3 of smaller ones, NaN of NaN."""
+    x = F(1.17549435e-38) if x < F(1.17549435e-38) else x
+    bits = np.float32(x).view(np.int32)
+    # a fraction in [sqrt(1/2), sqrt(2)) and a power of two
+    power = (bits - np.int32(0x3F3504F3)) >> np.int32(23)
+    rest = np.int32(bits - (power << np.int32(23))).view(np.float32) - F(1.0)
+    square = rest * rest
+    y = F(7.0376836292e-2)
+    y = y * rest + F(-1.1514610310e-1)
+    y = y * rest + F(1.1676998740e-1)
+    y = y * rest + F(-1.2420140846e-1)
+    y = y * rest + F(1.4249322787e-1)
+    y = y * rest + F(-1.6668057665e-1)
+    y = y * rest + F(2.0000714765e-1)
+    y = y * rest + F(-2.4999993993e-1)
+    y = y * rest + F(3.3333331174e-1)
+    whole = F(power)
+    y = y * rest * square + whole * F(-2.12194440e-4) - F(0.5) * square
+    return y + rest + whole * F(0.693359375) if x == x else x
+
+
+@inline
+def sigmoid(x: float) -> Any:
+    """1 / (1 + e^-x)."""
+    return F(1.0) / (F(1.0) + exp(-x))
+
+
+@elementary(np.tanh)
+def tanh_near(x: float) -> Any:
+    """The hyperbolic tangent for |x| < 0.625, by a polynomial: 1 - 2 / (1 + e^2x) cancels there."""
+    square = x * x
+    y = F(-5.70498872745e-3)
+    y = y * square + F(2.06390887954e-2)
+    y = y * square + F(-5.37397155531e-2)
+    y = y * square + F(1.33314422036e-1)
+    y = y * square + F(-3.33332819422e-1)
+    return y * square * x + x
+
+
+@elementary(np.tanh)
+def tanh(x: float) -> Any:
+    """The hyperbolic tangent."""
+    far = F(1.0) - F(2.0) / (F(1.0) + exp(F(2.0) * x))
+    return tanh_near(x) if abs(x) < F(0.625) else far
+
+
+STRIDE = 128
+"""Numbers that are looked at together: only where one of them counts is each looked at."""
+
+
+@loops
+def above(numbers: Any, bound: float) -> int:
+    """How many are larger than a bound: a sum, which LLVM vectorizes, as it does no maximum of floats. It is of their
+    own type, so that as many fit a vector.
+    """
+    one, count = numbers.dtype.type(1), numbers.dtype.type(0)
+    for i in range(numbers.size):
+        count += one if numbers[i] > bound else numbers.dtype.type(0)
+    return int(count)
