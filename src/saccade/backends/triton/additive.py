@@ -19,7 +19,7 @@ from saccade.scores import EXPONENT_LIMIT
 __all__ = ["additive_scores"]
 
 SMALL = 0.25
-"""Where |q| and |k| of a tile are all below this, 1 − 2 r would cancel and a quotient of polynomials is taken."""
+"""If all |q| and |k| of a tile are below this, 1 − 2 r would cancel: a quotient of polynomials is used."""
 
 CAP = {torch.float32: 2.0**31, torch.float64: 2.0**255}
 """The largest 1 + e^{2(q + k)}: four of them can be multiplied. A larger one moves its term by less than 2 / CAP."""
@@ -35,7 +35,7 @@ ROWS, KEYS = 32, 32
 ONE_ROW, ITS_KEYS = 1, 128
 GRADIENT_ROWS, FEATURES, CHUNK = 16, 128, 16
 FEW_ROWS, FEW_FEATURES = 8, 64
-"""A gradient's tile where there are no more features than these, which a wider one would leave half empty."""
+"""A gradient's tile if there are no more features than these: a wider one would be half empty."""
 
 
 def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None, allowed: Tensor | None) -> Tensor:
@@ -45,8 +45,7 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None
         query: `(..., L, D)`, float32 or float64; leading dimensions broadcast.
         key: `(..., S, D)`.
         v: `(..., D)`.
-        powers: `saccade.scores.exponentials` of the key where they are known, laid out `by_key`; no gradient passes
-            through them.
+        powers: `saccade.scores.exponentials` of the key, laid out `by_key`, or None; no gradient passes through them.
         allowed: boolean, broadcastable to the scores, or None.
     """
     batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
@@ -67,16 +66,16 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None
     powers, mask = (None if part is None else stacked(part, lead) for part in (powers, mask))
     if v.ndim > 1:
         v = v.expand(*lead, v.shape[-1]).reshape(len(query), v.shape[-1])
-    found: Tensor = _Scores.apply(query, key, v, powers, mask)
-    return found.reshape(shape)
+    scores: Tensor = _Scores.apply(query, key, v, powers, mask)
+    return scores.reshape(shape)
 
 
 def sizes(tensor: Tensor) -> Tensor:
-    """max |x| of each row `(N, L)`; infinite where there is a NaN, so that its tile takes the tangent itself."""
+    """max |x| of each row `(N, L)`; infinite for NaN, so that its tile takes the tangent itself."""
     if not tensor.shape[-1]:
         return tensor.new_zeros(tensor.shape[:-1])
-    most: Tensor = torch.linalg.vector_norm(tensor, torch.inf, -1)  # in one pass
-    return most.nan_to_num(nan=torch.inf, posinf=torch.inf)
+    norms: Tensor = torch.linalg.vector_norm(tensor, torch.inf, -1)  # in one pass
+    return norms.nan_to_num(nan=torch.inf, posinf=torch.inf)
 
 
 class _Scores(torch.autograd.Function):
@@ -90,8 +89,8 @@ class _Scores(torch.autograd.Function):
 
         query, key, v = query.contiguous(), key.contiguous(), v.to(query.dtype).contiguous()
         (batch, length, features), width = query.shape, key.shape[-2]
-        found = query.new_empty(batch, length, width)
-        mask, masked = flags(allowed, found.shape, query)
+        scores = query.new_empty(batch, length, width)
+        mask, masked = flags(allowed, scores.shape, query)
         rows, keys = tile(length, width, masked)
         tiles = batch, -(-length // rows), -(-width // keys)
         reached = query.new_empty(tiles if masked else (0, 0, 0), dtype=torch.uint8)
@@ -106,7 +105,7 @@ class _Scores(torch.autograd.Function):
             *others,
             *(v, _step(v)),
             *mask,
-            *(found, reached),
+            *(scores, reached),
             *(length, width, features),
             **_constants(query),
             FREE=FREE[query.dtype],
@@ -114,7 +113,7 @@ class _Scores(torch.autograd.Function):
             ROWS=rows,
             KEYS=keys,
         )
-        return found
+        return scores
 
     @staticmethod
     @once_differentiable
@@ -145,10 +144,10 @@ class Side(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """In which tiles something is allowed, as the kernel of scores wrote it down.
+    """Tiles in which something is allowed, from the kernel of scores.
 
     Args:
-        reached: bytes `(N, tiles of mine, tiles of the others)`; without an entry where there is no mask.
+        reached: bytes `(N, tiles of mine, tiles of the others)`; empty without a mask.
         mine, others: how many rows of either side a tile has.
     """
 
@@ -157,7 +156,7 @@ class Tiles(NamedTuple):
     others: int
 
     def of_keys(self) -> "Tiles":
-        """The same, seen from the other side."""
+        """The tiles, with both sides exchanged."""
         return Tiles(self.reached.mT, self.others, self.mine)
 
 
@@ -173,12 +172,12 @@ def side(tensor: Tensor, *, by_key: bool = False) -> Side:
     from saccade.backends.triton.kernels import additive
 
     batch, length, features = tensor.shape
-    found = tensor.new_empty((batch, features, length) if by_key else tensor.shape)
-    most = tensor.new_empty(batch, length)
-    strides = (found.mT if by_key else found).stride()
-    arguments = tensor, found, *strides, most, batch * length, length, features
+    powers = tensor.new_empty((batch, features, length) if by_key else tensor.shape)
+    sizes = tensor.new_empty(batch, length)
+    strides = (powers.mT if by_key else powers).stride()
+    arguments = tensor, powers, *strides, sizes, batch * length, length, features
     launch_rows(additive.powers, batch * length, features, *arguments, LIMIT=EXPONENT_LIMIT[tensor.dtype])
-    return Side(tensor, found, most)
+    return Side(tensor, powers, sizes)
 
 
 def _step(v: Tensor) -> int:
@@ -193,8 +192,8 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, 
     batch, length, features = mine.rows.shape
     height, across = (FEW_ROWS, FEW_FEATURES) if features <= FEW_FEATURES else (GRADIENT_ROWS, FEATURES)
     tiles = -(-length // height)
-    found = torch.empty_like(mine.rows)
-    parts = found.new_empty((batch, tiles, features) if with_v else 0)
+    rows_grad = torch.empty_like(mine.rows)
+    parts = rows_grad.new_empty((batch, tiles, features) if with_v else 0)
     launch(
         additive.gradients,
         batch * tiles * -(-features // across),
@@ -203,9 +202,9 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, 
         *(v, _step(v)),
         *(grad, *grad.stride()),
         *(within.reached, *within.reached.stride()),
-        *(found, parts),
+        *(rows_grad, parts),
         *(length, other.rows.shape[-2], features),
-        **_constants(found),
+        **_constants(rows_grad),
         MASKED=within.reached.numel() > 0,
         MINE=within.mine,
         OTHERS=within.others,
@@ -214,9 +213,9 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, 
         FEATURES=across,
         CHUNK=CHUNK,
     )
-    return found, parts
+    return rows_grad, parts
 
 
 def _constants(tensor: Tensor) -> dict[str, float]:
-    """What depends on the dtype: it is part of what a kernel is compiled for."""
+    """Constants of the dtype, for which a kernel is compiled."""
     return {"SMALL": SMALL, "LIMIT": EXPONENT_LIMIT[tensor.dtype], "CAP": CAP[tensor.dtype]}

@@ -1,4 +1,4 @@
-"""How a kernel is started, and how tensors of any batch dimensions become what it walks over."""
+"""Launches of kernels, and tensors of any batch dimensions as kernels read them."""
 
 import math
 from typing import Any, NamedTuple
@@ -23,8 +23,9 @@ SHORT, LONG = Shape(1, 256, 1), Shape(1, 1024, 1)
 
 
 def launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:
-    """Run the kernel for programs 0 .. programs - 1, all along the first axis of the grid, which alone is long enough;
-    on the device of the first argument.
+    """Run the kernel for programs 0 .. programs - 1 on the device of the first argument.
+
+    All lie along the first axis of the grid, which alone is long enough.
     """
     if not programs:
         return
@@ -41,7 +42,7 @@ def launch_rows(kernel: Any, rows: int, width: int, *arguments: Any, **constants
 
 
 def stacked(tensor: Tensor, batch: tuple[int, ...]) -> Tensor:
-    """`(..., A, B)` as `(N, A, B)`, N entries of the batch: a view where its strides allow."""
+    """`(..., A, B)` as `(N, A, B)`, N entries of the batch: a view if its strides allow."""
     return tensor.expand(*batch, *tensor.shape[-2:]).reshape(math.prod(batch), *tensor.shape[-2:])
 
 
@@ -58,5 +59,5 @@ def flags(allowed: Tensor | None, shape: torch.Size, stand_in: Tensor) -> tuple[
     """The `Flags` of a mask, and whether there is one: without it `stand_in` is passed and not read."""
     if allowed is None:
         return Flags(stand_in, 0, 0, 0), False
-    found = stacked(allowed.expand(shape), tuple(shape[:-2])).view(torch.uint8)
-    return Flags(found, *found.stride()), True
+    stacked_flags = stacked(allowed.expand(shape), tuple(shape[:-2])).view(torch.uint8)
+    return Flags(stacked_flags, *stacked_flags.stride()), True

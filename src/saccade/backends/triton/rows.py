@@ -1,6 +1,6 @@
 """Rows of scores and of weights by the kernels, as differentiable functions; their derivatives are kernels too.
 
-Weights differentiate once: the blocks take what is differentiated again through the reference.
+Weights differentiate once: blocks with second derivatives go through the reference.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from saccade.reads import largest as definition
 __all__ = ["draw", "entmax", "entropy", "largest", "softmax"]
 
 ROUNDS = 16
-"""How many of a row's largest weights the kernel finds, one pass over the row for each; beyond that torch sorts."""
+"""Largest weights of a row that the kernel selects, at most, in one pass over the row each. For more, torch sorts."""
 
 
 def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -31,8 +31,8 @@ def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
     Returns:
         weights `(..., L, S)`, lse `(..., L)`.
     """
-    found: tuple[Tensor, Tensor] = _Softmax.apply(scores, allowed)
-    return found
+    weights_and_lse: tuple[Tensor, Tensor] = _Softmax.apply(scores, allowed)
+    return weights_and_lse
 
 
 def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Tensor:
@@ -44,17 +44,17 @@ def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Ten
         allowed: boolean, broadcastable to the scores, or None.
         alpha: a number, or a tensor that broadcasts against `(..., L, 1)`, for which there is a gradient.
     """
-    each = alpha if isinstance(alpha, Tensor) else scores.new_full((1,), alpha)  # made there: nothing is copied to it
-    each = each.to(scores.dtype).expand(*scores.shape[:-1], 1)[..., 0]
+    alphas = alpha if isinstance(alpha, Tensor) else scores.new_full((1,), alpha)  # made there: nothing is copied to it
+    alphas = alphas.to(scores.dtype).expand(*scores.shape[:-1], 1)[..., 0]
     kind = 3 if isinstance(alpha, Tensor) or alpha > 2 else {2.0: 1, 1.5: 2}.get(alpha, 0)
-    found: Tensor = _Entmax.apply(scores, allowed, each, kind)
-    return found
+    weights: Tensor = _Entmax.apply(scores, allowed, alphas, kind)
+    return weights
 
 
 def entropy(weights: Tensor) -> Tensor:
     """−Σ w log w of each row, `(..., L)` of weights `(..., L, S)`; 0 log 0 = 0 with derivative 0."""
-    found: Tensor = _Entropy.apply(weights)
-    return found
+    entropies: Tensor = _Entropy.apply(weights)
+    return entropies
 
 
 def largest(weights: Tensor, count: int, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -117,11 +117,11 @@ class _Softmax(torch.autograd.Function):
         from saccade.backends.triton.kernels import softmax as kernels
 
         weights = ctx.saved_tensors[0].contiguous()  # hooks on saved tensors may change strides
-        found = torch.empty_like(weights)
+        scores_grad = torch.empty_like(weights)
         rows = lse_grad.numel()
-        arguments = weights, grad.contiguous(), lse_grad.contiguous(), found, rows, weights.shape[-1]
+        arguments = weights, grad.contiguous(), lse_grad.contiguous(), scores_grad, rows, weights.shape[-1]
         launch_rows(kernels.softmax_gradient, rows, weights.shape[-1], *arguments)
-        return found, None
+        return scores_grad, None
 
 
 class _Entmax(torch.autograd.Function):
@@ -147,11 +147,11 @@ class _Entmax(torch.autograd.Function):
 
         weights, alpha = (part.contiguous() for part in ctx.saved_tensors)
         learns = ctx.needs_input_grad[2]
-        found, alpha_found = torch.empty_like(weights), torch.empty_like(alpha)
+        scores_grad, alpha_grad = torch.empty_like(weights), torch.empty_like(alpha)
         rows = alpha.numel()
-        arguments = weights, grad.contiguous(), found, alpha, alpha_found, rows, weights.shape[-1]
+        arguments = weights, grad.contiguous(), scores_grad, alpha, alpha_grad, rows, weights.shape[-1]
         launch_rows(kernels.entmax_gradient, rows, weights.shape[-1], *arguments, KIND=ctx.kind, LEARNS=learns)
-        return found, None, alpha_found if learns else None, None
+        return scores_grad, None, alpha_grad if learns else None, None
 
 
 class _Entropy(torch.autograd.Function):
@@ -160,10 +160,10 @@ class _Entropy(torch.autograd.Function):
         from saccade.backends.triton.kernels import statistics
 
         ctx.save_for_backward(weights)
-        found = weights.new_empty(weights.shape[:-1])
-        arguments = weights.contiguous(), found, found.numel(), weights.shape[-1]
-        launch_rows(statistics.entropy, found.numel(), weights.shape[-1], *arguments)
-        return found
+        entropies = weights.new_empty(weights.shape[:-1])
+        arguments = weights.contiguous(), entropies, entropies.numel(), weights.shape[-1]
+        launch_rows(statistics.entropy, entropies.numel(), weights.shape[-1], *arguments)
+        return entropies
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor | None:
@@ -172,7 +172,7 @@ class _Entropy(torch.autograd.Function):
         (weights,) = ctx.saved_tensors
         if torch.is_grad_enabled():  # weights that are returned are read outside the blocks
             return by_definition(plain_entropy, (weights,), (True,), grad)[0]
-        found = torch.empty(weights.shape, dtype=weights.dtype, device=weights.device)
-        arguments = weights.contiguous(), grad.contiguous(), found, grad.numel(), weights.shape[-1]
+        weights_grad = torch.empty(weights.shape, dtype=weights.dtype, device=weights.device)
+        arguments = weights.contiguous(), grad.contiguous(), weights_grad, grad.numel(), weights.shape[-1]
         launch_rows(statistics.entropy_gradient, grad.numel(), weights.shape[-1], *arguments)
-        return found
+        return weights_grad

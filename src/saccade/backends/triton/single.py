@@ -1,5 +1,5 @@
-"""Additive attention as one block, past the machinery of blocks: what begins and ends with a block takes ten times as
-long as a GPU computes for a small one.
+"""Additive attention as one block, without the machinery of blocks, whose overhead is ten times the computation of a
+small call on a GPU.
 """
 
 import math
@@ -40,7 +40,7 @@ def served(call: Call) -> bool:
 
 
 def results(call: Call) -> list[Tensor]:
-    """The output, and lse if it is asked for; differentiable."""
+    """The output, and lse if requested; differentiable."""
     assert isinstance(call.score, Additive)
     grid = call.grid()
     allowed = None if call.mask is None else call.mask.dense(grid)
@@ -57,17 +57,17 @@ def forward(call: Call) -> list[Tensor] | None:
     return results(cleaned(call)) if served(call) else None
 
 
-def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> list[Tensor] | None:
-    """The gradients of the wanted leaves; scores and weights are computed again."""
+def backward(call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> list[Tensor] | None:
+    """The gradients of the needed leaves; scores and weights are computed again."""
     if not served(call):
         return None
     call = cleaned(call)
-    # what a memory's score prepared is its last leaf, asks for no gradient, and is not of keys that were cleaned
-    tensors = [leaf.tensor.detach().requires_grad_(want) for leaf, want in zip(call.leaves(), wanted, strict=False)]
+    # the last leaf is the prepared part of a memory: it needs no gradient, and its keys were not cleaned
+    tensors = [leaf.tensor.detach().requires_grad_(needs) for leaf, needs in zip(call.leaves(), needed, strict=False)]
     with torch.enable_grad():
-        found = results(call.with_leaves(iter(tensors)))
+        outputs_and_lse = results(call.with_leaves(iter(tensors)))
     moving = [tensor for tensor in tensors if tensor.requires_grad]
-    reached = [(result, grad) for result, grad in zip(found, grads, strict=True) if result.requires_grad]
+    reached = [(result, grad) for result, grad in zip(outputs_and_lse, grads, strict=True) if result.requires_grad]
     if not reached:
         return [torch.zeros_like(tensor) for tensor in moving]
     outputs, upstream = zip(*reached, strict=True)
@@ -76,9 +76,9 @@ def backward(call: Call, grads: Sequence[Tensor], wanted: Sequence[bool]) -> lis
 
 
 def cleaned(call: Call) -> Call:
-    """The call without what nobody may see."""
+    """The call without values that no query may see."""
     return reference.cleaned(call) if reference.untrusted(call) else call
 
 
 SINGLE = Whole(forward, backward)
-"""What the engine asks first."""
+"""The engine tries it first."""

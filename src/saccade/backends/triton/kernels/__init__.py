@@ -19,7 +19,7 @@ __all__ = ["kernel"]
 
 
 def kernel(function: Callable[..., None]) -> Any:
-    """The function as a kernel that is compiled once for each combination of dtypes and constants.
+    """A kernel that is compiled once for each combination of dtypes and constants.
 
     Triton would compile anew for a length of 1, or one that 16 divides: here another length is never another kernel.
     """
