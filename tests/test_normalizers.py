@@ -12,8 +12,7 @@ from near import assert_near
 from saccade import AuxRequest, attend, normalizers, scores
 from saccade._definitions.structure import Extent
 from saccade.errors import ArgumentError, ArgumentTypeError
-from saccade.kernels import weights
-from saccade.kernels.threads import without_kernels
+from saccade.kernels.threads import Kernel, without_kernels
 
 SUMMING = {
     "Softmax": normalizers.Softmax(),
@@ -227,10 +226,10 @@ CALLED = pytest.mark.parametrize("normalizer", SPARSE.values(), ids=SPARSE)
 
 @pytest.fixture
 def runs(monkeypatch):
-    """The kernels that were run, by name."""
-    found, own = [], weights.by_rows
-    monkeypatch.setattr(weights, "by_rows", lambda kernels, *table: found.append(kernels) or own(kernels, *table))
-    return found
+    """Names of the kernels that ran."""
+    names, call = [], Kernel.__call__
+    monkeypatch.setattr(Kernel, "__call__", lambda kernel, *table: names.append(kernel.name) or call(kernel, *table))
+    return names
 
 
 @CALLED
@@ -248,7 +247,8 @@ def test_a_call_is_the_kernel_and_the_formulas_numbers(normalizer, dtype, mask, 
     upstream = drawn(3, 5, seed=3).to(dtype)
     found = normalizer(scores, allowed)
     ours = found.detach(), *torch.autograd.grad(found, scores, upstream)
-    assert runs == [weights._weigh, weights._differentiate]
+    kind = "float64" if dtype == torch.float64 else "float32"
+    assert runs == [f"rows.weigh.{kind}", f"rows_backward.differentiate.{kind}"]
     assert found.dtype == dtype and ours[1].dtype == dtype
 
     def formula(given, pull):
