@@ -34,20 +34,10 @@ LEARNED = 0.3  # share of the shortest sequences that a model has to copy: three
 _TOKENS, _MOST, _TESTED, _FEWEST = 8000, 32, 2000, 20  # tokens and sequences of a batch at most, of a test at least
 _HIDDEN, _BATCH, _CLASSIFIED, _GREYS = 256, 128, 5000, 15
 _RATE = 3e-3
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Lengths of sequences, sizes of codes, and budgets of both trainings."""
-
-    lengths: tuple[int, ...]
-    codes: tuple[int, ...]
-    copying: Budget
-    coding: Budget
-
-
-SIZES = Sizes((10, 20, 50, 100, 200, 500, 1000), (2, 4, 8, 16, 32, 64), Budget(800, 30.0), Budget(800, 10.0))
-QUICK = Sizes((10, 20, 50, 100, 200), (2, 8, 64), Budget(400, 0.5), Budget(400, 0.1))
+SIZES = {  # with --quick or without: lengths of sequences, sizes of codes, and budgets of both trainings
+    False: ((10, 20, 50, 100, 200, 500, 1000), (2, 4, 8, 16, 32, 64), Budget(800, 30.0), Budget(800, 10.0)),
+    True: ((10, 20, 50, 100, 200), (2, 8, 64), Budget(400, 0.5), Budget(400, 0.1)),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,20 +190,20 @@ def _kept(digits: Digits, encode: Any, restore: Any, *, shown: bool) -> dict[str
 
 def measure(options: Options) -> Work:
     """Train both copiers and every autoencoder with every seed."""
-    digits, device, sizes = open_data(options.data), choose_device(options.device), QUICK if options.quick else SIZES
-    copying, coding = sizes.copying.within(options), sizes.coding.within(options)
+    digits, device, sizes = open_data(options.data), choose_device(options.device), SIZES[options.quick]
+    lengths, codes, copying, coding = *sizes[:2], sizes[2].within(options), sizes[3].within(options)
 
     def code_of(model: str, code: int, seed: int) -> Job:
         about = {"part": "codes", "model": model, "code": code, "seed": seed}
         measured = partial(coded, model, code, digits, seed, coding, device)
         return Job(about, measured, coding if model == AUTOENCODER else None)
 
-    jobs = [code_of(PIXELS, 0, 0), *(code_of(PRINCIPAL, code, 0) for code in sizes.codes)]
+    jobs = [code_of(PIXELS, 0, 0), *(code_of(PRINCIPAL, code, 0) for code in codes)]
     for seed in range(1, options.seeds + 1):
         for model in (ATTENTION, VECTOR):
-            measured = partial(copied, model, options.width, sizes.lengths, seed, copying, device)
+            measured = partial(copied, model, options.width, lengths, seed, copying, device)
             jobs.append(Job({"part": "copying", "model": model, "seed": seed}, measured, copying))
-        jobs += [code_of(AUTOENCODER, code, seed) for code in sizes.codes]
+        jobs += [code_of(AUTOENCODER, code, seed) for code in codes]
     return work("bottleneck", options, jobs, options.name, {"data": digits.fingerprint, "side": digits.side})
 
 
