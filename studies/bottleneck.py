@@ -343,8 +343,8 @@ STUDY = Study(
 {bits}
 
 Bits are the sum of log2 p of the right tokens above a guess. As tokens are independent, at least so many come through.
-They are below 0 if a model is too sure. They are those that it learns in its steps: a vector that is merely full would
-keep as many bits of a long sequence as of a short one.
+They are below 0 if a model is too sure. All are learned in the steps below: a vector that is merely full would keep as
+many bits of a long sequence as of a short one.
 
 ## Digits by the size of their code
 

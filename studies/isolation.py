@@ -383,10 +383,11 @@ Trained by adam, in percent of the test:
 ## How it was measured
 
 Two experts, networks of one hidden layer of 64, are weighed by attention. The tasks are the digits 0 to 4, then 5 to 9,
-both among all ten, each with a new optimizer. Gates have the task, whose own expert has the score 1 to 8 and the other
-0. Learned gates have the image alone (a query of 16 numbers and two keys, or `nn.MixtureOfExperts`) and decide nothing.
-`weight` is that of the first task's expert in the second task, `moved` the relative distance of its parameters. SGD
-moves an expert less by a small weight (norm at most 1, half a cosine). Adam divides the weight out, unless it is 0.
+both among all ten, each with a new optimizer. The gate gets the task: its own expert has the score 1 to 8, the other 0.
+Learned gates get the image alone (a query of 16 numbers and two keys, or `nn.MixtureOfExperts`) and decide nothing.
+`weight` is that of the first task's expert in the second task, `moved` the relative distance of its parameters. By SGD
+(gradients of norm 1 at most, a rate along half a cosine) an expert with a small weight moves less. Adam divides the
+weight out, unless it is exactly 0.
 
 {costs}
 
