@@ -1,4 +1,4 @@
-"""Sequences copied through one vector or by attention, and digits through short codes (Cho et al. 2014)."""
+"""Sequences through one vector, digits through short codes (Cho et al. 2014)."""
 
 import math
 from collections.abc import Mapping
@@ -31,23 +31,13 @@ ATTENTION, VECTOR = "attention", "one vector"
 AUTOENCODER, PRINCIPAL, PIXELS = "autoencoder", "principal components", "pixels"
 SYMBOLS = 10  # drawn evenly and independently: a sequence of n tokens carries n log2(10) bits
 LEARNED = 0.3  # share of the shortest sequences that a model has to copy: three times a guess
-_TOKENS, _MOST, _TESTED, _FEWEST = 8000, 32, 2000, 20  # tokens and sequences of a batch at most, of a test at least
+_TOKENS, _SEQUENCES, _TESTED, _FEWEST = 8000, 32, 2000, 20  # tokens and sequences of a batch (most), of a test (least)
 _HIDDEN, _BATCH, _CLASSIFIED, _GREYS = 256, 128, 5000, 15
 _RATE = 3e-3
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Lengths of sequences, sizes of codes, and budgets of both trainings."""
-
-    lengths: tuple[int, ...]
-    codes: tuple[int, ...]
-    copying: Budget
-    coding: Budget
-
-
-SIZES = Sizes((10, 20, 50, 100, 200, 500, 1000), (2, 4, 8, 16, 32, 64), Budget(800, 30.0), Budget(800, 10.0))
-QUICK = Sizes((10, 20, 50, 100, 200), (2, 8, 64), Budget(400, 0.5), Budget(400, 0.1))
+SIZES = {  # with --quick or without: lengths of sequences, sizes of codes, and budgets of both trainings
+    False: ((10, 20, 50, 100, 200, 500, 1000), (2, 4, 8, 16, 32, 64), Budget(800, 30.0), Budget(800, 10.0)),
+    True: ((10, 20, 50, 100, 200), (2, 8, 64), Budget(400, 0.5), Budget(400, 0.1)),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +48,7 @@ class Options(OnDigits):
     """Numbers of the vector that sequences go through, even."""
 
     def __post_init__(self) -> None:
-        """Reject an odd width, which has no sinusoidal positions."""
+        """Reject an odd width."""
         super().__post_init__()
         if self.width < 2 or self.width % 2:
             raise ArgumentError(f"--width: expected an even number from 2 on, got {self.width}")
@@ -91,13 +81,13 @@ class Copier(nn.Module):
         self.output = nn.Sequential(nn.Linear(width + read, width), nn.ReLU(), nn.Linear(width, SYMBOLS))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the logits of every written token, `(batch, length, 10)`, from tokens `(batch, length)`."""
-        places = waves(torch.arange(tokens.shape[1], device=tokens.device), self.width).expand(len(tokens), -1, -1)
-        embedded = self.embedding(tokens) + places
+        """Return logits `(batch, length, 10)` of tokens `(batch, length)`."""
+        positions = waves(torch.arange(tokens.shape[1], device=tokens.device), self.width).expand(len(tokens), -1, -1)
+        embedded = self.embedding(tokens) + positions
         states, last = self.reader(embedded)
-        context = last[0][:, None].expand_as(places)
-        inputs = places if self.attention else torch.cat([places, context], -1)
-        written = places + self.writer(inputs, last)[0]
+        context = last[0][:, None].expand_as(positions)
+        inputs = positions if self.attention else torch.cat([positions, context], -1)
+        written = positions + self.writer(inputs, last)[0]
         if self.attention:
             context = self.attention(written, torch.cat([states, embedded], -1))
         logits: Tensor = self.output(torch.cat([written, context], -1))
@@ -105,13 +95,13 @@ class Copier(nn.Module):
 
 
 def drawn(lengths: tuple[int, ...], step: int, seed: int) -> Tensor:
-    """Return the sequences of a training step, of one length; all lengths come to as many tokens.
+    """Return a batch of one length; all lengths come to as many tokens.
 
     >>> drawn((10, 100), 0, 1).shape
     torch.Size([32, 10])
     """
     numbers = generator(seed, "copy", step)
-    counts = [max(1, min(_MOST, _TOKENS // length)) for length in lengths]
+    counts = [max(1, min(_SEQUENCES, _TOKENS // length)) for length in lengths]
     chances = torch.tensor([1 / (length * count) for length, count in zip(lengths, counts, strict=True)])
     index = int(torch.multinomial(chances, 1, generator=numbers))
     return torch.randint(SYMBOLS, (counts[index], lengths[index]), generator=numbers)
@@ -120,7 +110,7 @@ def drawn(lengths: tuple[int, ...], step: int, seed: int) -> Tensor:
 def copied(
     model: str, width: int, lengths: tuple[int, ...], seed: int, budget: Budget, device: torch.device
 ) -> dict[str, Any]:
-    r"""Train a model on all lengths, and return the share of right tokens and the least bits that come through.
+    r"""Train a copier, and return right tokens and the least bits that come through.
 
     .. math:: I(x; c) \ge \sum_t I(x_t; c) \ge n \log_2 10 + \mathbb E \sum_t \log_2 p(x_t \mid c)
 
@@ -147,7 +137,7 @@ def copied(
 
 
 def coded(model: str, code: int, digits: Digits, seed: int, budget: Budget, device: torch.device) -> dict[str, Any]:
-    """Return the squared "error" of digits from their codes, and the share that is classified "right" by the codes.
+    """Return the squared "error" of digits from codes, and the share named "right".
 
     The autoencoder is trained, principal components are computed, and pixels are the images themselves. Of pixels and
     of the first seed an image of each class is "shown".
@@ -159,7 +149,7 @@ def coded(model: str, code: int, digits: Digits, seed: int, budget: Budget, devi
         if model == PRINCIPAL:  # of all linear codes those of the least squared error
             plane = PCA(min(code, *digits.train.shape), svd_solver="covariance_eigh").fit(digits.train.numpy())
             encode, restore = plane.transform, lambda images: plane.inverse_transform(plane.transform(images))
-        return _kept(digits, encode, restore, shown=model == PIXELS)
+        return _kept(digits, encode, restore, images=model == PIXELS)
     with seeded(seed, "code", code):
         pixels = digits.train.shape[1]
         encoder, decoder = (
@@ -178,11 +168,11 @@ def coded(model: str, code: int, digits: Digits, seed: int, budget: Budget, devi
             return module(images.to(device)).cpu().double().numpy()
 
     spent = fit(network, loss, budget, _RATE)
-    kept = _kept(digits, partial(applied, encoder), partial(applied, network), shown=seed == 1)
+    kept = _kept(digits, partial(applied, encoder), partial(applied, network), images=seed == 1)
     return {**kept, "parameters": size(network), **vars(spent)}
 
 
-def _kept(digits: Digits, encode: Any, restore: Any, *, shown: bool) -> dict[str, Any]:
+def _kept(digits: Digits, encode: Any, restore: Any, *, images: bool) -> dict[str, Any]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -191,7 +181,7 @@ def _kept(digits: Digits, encode: Any, restore: Any, *, shown: bool) -> dict[str
     classifier.fit(encode(digits.train[:_CLASSIFIED]), digits.classes[:_CLASSIFIED].numpy())
     kept: dict[str, Any] = {"error": float(((restore(digits.test) - digits.test.double().numpy()) ** 2).mean())}
     kept["right"] = float(classifier.score(encode(digits.test), digits.truth.numpy()))
-    if shown:
+    if images:
         firsts = [int((digits.truth == digit).nonzero()[0]) for digit in digits.truth.unique()[:10]]
         greys = (_GREYS * restore(digits.test[firsts]).clip(0, 1)).round()
         kept["shown"] = [pack(image, "counts") for image in greys]
@@ -200,20 +190,20 @@ def _kept(digits: Digits, encode: Any, restore: Any, *, shown: bool) -> dict[str
 
 def measure(options: Options) -> Work:
     """Train both copiers and every autoencoder with every seed."""
-    digits, device, sizes = open_data(options.data), choose_device(options.device), QUICK if options.quick else SIZES
-    copying, coding = sizes.copying.within(options), sizes.coding.within(options)
+    digits, device, sizes = open_data(options.data), choose_device(options.device), SIZES[options.quick]
+    lengths, codes, copying, coding = *sizes[:2], sizes[2].within(options), sizes[3].within(options)
 
     def code_of(model: str, code: int, seed: int) -> Job:
         about = {"part": "codes", "model": model, "code": code, "seed": seed}
         measured = partial(coded, model, code, digits, seed, coding, device)
         return Job(about, measured, coding if model == AUTOENCODER else None)
 
-    jobs = [code_of(PIXELS, 0, 0), *(code_of(PRINCIPAL, code, 0) for code in sizes.codes)]
+    jobs = [code_of(PIXELS, 0, 0), *(code_of(PRINCIPAL, code, 0) for code in codes)]
     for seed in range(1, options.seeds + 1):
         for model in (ATTENTION, VECTOR):
-            measured = partial(copied, model, options.width, sizes.lengths, seed, copying, device)
+            measured = partial(copied, model, options.width, lengths, seed, copying, device)
             jobs.append(Job({"part": "copying", "model": model, "seed": seed}, measured, copying))
-        jobs += [code_of(AUTOENCODER, code, seed) for code in sizes.codes]
+        jobs += [code_of(AUTOENCODER, code, seed) for code in codes]
     return work("bottleneck", options, jobs, options.name, {"data": digits.fingerprint, "side": digits.side})
 
 
@@ -240,8 +230,8 @@ class Findings:
             f"codes of {large} numbers are named right more often than those of {small}": (names, names),
         }
         self.claims = []
-        for text, (number, shown) in texts.items():
-            measured = over_seeds(shown)
+        for text, (number, printed) in texts.items():
+            measured = over_seeds(printed)
             points = measured.text(4) if "nearer" in text else f"{measured.times(100).text(1)} points"
             self.claims.append(Claim(text, over_seeds(number), points))
         poor = [name for name in (ATTENTION, VECTOR) if first[name].mean() < LEARNED]
@@ -292,11 +282,11 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         "digits": "Digits that came back from codes of so many numbers",
     }
     lengths, models = result.lengths, (ATTENTION, VECTOR)
-    places, flat = [math.log2(length) for length in lengths], [0.0] * len(lengths)
+    positions, flat = [math.log2(length) for length in lengths], [0.0] * len(lengths)
     shares = look.curves(
-        [curve(name, places, result.copied(name), 100) for name in models],
+        [curve(name, positions, result.copied(name), 100) for name in models],
         folder / "bottleneck",
-        ticks=[(x, str(length)) for x, length in zip(places, lengths, strict=True)],
+        ticks=[(x, str(length)) for x, length in zip(positions, lengths, strict=True)],
         labels=("tokens; bars: 95% over seeds", "% right"),
         title=titles["shares"],
         note=f"A guess is right in {100 / SYMBOLS:g} of 100",
@@ -317,9 +307,9 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         log="xy",
     )
     rows = {"the digits": (PIXELS, 0), **{f"{code} numbers": (AUTOENCODER, code) for code in result.codes}}
-    shown = [result.rows(model=model, code=code)[0]["shown"] for model, code in rows.values()]
+    texts = [result.rows(model=model, code=code)[0]["shown"] for model, code in rows.values()]
     side = result.content["arguments"]["side"]
-    images = [[torch.tensor(unpack(text, "counts")).view(-1, side) / _GREYS for text in row] for row in shown]
+    images = [[torch.tensor(unpack(text, "counts")).view(-1, side) / _GREYS for text in row] for row in texts]
     note, path = "Of the test, by an autoencoder", folder / "bottleneck-digits"
     digits = look.grid(images, path, rows=list(rows), title=titles["digits"], note=note)
     return {name: picture(paths, titles[name]) for name, paths in zip(titles, (shares, bits, digits), strict=True)}
@@ -353,8 +343,8 @@ STUDY = Study(
 {bits}
 
 Bits are the sum of log2 p of the right tokens above a guess. As tokens are independent, at least so many come through.
-They are below 0 if a model is too sure. They are those that it learns in its steps: a vector that is merely full would
-keep as many bits of a long sequence as of a short one.
+They are below 0 if a model is too sure. All are learned in the steps below: a vector that is merely full would keep as
+many bits of a long sequence as of a short one.
 
 ## Digits by the size of their code
 

@@ -1,4 +1,4 @@
-"""Gradients of attended values, and forgetting of experts (Jacobs, Jordan, Nowlan, Hinton 1991, section 1)."""
+"""Gradients of attended values, and forgetting of experts (Jacobs et al. 1991)."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -57,7 +57,7 @@ _CLASSES, _HIDDEN, _KEY, _BATCH = 10, 64, 16, 64
 
 
 def compared(way: str, seed: int) -> dict[str, float]:
-    r"""Compare gradients by autograd with their formula, in float64, over 40 random graphs.
+    r"""Compare gradients by autograd with their formula over 40 random graphs.
 
     .. math:: y_t = \sum_i w_{ti} v_i \quad\Rightarrow\quad
         \frac{\partial L}{\partial v_i} = \sum_t w_{ti} \frac{\partial L}{\partial y_t}
@@ -92,7 +92,7 @@ def _gradients(
 
 
 def graph(way: str) -> dict[str, Any]:
-    """Return a small graph for the picture: weights and gradients of five values, and the output's gradient."""
+    """Return a graph for the picture: weights and gradients of five values."""
     key, value = (torch.tensor(numbers, dtype=torch.float64)[:, None] for numbers in (_SCORES, _VALUE))
     query = torch.full((1, 1), 0.0 if way == UNIFORM else 1.0, dtype=torch.float64)
     weights, _, to_value = _gradients(way, query, key, value, torch.full_like(query, _UPSTREAM))
@@ -100,7 +100,7 @@ def graph(way: str) -> dict[str, Any]:
 
 
 class Mixture(nn.Module):
-    r"""Attention to two experts, networks of one hidden layer of 64: \(y = \sum_i w_i f_i(x)\).
+    r"""Attention to two experts with a hidden layer of 64, \(y = \sum_i w_i f_i(x)\).
 
     The query is that of the task, or learned of the image x.
 
@@ -120,7 +120,7 @@ class Mixture(nn.Module):
         self.keys = nn.Parameter(torch.randn(2, _KEY) if score is None else torch.eye(2), score is None)
 
     def forward(self, images: Tensor, task: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return logits `(batch, 10)`, weights `(batch, 2)`, and the 0 that is added to the loss."""
+        """Return logits `(batch, 10)`, weights `(batch, 2)`, and 0 to add to the loss."""
         keys, value = self.keys.expand(len(images), -1, -1), torch.stack([expert(images) for expert in self.experts], 1)
         query = (self.score or 0.0) * keys[:, task : task + 1] if self.query is None else self.query(images)[:, None]
         request = AuxRequest(weights=True)
@@ -134,7 +134,7 @@ class Mixture(nn.Module):
 
 
 class _TopOne(nn.Module):
-    """`nn.MixtureOfExperts`, one of two for each image; its first ten features are the logits."""
+    """`nn.MixtureOfExperts`, one of two an image; ten features are the logits."""
 
     def __init__(self, pixels: int) -> None:
         super().__init__()
@@ -151,12 +151,12 @@ class _TopOne(nn.Module):
 def forgotten(
     name: str, optimizer: str, digits: Digits, seed: int, budget: Budget, device: torch.device
 ) -> dict[str, Any]:
-    """Train on the digits 0 to 4, then on 5 to 9, each with a new optimizer, and return the effect on the first.
+    """Train on the digits 0 to 4, then on 5 to 9, and return the effect on the first.
 
     Returns:
-        "before" and "after", the share right of the first task, "second", that of the second; "own" and "weight", the
-        mean weights of the first task's expert for either; "moved", the relative distance of its parameters; "same",
-        whether these and the answers are equal bit for bit.
+        "before" and "after", the share right of the first task, and "second", that of the second. "own" and "weight"
+        are the mean weights of the first task's expert for either, and "moved" is the relative distance of its
+        parameters. "same" is whether these and the answers are equal bit for bit.
     """
     gate, lower = {**GATES, **LEARNED}[name], _CLASSES // 2
     with seeded(seed, "isolation"):
@@ -306,7 +306,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 def _figure(graphs: Mapping[str, Mapping[str, Any]], title: str) -> "Figure":
-    """A panel a normalizer: five values, an output, and on each edge the weight and the gradient."""
+    """A panel a normalizer: values, an output, and on edges weights and gradients."""
     from matplotlib.figure import Figure
 
     family = families(f"{title}∂L/∂y = {''.join(graphs)}")
@@ -383,10 +383,11 @@ Trained by adam, in percent of the test:
 ## How it was measured
 
 Two experts, networks of one hidden layer of 64, are weighed by attention. The tasks are the digits 0 to 4, then 5 to 9,
-both among all ten, each with a new optimizer. Gates have the task, whose own expert has the score 1 to 8 and the other
-0. Learned gates have the image alone (a query of 16 numbers and two keys, or `nn.MixtureOfExperts`) and decide nothing.
-`weight` is that of the first task's expert in the second task, `moved` the relative distance of its parameters. SGD
-moves an expert less by a small weight (norm at most 1, half a cosine). Adam divides the weight out, unless it is 0.
+both among all ten, each with a new optimizer. The gate gets the task: its own expert has the score 1 to 8, the other 0.
+Learned gates get the image alone (a query of 16 numbers and two keys, or `nn.MixtureOfExperts`) and decide nothing.
+`weight` is that of the first task's expert in the second task, `moved` the relative distance of its parameters. By SGD
+(gradients of norm 1 at most, a rate along half a cosine) an expert with a small weight moves less. Adam divides the
+weight out, unless it is exactly 0.
 
 {costs}
 

@@ -1,4 +1,4 @@
-"""Memories on sequences longer than those of training (Graves, Wayne, Danihelka 2014, figures 4, 5 and 11)."""
+"""Memories beyond the lengths of training (Graves et al. 2014, figures 4, 5, 11)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,10 +51,10 @@ class Options(Seeded):
     }
 
     data: str = ""
-    """The problem: copy or recall, whose test has longer sequences than training."""
+    """The problem: copy or recall, with longer sequences in the test."""
 
     longest: int | None = None
-    """Most vectors (copy) or items (recall) in training. Default: those of the paper, 20 or 6; 10 with --quick."""
+    """Most vectors (copy) or items (recall) in training. Default: 20, 6; --quick: 10."""
 
     @property
     def trained(self) -> int | None:
@@ -63,7 +63,7 @@ class Options(Seeded):
 
 
 def opened(options: Options) -> Corpus:
-    """Open the problem, and reject those without a test by length or too long for the recipes' memories."""
+    """Open the problem; reject one without a test by length, or beyond the memories."""
     if options.data not in _UNITS:
         raise ArgumentError(f"--data: expected copy or recall, whose sequences differ in length, got {options.data}")
     usual, longest = PROBLEMS[options.data].usual, options.trained
@@ -92,11 +92,11 @@ def measured(task: Memorize, model: Any, seed: int) -> dict[str, Any]:
         groups.setdefault(item.group, []).append(judged(output, episode.wanted))
     lengths = {}
     for group, outputs in groups.items():
-        asked = sum(output.asked for output in outputs)
+        bits = sum(output.asked for output in outputs)
         lengths[group] = {
             "sequences": len(outputs),
-            "asked": asked,
-            "bit_error": sum(output.wrong for output in outputs) / asked,
+            "asked": bits,
+            "bit_error": sum(output.wrong for output in outputs) / bits,
             "bits": round(sum(output.bits for output in outputs) / len(outputs), 6),
             "wrong": " ".join(str(output.wrong) for output in outputs),
         }
@@ -141,7 +141,7 @@ class Findings:
         return between(self.wrong(name, length), self.wrong(other, length), of="sequences")
 
     def rise(self, name: str) -> Estimate:
-        """Return the share of wrong bits at the longest length minus that at the trained length."""
+        """Return the wrong bits at the longest length minus those at the trained length."""
         ends = ((self.longest, 1.0), (self.trained, -1.0))
         return contrast([Cell(name, self.wrong(name, at), sign, at) for at, sign in ends], "sequences")
 

@@ -1,4 +1,4 @@
-"""Answers to questions about images once attended cells are erased (after Jain, Wallace 2019)."""
+"""Answers once attended cells of an image are erased (after Jain, Wallace 2019)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -62,18 +62,18 @@ class Options(Seeded):
     builtin: ClassVar[Mapping[str, str]] = BUILTIN
 
     data: str = ""
-    """Questions about images: scenes, whose answers depend on known things."""
+    """Questions about images: scenes, with answers by known things."""
 
 
 def opened(options: Options) -> Corpus:
-    """Open the questions, and reject those whose answers depend on unknown things."""
+    """Open the questions, and reject answers that depend on unknown things."""
     if options.data not in BUILTIN:
         raise ArgumentError(f"--data: expected scenes, whose answers depend on known things, got {options.data}")
     return open_corpus(options.data)
 
 
 def variants(options: Options) -> list[Variant]:
-    """Return every model; --quick has time for two, which are smaller."""
+    """Return every model; --quick has time for two smaller ones."""
     small = {"widths": "24,32", "cell_dim": 64, "hidden_dim": 64} if options.quick else {}
     models = [variant for variant in VARIANTS if variant.name in ("soft", "fixed vector") or not options.quick]
     return [replace(variant, values={**variant.values, **scheduled(options), **small}) for variant in models]
@@ -86,7 +86,7 @@ def parts(data: Corpus, options: Options) -> list[Part]:
 
 
 def covered(boxes: Sequence[Sequence[int]], shape: tuple[int, int], size: tuple[int, int]) -> Tensor:
-    """Return the share of each cell that boxes (left, top, right, bottom) cover, `(rows, columns)`."""
+    """Return the share of cells `(rows, columns)` that boxes in pixels cover."""
     pixels = torch.zeros(1, *size)
     for left, top, right, bottom in boxes:
         pixels[:, top:bottom, left:right] = 1
@@ -94,14 +94,14 @@ def covered(boxes: Sequence[Sequence[int]], shape: tuple[int, int], size: tuple[
 
 
 def ground(images: Tensor, brightest: float, numbers: torch.Generator) -> Tensor:
-    """Return images of ground alone: pixels drawn from those of the image that are no brighter than a level."""
+    """Return images of pixels drawn from those no brighter than a level."""
     dark = (images <= brightest).all(1).flatten(1).cpu()
-    places = torch.multinomial(dark.float(), dark.shape[1], replacement=True, generator=numbers).to(images.device)
-    return images.flatten(2).gather(2, places[:, None].expand(-1, images.shape[1], -1)).view_as(images)
+    pixels = torch.multinomial(dark.float(), dark.shape[1], replacement=True, generator=numbers).to(images.device)
+    return images.flatten(2).gather(2, pixels[:, None].expand(-1, images.shape[1], -1)).view_as(images)
 
 
 def answered(model: Any, batch: Batch, other: Tensor, order: Tensor, shape: tuple[int, int]) -> list[Tensor]:
-    """Return the probabilities of answers once the first 1, 2, 4 and 8 cells of an order show other images."""
+    """Return probabilities of answers once first cells of an order show other images."""
     images, shares = batch.visual.values, []
     y, x = (torch.arange(size) * count // size for size, count in zip(images.shape[2:], shape, strict=True))
     for count in COUNTS:
@@ -112,12 +112,12 @@ def answered(model: Any, batch: Batch, other: Tensor, order: Tensor, shape: tupl
 
 
 def heaviest_first(maps: Tensor, ties: Tensor) -> Tensor:
-    """Return the indices of cells by weight, equal weights in the order of `ties`, `(batch, rows * columns)`."""
+    """Return the indices of cells by weight, equal weights in the order of `ties`."""
     return ties.gather(1, maps.flatten(1).gather(1, ties).argsort(dim=-1, descending=True, stable=True))
 
 
 def measured(task: AnswerQuestions, model: Any, seed: int, limit: int) -> dict[str, Any]:
-    """Answer all test questions, and some about a part of the things again with cells erased.
+    """Answer all test questions, and some of them again with cells erased.
 
     Returns:
         Of all questions "accuracy", "right", "chance", and "blind", the best guess from the image and the kind. Of up
@@ -126,11 +126,11 @@ def measured(task: AnswerQuestions, model: Any, seed: int, limit: int) -> dict[s
     """
     right, chances, blind, partial = list[bool](), list[float](), list[float](), list[int]()
     with undisturbed(model, seed, "test"):
-        for indices, asked, batch, true in _batches(task, model, range(task.data.size("test") or 0)):
+        for indices, examples, batch, true in _batches(task, model, range(task.data.size("test") or 0)):
             right += (model(*batch[:2]).argmax(-1) == true).tolist()
-            chances += [chance(example.posed.group) for example in asked]
-            blind += [BLIND[example.posed.group] for example in asked]
-            partial += [index for index, x in zip(indices, asked, strict=True) if x.boxes and x.others]
+            chances += [chance(example.posed.group) for example in examples]
+            blind += [BLIND[example.posed.group] for example in examples]
+            partial += [index for index, x in zip(indices, examples, strict=True) if x.boxes and x.others]
         chosen = [partial[index] for index in spread_out(len(partial), limit)]
         means = {"accuracy": fmean(right), "chance": fmean(chances), "blind": fmean(blind)}
         return {"questions": len(right), **means, "right": pack(right, "bits"), **_pointing(task, model, chosen)}
@@ -140,13 +140,13 @@ def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[
     """The measurements with erased cells."""
     orders: dict[str, dict[str, list[Any]]] = {}
     before, first, anywhere, anything = list[bool](), list[float](), list[float](), list[float]()
-    for indices, asked, batch, true in _batches(task, model, chosen):
+    for indices, examples, batch, true in _batches(task, model, chosen):
         probability, best = model(batch.visual, batch.question).softmax(-1).max(-1)
         shape, (height, width) = cells_of(model, batch.visual) or (0, 0), batch.visual.values.shape[2:]
         dark = ground(batch.visual.values, NOISE / 255, generator(0, "ground", indices[0]))
-        numbers, count = generator(0, "erased cells", indices[0]), (len(asked), shape[0] * shape[1])
+        numbers, count = generator(0, "erased cells", indices[0]), (len(examples), shape[0] * shape[1])
         *draws, ties = (torch.rand(count, generator=numbers, dtype=torch.float64).argsort(-1) for _ in range(DRAWS + 1))
-        cells = maps(model, batch, asked, best, shape)
+        cells = maps(model, batch, examples, best, shape)
         for by, several in {RANDOM: draws, **{by: [heaviest_first(x, ties)] for by, x in cells.items()}}.items():
             columns = orders.setdefault(by, {key: [[] for _ in COUNTS] for key in ("right", "change")})
             lefts = [answered(model, batch, dark, order, shape) for order in several]
@@ -154,14 +154,14 @@ def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[
                 columns["right"][index] += sum((x.argmax(-1) == true).long() for x in shares).tolist()
                 left = torch.stack([x.gather(1, best[:, None])[:, 0].double() for x in shares]).mean(0)
                 columns["change"][index] += (left - probability.double()).tolist()
-            for weights, example in zip(cells.get(by, ()), asked, strict=by in cells):
+            for weights, example in zip(cells.get(by, ()), examples, strict=by in cells):
                 on, off = (pointed(weights, boxes, (height, width)) for boxes in (example.boxes, example.others))
                 for key, number in (("hits", on.hit), ("elsewhere", off.hit), ("inside", on.share)):
                     columns.setdefault(key, []).append(number)
         before += (best == true).tolist()
         first += probability.tolist()
-        anywhere += [pointed(torch.ones(shape), example.boxes, (height, width)).share for example in asked]
-        anything += [len(example.boxes) / (len(example.boxes) + len(example.others)) for example in asked]
+        anywhere += [pointed(torch.ones(shape), example.boxes, (height, width)).share for example in examples]
+        anything += [len(example.boxes) / (len(example.boxes) + len(example.others)) for example in examples]
     return {
         "examples": len(chosen),
         "cells": list(shape),
@@ -179,10 +179,10 @@ def _packed(key: str, numbers: list[Any]) -> str | list[str]:
     return [pack(x, _KINDS[key]) for x in numbers] if key in ("right", "change") else pack(numbers, _KINDS[key])
 
 
-def maps(model: Any, batch: Batch, asked: Sequence[Asked], best: Tensor, shape: tuple[int, int]) -> dict[str, Tensor]:
+def maps(model: Any, batch: Batch, scenes: Sequence[Asked], best: Tensor, shape: tuple[int, int]) -> dict[str, Tensor]:
     """Return weights of cells, `(batch, rows, columns)`, by the order that they give.
 
-    Of hard attention they are probabilities of a draw, of several reads the mean; gradients are the saliency of the
+    Of hard attention they are probabilities of a draw, of several reads the mean. Gradients are the saliency of the
     first answer's logit, the mean of a cell's pixels.
     """
     visual, question, _ = batch
@@ -195,7 +195,7 @@ def maps(model: Any, batch: Batch, asked: Sequence[Asked], best: Tensor, shape: 
         words = Padded(question.values.clone(), question.lengths.clone())
         pixels = look.saliency(lambda images: model(Visual(images), words), visual.values.clone(), best.clone())
     weights[GRADIENT] = F.adaptive_avg_pool2d(pixels, shape).cpu()
-    boxes = [(x.boxes, x.others, x.boxes + x.others) for x in asked]
+    boxes = [(x.boxes, x.others, x.boxes + x.others) for x in scenes]
     for by, several in zip((THINGS, OTHERS, ANY), zip(*boxes, strict=True), strict=True):
         weights[by] = torch.stack([covered(group, shape, (height, width)) for group in several])
     return weights
@@ -209,12 +209,12 @@ def _batches(
     assert isinstance(output, ClassAnswers), "these models choose among answers"
     for start in range(0, len(chosen), _AT_ONCE):
         indices = chosen[start : start + _AT_ONCE]
-        asked = [task.data.example("test", index) for index in indices]
-        tokens = [words.tokens(example.posed.question, task.settings.max_length)[0] for example in asked]
-        images = [example.image for example in asked if example.image is not None]  # of scenes all have one
+        examples = [task.data.example("test", index) for index in indices]
+        tokens = [words.tokens(example.posed.question, task.settings.max_length)[0] for example in examples]
+        images = [example.image for example in examples if example.image is not None]  # of scenes all have one
         encoded = [Encoded(image, words.ids(text), {}) for image, text in zip(images, tokens, strict=True)]
-        true = torch.tensor([output.numbers.get(example.posed.answers[0], -1) for example in asked], device=device)
-        yield indices, asked, stacked(encoded, output).to(device), true
+        true = torch.tensor([output.numbers.get(example.posed.answers[0], -1) for example in examples], device=device)
+        yield indices, examples, stacked(encoded, output).to(device), true
 
 
 class Findings:
@@ -249,17 +249,17 @@ class Findings:
         return between(right, guesses, paired=True)
 
     def pointing(self, name: str, by: str, key: str = "anything") -> Estimate:
-        """Return how often the heaviest cell lies on what matters, minus things ("anything") or cells at random."""
+        """Return how often the heaviest cell is on a thing that matters, beyond chance."""
         hits = [unpack(row["erased"][by]["hits"], "bits", row["examples"]) for row in self.rows[name]]
         return between(hits, [unpack(row[key], "shares") for row in self.rows[name]], paired=True)
 
     def lost(self, name: str, by: str, key: str, index: int | None = None, beside: str = RANDOM) -> Estimate:
-        """Return the loss by an order minus that by another, at one number of cells or in the mean over all.
+        """Return the loss by an order minus that by another, at some numbers of cells.
 
         It is of accuracy ("right"), or of the first answer's probability ("change").
         """
-        places = range(len(self.first["counts"])) if index is None else [index]
-        before, after = ([_left(row, order, key, places) for row in self.rows[name]] for order in (beside, by))
+        indices = range(len(self.first["counts"])) if index is None else [index]
+        before, after = ([_left(row, order, key, indices) for row in self.rows[name]] for order in (beside, by))
         return between(before, after, paired=True)
 
     def fields(self) -> dict[str, Any]:
@@ -325,10 +325,10 @@ class Findings:
         return table
 
 
-def _left(row: Mapping[str, Any], by: str, key: str, places: Sequence[int]) -> list[float]:
-    """The share of draws that are right, or the change of the probability, of each question."""
+def _left(row: Mapping[str, Any], by: str, key: str, indices: Sequence[int]) -> list[float]:
+    """The share of right draws, or the change of the probability, of each question."""
     draws = row["draws"] if by == RANDOM and key == "right" else 1
-    numbers = [unpack(row["erased"][by][key][index], _KINDS[key]) for index in places]
+    numbers = [unpack(row["erased"][by][key][index], _KINDS[key]) for index in indices]
     return [sum(several) / (draws * len(several)) for several in zip(*numbers, strict=True)]
 
 

@@ -25,7 +25,7 @@ class OnDigits(Direct):
     builtin: ClassVar[dict[str, str]] = BUILTIN
 
     data: str = "digits"
-    """The images: digits, which are built in, or a folder with the files of MNIST."""
+    """The images: built-in digits, or a folder with the files of MNIST."""
 
     @property
     def name(self) -> str:
@@ -35,7 +35,7 @@ class OnDigits(Direct):
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """Images as rows of pixels from 0 to 1 in `train` and `test`, their labels in `classes` and `truth`."""
+    """Images, a row of pixels from 0 to 1 each, and their labels."""
 
     train: Tensor
     classes: Tensor
@@ -46,7 +46,7 @@ class Digits:
 
 
 def open_data(data: str) -> Digits:
-    """Open the built-in digits, or grey squares as `saccade train classify-image` opens them.
+    """Open built-in digits, or grey squares as `saccade train classify-image` does.
 
     Raises:
         ArgumentError: if there are none, or they have colours.

@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, Self
+from typing import Literal, Self
 
 from scipy import optimize, special
 from statsmodels.stats.multitest import multipletests
@@ -44,21 +44,6 @@ class Source:
         """Return the same source with another number of draws."""
         more = 1.0 if self.fixed else (count - self.fitted) / max(1, self.count - self.fitted)
         return replace(self, error=self.error * math.sqrt(self.count / count), freedom=self.freedom * more, count=count)
-
-
-class Claimed(Protocol):
-    """The statistics of a claim."""
-
-    @property
-    def sign(self) -> int:
-        """1 if the numbers speak for the claim, -1 if against it."""
-
-    @property
-    def p(self) -> float:
-        """Two-sided p-value."""
-
-    def missing(self, level: float) -> str:
-        """Return how many seeds or examples would decide, in words; "" if nothing varied."""
 
 
 @dataclass(frozen=True)
@@ -232,6 +217,10 @@ class Exact:
     def missing(self, level: float = LEVEL) -> str:
         """Return "": the claim is decided."""
         return ""
+
+
+Claimed = Estimate | Within | Exact
+"""Statistics of a claim: `sign` is 1 if the numbers speak for it, `p` is two-sided, `missing` names enough seeds."""
 
 
 def judged(claims: Sequence[Claimed], level: float = LEVEL) -> list[Result]:

@@ -21,7 +21,6 @@ from studies.bottleneck import (
     VECTOR,
     Copier,
     Findings,
-    Sizes,
     coded,
     copied,
     drawn,
@@ -43,7 +42,7 @@ def made_up(copied=COPIED, errors=ERRORS, named=NAMED, seeds=3):
     """report.json of shares that are copied by length, and of codes; seeds differ by a point."""
     images, linear = ["0f" * 2] * 10, {"part": "codes", "model": PRINCIPAL, "seed": 0, "error": 0.06, "right": 0.5}
     rows = [{"part": "codes", "model": PIXELS, "code": 0, "seed": 0, "error": 0.0, "right": 0.92, "shown": images}]
-    rows += [{**linear, "code": code} for code in SIZES.codes]
+    rows += [{**linear, "code": code} for code in SIZES[False][1]]
     for seed in range(1, seeds + 1):
         for model, shares in copied.items():
             lengths = {
@@ -51,7 +50,7 @@ def made_up(copied=COPIED, errors=ERRORS, named=NAMED, seeds=3):
                 for length, share in zip(LENGTHS, shares, strict=True)
             }
             rows.append({"part": "copying", "model": model, "seed": seed, "lengths": lengths, **SPENT})
-        for code, error, right in zip(SIZES.codes, errors, named, strict=True):
+        for code, error, right in zip(SIZES[False][1], errors, named, strict=True):
             about = {"part": "codes", "model": AUTOENCODER, "code": code, "seed": seed}
             about |= {"error": error + 1e-4 * seed, "right": right + 1e-3 * seed}
             rows.append({**about, **({"shown": images} if seed == 1 else {}), **SPENT})
@@ -104,13 +103,13 @@ def test_through_one_vector_nothing_else_passes():
 
 
 def test_every_length_is_trained_on_in_as_many_tokens():
-    counts = dict.fromkeys(SIZES.lengths, 0)
+    counts = dict.fromkeys(SIZES[False][0], 0)
     for step in range(3000):
-        tokens = drawn(SIZES.lengths, step, 1)
+        tokens = drawn(SIZES[False][0], step, 1)
         counts[tokens.shape[1]] += tokens.numel()
     shares = [count / sum(counts.values()) for count in counts.values()]
     assert shares == pytest.approx(len(counts) * [1 / len(counts)], abs=0.05)
-    assert torch.equal(drawn(SIZES.lengths, 5, 2), drawn(SIZES.lengths, 5, 2))
+    assert torch.equal(drawn(SIZES[False][0], 5, 2), drawn(SIZES[False][0], 5, 2))
 
 
 def test_a_guess_has_no_bit_and_a_perfect_model_all(monkeypatch):
@@ -187,8 +186,8 @@ def test_the_page_is_complete(tmp_path):
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """Two steps of every training, at two lengths."""
-    monkeypatch.setattr(study, "SIZES", Sizes((4, 6), (2, 3), Budget(2, 1.0), Budget(2, 1.0)))
-    monkeypatch.setattr(study, "QUICK", Sizes((4, 6), (2, 8, 64), Budget(2, 1.0), Budget(2, 1.0)))
+    codes, few = {False: (2, 3), True: (2, 8, 64)}, Budget(2, 1.0)
+    monkeypatch.setattr(study, "SIZES", {quick: ((4, 6), sizes, few, few) for quick, sizes in codes.items()})
     monkeypatch.chdir(tmp_path)
 
 
