@@ -4,8 +4,8 @@
     python tools/mutants.py --all      # those that survive also against `make test-all`'s
     python tools/mutants.py --only masks
 
-A mutant is a line of `MUTANTS`: a file of src/saccade or of studies, a piece of its text, and a replacement. Each runs in
-a copy of the checkout. The tests that mirror the broken file run first, then the whole tier, until one fails.
+A mutant is a line of `MUTANTS`: a file of src/saccade or of studies, a piece of its text, and a replacement. Each
+runs in a copy of the checkout. The tests that mirror the broken file run first, then the whole tier, until one fails.
 """
 
 import argparse
