@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from saccade.cli.arguments import choose, parse
-from saccade.cli.train import options, wanted
+from saccade.cli.train import options, read_command
 from saccade.tasks import TASKS, load_task
 from saccade.train.options import flat
 from studies.frame.study import load, names
@@ -62,7 +62,7 @@ def accept(arguments):
     verb, *rest = [word for word in arguments if word != "--help"]
     if verb == "train":
         kind = load_task(choose("TASK", rest[0], TASKS))
-        return options(kind, wanted(kind, rest[1:]))
+        return options(kind, read_command(kind, rest[1:]))
     if verb == "report":
         if not rest:
             return None

@@ -123,7 +123,11 @@ MUTANTS = [
         "tasks/audio/features.py", "centered = exact - exact.mean(0)", "centered = exact - exact.mean(1, keepdim=True)"
     ),
     Mutant("cli/inputs.py", "if not listed:", "if listed < 0:"),
-    Mutant("cli/predict.py", "if given.names and given.alignments:", "if given.names and given.alignments and False:"),
+    Mutant(
+        "cli/predict.py",
+        "if options.names and options.alignments:",
+        "if options.names and options.alignments and False:",
+    ),
     Mutant(
         "studies/frame/seeds.py",
         "return groups * score - (groups - 1) * np.asarray(partial, dtype=np.float64)",
@@ -141,8 +145,8 @@ MUTANTS = [
     ),
     Mutant(
         "runs.py",
-        '_known("split", split, ("test", "validation"))',
-        '_known("split", split, ("test", "validation", "train", split))',
+        '_choose("split", split, ("test", "validation"))',
+        '_choose("split", split, ("test", "validation", "train", split))',
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""All that the shell does, from Python: train a task, load a run, ask it, look inside.
+"""The shell's verbs in Python: train a task, load a run, answer, look inside.
 
     >>> import saccade.runs as runs
     >>> run = runs.train("translate", data="dates", run="runs/dates", seed=1, max_steps=600)  # doctest: +SKIP
@@ -7,9 +7,9 @@
 
 Every verb of the shell is one of these calls, and printing.
 
-Threads may share a run: `predict` and `align` answer side by side, with the answers of one thread. What uses the
-process's own state takes turns: pictures (matplotlib's settings) with pictures, and `train`, `load` and `evaluate`
-(torch's generators) with each other, so that a `load` waits for a training in another thread.
+Threads may share a run: `predict` and `align` answer side by side, with the answers of one thread. Calls that use
+the process's own state take turns: pictures (matplotlib's settings) with pictures, and `train`, `load` and `evaluate`
+(torch's generators) with each other. So a `load` waits for a training in another thread.
 """
 
 import base64
@@ -44,47 +44,47 @@ from saccade.train.trained import Trained, load_trained
 
 __all__ = ["Pictures", "Run", "examples", "load", "options", "train"]
 
-_LONGEST = 180  # bytes of a file's name that say what was asked: systems take 255 in all
+_LONGEST = 180  # bytes of a request in a file's name: systems take 255 in all
 _AHEAD = 512  # inputs that are read at once: large batches of like length are the fastest
 
 
 def train(
     task: str, *, data: Any = None, model: str | None = None, run: str | Path | None = None, **more: Any
 ) -> "Run":
-    """Train a model, or go on training it, as `saccade train` does; torch's global generators stay as they are.
+    """Train or continue a model as `saccade train`. Torch's generators stay untouched.
 
     Args:
         task: its name, as `saccade list` has it.
-        data: a built-in data set's name, the path of a folder or file, or Python objects: rows of (input, answer), or a
-            mapping of "train", "validation" and "test" to such rows; a data set of `datasets` is one of these. The
-            first built-in data set if not given.
-        model: its name; the task's first one if not given.
-        run: the folder: made if it is not there, gone on with if it is; runs/TASK-DATA-MODEL if not given.
+        data: a built-in data set's name, the path of a folder or file, or Python objects. These are rows of (input,
+            answer), or a mapping of "train", "validation" and "test" to rows, as a data set of `datasets` is. Default:
+            the first built-in data set.
+        model: its name. Default: the task's first one.
+        run: the folder, made if necessary, and continued if it is there. Default: runs/TASK-DATA-MODEL.
         more: any other option of `saccade train TASK --model MODEL`, with _ in the place of -.
 
     Returns:
         The run, with the trained model loaded.
 
     Raises:
-        SaccadeError: in one line, where something means nothing or does not fit the run that is there.
+        SaccadeError: in one line, if something means nothing or does not fit the run that is there.
         OSError: if the folder cannot be written.
-        KeyboardInterrupt: if it was interrupted; the last checkpoint is kept, and the same call goes on from there.
-        SystemExit: with 0, once it is trained, in a process that torchrun started beside the first, which goes on.
+        KeyboardInterrupt: if it was interrupted. The last checkpoint is kept, and the same call goes on from there.
+        SystemExit: with 0, once it is trained, in each process of torchrun but the first.
     """
     data = _kept(data)
     named = isinstance(data, str | Path) or data is None
     if not named and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
-    kind = load_task(_known("task", task, TASKS))
+    kind = load_task(_choose("task", task, TASKS))
     name = data_of(kind, data) if named else OBJECTS
-    given = {**({} if run is None else {"run": str(run)}), **more}
-    model = usual_model(kind, given.get("run")) if model is None else model
-    suited = _suited(kind, name, model, given, None if named else data)
-    settings = options(kind, name, model, given, suited)
+    named_options = {**({} if run is None else {"run": str(run)}), **more}
+    model = usual_model(kind, named_options.get("run")) if model is None else model
+    suited = _suited(kind, name, model, named_options, None if named else data)
+    settings = options(kind, name, model, named_options, suited)
     with undisturbed():
         threads = torch.get_num_threads()
         try:
-            outcome = fit(kind, settings, suited.data, suited, given)
+            outcome = fit(kind, settings, suited.data, suited, named_options)
         finally:
             torch.set_num_threads(threads)  # those of the caller
     if outcome.follows:
@@ -95,7 +95,7 @@ def train(
 
 
 def _kept(data: Any) -> Any:
-    """Python objects that can be read again: those that an iterator gives are read once to train, once to measure."""
+    """Copy iterators among Python objects: training and measuring both read them."""
     if isinstance(data, Mapping) and any(isinstance(part, Iterator) for part in data.values()):
         return {name: _kept(part) for name, part in data.items()}
     return list(data) if isinstance(data, Iterator) else data
@@ -113,11 +113,11 @@ def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | P
     Raises:
         SaccadeError: if it is no run, or has nothing trained, or the runs cannot be one.
     """
-    first, seen = _loaded(folder, device, "RUN", data), {os.path.realpath(folder)}
+    first, folders = _loaded(folder, device, "RUN", data), {os.path.realpath(folder)}
     for other in ensemble:
-        if (place := os.path.realpath(other)) in seen:
+        if (path := os.path.realpath(other)) in folders:
             raise ArgumentError(f"--ensemble {other}: expected each run once, got it again")
-        seen.add(place)
+        folders.add(path)
     if ensemble:
         others = [_loaded(other, device, "--ensemble", None) for other in ensemble]
         task, model = first.task.join(first.model, others)
@@ -129,21 +129,21 @@ def _loaded(folder: str | Path, device: str, option: str, data: Any) -> Trained:
     if not str(folder):
         raise ArgumentError(f"{option}: expected the folder of a run, got an empty name")
     run = Folder.open(Path(folder))
-    kind = load_task(_known(f"{run.folder}: task", run.config["task"], TASKS))
+    kind = load_task(_choose(f"{run.folder}: task", run.config["task"], TASKS))
     return load_trained(kind, run, choose_device(device), data)
 
 
 def options(
     kind: type[Task], data: str | None, model: str | None, given: Mapping[str, Any], suited: Suited | None = None
 ) -> Options:
-    """Return all options of a run: those that are given, and the recipes of its model and data for the rest.
+    """Return all options of a run: the given ones, and its recipes for the rest.
 
     Args:
         kind: the task.
-        data: as `--data` names them; the first built-in data set if None.
-        model: its name; the task's first one if None.
+        data: as `--data` names them. The first built-in data set if None.
+        model: its name. The task's first one if None.
         given: others by their names.
-        suited: what suits the data by what was read of them; without it nothing is read.
+        suited: recipes suitable for data that were read. Without them nothing is read.
 
     Raises:
         ArgumentError: an option that there is not, or a value that means nothing.
@@ -152,18 +152,18 @@ def options(
     return options_class(kind, model)(**{**defaults(kind, model, data, given, suited), **given})
 
 
-def _suited(kind: type[Task], data: str | None, model: str | None, given: Mapping[str, Any], objects: Any) -> Suited:
-    """What suits the run, once the options are known to be some."""
-    model, data = _checked(kind, data, model, given)
-    return suit(kind, model, data, given, objects)
+def _suited(kind: type[Task], data: str | None, model: str | None, named: Mapping[str, Any], objects: Any) -> Suited:
+    """Recipes for the run, after a check of its options."""
+    model, data = _checked(kind, data, model, named)
+    return suit(kind, model, data, named, objects)
 
 
-def _checked(kind: type[Task], data: str | None, model: str | None, given: Mapping[str, Any]) -> tuple[str, str]:
-    """The names of model and data, once all options that are given are known to be some."""
-    model = _known("model", next(iter(kind.models)) if model is None else model, kind.models)
+def _checked(kind: type[Task], data: str | None, model: str | None, named: Mapping[str, Any]) -> tuple[str, str]:
+    """Names of model and data, after a check of the named options."""
+    model = _choose("model", next(iter(kind.models)) if model is None else model, kind.models)
     flat = options_class(kind, model)
-    _check_names(given, flat, f"{kind.name} with the model {model}")
-    check_types(flat, given)
+    _check_names(named, flat, f"{kind.name} with the model {model}")
+    check_types(flat, named)
     return model, next(iter(kind.builtin)) if data is None else data
 
 
@@ -177,7 +177,7 @@ def examples(task: str | type[Task], split: str, count: int, *, data: Any = None
         data: as for `train`.
         more: options of the task that say how data are read.
     """
-    kind = load_task(_known("task", task, TASKS)) if isinstance(task, str) else task
+    kind = load_task(_choose("task", task, TASKS)) if isinstance(task, str) else task
     named = isinstance(data, str | Path) or data is None
     name = data_of(kind, data) if named else OBJECTS
     settings = options(kind, name, None, more)
@@ -190,9 +190,9 @@ class Pictures(list[Path]):
     """The paths of pictures; a notebook shows the pictures themselves."""
 
     def _repr_html_(self) -> str:
-        shown = (path for path in self if path.suffix == ".png" and path.is_file())
-        found = (base64.b64encode(path.read_bytes()).decode() for path in shown)
-        return "".join(f'<img style="max-width: 100%" src="data:image/png;base64,{content}">' for content in found)
+        pictures = (path for path in self if path.suffix == ".png" and path.is_file())
+        encoded = (base64.b64encode(path.read_bytes()).decode() for path in pictures)
+        return "".join(f'<img style="max-width: 100%" src="data:image/png;base64,{content}">' for content in encoded)
 
 
 @dataclass(frozen=True)
@@ -212,12 +212,12 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """Where the run is."""
+        """Folder of the run."""
         return self.trained.run.folder
 
     @property
     def task(self) -> Task:
-        """Its task, with all that was learned of the data beside weights."""
+        """Task of the run, with everything learned of the data beside weights."""
         return self.trained.task
 
     @property
@@ -227,15 +227,14 @@ class Run:
 
     @property
     def results(self) -> dict[str, Any] | None:
-        """What its results.json says; None before its training came to an end."""
+        """Content of results.json, or None before the end of training."""
         return self.trained.run.results()
 
     def predict(self, inputs: str | Path | Iterable[Any], **request: Any) -> list[Answer]:
-        """Answer inputs as `saccade predict` does; `str` of an answer is what the shell prints.
+        """Answer inputs as `saccade predict` does. `str` of an answer is its printed text.
 
         Args:
-            inputs: a text or several, or of a task that reads files paths; of one that reads numbers rows of them or
-                columns by their names, too.
+            inputs: texts, paths if the task reads files, or rows or columns by their names if it reads numbers.
             request: any option of `saccade predict RUN`, with _ in the place of -, such as nbest=3.
 
         Raises:
@@ -244,9 +243,9 @@ class Run:
         return list(self.answers(self.task.lines(inputs), self.request("predict", request)))
 
     def align(self, inputs: str | Path | Iterable[Any], **request: Any) -> list[dict[str, Any]]:
-        """Answer inputs and say what every answer attended to, as `saccade predict --alignments` does."""
-        found = self.answers(self.task.lines(inputs), self.request("predict", request), "json")
-        return [answer.to_json() for answer in found]
+        """Answer inputs with their attention, as `saccade predict --alignments` does."""
+        answers = self.answers(self.task.lines(inputs), self.request("predict", request), "json")
+        return [answer.to_json() for answer in answers]
 
     def draw(
         self,
@@ -279,11 +278,11 @@ class Run:
         Raises:
             SaccadeError: if there is no such split, or an option means nothing here.
         """
-        _known("split", split, ("test", "validation"))
+        _choose("split", split, ("test", "validation"))
         return self.measure(split, self.request("eval", request))
 
     def request(self, verb: str, values: Mapping[str, Any]) -> Any:
-        """Return what is asked beside the inputs as the task's dataclass for a verb, once it means something.
+        """Return options as a checked request: the task's dataclass for a verb.
 
         Raises:
             SaccadeError: if there is no such option, or it means nothing to the run.
@@ -294,7 +293,7 @@ class Run:
         return self.checked(kind(**values))
 
     def checked(self, request: Any) -> Any:
-        """Return a request, once it is known to mean something to the task and the model."""
+        """Return a request after a check by the task and the model."""
         check_drawn(self.model, getattr(request, "by", None))
         with torch.inference_mode():
             self.task.check(self.model, request)
@@ -303,9 +302,9 @@ class Run:
     def answers(
         self, lines: Iterable[str], request: Any, form: Form = "lines", ahead: int = _AHEAD, *, typed: bool = False
     ) -> Iterator[Answer]:
-        """Answer lines as they come, in order and in constant memory; at most `ahead` are read before an answer.
+        """Answer lines as they come, in order, reading at most `ahead` before an answer.
 
-        Of `typed` lines one that cannot be read is always said at once.
+        An unreadable line is reported at once if lines are `typed`.
         """
 
         def answer(inputs: Sequence[Any]) -> Sequence[Answer]:
@@ -324,7 +323,7 @@ class Run:
         json: bool = False,
         typed: bool = False,
     ) -> Iterator[Path]:
-        """Draw lines as they come, with `json` their numbers too; gives the paths as the files are written."""
+        """Draw lines as they come, with `json` their numbers too, and give the paths."""
         if output:
             check_folder("--output", output)  # before there is an answer, which takes a while
         folder = Path(output) if output else self.folder / "pictures"
@@ -332,29 +331,29 @@ class Run:
             yield from answer.draw(folder, json=json)
 
     def measure(self, split: str, request: Any = None) -> Evaluation:
-        """Measure the model on a split as a request has it; that the data are not those of the run is said."""
-        known, found = self.trained.run.config["data"], self.task.data.fingerprint
-        if found != known:
-            say(f"the data are not those that {self.folder} was trained on: {found}, where those were {known}")
+        """Measure the model on a split by a request, with a note if the data changed."""
+        trained, fingerprint = self.trained.run.config["data"], self.task.data.fingerprint
+        if fingerprint != trained:
+            say(f"the data are not those that {self.folder} was trained on: {fingerprint}, where those were {trained}")
         evaluation = measure(self.task, self.model, split, self.trained.options.seed, request=request)
         return replace(evaluation, baselines=baselines(self.trained.run, self.task, split))
 
     def save_results(self, split: str, found: Evaluation, request: Any = None) -> Path:
-        """Write results-SPLIT.json into the run; where answers were found in another way, its name says so.
+        """Write results-SPLIT.json into the run, with an unusual request in its name.
 
         Raises:
             OSError: if the folder cannot be written.
         """
-        asked = {} if request is None else _unusual(request)
+        unusual = {} if request is None else _unusual(request)
         if self.ensemble:
-            asked["ensemble"] = self.ensemble
+            unusual["ensemble"] = self.ensemble
         results = split_results(self.trained.run, self.trained.options, self.model, split, found)
-        path = self.folder / f"{_file_name(split, asked, self.folder)}.json"
-        write_json(path, {**results, "asked": asked})
+        path = self.folder / f"{_file_name(split, unusual, self.folder)}.json"
+        write_json(path, {**results, "asked": unusual})
         return path
 
 
-def _known(what: str, name: str, table: Iterable[str]) -> str:
+def _choose(what: str, name: str, table: Iterable[str]) -> str:
     if name not in (names := list(table)):
         raise ArgumentError(f"{what}: there is no {name}; {_hint(name, names)}")
     return name
@@ -373,26 +372,26 @@ def _hint(name: str, names: Sequence[str]) -> str:
 
 
 def _unusual(request: Any) -> dict[str, Any]:
-    """What a request says that it would not say by itself."""
+    """Options of a request that differ from their defaults."""
     usual = asdict(type(request)())
     return {name: value for name, value in asdict(request).items() if value != usual[name]}
 
 
-def _file_name(split: str, asked: Mapping[str, Any], own: Path) -> str:
-    """What the file is called; words that no file system would take are a number, and stand in the file itself."""
-    words = "-".join(_words(asked, own))
+def _file_name(split: str, unusual: Mapping[str, Any], folder: Path) -> str:
+    """Stem of the file's name. Words too long for file systems become a hash."""
+    words = "-".join(_words(unusual, folder))
     if len(content := os.fsencode(words)) > _LONGEST:
         words = f"asked-{hashlib.blake2b(content, digest_size=8).hexdigest()}"
     return "-".join(filter(None, [f"results-{split}", words]))
 
 
-def _words(asked: Mapping[str, Any], own: Path) -> Iterator[str]:
-    """What the file's name says of what was asked; of another run where it lies, seen from beside this one."""
-    for name, value in asked.items():
-        for each in value if name == "ensemble" else [value]:
+def _words(unusual: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Words of a request for the file's name. Runs are relative to this one's parent."""
+    for name, value in unusual.items():
+        for item in value if name == "ensemble" else [value]:
             yield name.replace("_", "-")
             if name == "ensemble":
-                path = os.path.relpath(Path(each).resolve(), own.resolve().parent)
+                path = os.path.relpath(Path(item).resolve(), folder.resolve().parent)
                 yield path.replace("%", "%25").replace(os.sep, "%2F")
             elif value is not True:
-                yield str(each)
+                yield str(item)

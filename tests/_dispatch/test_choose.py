@@ -51,7 +51,7 @@ def test_auto_for_a_small_call(options, backend):
 @pytest.mark.parametrize("compiled", [True, False])
 def test_auto_for_a_long_call_lays_nothing_out(compiled, options, monkeypatch):
     if not compiled:
-        monkeypatch.setitem(threads._found, "numba", "there is none here")
+        monkeypatch.setitem(threads._state, "numba", "there is none here")
     found = plan(LONG, **options)
     known = "mask" in options and not compiled  # by torch's kernel, to which a mask of lengths is small
     assert found.backend == ("sdpa" if known else "cpu" if compiled else "chunked")
@@ -187,7 +187,7 @@ def test_groups_become_rows_and_keys_are_not_copied(monkeypatch):
     ("limit", "recorded"), [(reference.SMALL_ADDITIVE, False), (reference.SMALL_ADDITIVE_RECORDED, True)]
 )
 def test_a_backward_raises_the_limit_of_additive_calls(limit, recorded, monkeypatch):
-    monkeypatch.setitem(threads._found, "numba", "there is none here")
+    monkeypatch.setitem(threads._state, "numba", "there is none here")
     keys = limit // (4 * 256)  # of one query, 256 features each
     query, key = torch.empty(1, 256), torch.empty(keys + 1, 256)
     score = scores.Additive(torch.ones(256, requires_grad=recorded))

@@ -10,7 +10,7 @@ import pytest
 
 from saccade.cli import inputs as cli
 from saccade.cli.arguments import UsageError
-from saccade.cli.inputs import Asked, inputs, texts
+from saccade.cli.inputs import Pending, inputs, texts
 
 UNREADABLE = "/proc/self/mem"
 READER = SimpleNamespace(inputs="lines", suffixes=())
@@ -221,7 +221,7 @@ def test_a_letter_that_is_cut_with_its_line_is_no_strange_byte(tmp_path, monkeyp
 
 
 def test_names_are_those_of_what_was_not_answered_yet():
-    asked = Asked(iter(["a", "b\tc", "d"]))
+    asked = Pending(iter(["a", "b\tc", "d"]))
     assert next(asked) == "a" and asked.latest() == "a"
     assert next(asked) == "b\tc" and asked.latest() == "b c"
     assert list(asked) == ["d"] and (asked.answered(), asked.answered()) == ("b c", "d")

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from saccade.cli import main
-from saccade.cli.train import options, wanted
+from saccade.cli.train import options, read_command
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import options_class
 from tiny import environment, python
@@ -63,7 +63,7 @@ def test_defaults_are_those_of_train(described, name):
     kind = load_task(name)
     [task] = [task for task in described["tasks"] if task["name"] == name]
     for model in task["models"]:
-        chosen = options(kind, wanted(kind, ["--model", model["name"]]))
+        chosen = options(kind, read_command(kind, ["--model", model["name"]]))
         assert {option["name"]: option["default"] for option in model["options"]} == {
             field.name: getattr(chosen, field.name) for field in fields(chosen)
         }

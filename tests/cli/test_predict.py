@@ -250,7 +250,7 @@ def test_a_typed_bad_line_is_reported_at_once(verb, tmp_path, capsys, monkeypatc
 def test_an_answer_is_escaped_on_a_terminal_alone(capsys, monkeypatch, terminal, written):
     options = SimpleNamespace(names=False, alignments=False, typed=False, input=None, text="text")
     trained = SimpleNamespace(task=None, answers=lambda lines, *_, **__: ("\x1b[31m\u202e" for _ in lines))
-    monkeypatch.setattr("saccade.cli.predict.asked", lambda *_: (options, None, trained))
+    monkeypatch.setattr("saccade.cli.predict.open_request", lambda *_: (options, None, trained))
     monkeypatch.setattr("saccade.cli.predict.inputs", lambda *_: nullcontext(iter(["text"])))
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
     assert main(["predict", "run"]) == 0

@@ -147,10 +147,10 @@ def test_a_kept_kernel_spares_the_import_of_numba(place, monkeypatch):
     cache.write(place, "one", CODE)
     assert cache.filled()
     monkeypatch.setitem(sys.modules, "numba", None)  # an import would fail
-    monkeypatch.setattr(threads, "_found", {})
+    monkeypatch.setattr(threads, "_state", {})
     assert threads.numba_missing() is None
     (place / "one.kernel").unlink()
-    monkeypatch.setattr(threads, "_found", {})
+    monkeypatch.setattr(threads, "_state", {})
     assert "Numba cannot be imported" in threads.numba_missing()
 
 

@@ -79,7 +79,7 @@ def test_a_map_in_a_loop_has_the_derivatives_of_the_map():
 @pytest.mark.parametrize("numba", [True, False])
 def test_a_module_is_the_cell_of_its_numbers(monkeypatch, numba, recording):
     if not numba:
-        monkeypatch.setitem(threads._found, "numba", "there is none here")
+        monkeypatch.setitem(threads._state, "numba", "there is none here")
     torch.manual_seed(0)
     gated, remembering = nn.Linear(HIDDEN, 3 * HIDDEN), nn.Linear(HIDDEN, 4 * HIDDEN)
     inputs, more = torch.randn(ROWS, 3 * HIDDEN), torch.randn(ROWS, 4 * HIDDEN)

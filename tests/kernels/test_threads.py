@@ -60,7 +60,7 @@ def test_results_are_the_same_for_any_number_of_threads(call):
 
 def test_without_openmp_our_own_threads_do_the_same(call, monkeypatch):
     expected, before = call(), torch.get_num_threads()
-    monkeypatch.setitem(threads._found, "openmp", None)
+    monkeypatch.setitem(threads._state, "openmp", None)
     used = []
     monkeypatch.setattr(threads, "_run_in_pool", lambda *a, own=threads._run_in_pool: used.append(a[0]) or own(*a))
     try:
@@ -122,10 +122,10 @@ def test_threads_that_call_a_kernel_first_load_it_once(monkeypatch):
 @pytest.mark.parametrize("error", [ImportError("no numba"), OSError("no libllvmlite")])
 def test_why_numba_is_missing_is_kept_once_it_is_known(monkeypatch, error):
     def filled():
-        assert "numba" not in threads._found  # another thread would take it for an answer
+        assert "numba" not in threads._state  # another thread would take it for an answer
         raise error
 
-    monkeypatch.delitem(threads._found, "numba", raising=False)
+    monkeypatch.delitem(threads._state, "numba", raising=False)
     monkeypatch.setattr(cache, "filled", filled)
     assert [threads.numba_missing() for _ in range(2)] == [f"Numba cannot be imported: {error}"] * 2
 
@@ -163,7 +163,7 @@ def test_torchs_number_of_threads_is_respected(monkeypatch):
         used.append(count)
         enter(function, table, count, more)
 
-    monkeypatch.setitem(threads._found, "openmp", entered)
+    monkeypatch.setitem(threads._state, "openmp", entered)
     query, key = torch.randn(3, 64, 8), torch.randn(3, 700, 8)
     try:
         for count in (1, 2, 3):
@@ -226,7 +226,7 @@ def test_it_works_in_forked_children_after_use(program):
 
 
 def test_without_numba_the_reason_is_told(monkeypatch):
-    monkeypatch.setitem(threads._found, "numba", "Numba cannot be imported: no module")
+    monkeypatch.setitem(threads._state, "numba", "Numba cannot be imported: no module")
     assert threads.reason(torch.ones(1)) == "Numba cannot be imported: no module"
     assert not threads.serves(torch.ones(1))
 

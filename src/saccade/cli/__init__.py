@@ -1,6 +1,6 @@
-"""The command line: `saccade VERB ...`. One file a verb, imported when it is called for.
+"""The command line: `saccade VERB ...`, one file a verb, imported when needed.
 
-Results go to standard output, progress and notes to standard error; an error is one line there, and exit code 2.
+Results go to standard output, progress and notes to standard error. An error is one line there, and exit code 2.
 """
 
 import contextlib
@@ -28,14 +28,14 @@ VERBS = {
     "bench": "measure attention beside other ways to compute it: saccade bench [--quick] [--rows PATTERN]",
     "list": "name the tasks, their models and their built-in data",
 }
-_INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
+_INTERRUPTED = 130  # the exit code that shells expect after Ctrl-C
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program.
 
     Args:
-        arguments: what stands behind `saccade`; those of this process if None.
+        arguments: the words behind `saccade`, or those of this process if None.
 
     Returns:
         The exit code: 0, 2 after an error, 130 after Ctrl-C.
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SaccadeError as error:
         return _fail(str(error))
     except OSError as error:
-        if isinstance(error, BrokenPipeError) and _unread():  # whoever read the output has seen enough
+        if isinstance(error, BrokenPipeError) and _unread():  # the reader of the output has left
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor may Python complain at exit
             return 0
         return _fail(told(error))
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _warn_of_namesake() -> None:
-    """Warn if another distribution has installed files into the import package `saccade`, too."""
+    """Warn if another distribution has installed files into the package `saccade`."""
     from importlib import metadata  # torch has imported it
 
     with contextlib.suppress(metadata.PackageNotFoundError):
@@ -84,7 +84,7 @@ def _warn_of_namesake() -> None:
 
 @contextlib.contextmanager
 def _earlier_objects_frozen() -> Iterator[None]:
-    """Keep the garbage collector off what imports have made: going through it took half of a short command's time."""
+    """Keep the garbage collector off imported objects: half of a short command's time."""
     if gc.get_freeze_count():  # somebody else has frozen objects, and will unfreeze them
         yield
         return
@@ -109,7 +109,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Whether that is what an error means: torch has a class for it on a GPU, but not on a CPU."""
+    """Whether an error means a lack of memory. On a CPU, torch has no class for it."""
     words = ("can't allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
     return isinstance(error, MemoryError) or any(part in str(error) for part in words)
 

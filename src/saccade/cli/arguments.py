@@ -1,4 +1,4 @@
-"""From words on the command line to a dataclass, by tyro; whatever is wrong with them is one line with the fix."""
+"""Parsing of the command line to a dataclass, by tyro. Errors are one line."""
 
 import contextlib
 import difflib
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from saccade.errors import SaccadeError
 from saccade.train.notes import escaped
 
-__all__ = ["UsageError", "choose", "given", "one_line", "parse", "peek", "suggest"]
+__all__ = ["UsageError", "choose", "named_options", "one_line", "parse", "peek", "suggest"]
 
 T = TypeVar("T")
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
@@ -23,7 +23,7 @@ _MISSING = re.compile(r"^Missing value for argument '(--[^']+)'.*$")
 _WIDEST = 20_000  # columns: longer than any complaint
 _NARROWEST = 40  # columns: help is no longer readable in fewer, and below ten tyro never comes to an end
 _HELP = {"--help", "-h"}
-_RULES = set(" ─-│|╭╮╰╯+")  # what tyro frames its words with
+_RULES = set(" ─-│|╭╮╰╯+")  # tyro's frames of words
 
 
 class UsageError(SaccadeError):
@@ -41,12 +41,12 @@ def parse(
     """Return the dataclass that the arguments describe.
 
     Args:
-        kind: the dataclass; its docstrings are the help.
-        arguments: what stands behind the program.
-        program: what the user typed before them, for the help.
+        kind: the dataclass. Its docstrings are the help.
+        arguments: the words behind the program.
+        program: the words before them, for the help.
         description: a sentence or two for the help.
-        default: values of what is not given.
-        elsewhere: called for an unknown option, names options that there are beside others alone, and beside which.
+        default: values of other fields.
+        elsewhere: called for an unknown option, names options that need another option, and which.
 
     Raises:
         UsageError: in one line, with "did you mean".
@@ -78,14 +78,14 @@ def parse(
         if not stop.code:
             raise
         _refuse_unknown(kind, [word for word in arguments if word.startswith("--")], elsewhere)
-        gist = _MISSING.sub(lambda found: _no_value(found[1], arguments), _gist(complaint.getvalue()))
+        gist = _MISSING.sub(lambda match: _no_value(match[1], arguments), _gist(complaint.getvalue()))
         raise UsageError(f"{gist}; see {program} --help") from None
     _refuse_unknown(kind, unknown, elsewhere)
     return options
 
 
 def peek(arguments: Sequence[str], option: str) -> str | None:
-    """Return the value of an option before the rest can be parsed, because the rest depends on it.
+    """Return the value of an option that the parsing of the rest depends on.
 
     >>> peek(["--model", "a", "--seed=3"], "--model"), peek(["--model", "a", "--seed=3"], "--seed")
     ('a', '3')
@@ -98,11 +98,11 @@ def peek(arguments: Sequence[str], option: str) -> str | None:
     return value
 
 
-def given(kind: Any, arguments: Iterable[str]) -> list[str]:
-    """Return which fields of a dataclass the arguments name, --no-NAME included.
+def named_options(kind: Any, arguments: Iterable[str]) -> list[str]:
+    """Return the fields of a dataclass named by the arguments, --no-NAME included.
 
     >>> from dataclasses import make_dataclass
-    >>> given(make_dataclass("Options", ["seed", "resume"]), ["--no-resume", "--max-steps", "3"])
+    >>> named_options(make_dataclass("Options", ["seed", "resume"]), ["--no-resume", "--max-steps", "3"])
     ['resume']
     """
     words = {word.partition("=")[0].replace("_", "-") for word in arguments}
@@ -111,7 +111,7 @@ def given(kind: Any, arguments: Iterable[str]) -> list[str]:
 
 
 def choose(what: str, name: str, table: Iterable[str]) -> str:
-    """Return a name that is in a table.
+    """Return a name of a table.
 
     Raises:
         UsageError: if it is not, with the one that was perhaps meant.
@@ -122,14 +122,14 @@ def choose(what: str, name: str, table: Iterable[str]) -> str:
 
 
 def suggest(name: str, names: Iterable[str]) -> str:
-    """Return what to say after a name that is not there.
+    """Return a hint for a name that does not exist.
 
     >>> suggest("rnnserch", ["rnnsearch"]), suggest("x", ["rnnsearch"])
     ('did you mean rnnsearch?', 'there is: rnnsearch')
     """
-    known = list(names)
-    near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]}?" if near else f"there is: {', '.join(known)}"
+    candidates = list(names)
+    near = difflib.get_close_matches(name, candidates, 1)
+    return f"did you mean {near[0]}?" if near else f"there is: {', '.join(candidates)}"
 
 
 def one_line(text: str) -> str:
@@ -142,15 +142,15 @@ def one_line(text: str) -> str:
 
 
 def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Callable[[], Mapping[str, str]]) -> None:
-    """Refuse options that are no fields, and words that belong to none."""
+    """Reject options and words that belong to no field."""
     names = [field.name.replace("_", "-") for field in fields(kind)]
-    known = ["--help", *(f"--{name}" for name in names), *(f"--no-{name}" for name in names)]
+    allowed = ["--help", *(f"--{name}" for name in names), *(f"--no-{name}" for name in names)]
     for word in words:
         option = word.partition("=")[0].replace("_", "-")
-        if word.startswith("--") and option not in known:
+        if word.startswith("--") and option not in allowed:
             if (beside := elsewhere().get(option.removeprefix("--").removeprefix("no-"))) is not None:
                 raise UsageError(f"{option}: expected only with {beside}; leave it out")
-            near = difflib.get_close_matches(option, known, 1)
+            near = difflib.get_close_matches(option, allowed, 1)
             way_out = f"did you mean {near[0]}?" if near else "see --help"
             raise UsageError(f"unknown option {word.partition('=')[0]}; {way_out}")
     loose = [word for word in words if not word.startswith("--")]
@@ -162,14 +162,14 @@ def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Callable[[], Map
 
 
 def _escaped(default: T) -> T:
-    """Defaults for a page of help, which a terminal may show: some are words of the command line."""
+    """Escape the defaults for a terminal's help: some are words of the command line."""
     dataclass: Any = default
-    shown: T = replace(dataclass, **{name: escaped(text) for name, text in vars(default).items() if type(text) is str})
-    return shown
+    result: T = replace(dataclass, **{name: escaped(text) for name, text in vars(default).items() if type(text) is str})
+    return result
 
 
 def _width(arguments: Sequence[str]) -> int:
-    """How many columns there are: for help those of the terminal; a complaint is read, and no path in it may break."""
+    """Number of columns: the terminal's for help, many for errors, so as not to break."""
     if _HELP.isdisjoint(arguments):
         return _WIDEST
     return max(_NARROWEST, shutil.get_terminal_size().columns)
@@ -189,7 +189,7 @@ def _as_wide_as(columns: int) -> Iterator[None]:
 
 
 def _no_value(option: str, arguments: Sequence[str]) -> str:
-    """What to say of an option without a value, or with one that looks like an option itself."""
+    """Error for an option without a value, or with one that looks like an option."""
     behind = dict(itertools.pairwise([word.replace("_", "-") if word.startswith("--") else word for word in arguments]))
     word = behind.get(option)
     if word is None or word.startswith("--"):
@@ -198,7 +198,7 @@ def _no_value(option: str, arguments: Sequence[str]) -> str:
 
 
 def _gist(box: str) -> str:
-    """What tyro's box, drawn in lines or in blanks, says below its title and above its first rule, as one line."""
+    """Text of tyro's box below its title and above its first rule, as one line."""
     lines = iter(["" if set(line) <= _RULES else line.strip(" │") for line in box.splitlines()])
     next(filter(None, lines), None)  # the title
     body = itertools.dropwhile(lambda line: not line, lines)
@@ -207,7 +207,7 @@ def _gist(box: str) -> str:
 
 
 def _one_of(complaint: re.Match[str]) -> str:
-    """What tyro says of a word that is none of some, in the words of all our errors."""
+    """Error for a word outside some choices, from tyro's."""
     value, option, choices = complaint.groups()
     names = re.findall(r"'([^']*)'", choices)
     near = difflib.get_close_matches(value, names, 1)
@@ -216,7 +216,7 @@ def _one_of(complaint: re.Match[str]) -> str:
 
 
 def _expected(complaint: re.Match[str]) -> str:
-    """What tyro says of a value that is not a number, in the words of all our errors."""
+    """Error for a value that should be a number, from tyro's."""
     option, reason, value = complaint.groups()
     kind = "a whole number" if "int" in reason.lower() else "a number"
     return f"{option}: expected {kind}, got {value or 'nothing'}"

@@ -1,4 +1,4 @@
-"""`saccade bench`: speed of attention here, beside other ways to compute it and the machine's own limit."""
+"""`saccade bench`: speed of attention beside other ways, and the machine's limit."""
 
 import errno
 import os
@@ -32,22 +32,22 @@ _QUICK = {"seconds": 0.3, "least": 3, "most": 8.0, "whole": 85.0}  # and seconds
 
 @dataclass(frozen=True)
 class Arguments:
-    """Measure attention beside its peers, in one process and in turns, with the machine's own limit.
+    """Measure attention beside competitors in turns, with the machine's own limit.
 
-    A peer that is not installed is named as absent. Ctrl-C ends the measurement and keeps all rows before it.
+    A competitor that is not installed is named as absent. Ctrl-C ends the measurement and keeps all rows before it.
     """
 
     quick: bool = False
     """Measure a short list: two minutes on two cores."""
 
     rows: str = "*"
-    """Measure only rows whose name contains this; * and ? match any characters, | separates alternatives."""
+    """Pattern of rows to measure: * and ? match any characters, | alternatives."""
 
     seconds: float | None = None
-    """Seconds for each row: 2 by default, 0.3 with --quick; a slow row takes the time of five rounds."""
+    """Seconds for each row: 2, or 0.3 with --quick. Slow rows take five rounds."""
 
     device: str = "auto"
-    """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
+    """Device: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
     threads: int | None = None
     """Threads of a CPU, for both sides; torch's default if not given."""
@@ -72,8 +72,8 @@ def run(arguments: list[str]) -> int:
     device = choose_device(options.device)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    place = Place(device, options.backend, torch.get_num_threads())
-    chosen = select(rows(place), options.rows, quick=options.quick)
+    setup = Place(device, options.backend, torch.get_num_threads())
+    chosen = select(rows(setup), options.rows, quick=options.quick)
     say(f"rows: {len(chosen)}; the machine's limits first")
     limiting = probes(device)
     machine = look_at(device, limiting)
@@ -81,7 +81,7 @@ def run(arguments: list[str]) -> int:
     results, interrupted = list[Result](), True
     settings = (_QUICK if options.quick else _SETTINGS) | ({"seconds": options.seconds} if options.seconds else {})
     try:
-        interrupted = _measure(results, chosen, place, limiting, settings)
+        interrupted = _measure(results, chosen, setup, limiting, settings)
         output(summary(results))
     finally:  # an error, such as a lack of memory, must not lose the rows before it
         about = {
@@ -100,7 +100,7 @@ def run(arguments: list[str]) -> int:
 def _measure(
     results: list[Result],
     chosen: Sequence[Row],
-    place: Place,
+    setup: Place,
     limiting: Mapping[str, Probe],
     settings: Mapping[str, Any],
 ) -> bool:
@@ -109,7 +109,7 @@ def _measure(
     output(line(COLUMNS, wide), flush=True)
     try:
         _progress(chosen, 0)
-        for result in measure_rows(chosen, place, probes=limiting, **settings):
+        for result in measure_rows(chosen, setup, probes=limiting, **settings):
             _progress(chosen, None)
             results.append(result)
             output(line(cells(result), wide), flush=True)
@@ -154,7 +154,7 @@ def _check(options: Arguments) -> None:
 
 
 def _check_new(option: str, path: Path) -> None:
-    """Refuse a file that is there, or that cannot be made."""
+    """Reject a file that exists, or that cannot be made."""
     if path.exists() or path.is_symlink():
         raise UsageError(f"{option}: expected the name of a new file, got {path}, which is there already")
     if not path.parent.is_dir():

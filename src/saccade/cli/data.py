@@ -1,10 +1,10 @@
-"""`saccade data TASK`: show examples of a data set, or write them to files that `saccade predict` reads."""
+"""`saccade data TASK`: show examples, or write them for `saccade predict`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from saccade.cli.arguments import UsageError, choose, given, parse
+from saccade.cli.arguments import UsageError, choose, named_options, parse
 from saccade.errors import SaccadeError
 from saccade.runs import examples
 from saccade.tasks import TASKS, load_task
@@ -22,18 +22,18 @@ class Arguments:
     """Show examples of a data set: a line each, the input, a tab and the answer."""
 
     data: str | None = None
-    """A built-in data set, or a folder or file, as `saccade train` takes it; the first built-in one if not given."""
+    """Built-in data set, folder or file, as for `saccade train`. Default: built-in."""
 
     split: str = "test"
     """The split: train, validation or test."""
 
     count: int = 5
-    """How many examples; fewer where there are fewer."""
+    """Number of examples, at most."""
 
     output: str | None = None
-    """Folder to write inputs.txt and answers.txt to, a line an example, in the place of standard output; the inputs
-    of a task that reads files are written beside them, and listed by their paths; of one that is asked about files each
-    path with a tab and the question."""
+    """Folder for inputs.txt, answers.txt and files. Default: standard output.
+
+    If the task reads files, inputs.txt has their paths, each with a tab and the question if there is one."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -55,14 +55,14 @@ def run(arguments: list[str]) -> int:
     kind = load_task(choose("TASK", arguments[0], TASKS))
     merged = flat(kind.Options, Arguments)
     parsed = parse(merged, arguments[1:], f"saccade data {kind.name}", Arguments.__doc__ or "")
-    own = select(parsed, Arguments)
-    chosen = {name: getattr(parsed, name) for name in given(kind.Options, arguments[1:]) if name != "data"}
-    found = list(examples(kind, own.split, own.count, data=own.data, **chosen))
-    if own.output is None:
-        for example in found:
+    options = select(parsed, Arguments)
+    chosen = {name: getattr(parsed, name) for name in named_options(kind.Options, arguments[1:]) if name != "data"}
+    listed = list(examples(kind, options.split, options.count, data=options.data, **chosen))
+    if options.output is None:
+        for example in listed:
             output(f"{_line(example.text)}\t{_line(example.answer)}")
     else:
-        output("\n".join(map(str, _written(Path(own.output), found, files=kind.inputs == "files"))))
+        output("\n".join(map(str, _written(Path(options.output), listed, files=kind.inputs == "files"))))
     return 0
 
 
@@ -70,18 +70,18 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _written(folder: Path, found: Sequence[Example], *, files: bool) -> list[Path]:
-    """Write all files, none over another one, and return the two lists; `files`: a file is the whole input."""
+def _written(folder: Path, listed: Sequence[Example], *, files: bool) -> list[Path]:
+    """Write all files, none over another one, and return the two lists."""
     contents, lines = dict[Path, bytes](), list[str]()
-    for number, example in enumerate(found, 1):
+    for number, example in enumerate(listed, 1):
         if example.file is None:
-            lines.append("\t".join(map(_line, example.text.split("\t", 1))))  # a file's name and what is asked of it
+            lines.append("\t".join(map(_line, example.text.split("\t", 1))))  # a file's name and the question
         else:
             suffix, content = example.file
-            place = folder.absolute() / f"{number:04}{suffix}"
-            lines.append(str(place) if files else f"{place}\t{_line(example.text)}")
-            contents[place] = content
-    answers = [_line(example.answer) for example in found]
+            target = folder.absolute() / f"{number:04}{suffix}"
+            lines.append(str(target) if files else f"{target}\t{_line(example.text)}")
+            contents[target] = content
+    answers = [_line(example.answer) for example in listed]
     lists = {folder / "inputs.txt": lines, folder / "answers.txt": answers}
     for path, rows in lists.items():
         contents[path] = "".join(f"{row}\n" for row in rows).encode("utf-8", "surrogateescape")  # paths as they are

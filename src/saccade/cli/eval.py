@@ -4,33 +4,32 @@ from dataclasses import dataclass
 
 from saccade.cli.arguments import choose
 from saccade.cli.metrics import print_baselines, print_metrics
-from saccade.cli.requests import Device, Ensemble, asked
+from saccade.cli.requests import Device, Ensemble, open_request
 
 __all__ = ["run"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(Ensemble, Device):
-    """Measure a trained model on a split of its data, and write results-SPLIT.json into the run.
+    """Measure a trained model on a split, and write results-SPLIT.json into the run.
 
-    Below it stands what plain ways come to there, such as the most frequent answer. Where answers are found in another
-    way than the run's, the file's name says so.
+    Baselines follow, such as the most frequent answer. The file's name has unusual options.
     """
 
     split: str = "test"
     """The split: test or validation."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no split that is held out."""
+        """Reject splits other than held-out ones."""
         super().__post_init__()
         choose("--split", self.split, ("test", "validation"))
 
 
 def run(arguments: list[str]) -> int:
     """Print every metric, overall and by group."""
-    given, request, trained = asked("eval", Arguments, arguments)
-    found = trained.measure(given.split, request)
-    print_metrics(given.split, found.metrics, found.groups)  # first: the folder may be one that cannot be written
-    print_baselines(given.split, found.baselines)
-    trained.save_results(given.split, found, request)
+    options, request, trained = open_request("eval", Arguments, arguments)
+    evaluation = trained.measure(options.split, request)
+    print_metrics(options.split, evaluation.metrics, evaluation.groups)  # first: the folder may be read-only
+    print_baselines(options.split, evaluation.baselines)
+    trained.save_results(options.split, evaluation, request)
     return 0

@@ -1,4 +1,4 @@
-"""Reading what shall be answered, from wherever it comes: lines of text, or the paths of files."""
+"""Inputs for a run from anywhere: lines of text, or the paths of files."""
 
 import gzip
 import os
@@ -16,7 +16,7 @@ from saccade.train.files import naming
 from saccade.train.notes import Once, say
 from saccade.train.task import Task
 
-__all__ = ["Asked", "inputs", "readable", "texts"]
+__all__ = ["Pending", "inputs", "readable", "texts"]
 
 _LONGEST = 1 << 24  # bytes of a line: far beyond what any model reads of a text
 _GAPS = str.maketrans("\t\r\n", "   ")  # in a name: a tab ends it
@@ -25,10 +25,10 @@ _PEEKED = 512  # bytes of standard input that show what it is
 
 @contextmanager
 def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Iterator[str]]:
-    """Give what a task shall answer: lines as `texts` has them, or the paths of files.
+    """Give a task's inputs: lines as `texts` has them, or the paths of files.
 
-    Of files the argument is one, or a folder of them, in the order of their names; a file that is named by --input
-    has a path a line, and so has standard input, if it is not a recording itself, whose path is then "-".
+    Files are the argument, or those of a folder in the order of their names. A file named by --input has a path a line.
+    So has standard input, unless it is a recording itself, with the path "-".
 
     Args:
         task: the task.
@@ -54,15 +54,15 @@ def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Itera
             yield _paths(lines, "standard input" if file is None else file)
 
 
-class Asked(Iterator[str]):
-    r"""Lines that are remembered until they are answered, so that each can stand before its answer.
+class Pending(Iterator[str]):
+    r"""Lines kept until they are answered, so that each can stand before its answer.
 
     Args:
-        lines: what is asked.
+        lines: the inputs.
 
     Example:
-        >>> asked = Asked(iter(["a\tb", "c"]))
-        >>> list(asked), asked.answered(), asked.answered()
+        >>> pending = Pending(iter(["a\tb", "c"]))
+        >>> list(pending), pending.answered(), pending.answered()
         (['a\tb', 'c'], 'a b', 'c')
     """
 
@@ -75,22 +75,22 @@ class Asked(Iterator[str]):
         return line
 
     def answered(self) -> str:
-        """Return the first line that was not answered yet, which is answered now."""
+        """Return the first unanswered line, and count it as answered."""
         return self._waiting.popleft()
 
     def latest(self) -> str:
-        """Return the last line that was asked for, where one is asked at a time."""
+        """Return the last line read, if lines are answered one by one."""
         while len(self._waiting) > 1:
             self._waiting.popleft()
         return self._waiting[0]
 
 
 def _paths(lines: Iterator[str], name: str) -> Iterator[str]:
-    """The lines of a list of files that are not blank."""
+    """Lines of a list of files, without blank ones."""
     listed = 0
     for line in lines:
         if "\0" in line:
-            raise UsageError(f"{name}: expected a list of files, one a line, got a file itself; give it as INPUT")
+            raise UsageError(f"{name}: expected a list of files, one a line, got a file itself. Give it as INPUT")
         if line.strip():
             listed += 1
             yield line.strip()
@@ -99,12 +99,12 @@ def _paths(lines: Iterator[str], name: str) -> Iterator[str]:
 
 
 def _files(path: Path, suffixes: Sequence[str]) -> list[str]:
-    if not path.is_dir():  # what is no file either, its reader says
+    if not path.is_dir():  # its reader reports a missing file
         return [str(path)]
-    found = [each for each in files_below(path) if each.suffix.lower() in suffixes and each.is_file()]
-    if not found:
+    files = [file for file in files_below(path) if file.suffix.lower() in suffixes and file.is_file()]
+    if not files:
         raise UsageError(f"{path}: expected files that end in {', '.join(suffixes)}, found none in this folder")
-    return list(map(str, found))
+    return list(map(str, files))
 
 
 def _binary(source: Any) -> bool:
@@ -114,7 +114,7 @@ def _binary(source: Any) -> bool:
 
 @contextmanager
 def texts(argument: str | None, file: str | None, *, paths: bool = False) -> Iterator[Iterator[str]]:
-    """Give the lines of an argument, of a file (packed by gzip or not), or of standard input, as they come.
+    """Give the lines of an argument, a file (gzip or not), or standard input.
 
     Args:
         argument: the text itself; None if it was not given.
@@ -136,7 +136,7 @@ def texts(argument: str | None, file: str | None, *, paths: bool = False) -> Ite
 
 
 def readable(argument: str) -> str:
-    r"""Return a text of the command line; bytes in it that are no UTF-8 count as strange letters.
+    r"""Return a text of the command line, with U+FFFD for bytes outside UTF-8.
 
     >>> readable("caf\udce9")
     'caf\ufffd'
@@ -145,10 +145,9 @@ def readable(argument: str) -> str:
 
 
 def _lines(source: BinaryIO | gzip.GzipFile, name: str, *, paths: bool) -> Iterator[str]:
-    r"""The lines of a stream: they end at \n alone; in texts bytes that are not UTF-8 count as strange letters.
+    r"""Lines of a stream, split at \n alone, with U+FFFD for other bytes in texts.
 
-    That is said once. Of a line no more is read into memory than any model could take; what follows is passed over, and
-    that is said.
+    One warning reports these bytes. Lines are cut to more than any model could take, and a warning reports the rest.
     """
     strange = Once()
     try:
@@ -161,20 +160,20 @@ def _lines(source: BinaryIO | gzip.GzipFile, name: str, *, paths: bool) -> Itera
         raise UsageError(f"--input: expected a whole gzip file, got a damaged one: {name} ({error})") from error
 
 
-def _text(line: bytes, place: str, strange: Once) -> str:
-    """Decode a line, and say once that bytes of it are no UTF-8."""
+def _text(line: bytes, location: str, strange: Once) -> str:
+    """Decode a line, and warn once of bytes outside UTF-8."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         if len(line) < _LONGEST:  # else its last letter may have been cut
             got = f"expected UTF-8, got byte 0x{line[error.start]:02x}"
             rest = "read as a strange letter (U+FFFD), as all such bytes are; iconv converts them"
-            strange.say("UTF-8", f"{place}: {got}, {rest}")
+            strange.say("UTF-8", f"{location}: {got}, {rest}")
         return line.decode("utf-8", errors="replace")
 
 
 def _bounded(source: BinaryIO | gzip.GzipFile, name: str) -> Iterator[bytes]:
-    """The lines of a stream, each cut to what is read of it."""
+    """Lines of a stream, cut to the longest length."""
     number = 0
     while line := source.readline(_LONGEST):
         number += 1

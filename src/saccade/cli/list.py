@@ -24,8 +24,8 @@ class Arguments:
 
 def run(arguments: list[str]) -> int:
     """Print each task, its models and its data with a sentence each."""
-    given = parse(Arguments, arguments, "saccade list", Arguments.__doc__ or "")
-    if given.json:
+    options = parse(Arguments, arguments, "saccade list", Arguments.__doc__ or "")
+    if options.json:
         output(json.dumps({"tasks": [described(load_task(name)) for name in TASKS]}, ensure_ascii=False, indent=2))
         return 0
     for name in TASKS:
@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> int:
 
 
 def described(kind: type[Task]) -> dict[str, Any]:
-    """Return a task, its models with all options, and its built-in data, as JSON has them.
+    """Return a task, its models with all options, and its data, for JSON.
 
     Options have the defaults of the first built-in data set.
     """
@@ -52,27 +52,27 @@ def described(kind: type[Task]) -> dict[str, Any]:
 
 def _options(kind: type[Task], model: str) -> list[dict[str, Any]]:
     flat, usual = options_class(kind, model), defaults(kind, model, next(iter(kind.builtin)), {})
-    told = _help(flat)
+    help_texts = _help(flat)
     return [
         {
             "name": field.name,
             "type": _type(field.type),
             "default": usual.get(field.name, None if field.default is MISSING else field.default),
-            "help": told.get(field.name, ""),
+            "help": help_texts.get(field.name, ""),
         }
         for field in fields(flat)
     ]
 
 
 def _help(flat: type) -> dict[str, str]:
-    """What the docstrings say below each field."""
+    """Help text of each field, from the docstrings."""
     import docstring_parser
 
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for part in reversed(flat.__mro__[1:-1]):
         for parameter in docstring_parser.parse_from_object(part).params:
-            found[parameter.arg_name] = " ".join((parameter.description or "").split())
-    return found
+            descriptions[parameter.arg_name] = " ".join((parameter.description or "").split())
+    return descriptions
 
 
 def _type(kind: Any) -> str:
@@ -86,7 +86,7 @@ def _summary(kind: type[Task]) -> str:
 
 
 def _sentence(kind: type[Task], model: str) -> str:
-    """The first line about a model: its module's, or its class's where the module has several of the task's models."""
+    """First line about a model: of its module, or of its class in a shared module."""
     modules = [where.partition(":")[0] for where in kind.models.values()]
     network, module = find(kind.models[model]), kind.models[model].partition(":")[0]
     return _first_line((sys.modules[module] if modules.count(module) == 1 else network).__doc__)

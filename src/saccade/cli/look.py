@@ -1,9 +1,9 @@
-"""`saccade look RUN [INPUT]`: draw what a trained model attends to, or what matters to one that does not attend."""
+"""`saccade look RUN [INPUT]`: draw the attention of a model, or its gradients."""
 
 from dataclasses import dataclass
 
-from saccade.cli.inputs import Asked, inputs
-from saccade.cli.requests import Device, Inputs, asked
+from saccade.cli.inputs import Pending, inputs
+from saccade.cli.requests import Device, Inputs, open_request
 from saccade.train.files import check_folder
 from saccade.train.notes import output
 
@@ -12,13 +12,13 @@ __all__ = ["run"]
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(Inputs, Device):
-    """Draw what a trained model attends to, as PNG and SVG; the paths of the pictures are printed."""
+    """Draw a trained model's attention, as PNG and SVG, and print the paths."""
 
     output: str | None = None
     """Folder for the pictures: those of the run if not given."""
 
     json: bool = False
-    """Write the numbers behind each picture beside it, in a file of its name that ends in .json."""
+    """Write the numbers behind each picture to a .json file beside it."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -29,9 +29,9 @@ class Arguments(Inputs, Device):
 
 def run(arguments: list[str]) -> int:
     """Print the paths of the pictures as they are drawn."""
-    given, request, trained = asked("look", Arguments, arguments)
-    with inputs(trained.task, given.text, given.input) as found:
-        lines = Asked(found)
-        for path in trained.pictures(lines, request, given.output, json=given.json, typed=given.typed):
-            output(f"{lines.latest()}\t{path}" if given.names else str(path))
+    options, request, trained = open_request("look", Arguments, arguments)
+    with inputs(trained.task, options.text, options.input) as source:
+        lines = Pending(source)
+        for path in trained.pictures(lines, request, options.output, json=options.json, typed=options.typed):
+            output(f"{lines.latest()}\t{path}" if options.names else str(path))
     return 0

@@ -9,9 +9,9 @@ __all__ = ["print_baselines", "print_metrics"]
 
 
 def print_metrics(split: str, metrics: Mapping[str, Metric], groups: Mapping[str, Mapping[str, float]]) -> None:
-    """Print each metric, and below it the same for each group: by number where they have one, else the worst first.
+    """Print each metric and its groups, by number if they have one, or worst first.
 
-    A fraction has four digits; a score of 0 to 100 has two, and behind it the signature that says how it was computed.
+    A fraction has four digits. A score of 0 to 100 has two, and then the signature of its computation.
 
     >>> print_metrics("test", {"exact_match": 0.75}, {"exact_match": {"French": 1.0, "Dutch": 0.5}})
     exact match on test: 0.7500
@@ -35,8 +35,8 @@ def print_baselines(split: str, baselines: Mapping[str, Baseline]) -> None:
     baseline on test: accuracy 0.5000, majority (always good; 0.0 s)
     """
     for name, baseline in baselines.items():
-        metric, found = next(iter(baseline.metrics.items()))
-        number = f"{metric.replace('_', ' ')} {value(found):.{_digits(found)}f}"
+        metric, result = next(iter(baseline.metrics.items()))
+        number = f"{metric.replace('_', ' ')} {value(result):.{_digits(result)}f}"
         output(f"baseline on {split}: {number}, {name} ({baseline.about}; {baseline.seconds:.1f} s)")
 
 

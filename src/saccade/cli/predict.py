@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 
 from saccade.cli.arguments import UsageError
-from saccade.cli.inputs import Asked, inputs
-from saccade.cli.requests import Device, Ensemble, Inputs, asked
+from saccade.cli.inputs import Pending, inputs
+from saccade.cli.requests import Device, Ensemble, Inputs, open_request
 from saccade.train.notes import output
 from saccade.train.task import Form
 
@@ -16,26 +16,26 @@ _READ_AHEAD, _OF_A_FILE = 64, 512  # lines: of a file nobody waits for the next 
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(Ensemble, Inputs, Device):
-    """Answer a text, the lines of a file, or those of standard input: one line of output for each line of input."""
+    """Answer a text, the lines of a file, or standard input, one line each."""
 
     alignments: bool = False
-    """Write one JSON object for each line instead: its tokens, its answers, and what each of these attended to."""
+    """Write a JSON object for each line: its tokens, answers and attention."""
 
 
 def run(arguments: list[str]) -> int:
-    """Print the answers. Who types is answered at once; lines from elsewhere are read ahead of."""
-    given, request, trained = asked("predict", Arguments, arguments)
-    if given.names and given.alignments:
+    """Print the answers. Lines are read ahead unless somebody types them."""
+    options, request, trained = open_request("predict", Arguments, arguments)
+    if options.names and options.alignments:
         raise UsageError("--names: expected without --alignments, whose objects hold their inputs; leave it out")
-    ahead = 1 if given.typed else _OF_A_FILE if given.input is not None else _READ_AHEAD
-    form: Form = "json" if given.alignments else "lines"
-    with inputs(trained.task, given.text, given.input) as found:
-        lines = Asked(found)
-        for answer in trained.answers(lines, request, form, ahead, typed=given.typed):
+    ahead = 1 if options.typed else _OF_A_FILE if options.input is not None else _READ_AHEAD
+    form: Form = "json" if options.alignments else "lines"
+    with inputs(trained.task, options.text, options.input) as source:
+        lines = Pending(source)
+        for answer in trained.answers(lines, request, form, ahead, typed=options.typed):
             name = lines.answered()
-            if given.alignments:
+            if options.alignments:
                 output(json.dumps(answer.to_json(), ensure_ascii=False).encode("utf-8", "backslashreplace").decode())
-            elif given.names:
+            elif options.names:
                 output("\n".join(f"{name}\t{line}" for line in answer.lines()))
             else:
                 output(str(answer))

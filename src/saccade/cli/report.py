@@ -1,4 +1,4 @@
-"""`saccade report NAME`: test a claim of the literature, and write a page about it."""
+"""`saccade report NAME`: test a claim of the literature, and write its page."""
 
 import sys
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The options of the verbs that ask a run: some are every verb's own, the others are the task's of the run."""
+"""Options of the verbs that use a run: the verb's own, and the run's task's."""
 
 import sys
 from collections.abc import Sequence
@@ -16,21 +16,21 @@ from saccade.tasks import TASKS, load_task
 from saccade.train.options import check_threads, flat, select
 from saccade.train.run import Run as Folder
 
-__all__ = ["Device", "Ensemble", "Inputs", "asked", "check_named"]
+__all__ = ["Device", "Ensemble", "Inputs", "check_named", "open_request"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
-    """Where a verb computes, and for which run."""
+    """Run and device of a verb."""
 
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
 
     device: str = "auto"
-    """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
+    """Device: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
     threads: int | None = None
-    """Processor threads. If not given as torch has it, or fewer where the machine is busy when the command begins."""
+    """Processor threads. Default: torch's, or fewer on a busy machine."""
 
     def __post_init__(self) -> None:
         """Refuse what is no number of threads."""
@@ -42,19 +42,18 @@ class Ensemble:
     """Further runs."""
 
     ensemble: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="RUN")] = ()
-    """Folder of a further run, whose probabilities are averaged with those of RUN; may be given several times."""
+    """Folder of another run, to average probabilities with RUN. May be repeated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """What a verb is given."""
+    """Inputs of a verb."""
 
     text: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="INPUT")] = None
-    """The input: a text, or of a run that reads files a file or a folder of them; without it and without --input the
-    lines of standard input, each a text or a path, or one file itself."""
+    """Text, file or folder of files. Default: lines of standard input, or a file."""
 
     input: str | None = None
-    """File whose lines are the inputs, each a text or a path; - is standard input."""
+    """File of inputs, each line a text or a path. - is standard input."""
 
     names: bool = False
     """Write each input, a text or a path, and a tab before what it comes to."""
@@ -65,43 +64,43 @@ class Inputs:
         return self.text is None and self.input in (None, "-") and sys.stdin.isatty()
 
 
-def asked(verb: str, own: type, arguments: Sequence[str]) -> tuple[Any, Any, Run]:
-    """Return the options of a verb, what they ask of the run, and the run, ready to be asked.
+def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tuple[Any, Any, Run]:
+    """Return the options of a verb, its request to the run, and the run.
 
     Args:
         verb: the verb.
-        own: the dataclass of its own options.
-        arguments: what stands behind it.
+        verb_options: the dataclass of its own options.
+        arguments: the words behind it.
 
     Raises:
         SaccadeError: if one means nothing, or the run cannot be loaded.
     """
-    program, description = f"saccade {verb}", own.__doc__ or ""
-    folder = _folder(own, verb, arguments)
-    if folder is None:  # help without a run, or nothing at all: what there is for any run
-        parse(flat(*_requests(verb), own), ["RUN", *arguments], program, description)
+    program, description = f"saccade {verb}", verb_options.__doc__ or ""
+    folder = _folder(verb_options, verb, arguments)
+    if folder is None:  # help without a run, or no words: options of any run
+        parse(flat(*_requests(verb), verb_options), ["RUN", *arguments], program, description)
         raise UsageError(f"RUN: expected the folder of a run, got none; see {program} --help")
     if not folder:
         raise UsageError("RUN: expected the folder of a run, got an empty name")
-    if not Path(folder).is_dir():  # help is wanted all the same, or an option is mistyped and this is its value
-        parse(flat(*_requests(verb), own), arguments, program, description)
+    if not Path(folder).is_dir():  # help anyway, or the value of a mistyped option
+        parse(flat(*_requests(verb), verb_options), arguments, program, description)
     opened = Folder.open(Path(folder))
     kind = load_task(choose(str(opened.folder), opened.config["task"], TASKS))
     request = kind.requests[verb]
-    merged: Any = flat(request, own)
-    given = parse(merged, arguments, program, description, elsewhere=lambda: _elsewhere(verb, request))
-    wanted: Any = select(given, request)
-    words = {name: readable(value) for name, value in vars(wanted).items() if isinstance(value, str)}
-    wanted = replace(wanted, **words)
-    if hasattr(given, "text"):
-        check_named(given.text, given.input)
-    use_threads(given.threads)
-    run = load(given.run, device=given.device, ensemble=getattr(given, "ensemble", ()))
-    return given, run.checked(wanted), run
+    merged: Any = flat(request, verb_options)
+    parsed = parse(merged, arguments, program, description, elsewhere=lambda: _elsewhere(verb, request))
+    selected: Any = select(parsed, request)
+    words = {name: readable(value) for name, value in vars(selected).items() if isinstance(value, str)}
+    selected = replace(selected, **words)
+    if hasattr(parsed, "text"):
+        check_named(parsed.text, parsed.input)
+    use_threads(parsed.threads)
+    run = load(parsed.run, device=parsed.device, ensemble=getattr(parsed, "ensemble", ()))
+    return parsed, run.checked(selected), run
 
 
 def check_named(argument: str | None, file: str | None) -> None:
-    """See that what shall be answered is named once, and is there, before a run is opened for it.
+    """Check that the input is named once, and exists, before a run is loaded for it.
 
     Raises:
         UsageError: if both were given.
@@ -114,16 +113,16 @@ def check_named(argument: str | None, file: str | None) -> None:
 
 
 def _requests(verb: str) -> list[type]:
-    """The dataclasses of a verb's options of all tasks, each that another one extends left out."""
-    found = list(dict.fromkeys(load_task(name).requests[verb] for name in TASKS))
-    return [one for one in found if not any(one is not other and issubclass(other, one) for other in found)]
+    """Options of a verb, of all tasks, without dataclasses that others extend."""
+    kinds = list(dict.fromkeys(load_task(name).requests[verb] for name in TASKS))
+    return [kind for kind in kinds if not any(kind is not other and issubclass(other, kind) for other in kinds)]
 
 
-def _folder(own: type, verb: str, arguments: Sequence[str]) -> str | None:
-    """The first word that is neither an option nor the value of one."""
+def _folder(verb_options: type, verb: str, arguments: Sequence[str]) -> str | None:
+    """First word besides options and their values."""
     if arguments and not arguments[0].startswith("-"):
         return arguments[0]  # without the options of all tasks, whose import takes half a second
-    kinds = [own, *_requests(verb)]
+    kinds = [verb_options, *_requests(verb)]
     switches = {f"--{f.name.replace('_', '-')}" for kind in kinds for f in fields(kind) if f.type in (bool, "bool")}
     valued = {f"--{f.name.replace('_', '-')}" for kind in kinds for f in fields(kind)} - switches
     words = iter(arguments)
@@ -137,10 +136,10 @@ def _folder(own: type, verb: str, arguments: Sequence[str]) -> str | None:
 
 
 def _elsewhere(verb: str, request: type) -> dict[str, str]:
-    """The options that runs of other tasks have, by their names, and which tasks these are."""
-    own, found = {field.name for field in fields(request)}, dict[str, list[str]]()
+    """Options of runs of other tasks, with the names of these tasks."""
+    names, others = {field.name for field in fields(request)}, dict[str, list[str]]()
     for name in TASKS:
         for field in fields(load_task(name).requests[verb]):
-            if field.name not in own:
-                found.setdefault(field.name.replace("_", "-"), []).append(name)
-    return {name: f"a run of {' or '.join(tasks)}" for name, tasks in found.items()}
+            if field.name not in names:
+                others.setdefault(field.name.replace("_", "-"), []).append(name)
+    return {name: f"a run of {' or '.join(tasks)}" for name, tasks in others.items()}

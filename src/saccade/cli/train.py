@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
-from saccade.cli.arguments import UsageError, choose, given, parse, peek
+from saccade.cli.arguments import UsageError, choose, named_options, parse, peek
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.threads import advise_threads
 from saccade.errors import ArgumentError
@@ -18,7 +18,7 @@ from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING
 from saccade.train.task import Suited, Task, options_class
 
-__all__ = ["Wanted", "options", "run", "wanted"]
+__all__ = ["Command", "options", "read_command", "run"]
 
 _INTERRUPTED = 130
 
@@ -30,11 +30,11 @@ def run(arguments: list[str]) -> int:
         output("TASK:\n" + "\n".join(f"  {name}" for name in TASKS))
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
-    asked = wanted(kind, arguments[1:])
-    suited = suit(kind, asked.model, asked.data, asked.given)
-    chosen = options(kind, asked, suited)
-    advise = partial(advise_threads, asked.given.get("threads"))
-    outcome = train(kind, chosen, suited.data, suited, asked.given, advise)
+    command = read_command(kind, arguments[1:])
+    suited = suit(kind, command.model, command.data, command.named)
+    chosen = options(kind, command, suited)
+    advise = partial(advise_threads, command.named.get("threads"))
+    outcome = train(kind, chosen, suited.data, suited, command.named, advise)
     if outcome.follows:
         return 0
     if outcome.results is None:
@@ -51,7 +51,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
-    """What goes on with a run that is at its end."""
+    """Hint for a finished run."""
     patience, stale = final["patience"], final["validations_since_best"]
     if patience is not None and stale >= patience:
         return f"no validation was better than that of step {final['best_step']}; a larger --patience goes on"
@@ -62,26 +62,26 @@ def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a command line says.
+class Command:
+    """Parsed words of a command line.
 
     Args:
         model: the model's name.
         data: as `--data` names them.
-        given: the options that stand in it, by their names.
+        named: the options in it, by their names.
     """
 
     model: str
     data: str
-    given: dict[str, Any]
+    named: dict[str, Any]
 
 
-def wanted(kind: type[Task], arguments: list[str]) -> Wanted:
-    """Return what the arguments say, before anything is read of the data, and without a check of values together.
+def read_command(kind: type[Task], arguments: list[str]) -> Command:
+    """Parse the arguments, without reading data or checking values together.
 
     Raises:
         UsageError: in one line.
-        SystemExit: with 0 after --help was answered, with the defaults of data of that name.
+        SystemExit: with 0 after --help was answered, with the defaults of these data.
     """
     named = peek(arguments, "--model")
     model = choose("--model", usual_model(kind, peek(arguments, "--run")) if named is None else named, kind.models)
@@ -94,19 +94,19 @@ def wanted(kind: type[Task], arguments: list[str]) -> Wanted:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."
     default = flat(**defaults(kind, model, data, {}))
     parsed = parse(flat, arguments, _program(kind), description, default, lambda: _elsewhere(kind, flat))
-    typed = {name: getattr(parsed, name) for name in given(flat, arguments)}
-    return Wanted(model, data, {**typed, "data": data} if "data" in typed else typed)
+    typed = {name: getattr(parsed, name) for name in named_options(flat, arguments)}
+    return Command(model, data, {**typed, "data": data} if "data" in typed else typed)
 
 
-def options(kind: type[Task], asked: Wanted, suited: Suited | None = None) -> Options:
-    """Return all options of the run that is wanted: those that are given, and what suits for the rest.
+def options(kind: type[Task], command: Command, suited: Suited | None = None) -> Options:
+    """Return all options of the run: the named ones, and suitable defaults.
 
     Raises:
-        UsageError: in one line, where they mean nothing, by themselves or together.
+        UsageError: in one line, if they mean nothing, by themselves or together.
     """
-    values = {**defaults(kind, asked.model, asked.data, asked.given, suited), **asked.given}
+    values = {**defaults(kind, command.model, command.data, command.named, suited), **command.named}
     try:
-        return options_class(kind, asked.model)(**values)
+        return options_class(kind, command.model)(**values)
     except ArgumentError as error:
         raise UsageError(f"{error}; see {_program(kind)} --help") from error
 
@@ -116,10 +116,10 @@ def _program(kind: type[Task]) -> str:
 
 
 def _elsewhere(kind: type[Task], flat: type[Options]) -> dict[str, str]:
-    """The options that other models have, by their names, and which models these are."""
-    own, found = {field.name for field in fields(flat)}, dict[str, list[str]]()
+    """Options of other models, with the names of these models."""
+    names, others = {field.name for field in fields(flat)}, dict[str, list[str]]()
     for model in kind.models:
         for field in fields(options_class(kind, model)):
-            if field.name not in own:
-                found.setdefault(field.name.replace("_", "-"), []).append(model)
-    return {name: f"--model {' or '.join(models)}" for name, models in found.items()}
+            if field.name not in names:
+                others.setdefault(field.name.replace("_", "-"), []).append(model)
+    return {name: f"--model {' or '.join(models)}" for name, models in others.items()}

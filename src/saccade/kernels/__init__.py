@@ -1,4 +1,4 @@
-"""Loops compiled by Numba for the CPU, and the threads that run them: operations that need several passes in PyTorch.
+"""Loops for the CPU, compiled by Numba, and the threads that run them.
 
 A kernel in `compiled` is a function of a table, whose layout is a NamedTuple beside the kernel's caller. It does block
 after block until none is left (see `saccade.kernels.threads`). Kernels do not check their arguments: the caller checks

@@ -1,4 +1,4 @@
-"""Additive scores of many queries at once, as a differentiable function of query, key and v."""
+"""Additive scores of many queries at once, differentiable."""
 
 import math
 from functools import lru_cache
@@ -18,7 +18,7 @@ from saccade.scores import EXPONENT_LIMIT, Additive
 __all__ = ["NEAR", "STRIP", "TILE", "bounds", "differentiated", "gradients", "rows_of", "scores", "tiles_of"]
 
 TILE = 512
-"""Keys that are computed together: their scores and their part of a few features stay in the nearest cache."""
+"""Keys of a tile: their scores stay in the nearest cache."""
 
 STRIP = 16
 """Queries of a block, at most."""
@@ -26,12 +26,12 @@ STRIP = 16
 NEAR = 0.5
 """If the largest |q| and |k| of a tile add up to less, 1 - 2 r would cancel."""
 
-_MOST = {torch.float32: 2.0**31, torch.float64: 2.0**255}
-"""The bound on 1 + e^{2(q + k)}, with which the product of four is in range."""
+_CAP = {torch.float32: 2.0**31, torch.float64: 2.0**255}
+"""Bound on 1 + e^{2(q + k)}: the product of four stays in range."""
 
 
 class Scores(NamedTuple):
-    """Table of `scores`. Query and key, with features in rows, are there only if some tile needs them."""
+    """Table of `scores`. It has query and key, features in rows, if a tile needs them."""
 
     left: Tensor  # packed queries
     right: Tensor  # packed keys
@@ -55,7 +55,7 @@ class Scores(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """Table of the results `ways`, how each tile is computed, and `sums` of their gradients. A block is an entry."""
+    """Table of `ways` and `sums` of tiles, the results. A block is an entry."""
 
     grads: Tensor
     left: Tensor
@@ -69,7 +69,7 @@ class Ways(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Table of the gradients, in columns. A block is two features of an entry. The results are the last tensors."""
+    """Table of the gradients, in columns. A block is two features of an entry."""
 
     grads: Tensor
     left: Tensor
@@ -93,7 +93,7 @@ _differentiate = of_type("lanes_backward.gradients", Gradients)
 def scores(
     query: Tensor, key: Tensor, v: Tensor, keys: Tensor, allowed: Tensor | None, room: str | None = None
 ) -> Tensor:
-    r"""\(v^\top \tanh(q_i + k_j)\) of allowed pairs. Other scores are unspecified, but finite.
+    r"""\(v^\top \tanh(q_i + k_j)\) of allowed pairs, anything finite for others.
 
     Args:
         query: `(..., Lq, D)`, float32 or float64.
@@ -122,9 +122,7 @@ def scores(
 
 
 def _folded(batch: tuple[int, ...], query: Tensor, key: Tensor, v: Tensor, keys: Tensor) -> list[Tensor]:
-    """One batch dimension, none for a v that all share; queries that share their keys (groups) become more rows of one
-    entry, without a copy.
-    """
+    """One batch dimension, none for a shared v. Groups of queries become more rows."""
     rank = len(batch)
     key, keys = (part[(None,) * (rank + 2 - part.ndim)] for part in (key, keys))
     v = v[(None,) * (rank + 1 - v.ndim)]
@@ -141,7 +139,7 @@ def _folded(batch: tuple[int, ...], query: Tensor, key: Tensor, v: Tensor, keys:
 
 
 class _Scores(torch.autograd.Function):
-    """Scores `(N, Lq, Lk)` of query `(N, Lq, D)`, key `(N, Lk, D)` and v, `(D,)` or `(N, D)`."""
+    """Scores `(N, Lq, Lk)` of queries `(N, Lq, D)`, keys, and v, `(D,)` or `(N, D)`."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, v: Tensor, keys: Tensor, mask: Rows) -> Tensor:
@@ -172,7 +170,7 @@ def _forward(
     queries_room: str | None = None,
     over: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, bool]:
-    """Scores (in the memory `over`, or fresh), the packed queries, and whether any tile needs query and key."""
+    """Scores (over `over` if given), packed queries, and whether a tile needs inputs."""
     (count, length, _), width, dtype = query.shape, key.shape[1], query.dtype
     left, keys = packed_lanes(query, None, queries_room, QUERIES), _by_rows(keys)
     raw, whole = _leaves_range(left[:, -1], keys[:, -1]), left.shape[1] - 1
@@ -216,7 +214,7 @@ def differentiated(
 
 
 def tiles_of(grad: Tensor) -> tuple[Tensor, Tensor]:
-    """Room for how each tile of a few queries, of `(N, rows, lanes)`, is computed, and for the sum of its gradients."""
+    """Room for `ways` and `sums` of tiles of a gradient `(N, rows, lanes)`."""
     count, rows, lanes = grad.shape
     shape = count, rows // QUERIES, -(-lanes // TILE)
     return grad.new_empty(shape, dtype=torch.uint8), grad.new_empty(shape)
@@ -232,9 +230,7 @@ def gradients(
     keys: Tensor,
     raw: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`differentiated`, from a gradient `(N, rows, lanes)` that is filled up to the columns of `left` and `keys`, and
-    its tiles.
-    """
+    """`differentiated`, from its tiles and a gradient with all columns of the inputs."""
     (count, _, features), dtype = query.shape, query.dtype
     whole, rows, lanes = left.shape[1] - 1, left.shape[2], keys.shape[2]
     raw_columns: tuple[Tensor | None, Tensor | None] = None, None
@@ -254,7 +250,7 @@ def gradients(
 
 
 def _filled(name: str, tensor: Tensor, rows: int, columns: int) -> Tensor:
-    """A tensor in one piece, filled up with zeros to these sizes, in scratch memory of that name."""
+    """A contiguous copy in the `scratch` memory of a name, with zeros up to this size."""
     *_, length, width = tensor.shape
     if (length, width) == (rows, columns):
         return tensor.contiguous()
@@ -265,12 +261,12 @@ def _filled(name: str, tensor: Tensor, rows: int, columns: int) -> Tensor:
 
 
 def _by_rows(keys: Tensor) -> Tensor:
-    """Packed keys whose rows are each in one piece: entries may overlap, as those of a sliding window do."""
+    """Packed keys with contiguous rows. Entries may overlap, as in a sliding window."""
     return keys if keys.stride(-1) == 1 and keys.stride(-2) >= keys.shape[-1] else keys.contiguous()
 
 
 def _leaves_range(query: Tensor, key: Tensor) -> bool:
-    """Whether any tile may be computed by the tangent, from the largest |q| and |k| of each row."""
+    """Whether any tile may need the tangent, from the largest |q| and |k| of each row."""
     if not query.numel() or not key.numel():
         return False
     ends = [torch.aminmax(reach) for reach in (query, key)]
@@ -289,5 +285,5 @@ def _columns(query: Tensor, key: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 @lru_cache(maxsize=256)
 def bounds(dtype: torch.dtype, factor: float = 1.0) -> Tensor:
-    """[The exponential's range, the bound on 1 + e^{2(q + k)}, a factor], as kernels read them."""
-    return torch.tensor([EXPONENT_LIMIT[dtype], _MOST[dtype], factor], dtype=dtype, device="cpu")
+    """[Range of the exponential, bound on 1 + e^{2(q + k)}, a factor], for kernels."""
+    return torch.tensor([EXPONENT_LIMIT[dtype], _CAP[dtype], factor], dtype=dtype, device="cpu")

@@ -1,4 +1,4 @@
-"""Additive weights of all pairs of queries and keys, without a mask: two kernels forward, and three backward."""
+"""Additive weights of all pairs of queries and keys, without a mask."""
 
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ class Weights(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Table of gradients of scores, `slopes`, from those of the weights, with zeros up to `rows` and `lanes`.
+    """Table of gradients of scores, `slopes`, with zeros up to `rows` and `lanes`.
 
     A block is `STRIP` queries. `ways` and `sums` are results too, as those of `additive.Ways`.
     """
@@ -104,7 +104,7 @@ def differentiated(
     temperature: float,
     raw: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of query, key and v from those of the weights, `(N, Lq, Lk)` in one piece like the weights.
+    """Gradients of query, key and v from contiguous ones of weights, `(N, Lq, Lk)`.
 
     Args: as for `weights_over`, which returns `raw`.
     """

@@ -1,9 +1,9 @@
 """Machine code of kernels, kept in a folder for the next process.
 
-A file holds its own digest, two names, and the code: bytes that are compared before they are used, and no pickle, so
-that a file that is empty, cut short or changed is compiled anew. Its code will run. So, as ssh does with keys, a
-folder or file that another user owns or may write to is not read. Folders above need no check: a
-folder that somebody puts in the place of ours is theirs.
+A file holds its own digest, two names, and the code: no pickle. The digest is checked first, and a file that is empty,
+cut short or changed is compiled anew. Its code will run. So, as ssh does with keys, a folder or file that another user
+owns or may write to is not read. Folders above need no check: a folder that somebody puts in the place of ours is
+theirs.
 """
 
 import functools
@@ -49,7 +49,7 @@ class Code(NamedTuple):
 
 
 def home() -> Path:
-    """The parent of kernels' folders: of NUMBA_CACHE_DIR or XDG_CACHE_HOME, else of the user's own cache.
+    """Parent of kernels' folders: NUMBA_CACHE_DIR, XDG_CACHE_HOME or the user's cache.
 
     Raises:
         OSError: the user has no home.
@@ -70,15 +70,15 @@ def folder() -> Path:
     Raises:
         OSError: it cannot be made, or others may write to it, or the version of Numba is not recorded.
     """
-    place = home() / f"kernels-{_origin(*(os.environ.get(name) for name in _SETTINGS))}"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.mkdir(mode=0o700, exist_ok=True)
-    status = place.stat(follow_symlinks=False)
+    directory = home() / f"kernels-{_origin(*(os.environ.get(name) for name in _SETTINGS))}"
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
+    status = directory.stat(follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
-        raise OSError(f"{place}: no folder")
+        raise OSError(f"{directory}: no folder")
     if (reason := _foreign(status)) is not None:
-        raise OSError(f"{place}: {reason}")
-    return place
+        raise OSError(f"{directory}: {reason}")
+    return directory
 
 
 @functools.cache
@@ -99,7 +99,7 @@ def _origin(*settings: str | None) -> str:
 
 
 def filled() -> bool:
-    """Whether the folder has a kernel: then this Numba works with this NumPy, and the check needs no import."""
+    """Whether the folder has a kernel, so that Numba need not be imported to test it."""
     try:
         return any(folder().glob("*.kernel"))
     except OSError:
@@ -108,7 +108,7 @@ def filled() -> bool:
 
 @contextmanager
 def alone(name: str) -> Iterator[None]:
-    """Hold a kernel for this process while the block compiles it. Other processes wait, and then read it.
+    """Hold a kernel for this process while the block compiles it. Others wait.
 
     Without locks of files, no process waits and each compiles.
 
@@ -125,17 +125,17 @@ def alone(name: str) -> Iterator[None]:
         yield
 
 
-def read(place: Path, name: str) -> Code | None:
+def read(directory: Path, name: str) -> Code | None:
     """A kernel of a folder, None unless it is whole and ours.
 
     Args:
-        place: from `folder`.
+        directory: from `folder`.
         name: of the kernel.
     """
     # a file that is no plain one is neither followed nor waited for
     flags = [getattr(os, flag, 0) for flag in ("O_RDONLY", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK")]
     try:
-        with os.fdopen(os.open(_path(place, name), sum(flags)), "rb") as file:
+        with os.fdopen(os.open(_path(directory, name), sum(flags)), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or _foreign(status) is not None:
                 return None
@@ -143,40 +143,40 @@ def read(place: Path, name: str) -> Code | None:
     except OSError:  # missing or unreadable: it is compiled, and a write that fails warns
         return None
     digest, _, rest = content.partition(b"\n")
-    if digest != _digest(place, name, rest):
+    if digest != _digest(directory, name, rest):
         return None
     head, _, body = rest.partition(b"\n")
     entry, symbols = json.loads(head)
     return Code(entry, tuple(symbols), body)
 
 
-def write(place: Path, name: str, code: Code) -> None:
+def write(directory: Path, name: str, code: Code) -> None:
     """Write a kernel, over the last one of its name.
 
     Raises:
         OSError: it cannot be written.
     """
     rest = b"\n".join([json.dumps([code.entry, code.symbols]).encode(), code.machine])
-    number, temporary = tempfile.mkstemp(dir=place, prefix=name, suffix=".tmp")  # for the user alone
+    number, temporary = tempfile.mkstemp(dir=directory, prefix=name, suffix=".tmp")  # for the user alone
     try:
         with os.fdopen(number, "wb") as file:
-            file.write(_digest(place, name, rest) + b"\n" + rest)
-        Path(temporary).replace(_path(place, name))
+            file.write(_digest(directory, name, rest) + b"\n" + rest)
+        Path(temporary).replace(_path(directory, name))
     finally:
         Path(temporary).unlink(missing_ok=True)
 
 
-def _path(place: Path, name: str) -> Path:
-    return place / f"{name}.kernel"
+def _path(directory: Path, name: str) -> Path:
+    return directory / f"{name}.kernel"
 
 
-def _digest(place: Path, name: str, rest: bytes) -> bytes:
-    """Digest of a file's content with its folder and name: a file that was renamed or moved does not match."""
-    return hashlib.sha256(f"{place.name} {name} ".encode() + rest).hexdigest().encode()
+def _digest(directory: Path, name: str, rest: bytes) -> bytes:
+    """Digest of a file's content, folder and name, so that a renamed file is rejected."""
+    return hashlib.sha256(f"{directory.name} {name} ".encode() + rest).hexdigest().encode()
 
 
 def _foreign(status: os.stat_result) -> str | None:
-    """Why somebody else may have written a file or folder, or None. Root may write anything anyway."""
+    """Reason why another user could have written a file or folder, or None."""
     if not hasattr(os, "geteuid"):
         return None  # Windows keeps others out by lists that a mode does not show
     if status.st_uid not in (0, os.geteuid()):

@@ -1,4 +1,4 @@
-"""Linear maps and recurrent cells inside a loop: one step again and again, and one sum for its gradients."""
+"""Linear maps and recurrent cells for loops, with one sum for their gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ __all__ = ["gru_cell", "gru_of", "linear_cell", "lstm_cell", "lstm_of", "plain"]
 
 
 def linear_cell(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
-    r"""The map \(x \mapsto W x + b\) for rows `(rows, features)`, to be called once a step of a loop.
+    r"""The map \(x \mapsto W x + b\) of `(rows, features)`, for the steps of a loop.
 
     Autograd makes a gradient of W at each step, as large as W, and then adds it to the last one: at a hundred rows a
     third of the product's own time. Here each step's product is added to the sum in place. W is transposed once,
@@ -50,7 +50,7 @@ def linear_cell(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
 
 
 def plain(module: Any, kind: type[nn.Module] = nn.Linear) -> bool:
-    """Whether a module computes as torch's class does, so that its weights may be used without a call of it.
+    """Whether a module computes as torch's class does, for use of its weights alone.
 
     Adapters, quantized layers and parametrized ones are of other classes. Hooks, or a `forward` of the instance, run
     in a call alone.
@@ -66,7 +66,7 @@ def plain(module: Any, kind: type[nn.Module] = nn.Linear) -> bool:
 
 
 def gru_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    r"""The gated recurrent unit whose product with the state is \(U h + b\), to be called once a step of a loop.
+    r"""The gated recurrent unit with \(U h + b\) of the state, for the steps of a loop.
 
     Args:
         weight: U, `(3 hidden, hidden)`, in the order of reset, update and candidate.
@@ -74,7 +74,7 @@ def gru_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]
 
     Returns:
         A function of the input's part of the gates, `(rows, 3 hidden)`, and the state, `(rows, hidden)`, that returns
-        the next state; see `saccade.kernels.gates.gated`.
+        the next state. See `saccade.kernels.gates.gated`.
 
     Example:
         >>> step = gru_cell(torch.randn(6, 2), torch.zeros(6))
@@ -90,7 +90,7 @@ def gru_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]
 
 
 def gru_of(linear: nn.Linear) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return `gru_cell` of a module that multiplies the state. A module that is not `plain` is called.
+    """`gru_cell` of a module that multiplies the state. If not `plain`, it is called.
 
     Args:
         linear: from the state to the gates, `hidden` to `3 hidden` features.
@@ -105,7 +105,7 @@ def gru_of(linear: nn.Linear) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def lstm_of(linear: nn.Linear) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Return `lstm_cell` of a module that multiplies the state. A module that is not `plain` is called.
+    """`lstm_cell` of a module that multiplies the state. If not `plain`, it is called.
 
     Args:
         linear: from the state to the gates, `hidden` to `4 hidden` features.
@@ -158,7 +158,7 @@ def _gru(input_gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> T
 
 
 def lstm_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
-    r"""Long short-term memory whose product with the state is \(U h + b\), to be called once a step of a loop.
+    r"""Long short-term memory with \(U h + b\) of the state, for the steps of a loop.
 
     Args:
         weight: U, `(4 hidden, hidden)`, in the order of input, forget, candidate and output.
@@ -166,7 +166,7 @@ def lstm_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Tensor]
 
     Returns:
         A function of the input's part of the gates, `(rows, 4 hidden)`, the state and the cell, `(rows, hidden)` each,
-        that returns the next state and cell; see `saccade.kernels.gates.lstm_plain`.
+        that returns the next state and cell. See `saccade.kernels.gates.lstm_plain`.
 
     Example:
         >>> step = lstm_cell(torch.randn(8, 2), torch.zeros(8))

@@ -37,7 +37,7 @@ _forward = Kernel("cross_entropy.forward", Forward)
 def linear_cross_entropy(
     features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float = 0.0
 ) -> Tensor:
-    r"""Mean cross-entropy of a linear output layer, \(x = W f + b\), with smoothed labels:
+    r"""Mean cross-entropy of a linear output layer with label smoothing.
 
     .. math::
         \frac{1}{N} \sum_n \Big( \operatorname{lse}(x_n) - (1 - \varepsilon)\, x_{n y_n}
@@ -58,8 +58,8 @@ def linear_cross_entropy(
         ArgumentError: a target outside the rows of W.
 
     Source:
-        Szegedy et al. 2016, "Rethinking the Inception Architecture", section 7; that the gradient is made in the
-        forward, Hsu et al. 2024, "Liger Kernel", section 3.2.
+        Szegedy et al. 2016, "Rethinking the Inception Architecture", section 7.
+        Gradient in the forward: Hsu et al. 2024, "Liger Kernel", section 3.2.
 
     Example:
         >>> weight, target = torch.zeros(4, 2), torch.tensor([1, 3])
@@ -72,7 +72,7 @@ def linear_cross_entropy(
 def linear_cross_entropies(
     features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """`linear_cross_entropy`, and the losses of all rows, which pass no gradient.
+    """`linear_cross_entropy`, and the losses of all rows, without gradients.
 
     Args: as for `linear_cross_entropy`.
 

@@ -1,4 +1,4 @@
-"""`Dropout` as in torch.nn, without a mask in memory and without a random number for each number."""
+"""`Dropout` as in torch.nn, without a mask in memory."""
 
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ BLOCK = 1 << 14
 
 
 class Apply(NamedTuple):
-    """Table of a dropout. A number is kept if the hash of its index is at least `bound`."""
+    """Table of a dropout. An index with a hash of at least `bound` is kept."""
 
     numbers: Tensor
     out: Tensor
@@ -31,7 +31,7 @@ _apply = Kernel("dropout.apply", Apply)
 
 
 class Dropout(nn.Module):
-    r"""Each number is 0 with probability p, else times \(1 / (1 - p)\); in training alone.
+    r"""0 with probability p, else times \(1 / (1 - p)\), in training alone.
 
     On a CPU torch draws a number for each of these, one after the other: a quarter of a Transformer's training step.
     Here float32 numbers are dropped by a hash of their index and two words from torch's generator, in all threads at
@@ -68,7 +68,7 @@ class Dropout(nn.Module):
 
 
 class _Dropped(torch.autograd.Function):
-    """Linear in its input, so its gradient is the same function of the gradient, and so on."""
+    """Dropout, linear in its input, and so its own gradient."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, key: int, other: int, p: float) -> Tensor:

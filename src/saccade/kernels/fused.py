@@ -1,4 +1,4 @@
-"""Attention under intervals of keys, in kernels without a matrix of scores in memory: see `compiled.fused`."""
+"""Attention under intervals of keys, without a matrix of scores: `compiled.fused`."""
 
 from typing import NamedTuple
 
@@ -14,11 +14,11 @@ from saccade.kernels.threads import Kernel
 __all__ = ["Inputs", "Results", "Weights", "attention", "gradients"]
 
 FEW = 48
-"""Queries of a chunk of additive scores, which cost more, and copy nothing."""
+"""Queries of a chunk of additive scores: they cost more and copy nothing."""
 
 
 class Weights(NamedTuple):
-    """How products become weights.
+    """Normalization of products.
 
     Args:
         temperature: of a softmax.
@@ -36,7 +36,7 @@ class Weights(NamedTuple):
         return all(held.tiny <= number <= held.max for number in (self.scale / self.temperature, self.scale))
 
     def numbers(self) -> Tensor:
-        """[Factor of the products under a softmax, alpha - 1, the scale], as the kernels read them."""
+        """[Factor of a softmax's products, alpha - 1, the scale], for kernels."""
         numbers = [self.scale / self.temperature, np.float32(self.alpha) - np.float32(1), self.scale]
         return torch.tensor(numbers, dtype=torch.float32, device="cpu")
 
@@ -115,7 +115,7 @@ class ForwardAdditive(NamedTuple):
 
 
 class BackwardAdditive(NamedTuple):
-    """Table of the gradients of additive scores. Each chunk of an entry has its own gradient of v."""
+    """Table of the gradients of additive scores. Each chunk has its own sum for v."""
 
     backward: Backward
     additive: AdditiveTable
@@ -182,8 +182,9 @@ class Results(NamedTuple):
 
 
 def attention(inputs: Inputs, many: int = 0, *, entropy: bool = False, v: Tensor | None = None) -> Results | None:
-    """Output and statistics; None if some output is not finite: numbers of keys that are not allowed may have come into
-    it, and the kernel does not check which.
+    """Output and statistics, or None if some output is not finite.
+
+    Numbers of keys that are not allowed may cause that. The kernel does not check which.
 
     Args:
         inputs: tensors of the call.
@@ -219,8 +220,7 @@ def _additive(inputs: Inputs, v: Tensor) -> AdditiveTable:
 def gradients(
     inputs: Inputs, chunks: Dealt, grad: Tensor, *, scores: bool, values: bool, v: Tensor | None = None
 ) -> tuple[Tensor, ...] | None:
-    """The gradients of query, key and value of each entry, and of v if there is one, from those of the output; None if
-    some gradient is not finite.
+    """Gradients of query, key, value and v, if any, or None if some is not finite.
 
     Args:
         inputs: tensors of the call.

@@ -1,4 +1,4 @@
-"""Gates of recurrent cells: one pass over the two projections of a GRU or an LSTM, forward and backward."""
+"""Gates of recurrent cells: one pass over two projections, forward and backward."""
 
 from typing import Any, NamedTuple
 
@@ -148,7 +148,7 @@ def gates_forward(input_proj: Tensor, hidden_proj: Tensor, hidden: Tensor) -> tu
 
 
 def gates_backward(grad: Tensor, gates: Tensor, hidden_proj: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of input_proj, hidden_proj and hidden, from that of the next state.
+    """Gradients of input_proj, hidden_proj and hidden, from the next state's.
 
     Args:
         grad: `(rows, hidden)`.
@@ -181,7 +181,7 @@ class _Gated(torch.autograd.Function):
 
 
 def check_gates(input_proj: Tensor, hidden_proj: Tensor, state: Tensor, gates: int) -> None:
-    """Reject shapes and types other than float32 `(rows, gates * size)`, twice, and `(rows, size)`."""
+    """Reject inputs other than float32 `(rows, gates * size)`, twice, `(rows, size)`."""
     rows, size = state.shape
     expected = {"input_proj": (rows, gates * size), "hidden_proj": (rows, gates * size), "state": (rows, size)}
     for (name, shape), part in zip(expected.items(), (input_proj, hidden_proj, state), strict=True):
@@ -196,7 +196,7 @@ def laid_in_rows(tensor: Tensor) -> Tensor:
 
 
 def lstm_plain(input_proj: Tensor, hidden_proj: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Long short-term memory from its two projections, by torch's operations, in any type and to any derivative.
+    r"""Long short-term memory by torch's operations, in any type, to any derivative.
 
     .. math::
         i, f, o = \sigma(x_{ifo} + u_{ifo}) \qquad g = \tanh(x_g + u_g) \qquad
@@ -211,8 +211,8 @@ def lstm_plain(input_proj: Tensor, hidden_proj: Tensor, cell: Tensor) -> tuple[T
         h' and c', `(..., hidden)` each.
 
     Source:
-        Hochreiter, Schmidhuber 1997, "Long short-term memory"; with the forget gate of Gers, Schmidhuber, Cummins 2000,
-        in the order of torch.nn.LSTM.
+        Hochreiter, Schmidhuber 1997, "Long short-term memory". Gers, Schmidhuber, Cummins 2000 added the forget gate.
+        Gates are in the order of torch.nn.LSTM.
 
     Example:
         >>> hidden, cell = lstm_plain(torch.zeros(8), torch.zeros(8), torch.ones(2))
@@ -243,7 +243,7 @@ def lstm_forward(input_proj: Tensor, hidden_proj: Tensor, cell: Tensor) -> tuple
 
 
 def lstm_backward(hidden_grad: Tensor, new_grad: Tensor, gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of each projection and of the cell, from those of the next state and cell.
+    """Gradients of each projection and of the cell, from the next state's and cell's.
 
     Args:
         hidden_grad, new_grad: `(rows, hidden)`.

@@ -1,4 +1,4 @@
-"""`grouped_product`: rows that stand sorted by group, each times the matrix of its group, in no loop over groups."""
+"""`grouped_product`: rows sorted by group, times the matrix of their group."""
 
 from typing import Any
 
@@ -34,25 +34,25 @@ def grouped_product(rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
     [[1.0], [10.0], [10.0]]
     """
     if _serves(rows, weights):
-        found: Tensor = _Product.apply(rows, weights, ends)
-        return found
+        product: Tensor = _Product.apply(rows, weights, ends)
+        return product
     return by_blocks(rows, weights, ends)
 
 
 def by_blocks(rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
-    """The same by batches of blocks: a number of them that follows from the sizes alone."""
+    """`grouped_product` by batches of blocks, as many as the sizes alone determine."""
     count, groups = rows.shape[0], weights.shape[0]
-    places = torch.arange(count, device=rows.device)
-    group = torch.searchsorted(ends, places.to(ends.dtype), right=True)
+    indices = torch.arange(count, device=rows.device)
+    group = torch.searchsorted(ends, indices.to(ends.dtype), right=True)
     starts = F.pad(ends[:-1], (1, 0))
     blocks = (ends - starts + _BLOCK - 1) // _BLOCK
     last = blocks.cumsum(0)
-    place = (last - blocks)[group] * _BLOCK + places - starts[group]
-    most = count // _BLOCK + groups
-    padded = rows.new_zeros(most * _BLOCK, rows.shape[1]).index_copy(0, place, rows)
-    of_block = torch.searchsorted(last, torch.arange(most, device=rows.device), right=True).clamp(max=groups - 1)
-    product = padded.view(most, _BLOCK, -1) @ weights.index_select(0, of_block)
-    return product.flatten(0, 1).index_select(0, place)
+    slots = (last - blocks)[group] * _BLOCK + indices - starts[group]
+    capacity = count // _BLOCK + groups
+    padded = rows.new_zeros(capacity * _BLOCK, rows.shape[1]).index_copy(0, slots, rows)
+    of_block = torch.searchsorted(last, torch.arange(capacity, device=rows.device), right=True).clamp(max=groups - 1)
+    product = padded.view(capacity, _BLOCK, -1) @ weights.index_select(0, of_block)
+    return product.flatten(0, 1).index_select(0, slots)
 
 
 def _serves(rows: Tensor, weights: Tensor) -> bool:
@@ -65,7 +65,7 @@ def _serves(rows: Tensor, weights: Tensor) -> bool:
 
 
 class _Product(torch.autograd.Function):
-    """Torch's kernel on tensors that are laid out as it takes them, which gradients seldom are."""
+    """Torch's kernel, on the layouts it takes. Gradients seldom have them."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ class _Product(torch.autograd.Function):
 
 
 class _Outer(torch.autograd.Function):
-    """Of each group the product of its rows, transposed, with other rows: `(groups, in, out)`."""
+    """Transposed rows times other rows, for each group: `(groups, in, out)`."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, others: Tensor, ends: Tensor) -> Tensor:

@@ -24,10 +24,10 @@ class Heads(Protocol):
 
     @property
     def formula(self) -> Formula:
-        """The step by PyTorch's operations: for tensors that kernels do not serve, and for second derivatives."""
+        """The step by PyTorch's operations, for other tensors and second derivatives."""
 
     def forward(self, *tensors: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """The results of the step by a kernel, and the tensors that its backward needs: first the results."""
+        """Results of a step by a kernel, and tensors for its backward, results first."""
 
     def backward(self, kept: Sequence[Tensor], grads: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The gradients of the tensors from those of the results, by a kernel."""
@@ -53,7 +53,7 @@ def step(heads: Heads, *tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 def _columns(memory: Tensor) -> Tensor:
-    """`(batch, cells, features)` with the cells side by side, as kernels read and write it."""
+    """`(batch, cells, features)` with adjacent cells, as kernels take it."""
     return memory.mT.contiguous().mT
 
 
@@ -84,7 +84,7 @@ class _Step(torch.autograd.Function):
 
 
 def _laid(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
-    """A tensor with these strides, which hooks on saved tensors may have changed."""
+    """A tensor with these strides. Hooks on saved tensors may have changed them."""
     return tensor if tensor.stride() == strides else tensor.new_empty_strided(tensor.shape, strides).copy_(tensor)
 
 
@@ -92,7 +92,7 @@ class ShiftStep(NamedTuple):
     """Table of a step of heads that move by shifts. A block is an entry of the batch."""
 
     interface: Tensor
-    """Of each reader, then of each writer: key, β, gate, γ and shifts, and of a writer erase and add vectors."""
+    """Key, β, gate, γ and shifts of each reader, then writer, with erase and add."""
     memory: Tensor
     reading: Tensor
     writing: Tensor
@@ -131,7 +131,7 @@ _TINY = {dtype: torch.tensor([torch.finfo(dtype).tiny], dtype=dtype, device="cpu
 
 
 class Shift(NamedTuple):
-    """Heads of a Neural Turing Machine, which find cells by content and move by shifts.
+    """Heads of a Neural Turing Machine: cells by content, moves by shifts.
 
     The tensors of its step are the interface `(batch, features)` (see `ShiftStep`), the memory
     `(batch, cells, cell_dim)`, and the weights of readers and writers `(batch, heads, cells)`. The results are the
@@ -181,11 +181,13 @@ class Shift(NamedTuple):
 
 
 class LinksStep(NamedTuple):
-    """Table of a step of heads that go by usage and links. A block is an entry of the batch."""
+    """Table of a step of heads with usage and links. A block is a batch entry."""
 
     interface: Tensor
-    """Of each reader: key, β, free gate and three modes. Then of the writer: key, β, allocation gate, write gate, erase
-    and add vectors.
+    """Interface: readers first, then the writer.
+
+    Each reader: key, β, free gate and three modes. The writer: key, β, allocation gate, write gate, erase and add
+    vectors.
     """
     memory: Tensor
     reading: Tensor
@@ -203,8 +205,9 @@ class LinksStep(NamedTuple):
     controls: Tensor  # the interface after its functions
     key_norms: Tensor  # 1 / ‖key‖ of each head
     kept: Tensor
-    """Of each reader the cosines and the weights by content, backward and forward. Then of the writer the cosines and
-    the weights by content and of free cells.
+    """Cosines and weights of a step.
+
+    Each reader: cosines, weights by content, backward and forward. The writer: cosines, weights by content, free cells.
     """
     norms: Tensor  # 1 / ‖cell‖ before and after the write
     order: Tensor  # the cells in the order of their usage
@@ -237,7 +240,7 @@ _links, _links_backward = of_type("links.forward", LinksStep), of_type("links_ba
 
 
 class Links(NamedTuple):
-    """Heads of a Differentiable Neural Computer: a writer that finds free cells, and readers that follow links.
+    """Heads of a Differentiable Neural Computer, with free cells and links.
 
     The tensors of its step are the interface `(batch, features)` (see `LinksStep`), the memory
     `(batch, cells, cell_dim)`, the weights of readers and of the writer `(batch, heads, cells)`, usage and precedence

@@ -12,19 +12,17 @@ BLOCK = 24
 """Queries of a block, a multiple of the rows of a product's tile."""
 
 CHUNK = 240
-"""Queries of a chunk, at least: it copies its keys, an interval's length more than its queries."""
+"""Queries of a chunk, at least. It copies their keys and an interval more."""
 
 BUSY = 8
-"""Chunks in all, at least, if they cannot be many. It does not depend on the number of threads: other chunks would have
-sums that are rounded otherwise.
-"""
+"""Chunks in all, at least. Independent of threads, so that sums round the same."""
 
 _FAR = 1 << 62
 """The first key of an empty interval."""
 
 
 class Intervals(NamedTuple):
-    """Which keys each query may attend to.
+    """Intervals of keys for queries.
 
     Args:
         starts, ends: of the interval of each query, int64 `(N or 1, Lq)`, within the keys; empty unless start < end.
@@ -60,12 +58,12 @@ class Intervals(NamedTuple):
 
     @property
     def computed(self) -> int:
-        """Number of pairs that are computed."""
+        """Number of computed pairs."""
         return BLOCK * int((self.highs - self.lows).clamp(min=0).sum())
 
 
 class Dealt(NamedTuple):
-    """How queries are dealt to threads.
+    """Chunks of queries for threads.
 
     Args:
         chunk: queries of a chunk.
@@ -88,8 +86,10 @@ def dealt(intervals: Intervals, chunk: int = CHUNK) -> Dealt:
 
 
 def dealt_apart(intervals: Intervals, entries: int) -> Dealt:
-    """Chunks that may add to the gradients of their keys at the same time: the smallest of which every second one has
-    no key in common, or as few as keep threads busy, each with sums of its own.
+    """Chunks that may add to the gradients of their keys at the same time.
+
+    They are the smallest of which every second one has no key in common. Otherwise they are as few as keep threads
+    busy, each with sums of its own.
 
     Args:
         intervals: of the queries.
@@ -118,6 +118,6 @@ def _joined(bounds: Tensor, size: int, join: Callable[..., Tensor], nothing: int
 
 
 def _apart(first: Tensor, last: Tensor) -> bool:
-    """Whether no chunk ends beyond the first key of any chunk from the second after it on."""
+    """Whether no chunk shares a key with the second after it, or a later one."""
     following = first.flip(-1).cummin(-1).values.flip(-1)
     return bool((last[..., :-2] <= following[..., 2:]).all())

@@ -19,7 +19,7 @@ from saccade.kernels import cache
 __all__ = ["Loaded", "kept", "load"]
 
 _MATH = {f"{name}{kind}" for name in ("exp", "expm1", "log", "log10", "log1p", "pow", "tanh") for kind in ("", "f")}
-"""Functions of the C library, which LLVM calls for its own operations."""
+"""Functions of the C library for LLVM's operations."""
 
 
 class Loaded(NamedTuple):
@@ -37,7 +37,7 @@ class Loaded(NamedTuple):
 
 
 def kept(name: str) -> Loaded | None:
-    """A kernel of the cache, None if it is missing, or if Numba must be imported to load it.
+    """A kernel of the cache, or None if it is missing or needs Numba to load.
 
     Args:
         name: of the kernel, "module.function".
@@ -50,11 +50,10 @@ def kept(name: str) -> Loaded | None:
 
 
 def load(code: cache.Code, *, anew: bool = False) -> Loaded | None:
-    """A kernel's machine code in an engine of its own, None if a symbol of it has no address.
+    """A kernel's machine code in its own engine, or None if a symbol has no address.
 
-    In one engine for all, a function that several compiled pieces contain is that of the piece which came first, and
-    two copies of one function may round otherwise: the process that compiles would compute other bits than those after
-    it.
+    In one engine for all, a function that several pieces contain is that of the first piece. Two copies of it may round
+    differently, so the process that compiles would compute other bits than those after it.
     """
     _define_symbols()
     target = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
@@ -68,7 +67,7 @@ def load(code: cache.Code, *, anew: bool = False) -> Loaded | None:
 
 @functools.cache
 def _define_symbols() -> None:
-    """Give LLVM the addresses of Numba's C functions and of exceptions, under the names that Numba gives them.
+    """Give LLVM addresses of Numba's C functions and exceptions, by Numba's names.
 
     Names and addresses are those of `numba.core.base`, `numba.core.externals` and `numba.core.runtime.nrt`.
     """

@@ -1,4 +1,4 @@
-"""Queries and keys of additive scores with their features in rows, as the kernels read them, and gradients back."""
+"""Packed queries and keys of additive scores, with features in rows."""
 
 import math
 from typing import NamedTuple
@@ -12,10 +12,10 @@ from saccade.kernels.scratch import scratch
 __all__ = ["COLUMNS", "LANES", "QUERIES", "Packed", "pack", "packed", "packed_lanes", "unpack"]
 
 LANES = 16
-"""Packed keys have a multiple of as many columns, so that a loop over them is whole vectors."""
+"""Divisor of packed keys' columns: loops are whole vectors."""
 
 QUERIES = 4
-"""Queries that share a division in the backward. Packed queries have a multiple of as many columns."""
+"""Queries with one division in the backward. Packed queries are a multiple."""
 
 COLUMNS = 64
 """Rows of a block of packing."""
@@ -31,7 +31,7 @@ class Side(NamedTuple):
 
 
 class Pack(NamedTuple):
-    """Table of the columns of keys, whose blocks come first, and queries. Columns beyond the length are zeros."""
+    """Table of columns: blocks of keys, then of queries. Zeros fill up the length."""
 
     keys: Side
     queries: Side
@@ -42,7 +42,7 @@ class Pack(NamedTuple):
 
 
 class Unpack(NamedTuple):
-    """Table of the gradients, from columns to rows. Blocks of keys come first, then queries, then one of v."""
+    """Table of gradients from columns to rows: blocks of keys, queries, then v."""
 
     keys: Side
     queries: Side
@@ -63,12 +63,12 @@ _pack, _unpack = of_type("packing.pack", Pack), of_type("packing.unpack", Unpack
 
 
 def packed(projected: Tensor, powers: Tensor | None = None, room: str | None = None) -> Tensor:
-    """e^{2x} with the features in rows, then the largest |x| of each column, as the kernels read them.
+    """e^{2x} with features in rows, then the largest |x| of each column.
 
     Args:
         projected: x, `(..., L, D)`, float32 or float64.
         powers: e^{2x}, `(..., L, D)`, if it is there; anything for an x out of the exponential's range.
-        room: name of the `scratch` memory that holds the result until the next call by that name; None for fresh one.
+        room: name of the `scratch` memory for the result, which the next call by that name overwrites, or None.
 
     Returns:
         `(..., D', L)`, D' = D rounded up to a multiple of four, and one. Its rows are whole vectors apart.
@@ -129,7 +129,7 @@ def pack(query: Tensor, key: Tensor, keys: Tensor | None = None, *, kept: bool =
 def unpack(
     query_columns: Tensor, key_columns: Tensor, v_parts: Tensor, sums: Tensor, query: Tensor, key: Tensor, v: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of query, key and v, from their columns, the parts of v and the sums of tiles."""
+    """Gradients of query, key and v, from their columns, parts of v and sums of tiles."""
     (count, length, features), width, v = query.shape, key.shape[1], v.contiguous()
     query_grad, key_grad, v_grad = query.new_empty(query.shape), key.new_empty(key.shape), torch.empty_like(v)
     key_blocks, query_blocks = (count * -(-size // COLUMNS) for size in (width, length))

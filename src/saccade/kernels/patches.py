@@ -8,20 +8,20 @@ from torch import Tensor
 from saccade.errors import ShapeError
 from saccade.kernels.threads import Kernel
 
-__all__ = ["PLACES", "patches"]
+__all__ = ["GLIMPSES", "patches"]
 
-PLACES = 16
+GLIMPSES = 16
 """Places in a block of work."""
 
 
 class Forward(NamedTuple):
-    """Table of the patches, which are zeros before."""
+    """Table of the patches. They are zeros before."""
 
     images: Tensor
     owners: Tensor
     corners: Tensor
     patches: Tensor
-    places: int
+    glimpses: int
     channels: int
     height: int
     width: int
@@ -33,20 +33,20 @@ _forward = Kernel("patches.forward", Forward)
 
 
 def patches(images: Tensor, owner: Tensor, corner: Tensor, size: int, scales: int) -> Tensor:
-    r"""Patches whose pixels are means of squares of twice the width from scale to scale; outside of the image is 0.
+    r"""Patches of images at several scales, each pixel a mean, 0 outside the image.
 
     .. math::
         \rho_{s,i,j} = \frac{1}{4^s} \sum_{0 \le a, b < 2^s} x\big(r_s + 2^s i + a,\; c_s + 2^s j + b\big)
 
     Args:
         images: `(batch, channels, height, width)`, float32, contiguous.
-        owner: `(places,)`, int64: the number of the image that each place is in.
-        corner: `(places, 2)`, int64: x and y of the widest patch's left upper pixel, all patches having one centre.
+        owner: `(glimpses,)`, int64: the number of the image of each glimpse.
+        corner: `(glimpses, 2)`, int64: x and y of the widest patch's left upper pixel, all patches having one centre.
         size: pixels of a patch's side.
-        scales: how many patches each place has.
+        scales: how many patches each glimpse has.
 
     Returns:
-        `(places, scales, channels, size, size)`, without a gradient.
+        `(glimpses, scales, channels, size, size)`, without a gradient.
 
     Raises:
         ShapeError: shapes or types that do not fit, which a kernel would not notice, or an image that is not there.
@@ -61,12 +61,12 @@ def patches(images: Tensor, owner: Tensor, corner: Tensor, size: int, scales: in
     for name, tensor, shape in (("owner", owner, owner.shape[:1]), ("corner", corner, (*owner.shape[:1], 2))):
         if tensor.dtype != torch.int64 or not shape or tensor.shape != shape:
             got = f"{tuple(tensor.shape)} of {tensor.dtype}"
-            raise ShapeError(f"{name}: expected {tuple(shape) or '(places,)'} of int64, got {got}")
-    (batch, channels, height, width), places = images.shape, len(owner)
-    read = images.new_zeros(places, scales, channels, size, size)
-    if places and (int(owner.amin()) < 0 or int(owner.amax()) >= batch):
+            raise ShapeError(f"{name}: expected {tuple(shape) or '(glimpses,)'} of int64, got {got}")
+    (batch, channels, height, width), glimpses = images.shape, len(owner)
+    read = images.new_zeros(glimpses, scales, channels, size, size)
+    if glimpses and (int(owner.amin()) < 0 or int(owner.amax()) >= batch):
         raise ShapeError(f"owner: expected numbers of {batch} images, got some outside")
     if read.numel() and images.numel():
         tensors = images, owner.contiguous(), corner.contiguous(), read
-        _forward(-(-places // PLACES), Forward(*tensors, places, channels, height, width, size, scales))
+        _forward(-(-glimpses // GLIMPSES), Forward(*tensors, glimpses, channels, height, width, size, scales))
     return read

@@ -19,11 +19,11 @@ _ELEMENTS = 1 << 13
 
 
 class Rows(NamedTuple):
-    """A boolean tensor that broadcasts to `(..., rows, columns)`, without a copy of it.
+    """A boolean tensor broadcast to `(..., rows, columns)`, without a copy.
 
     Args:
         flags: the tensor, whose last dimension has stride one.
-        offsets: for each row, where it begins from the tensor's first element, in elements; empty for no mask.
+        offsets: of each row's start from the tensor's first element, in elements. Empty for no mask.
     """
 
     flags: Tensor

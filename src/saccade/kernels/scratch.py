@@ -14,13 +14,13 @@ from torch import Tensor
 __all__ = ["scratch"]
 
 _KEPT = 1 << 23
-"""Bytes of one piece that are kept, at most."""
+"""Largest memory to keep, in bytes."""
 
 _local = threading.local()
 
 
 def scratch(name: str, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-    """A tensor that holds anything, in the memory of the last call by that name in this thread.
+    """An uninitialized tensor in this thread's memory of a name.
 
     Args:
         name: of the memory. Two tensors that are needed at once have two names.

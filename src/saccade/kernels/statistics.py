@@ -16,7 +16,7 @@ __all__ = ["draw", "entropy", "largest"]
 
 
 class Entropy(NamedTuple):
-    """Table of the entropies of rows, or, if `grads` of the entropies are there, of the gradients of the weights."""
+    """Table of entropies of rows or, with `grads`, of gradients of the weights."""
 
     rows: RowBlocks
     weights: Tensor
@@ -26,7 +26,7 @@ class Entropy(NamedTuple):
 
 
 class Top(NamedTuple):
-    """Table of the largest weights of rows. The results are `values` and `indices`, `many` of each row."""
+    """Table of the `many` largest weights of rows: `values` and `indices`."""
 
     rows: RowBlocks
     weights: Tensor
@@ -36,7 +36,7 @@ class Top(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """Table of draws from rows, with one uniform number each. The results are `indices`."""
+    """Table of draws from rows by uniform numbers. The results are `indices`."""
 
     rows: RowBlocks
     weights: Tensor
@@ -61,7 +61,7 @@ def entropy(weights: Tensor) -> Tensor:
 
 
 def largest(weights: Tensor, k: int, allowed: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """The k largest weights of a row among allowed keys, falling, the lower index first of equals, and their indices.
+    """The k largest allowed weights of a row, falling, lower index first, and indices.
 
     Args:
         weights: `(..., Lk)`, 0 where it is forbidden.
@@ -83,7 +83,7 @@ def largest(weights: Tensor, k: int, allowed: Tensor | None = None) -> tuple[Ten
 
 
 def draw(weights: Tensor, uniform: Tensor) -> Tensor:
-    """The first key of each row whose cumulative weight exceeds u times the row's sum; -1 where that is not above 0.
+    """First key of a row with a running sum above u · sum, -1 if it is not > 0.
 
     Args:
         weights: `(..., Lk)`.

@@ -10,7 +10,7 @@ __all__ = ["backward", "forward"]
 
 
 class Inputs(NamedTuple):
-    """First part of both tables. A block is an entry of the batch, whose tensors lie in one piece."""
+    """First part of both tables. A block is a batch entry with contiguous tensors."""
 
     query: Tensor
     key: Tensor
@@ -29,7 +29,7 @@ class Inputs(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """Table of the forward. The results are `output`, `weights` and `ways`, the way each row was computed."""
+    """Table of the forward: `output`, `weights` and `ways` of rows are its results."""
 
     inputs: Inputs
     output: Tensor

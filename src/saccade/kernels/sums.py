@@ -52,7 +52,7 @@ class Sums(ABC, Generic[T]):
         self._passes.pop(number, None)
 
     def gate(self, *tensors: Tensor) -> Tensor:
-        """A zero that depends on tensors. Their gradients are the sums, once its own has come from every step."""
+        """A zero of tensors with the sums as gradients, once every step gave its own."""
         gate: Tensor = _Gate.apply(self, *tensors)
         return gate
 
@@ -79,7 +79,7 @@ def by_definition(
     needed: Sequence[bool],
     grad: Tensor | Sequence[Tensor],
 ) -> list[Tensor | None]:
-    """The gradients of a kernel's results through torch's own operations, differentiable again if necessary.
+    """Gradients of a kernel's results by torch's operations, for any derivative.
 
     Args:
         function: the definition, of the inputs.
@@ -88,7 +88,7 @@ def by_definition(
         grad: of the output, or of each of several.
     """
     again = torch.is_grad_enabled()
-    with torch.enable_grad(), torch.autocast("cpu", enabled=False):  # whatever the forward has cast is cast
+    with torch.enable_grad(), torch.autocast("cpu", enabled=False):  # the forward's casts are done
         # Views: an input may depend on another, which is not this function's derivative.
         leaves = [
             tensor.view_as(tensor) if again else tensor.detach().requires_grad_(want)

@@ -61,7 +61,7 @@ class Kernel(Generic[T]):
         if threads < 2:
             self._call(address)  # type: ignore[misc]
             return
-        _found["parallel"] = True
+        _state["parallel"] = True
         if (enter := _openmp()) is not None:
             enter(self._address, address, threads, 0)  # type: ignore[arg-type]
         else:
@@ -94,7 +94,7 @@ def extend(numbers: "array[int]", table: Iterable[Any]) -> None:
 
 
 def _address(tensor: torch.Tensor) -> int:
-    """The address of a tensor. Reject other devices: a default device may have made the tensor."""
+    """The address of a tensor. Reject other devices: a default device may apply."""
     if not tensor.is_cpu:
         raise ArgumentError(f"tensor: expected one on a CPU for a kernel, got {tensor.device}")
     return tensor.data_ptr()
@@ -106,7 +106,7 @@ def serves(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.floa
 
 
 def reason(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,)) -> str | None:
-    """Why kernels do not serve these tensors, or None.
+    """Reason why kernels do not serve these tensors, or None.
 
     A kernel reads memory at addresses: the tensors must be plain ones with memory of their own, and no mode may be
     recording the operations.
@@ -117,8 +117,8 @@ def reason(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.floa
         return "its kernels run eagerly, not under torch.func or forward-mode derivatives"
     for tensor in tensors:
         if tensor.dtype not in dtypes or tensor.device.type != "cpu":
-            known = " and ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
-            return f"its kernels take {known} on a CPU, and this is {tensor.dtype} on {tensor.device.type}"
+            supported = " and ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
+            return f"its kernels take {supported} on a CPU, and this is {tensor.dtype} on {tensor.device.type}"
         if type(tensor) not in _PLAIN or tensor.layout != torch.strided or tensor.is_neg() or not addressed(tensor):
             return f"its kernels take plain dense tensors, and this {type(tensor).__name__} is not one"
     if torch.is_autocast_enabled("cpu"):
@@ -136,19 +136,19 @@ def addressed(tensor: torch.Tensor) -> bool:
 
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-_found: dict[str, object] = {}
+_state: dict[str, object] = {}
 _lock = threading.Lock()
 
 
 def numba_missing() -> str | None:
-    """Why Numba is missing, or None."""
+    """Reason why Numba is missing, or None."""
     _look_for_numba()
-    found: Any = _found["numba"]
-    return found  # type: ignore[no-any-return]
+    missing: Any = _state["numba"]
+    return missing  # type: ignore[no-any-return]
 
 
 def _look_for_numba() -> None:
-    if "numba" in _found:
+    if "numba" in _state:
         return
     missing = None
     try:
@@ -158,7 +158,7 @@ def _look_for_numba() -> None:
             import numba  # noqa: F401
     except (ImportError, OSError) as error:  # the second where llvmlite is there without its library
         missing = f"Numba cannot be imported: {error}"
-    _found["numba"] = missing  # not before: other threads read it
+    _state["numba"] = missing  # not before: other threads read it
 
 
 # Compilers do not trace it: else its first result would outdate the code that is being compiled. It is as
@@ -168,24 +168,24 @@ _look_for_numba._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 @contextmanager
 def without_kernels(reason: str) -> Iterator[None]:
-    """Disable kernels in the context, in all threads, to measure them and to test the operations without them.
+    """Disable kernels in the context, in all threads, for measures and tests.
 
     Args:
         reason: why, for `explain`.
     """
     before = numba_missing()
-    _found["numba"] = reason
+    _state["numba"] = reason
     try:
         yield
     finally:
-        _found["numba"] = before
+        _state["numba"] = before
 
 
 def _openmp() -> "_Entry | None":
-    """GNU's entry to a parallel region, in the library that PyTorch has loaded; None where it has another."""
-    if "openmp" not in _found:
-        _found["openmp"] = _entry()
-    return _found["openmp"]  # type: ignore[return-value]
+    """GNU's OpenMP entry in PyTorch's library, or None if there is another."""
+    if "openmp" not in _state:
+        _state["openmp"] = _entry()
+    return _state["openmp"]  # type: ignore[return-value]
 
 
 def _entry() -> "_Entry | None":
@@ -205,13 +205,13 @@ def _entry() -> "_Entry | None":
 
 
 def _in_forked_child() -> None:
-    """OpenMP's threads are not in a forked child, and it would wait for them: one thread, as a DataLoader's workers do.
+    """Use one thread in a forked child: OpenMP's threads are not in it.
 
     torch's own operations would wait as well, in a child of any process that has used two threads.
     """
-    if _found.pop("parallel", None):
+    if _state.pop("parallel", None):
         torch.set_num_threads(1)
-    _found.pop("pool", None)
+    _state.pop("pool", None)
     globals()["_lock"] = threading.Lock()  # the thread that holds it is not in the child
 
 
@@ -222,9 +222,9 @@ if hasattr(os, "register_at_fork"):
 def _run_in_pool(helpers: int, call: Callable[[int], None], table: int) -> None:
     """The work by this thread and `helpers` threads of the pool."""
     with _lock:
-        if "pool" not in _found:
-            _found["pool"] = ThreadPoolExecutor(max(os.cpu_count() or 1, helpers))
-        pool: Any = _found["pool"]
+        if "pool" not in _state:
+            _state["pool"] = ThreadPoolExecutor(max(os.cpu_count() or 1, helpers))
+        pool: Any = _state["pool"]
     futures: list[Future[None]] = []
     try:
         futures.extend(pool.submit(call, table) for _ in range(helpers))

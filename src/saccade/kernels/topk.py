@@ -1,4 +1,4 @@
-"""`topk_log_probs`: the most probable tokens of an output layer, without laying out all probabilities."""
+"""`topk_log_probs`: the likeliest tokens of an output layer, without all of them."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _FEW = 4, 47  # between these numbers of rows W fᵀ, transposed, takes a third 
 
 
 class Forward(NamedTuple):
-    """Table of the largest log-probabilities. A block is a row. The results are the last three."""
+    """Table of the largest log-probabilities. A block is a row."""
 
     products: Tensor  # W f, `(rows, size)`. They are overwritten
     size: int
@@ -65,7 +65,7 @@ def dense(logits: Logits | Tensor) -> Tensor:
 
 
 def topk_log_probs(logits: Logits | Tensor, count: int, token: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The `count` largest log-probabilities of each row with their tokens, and the log-probability of one token more.
+    """The `count` largest log-probabilities of each row, their tokens, and `token`'s.
 
     Args:
         logits: `Logits`, or a tensor `(rows, vocabulary)`.

@@ -37,7 +37,7 @@ _forward, _backward = Kernel("unit.forward", Forward), Kernel("unit.backward", B
 
 
 def unit(vectors: Tensor, room: str | None = None) -> Tensor:
-    r"""\(x / \lVert x \rVert\) along the last dimension, as `numerics.unit` computes it.
+    r"""\(x / \lVert x \rVert\) in the last dimension, as `numerics.unit` has it.
 
     A vector whose gradient is 0 gets a gradient of 0, whatever it holds.
 

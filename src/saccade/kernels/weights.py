@@ -1,4 +1,4 @@
-"""Weights from scores, row by row: softmax, sparsemax and entmax, as differentiable functions."""
+"""Softmax, sparsemax and entmax of rows, as differentiable functions."""
 
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ __all__ = ["MANY", "Statistics", "entmax", "serves_rows", "softmax", "softmax_ov
 
 
 class Weigh(NamedTuple):
-    """Table of the weights of rows of scores. `lse` to `indices` are written of a softmax alone."""
+    """Table of the weights of rows. `lse` to `indices` are of a softmax alone."""
 
     rows: RowBlocks
     scores: Tensor
@@ -31,7 +31,7 @@ class Weigh(NamedTuple):
 
 
 class Differentiate(NamedTuple):
-    """Table of the gradients of scores, from those of the weights and, for a softmax, of lse."""
+    """Table of the gradients of scores, from those of the weights and of lse."""
 
     rows: RowBlocks
     weights: Tensor
@@ -46,7 +46,7 @@ _weigh, _differentiate = of_type("rows.weigh", Weigh), of_type("rows_backward.di
 
 
 class _Family(NamedTuple):
-    """Which weights: softmax at α = 1, sparsemax at α = 2.
+    """A member of the family: softmax at α = 1, sparsemax at α = 2.
 
     Args:
         temperature: divisor of the scores.
@@ -74,7 +74,7 @@ class _Family(NamedTuple):
 
 
 def serves_rows(scores: Tensor, mask: Tensor | None, alpha: float | Tensor = 1.0) -> bool:
-    """Whether `sparsemax` and `entmax` serve these tensors. Half types are served as float32.
+    """Whether `sparsemax` and `entmax` serve these tensors, half types as float32.
 
     Args:
         scores, mask: arguments of a normalizer.
@@ -91,7 +91,7 @@ def serves_rows(scores: Tensor, mask: Tensor | None, alpha: float | Tensor = 1.0
 def _fits(tensor: Tensor, shape: tuple[int, ...]) -> bool:
     """Whether a tensor broadcasts to this shape as it is."""
     missing = len(shape) - tensor.ndim
-    return missing >= 0 and all(own in (1, size) for own, size in zip(tensor.shape, shape[missing:], strict=True))
+    return missing >= 0 and all(length in (1, size) for length, size in zip(tensor.shape, shape[missing:], strict=True))
 
 
 _DTYPES = {*TYPES, *HALF, torch.bool}
@@ -100,7 +100,7 @@ _DTYPES = {*TYPES, *HALF, torch.bool}
 def softmax(
     scores: Tensor, allowed: Tensor | None = None, temperature: float = 1.0, *, overwrite: bool = False, top: int = 0
 ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-    r"""\(w_j = e^{s_j / T} / \sum e^{s / T}\) over allowed keys, the logarithm of that sum, and the entropy.
+    r"""\(w_j = e^{s_j / T} / \sum e^{s / T}\) over allowed keys, lse and entropy.
 
     Args:
         scores: `(..., Lk)`, float32 or float64, at least two dimensions.
@@ -111,14 +111,14 @@ def softmax(
         top: number of largest weights to return, at most `MANY`.
 
     Returns:
-        Weights, of the shape of scores; lse and entropy, without the last dimension; the largest weights and
+        Weights of the shape of scores, and lse and entropy, without the last dimension. Then the largest weights and
         their indices, None if autograd records or none are requested. No gradient passes through the entropy.
     """
     return _weights(scores, allowed, _Family(temperature), overwrite=overwrite, top=top)
 
 
 class Statistics(NamedTuple):
-    """Where the statistics of a softmax are written.
+    """Room for the statistics of a softmax.
 
     Args:
         lse, entropy: `(..., rows)`.
@@ -136,13 +136,13 @@ class Statistics(NamedTuple):
         indices = rows.new_empty(*rows.shape, many, dtype=torch.int64)
         return cls(rows, torch.empty_like(rows), rows.new_empty(*rows.shape, many), indices)
 
-    def part(self, *place: slice) -> "Statistics":
-        """The room of some rows, which must lie in one piece."""
-        return Statistics(*(part[place] for part in self))
+    def part(self, *rows: slice) -> "Statistics":
+        """Room of some rows, contiguous ones."""
+        return Statistics(*(part[rows] for part in self))
 
 
 def softmax_over(scores: Tensor, temperature: float, statistics: Statistics) -> None:
-    """Weights, as `softmax` has them, in the place of scores `(..., rows, Lk)` in one piece, all of them allowed."""
+    """Write weights over contiguous scores `(..., rows, Lk)`, all of them allowed."""
     parameters, _ = _parameters(_Family(temperature), scores)
     rows, (lse, entropy, values, indices) = row_blocks(scores), statistics
     table = Weigh(rows, scores, scores, lse, entropy, parameters, 0, values, indices, values.shape[-1])
@@ -150,7 +150,7 @@ def softmax_over(scores: Tensor, temperature: float, statistics: Statistics) -> 
 
 
 def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
-    r"""\([s_j - \tau]_+\), the point of the simplex nearest to the scores (Martins, Astudillo 2016, equation 2).
+    r"""\([s_j - \tau]_+\), nearest on the simplex (Martins, Astudillo 2016, eq. 2).
 
     Args: as for `softmax`.
     """
@@ -158,7 +158,7 @@ def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
 
 
 def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None = None) -> Tensor:
-    r"""\([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) (Peters, Niculae, Martins 2019, equation 10).
+    r"""\([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) (Peters et al. 2019, eq. 10).
 
     Args:
         scores, allowed: as for `softmax`.
@@ -188,7 +188,7 @@ def _forward(
     overwrite: bool = False,
     largest: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Weights, lse, entropy, and the parameters of a table. The largest weights are written to `largest`."""
+    """Weights, lse, entropy and a table's parameters. Write `largest`, if there."""
     scores, (parameters, soft) = scores.contiguous(), _parameters(family, scores)
     weights = scores if overwrite else torch.empty_like(scores)
     lse = scores.new_full(scores.shape[:-1], -torch.inf) if soft else scores.new_empty(0)
@@ -200,7 +200,7 @@ def _forward(
 
 
 MANY = 32
-"""How many of the largest are collected by insertion. For more, sorting is faster."""
+"""Largest weights collected by insertion. For more, sorting is faster."""
 
 
 def _stride(parameters: Tensor) -> int:
@@ -209,7 +209,7 @@ def _stride(parameters: Tensor) -> int:
 
 
 def _parameters(family: _Family, scores: Tensor) -> tuple[Tensor, bool]:
-    """1 / temperature and α - 1, of α as this type has it; whether some row may be a softmax, which has an lse."""
+    """1 / temperature and α - 1, and whether some row may be a softmax, with an lse."""
     alpha = family.alpha
     if isinstance(alpha, Tensor):
         if alpha.numel() != 1:
@@ -259,7 +259,7 @@ def _again(
     grad: Tensor | None,
     grad_lse: Tensor | None,
 ) -> list[Tensor | None]:
-    """The gradients by the formula, whose operations can be differentiated again."""
+    """Gradients by the formula, differentiable again."""
     mask, family = None if allowed is None else allowed.expand(scores.shape), ctx.family
 
     def formula(scores: Tensor, *alphas: Tensor) -> list[Tensor]:

@@ -43,7 +43,7 @@ def test_every_call_on_a_cpu_is_served(name, dtype):
 
 
 def test_where_there_is_no_numba_it_says_so(monkeypatch):
-    monkeypatch.setitem(threads._found, "numba", "Numba cannot be imported: none here")
+    monkeypatch.setitem(threads._state, "numba", "Numba cannot be imported: none here")
     x = draw(2, 5, 6)
     with pytest.raises(errors.UnsupportedBackend, match="backend='cpu': Numba cannot be imported: none here"):
         attend(x, x, x, backend="cpu")

@@ -26,9 +26,9 @@ from saccade.scores import EXPONENT_LIMIT
 POINTERS = {
     "allowed": "*u8", "reached": "*u8", "index": "*i64", "indices": "*i64", "tolerance": "fp32",
     **dict.fromkeys(
-        ("query", "key", "query_powers", "key_powers", "v", "query_sizes", "key_sizes", "found", "mine", "other",
+        ("query", "key", "query_powers", "key_powers", "v", "query_sizes", "key_sizes", "out", "mine", "other",
          "mine_powers", "other_powers", "mine_sizes", "other_sizes", "grad", "parts", "scores", "weights", "lse",
-         "lse_grad", "alpha", "alpha_found", "uniform", "x", "sizes"), "*DTYPE"),
+         "lse_grad", "alpha", "alpha_out", "uniform", "x", "sizes"), "*DTYPE"),
 }
 
 def compiled(kernel, dtype, warps=4, **constants):

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.cli.train import options, wanted
+from saccade.cli.train import options, read_command
 from saccade.tasks import load_task
 from saccade.train.plan import Plan, fitted
 from saccade.train.recipes import suit
@@ -77,10 +77,10 @@ def test_a_command_means_the_options_that_it_was_made_from():
         ["--data", "dates", "--max-steps", "600", "--max-minutes", "2"],
         ["--data", "dates", "--max-minutes", "1"],
     ):
-        meant = options(kind, wanted(kind, words))
+        meant = options(kind, read_command(kind, words))
         command = shlex.split(_command(kind, meant, None, ()))
         assert command[:3] == ["saccade", "train", "translate"]
-        assert options(kind, wanted(kind, command[3:])) == meant
+        assert options(kind, read_command(kind, command[3:])) == meant
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_it_means_them_for_data_with_recipes_by_size(corpus, tmp_path, budget):
         plan = Plan(3.0, 100, 4400, False, seconds, {"warmup_steps": 60, "validation_steps": 17})
         meant = fitted(meant, plan, ())
     typed = shlex.split(_command(kind, meant, plan, {"label_smoothing"}))
-    asked = wanted(kind, typed[3:])
-    suited = suit(kind, asked.model, asked.data, asked.given)
+    asked = read_command(kind, typed[3:])
+    suited = suit(kind, asked.model, asked.data, asked.named)
     assert suited.reason.startswith("40 pairs") and options(kind, asked, suited) == meant
-    assert set(asked.given) >= {"hidden_dim", "warmup_steps", "validation_steps"}
+    assert set(asked.named) >= {"hidden_dim", "warmup_steps", "validation_steps"}

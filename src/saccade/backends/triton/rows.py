@@ -1,4 +1,4 @@
-"""Rows of scores and of weights by the kernels, as differentiable functions; their derivatives are kernels too.
+"""Rows of scores and of weights by the kernels, as differentiable functions.
 
 Weights differentiate once: blocks with second derivatives go through the reference.
 """
@@ -17,12 +17,11 @@ from saccade.reads import largest as definition
 __all__ = ["draw", "entmax", "entropy", "largest", "softmax"]
 
 ROUNDS = 16
-"""Largest weights of a row that the kernel selects, at most, in one pass over the row each. For more, torch sorts."""
+"""Largest weights selected by a kernel, one pass each. For more, torch sorts."""
 
 
 def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
-    r"""Weights \(e^{s_j - \mathrm{lse}}\) and \(\mathrm{lse} = \log \sum_j e^{s_j}\) over allowed keys; 0 and −inf in
-    a row without any.
+    r"""Weights \(e^{s_j - \mathrm{lse}}\) and lse over allowed keys, or 0 and −inf.
 
     Args:
         scores: `(..., L, S)`.
@@ -36,8 +35,9 @@ def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Tensor:
-    r"""Weights \([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) over allowed keys (Peters, Niculae, Martins 2019,
-    equation 10); 2 is sparsemax, 1 softmax.
+    r"""Weights \([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) over allowed keys.
+
+    Peters, Niculae, Martins 2019, equation 10. An alpha of 2 is sparsemax, and 1 is softmax.
 
     Args:
         scores: `(..., L, S)`.
@@ -52,15 +52,13 @@ def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Ten
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """−Σ w log w of each row, `(..., L)` of weights `(..., L, S)`; 0 log 0 = 0 with derivative 0."""
+    """−Σ w log w, `(..., L)`, of weights `(..., L, S)`. 0 log 0 and its slope are 0."""
     entropies: Tensor = _Entropy.apply(weights)
     return entropies
 
 
 def largest(weights: Tensor, count: int, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The largest weights of each row among allowed keys, falling, equals by index, and their indices, each `(..., L,
-    min(count, S))`; beyond the allowed keys 0 and −1.
-    """
+    """Largest allowed weights and indices, `(..., L, min(count, S))`, then 0 and −1."""
     count = min(count, weights.shape[-1])
     if count > ROUNDS:
         return definition(weights, count, None if allowed is None else allowed.expand(weights.shape))
@@ -81,7 +79,7 @@ def _indices(weights: Tensor, count: int, allowed: Tensor | None) -> Tensor:
 
 
 def draw(weights: Tensor, uniform: Tensor) -> Tensor:
-    """The first key of each row whose cumulative weight exceeds u · Σ w, `(..., L)`; −1 where the row sums to 0.
+    """First key of a row with a running sum above u · Σ w, `(..., L)`, −1 if Σ w = 0.
 
     Args:
         weights: `(..., L, S)`, not negative.

@@ -1,4 +1,4 @@
-"""The language of kernels: decorators, tables with names, blocks of work, memory from addresses."""
+"""Decorators of kernels, tables with names, blocks of work, arrays at addresses."""
 
 import functools
 import warnings
@@ -18,7 +18,7 @@ from saccade.kernels import cache, loading
 Decorator = Callable[[Callable[..., Any]], Any]
 
 FAST = {"contract", "reassoc", "nsz"}
-"""Liberties with float arithmetic. Not "nnan" or "ninf": with them checks for NaN and infinity are compiled away."""
+"""Liberties with floats. "nnan" and "ninf" would remove checks for NaN and ∞."""
 
 F: Any = np.float32
 """A literal without it is a float64, and so is each result of it."""
@@ -27,23 +27,20 @@ intrinsic: Decorator = extending.intrinsic
 """Decorator of functions that write LLVM code themselves."""
 
 inline: Decorator = njit(inline="always", fastmath=FAST, error_model="numpy")
-"""Decorator of elementary functions: they become part of the loop that uses them, which then vectorizes."""
+"""Decorator of elementary functions, inlined into loops that then vectorize."""
 
 loops: Decorator = njit(fastmath=FAST, error_model="numpy")
-"""Decorator of functions of arrays. Compiled on their own and called: within a kernel, which makes its arrays of
-addresses, LLVM cannot tell that they do not overlap, and the same loops took four times as long.
+"""Decorator of functions of arrays, compiled apart so that arrays cannot alias.
+
+Within a kernel, LLVM cannot tell that arrays made of addresses do not overlap: the loops took four times as long.
 """
 
 exact: Decorator = njit(fastmath=FAST - {"reassoc"}, error_model="numpy")
-"""As `loops`, but the order of operations is the one that is written: (x - most) - t keeps digits that x - (most + t)
-does not have.
-"""
+"""Decorator like `loops`, in the written order: (x - m) - t keeps more digits."""
 
 
 def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
-    """Decorator of a function of one float32, written so that loops with it vectorize, or of a row of them; of float64
-    it is `double`, which for a single one numpy or the C library compute.
-    """
+    """Decorator of a function of a float32, or of a row. `double` serves float64."""
 
     def decorate(single: Callable[[Any], Any]) -> Any:
         def function(x: Any) -> Any:
@@ -56,8 +53,8 @@ def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
         def chosen(x: Any) -> Any:
             return of_float64 if getattr(x, "dtype", x) == types.float64 else single
 
-        for one in (single, of_float64, chosen):
-            one.__annotations__ = {}  # Numba compares those of all three
+        for version in (single, of_float64, chosen):
+            version.__annotations__ = {}  # Numba compares those of all three
         overload(function, jit_options={"fastmath": FAST, "error_model": "numpy"})(chosen)
 
         function.__name__, function.__doc__ = single.__name__, single.__doc__
@@ -67,7 +64,7 @@ def elementary(double: Any) -> Callable[[Callable[[Any], Any]], Any]:
 
 
 class Table(types.Type):
-    """Type of a kernel's table: the address of int64 numbers, the entries of a NamedTuple.
+    """Type of a kernel's table: an address of int64 numbers, a NamedTuple's entries.
 
     `t.left` is the entry `left`. If `left` is annotated as another NamedTuple, the entries of that lie in the place of
     it, and `t.left` is their table. Two counts lie before a kernel's table: blocks taken, and blocks in all.
@@ -102,21 +99,20 @@ _field_reader: Decorator = lower_getattr_generic(Table)
 
 @_field_reader
 def _read_field(context: Any, builder: Any, table: Table, address: Any, name: str) -> Any:
-    place, kind = table.fields[name]
-    field = builder.gep(address, [ir.Constant(ir.IntType(64), place)])
+    offset, kind = table.fields[name]
+    field = builder.gep(address, [ir.Constant(ir.IntType(64), offset)])
     return field if isinstance(kind, Table) else builder.load(field)
 
 
 def kernel(function: Callable[..., None]) -> Callable[..., loading.Loaded]:
-    """Decorator: a call loads a kernel from the disk, or compiles it as C calls it and keeps it there.
+    """Decorator: a call loads a kernel from disk, or compiles and stores it.
 
     The annotation of the first argument, a NamedTuple, is the layout of the kernel's table. A second argument is 0 of
     the type that the call names: one source for "float32" and "float64".
 
     Nothing is compiled before: a module with all its kernels takes up to a minute.
 
-    Numba's own cache is not used: if it cannot write, it takes the folder of the sources, whose changes in other files
-    it does not see, and a file of it that is cut short is an error for good.
+    Numba's own cache is not used: it misses changes in other files, and a file cut short is an error for good.
     """
 
     @functools.wraps(function)
@@ -157,7 +153,6 @@ _warned: list[str] = []
 
 
 def _warn_once(error: OSError) -> None:
-    """Warn that compiled kernels are lost with the process, and each process begins late."""
     if not _warned:
         reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         _warned.append(reason)
@@ -182,7 +177,7 @@ def _take(context: Any, t: Any) -> Any:
 
 @loops
 def blocks(t: Any) -> Iterator[int]:
-    """The blocks that a thread does: each time the first that no other thread has taken."""
+    """Blocks for a thread: each time the first that no other thread has taken."""
     block = _take(t)
     while block < t.blocks:
         yield block
@@ -191,7 +186,7 @@ def blocks(t: Any) -> Iterator[int]:
 
 @intrinsic
 def whole_vectors(context: Any) -> Any:
-    """In a function: its loops may use the processor's widest vectors, where LLVM prefers halves of them on some.
+    """Prefer the processor's widest vectors for the loops of the calling function.
 
     Measured on a Xeon with AVX-512: the gradients of additive scores 1.15 to 1.27 times as fast, their sums slower.
     """
@@ -205,7 +200,7 @@ def whole_vectors(context: Any) -> Any:
 
 @intrinsic
 def apart(context: Any) -> Any:
-    """In a function: its arrays do not overlap. Short loops need not find that out each time they begin."""
+    """Promise LLVM that the arrays of the calling function do not overlap."""
     numbers = [kind.as_pointer() for kind in (ir.FloatType(), ir.DoubleType(), ir.IntType(32), ir.IntType(64))]
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -218,7 +213,7 @@ def apart(context: Any) -> Any:
 
 
 def _array(context: Any, builder: Any, kind: Any, address: Any, start: Any, shape: list[Any]) -> Any:
-    """Write an array of numbers at an address, from number `start` on, in order and not copied."""
+    """Build a contiguous array at an address, from number `start` on, without a copy."""
     array = make_array(types.Array(kind, len(shape), "C"))(context, builder)
     size = ir.Constant(ir.IntType(64), kind.bitwidth // 8)
     data = builder.gep(builder.inttoptr(address, context.get_data_type(kind).as_pointer()), [start])
@@ -229,9 +224,7 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, start: Any, shap
 
 @intrinsic
 def numbers(context: Any, address: Any, start: Any, size: Any, kind: Any) -> Any:
-    """`size` numbers from number `start` on at an address, of the type that `kind` has: one source for float32 and
-    float64.
-    """
+    """`size` numbers at an address from number `start` on, with the type of `kind`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, start, size, _ = arguments

@@ -1,4 +1,4 @@
-"""Additive weights of all pairs of an entry, and the gradients of their scores, without a mask.
+"""Additive weights of all pairs and gradients of their scores, without a mask.
 
 A row of scores becomes weights while it is in the nearest cache, and so do gradients of weights those of scores. Tiles
 that are not computed by the identity are, here, from queries and keys as they lie, feature after feature of a pair.
@@ -56,11 +56,9 @@ def _strip(
     address: int,
     start: int,
 ) -> bool:
-    """The scores of some queries with all keys; whether any was not computed by the identity. `right` begins at number
-    `start` of an address.
-    """
+    """Scores of some queries with all keys. Return whether any is not by the identity."""
     size, width, features, raw = v.size, scores.shape[1], query.shape[1], False
-    limit, most, total = bounds[0], bounds[1], bounds.dtype.type(0)
+    limit, cap, total = bounds[0], bounds[1], bounds.dtype.type(0)
     for d in range(size):
         total += v[d]
     for first in range(0, width, TILE):
@@ -70,7 +68,7 @@ def _strip(
             row, way = scores[i, first:last], way_of(left[size, i], reach, limit)
             if way in (IDENTITY, UNBOUNDED):
                 sums[:] = 0
-                identity_row(way, sums, left, i, address, start + first, right.shape[1], v, most)
+                identity_row(way, sums, left, i, address, start + first, right.shape[1], v, cap)
                 ends(sums, total, row)
             else:
                 tangent_row(way, row, query[i], key[first:last], v[:features])

@@ -11,7 +11,7 @@ from saccade.kernels.cross_entropy import ROWS, Forward
 
 @loops
 def _row(logits: Any, bias: Any, target: int, smoothing: float, scale: float) -> Any:
-    """The loss of a row; the products become logits, and these scale times its gradient."""
+    """Return the loss of a row. Its products become logits, then scaled gradients."""
     size = logits.size
     total = F(0.0)
     for i in range(size):

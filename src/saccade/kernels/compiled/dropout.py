@@ -1,4 +1,4 @@
-"""Dropout whose mask is a hash of a seed and the index: never in memory, and computed again by the backward."""
+"""Dropout by a hash of seed and index, computed again in the backward."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def _turned(word: Any, bits: Any) -> Any:
 
 @loops
 def _kept(numbers: Any, out: Any, first: Any, key: Any, other: Any, bound: Any, scale: Any) -> None:
-    """Drop the numbers whose index has a MurmurHash3 under two keys, of one word, below the bound."""
+    """Drop numbers if the MurmurHash3 of their index is below the bound."""
     for i in range(len(numbers)):
         word = U(U(first + i) * U(0xCC9E2D51))  # Numba makes 64 bits of two words of 32
         word = U(_turned(word, 15) * U(0x1B873593)) ^ key

@@ -10,7 +10,7 @@ from saccade.kernels.compiled import F, elementary, inline, intrinsic, loops
 
 @intrinsic
 def quotient(context: Any, number: Any, divisor: Any) -> Any:
-    """number / divisor of float32, to about two units in the last place; an infinite divisor may give anything.
+    """number / divisor, float32, within about 2 ulp. An infinite divisor is undefined.
 
     Where the processor estimates reciprocals, that and a step of Newton's method: a division of 16 numbers takes some
     processors as long as ten of their products.
@@ -34,10 +34,10 @@ def _largest_double(x: Any) -> float:
 
 @elementary(_largest_double)
 def largest_of(x: Any) -> Any:
-    """The largest number of a contiguous row x, whatever it is where one is NaN; -inf of none.
+    """The largest number of a contiguous row, -inf if empty, undefined if any is NaN.
 
-    The bits of a float, those of a negative one but the sign's turned over, are an integer in the order of the numbers;
-    and a maximum of integers LLVM vectorizes, as it does none of floats.
+    With the bits of negative floats flipped except the sign, floats order as integers. LLVM vectorizes a maximum of
+    integers, but not one of floats.
     """
     keys, low = x.view(np.int32), np.int32(0x7FFFFFFF)
     top = np.int32(-0x7F800001)  # the key of -inf
@@ -49,7 +49,7 @@ def largest_of(x: Any) -> Any:
 
 @elementary(np.exp)
 def exp(x: float) -> Any:
-    """e^x to two units in the last place; 0 below -87, the value at 88 above it, NaN of NaN."""
+    """e^x within 2 ulp: 0 below -87, the value at 88 above it, NaN of NaN."""
     tiny = x < F(-87.0)
     x = F(-87.0) if tiny else (F(88.0) if x > F(88.0) else x)
     whole = np.floor(x * F(1.44269504) + F(0.5))
@@ -66,7 +66,7 @@ def exp(x: float) -> Any:
 
 @elementary(np.log)
 def log(x: float) -> float:
-    """The natural logarithm to two units in the last place, of normal numbers: -87.3 of smaller ones, NaN of NaN."""
+    """Natural logarithm of normal numbers within 2 ulp, -87.3 below them, NaN of NaN."""
     x = F(1.17549435e-38) if x < F(1.17549435e-38) else x
     bits = np.float32(x).view(np.int32)
     # a fraction in [sqrt(1/2), sqrt(2)) and a power of two
@@ -95,7 +95,7 @@ def sigmoid(x: float) -> Any:
 
 @elementary(np.tanh)
 def tanh_near(x: float) -> Any:
-    """The hyperbolic tangent for |x| < 0.625, by a polynomial: 1 - 2 / (1 + e^2x) cancels there."""
+    """tanh for |x| < 0.625, by a polynomial: 1 - 2 / (1 + e^2x) would cancel."""
     square = x * x
     y = F(-5.70498872745e-3)
     y = y * square + F(2.06390887954e-2)
@@ -113,15 +113,13 @@ def tanh(x: float) -> Any:
 
 
 STRIDE = 128
-"""Numbers that are looked at together: only where one of them counts is each looked at."""
+"""Numbers tested together first, and one by one only if any passes."""
 
 
 @loops
 def above(numbers: Any, bound: float) -> int:
-    """How many are larger than a bound: a sum, which LLVM vectorizes, as it does no maximum of floats. It is of their
-    own type, so that as many fit a vector.
-    """
-    one, count = numbers.dtype.type(1), numbers.dtype.type(0)
+    """Count the numbers above a bound, in their own type so that the sum vectorizes."""
+    unity, count = numbers.dtype.type(1), numbers.dtype.type(0)
     for i in range(numbers.size):
-        count += one if numbers[i] > bound else numbers.dtype.type(0)
+        count += unity if numbers[i] > bound else numbers.dtype.type(0)
     return int(count)

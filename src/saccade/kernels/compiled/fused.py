@@ -1,9 +1,8 @@
-"""Attention of dot products where each query may attend to one interval of keys: a window, all before it, all.
+"""Attention of dot products, with one interval of keys for each query.
 
-A block of queries and the keys between the first and the last that any of them may attend to are multiplied, the
-products become weights row by row, each row its own interval and zeros beside it, and the weights are multiplied with
-the values, all of it in the nearest caches: nothing of the size of the scores comes to memory. A chunk, some blocks of
-queries one after another, shares one transposed copy of its keys.
+A block of queries is multiplied with the keys between the first and the last that any of them may attend to. The
+products become weights row by row, with zeros beside each row's interval, and the weights are multiplied with the
+values. All of it stays in the nearest caches. A chunk of blocks in a row shares one transposed copy of its keys.
 """
 
 from typing import Any
@@ -26,8 +25,9 @@ LINE = 64
 
 @inline
 def stretch(size: int) -> int:
-    """Numbers from one row to the next, for rows of `size`: whole tiles fit behind them, and they are an odd number of
-    lines apart, since rows a power of two apart compete for the same lines of a cache.
+    """Distance of rows of `size`: whole tiles, and an odd number of cache lines.
+
+    Rows a power of two apart would compete for the same lines of a cache.
     """
     lines = (size + LANES + ROWS + SIDE - 1) // SIDE
     return SIDE * (lines + 1 - lines % 2)
@@ -41,7 +41,7 @@ def aligned(room: Any) -> Any:
 
 @loops
 def reached(starts: Any, ends: Any) -> Any:
-    """The first key of some intervals and the end of the last; 0 and 0 if all are empty."""
+    """First key and last end of some intervals, (0, 0) if all are empty."""
     first, last = np.int64(1 << 62), np.int64(0)
     for i in range(starts.size):
         if starts[i] < ends[i]:
@@ -51,7 +51,7 @@ def reached(starts: Any, ends: Any) -> Any:
 
 @loops
 def turned(source: int, rows: int, size: int, first: int, end: int, target: int, columns: int) -> None:
-    """Some rows of a matrix at an address as the columns of another, the first one's as the first."""
+    """Transpose some rows of a matrix at an address into columns of another."""
     of = floats(source, 0, rows * size).reshape(rows, size)
     to = floats(target, 0, size * columns).reshape(size, columns)
     for i in range(first, end, SIDE):
@@ -105,9 +105,7 @@ def interval(row: Any, begin: int, end: int) -> Any:
 
 @loops
 def _spanned(starts: Any, ends: Any, r: int, low: int, width: int) -> tuple[int, int]:
-    """Of the rows of one tile of a block's products, from row r on: the first of the block's keys that any of them may
-    attend to, from `low` on, and the end of the last.
-    """
+    """First key and last end of the intervals of a tile's rows, within the block."""
     first, end = reached(starts[r : r + ROWS], ends[r : r + ROWS])
     return max(first - low, 0), min(end - low, width)
 
@@ -116,7 +114,7 @@ def _spanned(starts: Any, ends: Any, r: int, low: int, width: int) -> tuple[int,
 def scored(
     query: int, size: int, keys: int, columns: int, low: int, width: int, starts: Any, ends: Any, scores: int, step: int
 ) -> None:
-    """The products of a block of queries and turned keys at addresses, of each tile of rows those that it needs."""
+    """Multiply a block's queries with transposed keys, skipping keys no row needs."""
     for r in range(0, BLOCK, ROWS):
         first, end = _spanned(starts, ends, r, low, width)
         if first < end:
@@ -153,7 +151,7 @@ def weigh_block(
     spare: Any,
     few: int,
 ) -> None:
-    """A block's products become weights, with zeros beside the intervals. Statistics and draws are written.
+    """Turn a block's products into weights, and write statistics and draws.
 
     Args:
         t: the table.
@@ -192,7 +190,7 @@ def weigh_block(
 def multiplied(
     value: int, size: int, low: int, width: int, starts: Any, ends: Any, weights: int, step: int, room: int
 ) -> None:
-    """The products of a block of weights and values at addresses, of each tile of rows those that it needs."""
+    """Multiply a block's weights with values, skipping keys no row needs."""
     for r in range(0, BLOCK, ROWS):
         first, end = _spanned(starts, ends, r, low, width)
         target = room + SIZE * r * size

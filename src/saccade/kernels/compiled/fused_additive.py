@@ -1,6 +1,4 @@
-"""Attention of additive scores under intervals of keys: a row's scores are those of its own interval, and become
-weights and an output in the nearest cache.
-"""
+"""Attention of additive scores, with one interval of keys for each query."""
 
 from typing import Any
 

@@ -27,7 +27,7 @@ FOURS = BLOCK // QUERIES
 
 @inline
 def _columns(x: InputTable) -> Any:
-    """Numbers from one row to the next of a chunk's matrices, with keys in order, the first at a whole vector."""
+    """Distance of rows of a chunk's matrices: keys in order, in whole vectors."""
     return stretch(x.chunk_keys + 2 * LANES)
 
 
@@ -39,9 +39,10 @@ def _step(x: InputTable) -> Any:
 
 @loops
 def _rooms(x: InputTable, whole: int, room: Any) -> tuple[int, ...]:
-    """Addresses in a room: a chunk's values, turned; the sums of the gradients of its keys, turned, and of its values;
-    a block's scores, their gradients, and the gradients of its queries, turned; the sums for v, [sum g r, sum g tanh]
-    of each feature; room for a row more.
+    """Addresses in a room, of the following parts in order ("T" is transposed).
+
+    A chunk's values (T), the gradients of its keys (T) and values. A block's scores, their gradients, and the gradients
+    of its queries (T). [sum g r, sum g tanh] of each feature, for v. Room for a row more.
     """
     columns, step, out = _columns(x), _step(x), x.out
     keys = aligned(room) + SIZE * columns * out
@@ -62,7 +63,7 @@ def _size_of_room(x: InputTable, whole: int) -> Any:
 
 @loops
 def _spans_of_fours(starts: Any, ends: Any, skipped: int, first: int, last: int, spans: Any) -> None:
-    """Of each four queries the keys, in whole vectors from `first` on, that any of them may attend to before `last`."""
+    """Keys that any of each four queries may attend to, in whole vectors of a chunk."""
     for f in range(FOURS):
         begin, end = max(skipped, f * QUERIES), (f + 1) * QUERIES
         spans[f] = 0
@@ -122,7 +123,7 @@ def _by_identity(
 ) -> None:
     """Add a tile that the identity serves."""
     p, columns, step = t.additive, _columns(t.backward.inputs), _step(t.backward.inputs)
-    whole, left, right, most = p.whole, n * p.query_stride + first, n * p.key_stride + key, floats(p.bounds, 1, 1)[0]
+    whole, left, right, cap = p.whole, n * p.query_stride + first, n * p.key_stride + key, floats(p.bounds, 1, 1)[0]
     v_sums, out = floats(rooms[6], 0, 2 * whole), np.zeros(2, np.float32)
     width = min(p.key_columns - key, TILE)
     for d in range(0, whole, 2):
@@ -135,9 +136,9 @@ def _by_identity(
         q0, q1 = floats(rooms[5], d * BLOCK, BLOCK), floats(rooms[5], (d + 1) * BLOCK, BLOCK)
         out[:] = 0
         if way == UNBOUNDED:
-            pair_unbounded(grads, 0, step, 0, BLOCK, b0, b1, k0, k1, a0, a1, q0, q1, spans, most, out)
+            pair_unbounded(grads, 0, step, 0, BLOCK, b0, b1, k0, k1, a0, a1, q0, q1, spans, cap, out)
         else:
-            pair(grads, 0, step, 0, BLOCK, b0, b1, k0, k1, a0, a1, q0, q1, spans, most, out)
+            pair(grads, 0, step, 0, BLOCK, b0, b1, k0, k1, a0, a1, q0, q1, spans, cap, out)
         v_sums[2 * d] += out[0]
         v_sums[2 * d + 2] += out[1]
 
@@ -156,7 +157,7 @@ def _of_scores(
     rooms: tuple[int, ...],
     spans: Any,
 ) -> Any:
-    """Add the part of a block to the gradients of queries, keys and v, from those of its scores.
+    """Add a block's part to the gradients of queries, keys and v.
 
     Returns:
         The sum of these if the identity serves: tanh = 1 - 2 r, and it is the part of the ones in the gradient of v.
@@ -181,7 +182,7 @@ def _of_scores(
 
 @loops
 def _to_queries(t: Backward, n: int, first: int, skipped: int, v: Any, room: int) -> Any:
-    """The gradients of a block's queries, from their columns: NaN if any is not finite."""
+    """Write the gradients of a block's queries. Return NaN if any is not finite."""
     size, total, four = t.inputs.features, np.float32(0), np.float32(4)
     columns = floats(room, 0, size * BLOCK).reshape(size, BLOCK)
     for r in range(skipped, BLOCK):
@@ -194,7 +195,7 @@ def _to_queries(t: Backward, n: int, first: int, skipped: int, v: Any, room: int
 
 @loops
 def _to_keys(t: Backward, slot: int, lowest: int, first: int, highest: int, v: Any, room: int) -> Any:
-    """Add the sums of a chunk for its keys, in columns from `lowest` on, to those of all: NaN if a sum is not finite.
+    """Add a chunk's sums to the gradients of keys. Return NaN if a sum is not finite.
 
     Columns before `first` may be another chunk's, which is computed at the same time: not even zeros are added.
     """
@@ -210,7 +211,7 @@ def _to_keys(t: Backward, slot: int, lowest: int, first: int, highest: int, v: A
 
 @loops
 def _to_v(target: Any, added: float, room: int) -> Any:
-    """The gradient of v of a chunk whose scores have gradients of this sum: NaN if a number is not finite."""
+    """Write the gradient of v of a chunk. Return NaN if a number is not finite."""
     sums, total = floats(room, 0, 2 * target.size), np.float32(0)
     for d in range(target.size):
         target[d] = added - np.float32(2) * sums[2 * d] + sums[2 * d + 1]

@@ -65,7 +65,7 @@ def _differentiate(weights: Any, grads: Any, parameters: Any, slopes: Any) -> No
 def differentiate_rows(
     x: InputTable, skipped: int, low: int, starts: Any, ends: Any, scores: int, grads: int, step: int, spare: Any
 ) -> None:
-    """A block's products become weights, and the gradients of weights those of products. Zeros beside the intervals."""
+    """Turn a block's products into weights, and gradients of weights into slopes."""
     parameters, no_flags = floats(x.parameters, 0, 3), flags(x.infinite, 0, 0)
     for r in range(BLOCK):
         row, slope = floats(scores, r * step, step), floats(grads, r * step, step)
@@ -94,7 +94,7 @@ def add_drawn(
     upstream: int,
     values: int,
 ) -> None:
-    """Add the gradients of a block's outputs to those of the values that were drawn."""
+    """Add the gradients of a block's outputs to those of the drawn values."""
     parameters, no_flags, size = floats(x.parameters, 0, 3), flags(x.infinite, 0, 0), x.out
     for r in range(skipped, BLOCK):
         part = interval(floats(scores, r * step, step), starts[r] - low, ends[r] - low)
@@ -139,7 +139,7 @@ def emptied(address: int, size: int) -> None:
 
 @loops
 def add_sums(source: int, first: int, end: int, size: int, target: int) -> Any:
-    """Add the sums of a chunk for its keys to those of all: NaN if a sum is not finite."""
+    """Add a chunk's sums to the gradients of keys. Return NaN if a sum is not finite."""
     count = (end - first) * size
     return added(floats(source, 0, count), floats(target, first * size, count))
 
@@ -152,8 +152,10 @@ def _room_of_keys(x: InputTable) -> int:
 
 @loops
 def _rooms(x: InputTable, room: Any) -> tuple[int, ...]:
-    """Addresses in a room: a chunk's keys and values, turned; the sums of their gradients; a block's weights, the
-    gradients of its products and of its queries; room for a row more.
+    """Addresses in a room, of the following parts in order ("T" is transposed).
+
+    A chunk's keys and values (T), the sums of their gradients. A block's weights, the gradients of its products and of
+    its queries. Room for a row more.
     """
     size, out, summed = x.features, x.out, SIZE * _room_of_keys(x)
     columns, step = SIZE * stretch(x.chunk_keys), SIZE * BLOCK * stretch(x.block_keys)
@@ -178,7 +180,7 @@ def _products(
     low: int,
     rooms: tuple[int, ...],
 ) -> None:
-    """The weights of a block of queries, and the gradients of its products if they are needed."""
+    """Weights of a block of queries, and the gradients of its products if needed."""
     x, columns, step = t.inputs, stretch(t.inputs.chunk_keys), stretch(t.inputs.block_keys)
     scored(query, x.features, rooms[0] + SIZE * away, columns, low, width, starts, ends, rooms[4], step)
     if t.needs_scores:
@@ -210,7 +212,7 @@ def _block(
     upstream: int,
     rooms: tuple[int, ...],
 ) -> Any:
-    """The gradients that a block of queries has a part in: NaN if one of the queries is not finite."""
+    """Add all gradients of a block of queries. Return NaN if a query is not finite."""
     x, size = t.inputs, t.inputs.features
     first, step = min(start, x.length - BLOCK), stretch(x.block_keys)
     low, high = reached(starts[start : first + BLOCK], ends[start : first + BLOCK])
@@ -257,7 +259,7 @@ def _chunk(t: Backward, n: int, begin: int, slot: int, rooms: tuple[int, ...]) -
 
 @loops
 def place_of(t: Backward, block: int) -> tuple[int, int, int]:
-    """Of a block of work the entry, its first query, and which sums of gradients of keys and values it adds to."""
+    """Entry, first query and slot for sums of a block of work."""
     chunks = (t.inputs.length + t.inputs.chunk - 1) // t.inputs.chunk
     count = (chunks - t.first + t.step - 1) // t.step
     n, chunk = block // count, block % count * t.step + t.first

@@ -1,4 +1,4 @@
-"""Gated recurrent units and long short-term memory from their two projections: one pass forward, one backward."""
+"""Gated recurrent units and LSTMs from their two projections, one pass each way."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def gru_backward(t: GruBackward) -> None:
 
 @loops
 def _lstm_row(input_proj: Any, hidden_proj: Any, cell: Any, hidden: Any, new: Any, gates: Any, size: int) -> None:
-    """Gates come in the order of input, forget, candidate, output. Behind them is tanh of the new cell."""
+    """Gates in the order input, forget, candidate, output, then tanh of the cell."""
     for i in range(2 * size):
         gates[i] = sigmoid(input_proj[i] + hidden_proj[i])
     for i in range(2 * size, 3 * size):

@@ -1,4 +1,4 @@
-"""Operations of heads of an external memory, for one example: content lookup, write and read, forward and backward.
+"""Content lookup, write and read of memory heads for one example, both ways.
 
 A memory is `(features, cells)`: cells lie side by side in the lanes of a vector, whatever their number of features.
 """
@@ -10,16 +10,16 @@ import numpy as np
 from saccade.kernels.compiled import loops
 from saccade.kernels.compiled.functions import exp, largest_of
 
-LEAST, MOST = 1e-30, 1e30
+LOW, HIGH = 1e-30, 1e30
 """Between these a sum of squares is as exact as its type, in float32 too."""
 
 
 @loops
 def logistic(x: float) -> float:
     """1 / (1 + e^-x), by the exponential that does not overflow."""
-    one = type(x)(1)
+    unity = type(x)(1)
     power = type(x)(np.exp(-abs(x)))
-    return (one if x >= 0 else power) / (one + power)
+    return (unity if x >= 0 else power) / (unity + power)
 
 
 @loops
@@ -31,9 +31,9 @@ def soft(x: float) -> float:
 @loops
 def softmax(logits: Any, weights: Any) -> None:
     """e^x of numbers over their sum; `weights` may be `logits`."""
-    most, total = largest_of(logits), logits.dtype.type(0)
+    largest, total = largest_of(logits), logits.dtype.type(0)
     for i in range(logits.size):
-        weights[i] = exp(logits[i] - most)
+        weights[i] = exp(logits[i] - largest)
     for i in range(weights.size):
         total += weights[i]
     share = logits.dtype.type(1) / total
@@ -43,7 +43,7 @@ def softmax(logits: Any, weights: Any) -> None:
 
 @loops
 def softmax_backward(weights: Any, grad: Any) -> None:
-    """The gradient of the weights becomes that of the logits."""
+    """Turn the gradient of the weights into the logits'."""
     total = grad.dtype.type(0)
     for i in range(grad.size):
         total += weights[i] * grad[i]
@@ -66,8 +66,8 @@ def _far(numbers: Any) -> Any:
 
 @loops
 def inverse_norm(squared: float, numbers: Any) -> Any:
-    """1 / ‖x‖ of numbers whose squares add up to `squared`; 1 of zeros."""
-    if squared > numbers.dtype.type(LEAST) and squared < numbers.dtype.type(MOST):
+    """1 / ‖x‖ of numbers with this sum of squares, 1 if all are zeros."""
+    if squared > numbers.dtype.type(LOW) and squared < numbers.dtype.type(HIGH):
         return numbers.dtype.type(1) / np.sqrt(squared)
     return _far(numbers)
 
@@ -80,13 +80,13 @@ def inverse_norms(memory: Any, inverses: Any) -> None:
         row = memory[j]
         for i in range(row.size):
             inverses[i] += row[i] * row[i]
-    one, least, most = inverses.dtype.type(1), inverses.dtype.type(LEAST), inverses.dtype.type(MOST)
+    unity, low, high = inverses.dtype.type(1), inverses.dtype.type(LOW), inverses.dtype.type(HIGH)
     count = inverses.dtype.type(0)
     for i in range(inverses.size):
-        count += one if inverses[i] > least and inverses[i] < most else inverses.dtype.type(0)
+        count += unity if inverses[i] > low and inverses[i] < high else inverses.dtype.type(0)
     if count == inverses.size:
         for i in range(inverses.size):
-            inverses[i] = one / np.sqrt(inverses[i])
+            inverses[i] = unity / np.sqrt(inverses[i])
         return
     for i in range(inverses.size):
         inverses[i] = inverse_norm(inverses[i], memory[:, i])
@@ -106,7 +106,7 @@ def unit(key: Any, direction: Any) -> Any:
 
 @loops
 def unit_backward(unit: Any, inverse: float, grad: Any) -> None:
-    """The gradient of k / ‖k‖ becomes that of k."""
+    """Turn the gradient of k / ‖k‖ into k's."""
     along = grad.dtype.type(0)
     for j in range(grad.size):
         along += grad[j] * unit[j]
@@ -139,7 +139,7 @@ def content_backward(
     unit_grad: Any,
     room: Any,
 ) -> Any:
-    """The gradient of β, from `grad` of the weights, which is lost; that of the memory is added to."""
+    """Return the gradient of β. `grad` is overwritten, the memory's gradient added to."""
     softmax_backward(weights, grad)
     of_beta = grad.dtype.type(0)
     for i in range(grad.size):
@@ -172,22 +172,22 @@ def add_weights(memory: Any, features: Any, products: Any) -> None:
 
 
 @loops
-def write(memory: Any, weights: Any, controls: Any, places: Any, new: Any) -> None:
-    """All heads erase, then all add: their erase and add vectors stand in `controls` from `places` on."""
-    size, one = memory.shape[0], new.dtype.type(1)
-    if places.size == 1:
-        _write_once(memory, weights[0], controls[places[0] :], new)
+def write(memory: Any, weights: Any, controls: Any, starts: Any, new: Any) -> None:
+    """Erase by all heads, then add. Erase and add vectors begin at `starts`."""
+    size, unity = memory.shape[0], new.dtype.type(1)
+    if starts.size == 1:
+        _write_once(memory, weights[0], controls[starts[0] :], new)
         return
     for j in range(size):
         row, old = new[j], memory[j]
         for i in range(row.size):
             row[i] = old[i]
-        for h in range(places.size):
-            head_weights, erase = weights[h], controls[places[h] + j]
+        for h in range(starts.size):
+            head_weights, erase = weights[h], controls[starts[h] + j]
             for i in range(row.size):
-                row[i] *= one - head_weights[i] * erase
-        for h in range(places.size):
-            head_weights, add = weights[h], controls[places[h] + size + j]
+                row[i] *= unity - head_weights[i] * erase
+        for h in range(starts.size):
+            head_weights, add = weights[h], controls[starts[h] + size + j]
             for i in range(row.size):
                 row[i] += add * head_weights[i]
 
@@ -195,11 +195,11 @@ def write(memory: Any, weights: Any, controls: Any, places: Any, new: Any) -> No
 @loops
 def _write_once(memory: Any, weights: Any, controls: Any, new: Any) -> None:
     """By one head."""
-    size, one = memory.shape[0], new.dtype.type(1)
+    size, unity = memory.shape[0], new.dtype.type(1)
     for j in range(size):
         row, old, erase, add = new[j], memory[j], controls[j], controls[size + j]
         for i in range(row.size):
-            row[i] = old[i] * (one - weights[i] * erase) + weights[i] * add
+            row[i] = old[i] * (unity - weights[i] * erase) + weights[i] * add
 
 
 @loops
@@ -207,37 +207,35 @@ def write_backward(
     memory: Any,
     weights: Any,
     controls: Any,
-    places: Any,
+    starts: Any,
     grad: Any,
     memory_grad: Any,
     weights_grad: Any,
     interface_grad: Any,
     lost: Any,
 ) -> None:
-    """From `grad` of the new memory: those of erase and add vectors at `places` of `interface_grad`, that of the old
-    memory, and those of the weights, which are added to.
-    """
+    """Gradients of erase and add vectors, old memory and weights, from `grad`."""
     size = memory.shape[0]
-    if places.size == 1:
-        first = places[0]
+    if starts.size == 1:
+        first = starts[0]
         _write_once_backward(
             memory, weights[0], controls[first:], grad, memory_grad, weights_grad[0], interface_grad[first:]
         )
         return
     for j in range(size):
-        for h in range(places.size):
-            _lost(memory[j], weights, controls, places + j, h, grad[j], lost)
-            erase, add = controls[places[h] + j], controls[places[h] + size + j]
+        for h in range(starts.size):
+            _lost(memory[j], weights, controls, starts + j, h, grad[j], lost)
+            erase, add = controls[starts[h] + j], controls[starts[h] + size + j]
             parts = _of_write(weights[h], erase, add, grad[j], lost, weights_grad[h])
-            interface_grad[places[h] + j], interface_grad[places[h] + size + j] = parts
-        _lost(np.ones_like(lost), weights, controls, places + j, -1, grad[j], memory_grad[j])
+            interface_grad[starts[h] + j], interface_grad[starts[h] + size + j] = parts
+        _lost(np.ones_like(lost), weights, controls, starts + j, -1, grad[j], memory_grad[j])
 
 
 @loops
 def _write_once_backward(
     memory: Any, weights: Any, controls: Any, grad: Any, memory_grad: Any, weights_grad: Any, interface_grad: Any
 ) -> None:
-    size, one = memory.shape[0], memory.dtype.type(1)
+    size, unity = memory.shape[0], memory.dtype.type(1)
     for j in range(size):
         row, upstream, new, erase, add = memory[j], grad[j], memory_grad[j], controls[j], controls[size + j]
         of_erase, of_add = grad.dtype.type(0), grad.dtype.type(0)
@@ -247,21 +245,21 @@ def _write_once_backward(
         for i in range(row.size):
             weights_grad[i] += upstream[i] * (add - erase * row[i])
         for i in range(row.size):
-            new[i] = upstream[i] * (one - weights[i] * erase)
+            new[i] = upstream[i] * (unity - weights[i] * erase)
         interface_grad[j], interface_grad[size + j] = of_erase, of_add
 
 
 @loops
 def _lost(row: Any, weights: Any, controls: Any, erased: Any, but: int, grad: Any, kept_grad: Any) -> None:
-    """The gradient of the part of a row that one head keeps, or of the row: the part that all other heads keep."""
-    one = row.dtype.type(1)
+    """Gradient of the part of a row left by one head, or by all, less head `but`."""
+    unity = row.dtype.type(1)
     for i in range(row.size):
         kept_grad[i] = grad[i] * row[i]
     for h in range(erased.size):
         if h != but:
             head_weights, erase = weights[h], controls[erased[h]]
             for i in range(row.size):
-                kept_grad[i] *= one - head_weights[i] * erase
+                kept_grad[i] *= unity - head_weights[i] * erase
 
 
 @loops

@@ -1,10 +1,10 @@
-"""Additive scores of many queries: the keys side by side in the lanes of a vector, one feature after another.
+"""Additive scores of many queries, with the keys side by side in a vector's lanes.
 
 The terms are tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k), four of which share a division. With features in
 rows and keys in columns the scores of a tile of keys add up lane by lane, without a sum across lanes.
 
-An x = 1 + E above `most` is taken for it, so that the product of four stays in range; its r differs from the true one
-by less than 5e-10 in float32, a hundredth of a unit of the last place at 1. Outside the exponential's range a tile is
+An x = 1 + E above `cap` is replaced by it, so that the product of four stays in range. r then differs by less than
+5e-10 in float32, a hundredth of an ulp at 1. Outside the exponential's range a tile is
 computed by the tangent itself, and by its polynomial where all of it is small and 1 - 2 r would cancel.
 
 Packed arrays are `(N, D + 1, length)`: D features, a multiple of four (missing features have e^2x = 0 and v = 0), then
@@ -21,26 +21,26 @@ from saccade.kernels.compiled.functions import tanh, tanh_near
 from saccade.kernels.packing import LANES
 
 FREE = 11.0
-"""If the largest |q| and |k| of a tile add up to no more, four x have a product below 2^128: none needs a bound."""
+"""Bound on max |q| + max |k| of a tile: below it, four x multiply to < 2^128."""
 
 SKIP, IDENTITY, DIRECT, SMALL, UNBOUNDED = 0, 1, 2, 3, 4
 
 
 @inline
-def bounded(x: float, most: float) -> float:
+def bounded(x: float, cap: float) -> float:
     """x, or the most it may be; NaN of NaN."""
-    return most if x > most else x
+    return cap if x > cap else x
 
 
 @inline
-def unbounded(x: float, most: float) -> float:
+def unbounded(x: float, cap: float) -> float:
     """x, where it cannot be too large."""
     return x
 
 
 @loops
 def reach_of(numbers: Any) -> Any:
-    """The largest of some numbers that are not negative, NaN if one is."""
+    """The largest of some nonnegative numbers, NaN if any is NaN."""
     largest = numbers.dtype.type(0)
     for i in range(numbers.size):
         largest = largest if numbers[i] <= largest else numbers[i]
@@ -51,7 +51,7 @@ def reach_of(numbers: Any) -> Any:
 
 @loops
 def way_of(query: float, key: float, limit: float) -> int:
-    """How a tile is computed, by the largest |q| and |k| in it; `limit` is the exponential's range."""
+    """Way to compute a tile, by its largest |q| and |k| and the exponential's range."""
     if query + key <= FREE:
         return SMALL if query + key < NEAR else UNBOUNDED
     return IDENTITY if query <= limit and key <= limit else DIRECT
@@ -59,7 +59,7 @@ def way_of(query: float, key: float, limit: float) -> int:
 
 @loops
 def _stretch(allowed: Any) -> tuple[int, int]:
-    """Where the first allowed key is, in whole vectors, and the end of the last; 0 and 0 of none."""
+    """First allowed key, in whole vectors, and end of the last, (0, 0) if none."""
     begin, end = 0, allowed.size
     while begin < end and not allowed[begin]:
         begin += 1
@@ -75,16 +75,16 @@ def _reciprocals_by(bounded: Any) -> Any:
 
     @loops
     def reciprocals(
-        scores: Any, b0: Any, b1: Any, b2: Any, b3: Any, a: tuple[float, ...], v: tuple[float, ...], most: float
+        scores: Any, b0: Any, b1: Any, b2: Any, b3: Any, a: tuple[float, ...], v: tuple[float, ...], cap: float
     ) -> None:
         """Four features' sums of v r added to the scores of a tile."""
         apart()
-        one = type(most)(1)
+        unity = type(cap)(1)
         a0, a1, a2, a3 = a
         v0, v1, v2, v3 = v
         for j in range(scores.size):
-            x0, x1 = bounded(one + a0 * b0[j], most), bounded(one + a1 * b1[j], most)
-            x2, x3 = bounded(one + a2 * b2[j], most), bounded(one + a3 * b3[j], most)
+            x0, x1 = bounded(unity + a0 * b0[j], cap), bounded(unity + a1 * b1[j], cap)
+            x2, x3 = bounded(unity + a2 * b2[j], cap), bounded(unity + a3 * b3[j], cap)
             first, second = x0 * x1, x2 * x3
             scores[j] += ((v0 * x1 + v1 * x0) * second + (v2 * x3 + v3 * x2) * first) / (first * second)
 
@@ -109,20 +109,18 @@ _tangents, _tangents_near = _tangents_by(tanh), _tangents_by(tanh_near)
 
 
 @loops
-def identity_row(
-    way: int, sums: Any, left: Any, i: int, right: int, first: int, step: int, v: Any, most: float
-) -> None:
-    """The sums of v r of a query and a tile of keys. Its rows are found by address: four slices cost 200 terms."""
-    width, kind = sums.size, most
+def identity_row(way: int, sums: Any, left: Any, i: int, right: int, first: int, step: int, v: Any, cap: float) -> None:
+    """Sums of v r of a query and a tile of keys. Four slices would cost 200 terms."""
+    width, kind = sums.size, cap
     for d in range(0, v.size, 4):
         a, w = (left[d, i], left[d + 1, i], left[d + 2, i], left[d + 3, i]), (v[d], v[d + 1], v[d + 2], v[d + 3])
         at = first + d * step
         b0, b1 = numbers(right, at, width, kind), numbers(right, at + step, width, kind)
         b2, b3 = numbers(right, at + 2 * step, width, kind), numbers(right, at + 3 * step, width, kind)
         if way == UNBOUNDED:
-            _reciprocals_unbounded(sums, b0, b1, b2, b3, a, w, most)
+            _reciprocals_unbounded(sums, b0, b1, b2, b3, a, w, cap)
         else:
-            _reciprocals(sums, b0, b1, b2, b3, a, w, most)
+            _reciprocals(sums, b0, b1, b2, b3, a, w, cap)
 
 
 @loops
@@ -159,11 +157,9 @@ def _strip(
     start: int,
     lanes: int,
 ) -> None:
-    """The scores of some queries with the keys of each tile from the first that a query may attend to up to the last;
-    zeros elsewhere. `right` begins at number `start` of an address, and `lanes` of its columns are read.
-    """
+    """Scores of some queries with all tiles of allowed keys, zeros elsewhere."""
     size, width = v.size, scores.shape[1]
-    limit, most, total = bounds[0], bounds[1], bounds.dtype.type(0)
+    limit, cap, total = bounds[0], bounds[1], bounds.dtype.type(0)
     for d in range(size):
         total += v[d]
     for first in range(0, width, TILE):
@@ -182,7 +178,7 @@ def _strip(
             if way in (IDENTITY, UNBOUNDED):
                 part = sums[begin : min(sums.size, -(-end // LANES) * LANES)]
                 part[:] = 0
-                identity_row(way, part, left, i, address, start + first + begin, right.shape[1], v, most)
+                identity_row(way, part, left, i, address, start + first + begin, right.shape[1], v, cap)
                 ends(part, total, row[begin:end])
             else:
                 row[:] = 0

@@ -1,9 +1,9 @@
-"""The gradients of additive scores, from the packed tensors of `lanes`: a block is two features of a batch entry, and
-needs no result of another block.
+"""The gradients of additive scores, from the packed tensors of `lanes`.
 
     dv = sum g (1 - 2 r)      dq = 4 v sum_j g r (1 - r)      dk = 4 v sum_i g r (1 - r)
 
-There are whole fours of queries and whole vectors of keys: those that are none have zeros for gradients.
+A block is two features of a batch entry. There are whole fours of queries and whole vectors of keys, with zeros for
+gradients beyond the lengths.
 """
 
 from typing import Any
@@ -26,14 +26,12 @@ from saccade.kernels.compiled.lanes import (
 from saccade.kernels.packing import QUERIES
 
 ROOM = 64
-"""Numbers of a thread's own that are written all the time: no two threads' lie in one line of the cache."""
+"""Numbers a thread writes all the time: threads must not share a cache line."""
 
 
 @loops
 def find_ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: Any) -> None:
-    """How each tile of a few queries is computed (not at all where its gradients are zero), and the sums of the
-    gradients where by the identity. `left` and `right` have the largest |q| and |k|.
-    """
+    """Find how each tile is computed, if at all, and sum its gradients."""
     length, width = grads.shape
     zero = grads.dtype.type(0)
     for t in range(ways.shape[1]):
@@ -54,17 +52,17 @@ def find_ways(grads: Any, left: Any, right: Any, limit: float, ways: Any, sums: 
 
 
 def _four_by(bounded: Any) -> Any:
-    """Terms of four queries, which share a division, with or without a bound on x."""
+    """Terms of four queries with one division between them, x bounded or not."""
 
     @inline
-    def four(b: float, left: tuple[float, ...], most: float) -> tuple[float, ...]:
+    def four(b: float, left: tuple[float, ...], cap: float) -> tuple[float, ...]:
         """r of four queries and a key, with one division."""
         a0, a1, a2, a3 = left
-        one = type(most)(1)
-        x0, x1 = bounded(one + a0 * b, most), bounded(one + a1 * b, most)
-        x2, x3 = bounded(one + a2 * b, most), bounded(one + a3 * b, most)
+        unity = type(cap)(1)
+        x0, x1 = bounded(unity + a0 * b, cap), bounded(unity + a1 * b, cap)
+        x2, x3 = bounded(unity + a2 * b, cap), bounded(unity + a3 * b, cap)
         first, second = x0 * x1, x2 * x3
-        shared = one / (first * second)
+        shared = unity / (first * second)
         first, second = first * shared, second * shared
         return x1 * second, x0 * second, x3 * first, x2 * first
 
@@ -91,33 +89,34 @@ def _pair_by(bounded: Any) -> Any:
         q0: Any,
         q1: Any,
         spans: Any,
-        most: float,
+        cap: float,
         out: Any,
     ) -> None:
-        """Two features of some queries, four at a time, and of a tile the keys that each four spans: g r (1 - r) added
-        to the gradients of keys and queries, and the sums of g r, for v, to `out`. The gradients of a query's scores
-        begin at number `first` of `grads`, those of the next `step` further. All queries are done in one call, since a
-        call of so many arrays takes as long as about a hundred terms.
+        """Gradients of two features of some queries and of a tile of keys.
+
+        Terms g r (1 - r) are added to those of keys and queries, and sums of g r, for v, to `out`. The gradients of a
+        query's scores begin at `first` of `grads`, the next query's `step` further. One call does all queries, since
+        a call with so many arrays costs about a hundred terms.
         """
         whole_vectors()
         apart()
-        zero = type(most)(0)
+        zero = type(cap)(0)
         for i in range(begin, end, QUERIES):
             a, b = (a0[i], a0[i + 1], a0[i + 2], a0[i + 3]), (a1[i], a1[i + 1], a1[i + 2], a1[i + 3])
             p0, p1, p2, p3, s0, s1, s2, s3, v0, v1 = zero, zero, zero, zero, zero, zero, zero, zero, zero, zero
             low, high = spans[i // QUERIES]
             at, size = first + i * step + low, high - low
-            g0, g1 = numbers(grads, at, size, most), numbers(grads, at + step, size, most)
-            g2, g3 = numbers(grads, at + 2 * step, size, most), numbers(grads, at + 3 * step, size, most)
+            g0, g1 = numbers(grads, at, size, cap), numbers(grads, at + step, size, cap)
+            g2, g3 = numbers(grads, at + 2 * step, size, cap), numbers(grads, at + 3 * step, size, cap)
             c0, c1, l0, l1 = b0[low:high], b1[low:high], k0[low:high], k1[low:high]
             for j in range(size):
-                r0, r1, r2, r3 = four(c0[j], a, most)
+                r0, r1, r2, r3 = four(c0[j], a, cap)
                 u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
                 v0 += (u0 + u1) + (u2 + u3)
                 u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
                 p0, p1, p2, p3 = p0 + u0, p1 + u1, p2 + u2, p3 + u3
                 l0[j] += (u0 + u1) + (u2 + u3)
-                r0, r1, r2, r3 = four(c1[j], b, most)
+                r0, r1, r2, r3 = four(c1[j], b, cap)
                 u0, u1, u2, u3 = g0[j] * r0, g1[j] * r1, g2[j] * r2, g3[j] * r3
                 v1 += (u0 + u1) + (u2 + u3)
                 u0, u1, u2, u3 = u0 - u0 * r0, u1 - u1 * r1, u2 - u2 * r2, u3 - u3 * r3
@@ -136,11 +135,11 @@ pair, pair_unbounded = _pair_by(bounded), _pair_by(unbounded)
 
 @loops
 def slopes_of_tile(way: int, g: Any, key: Any, q: float, key_grad: Any, out: Any) -> None:
-    """One query and one feature of a tile: g (1 - tanh^2) / 4, a quarter as with the identity, and g tanh."""
-    quarter, one, total, value = key.dtype.type(0.25), key.dtype.type(1), key.dtype.type(0), key.dtype.type(0)
+    """Terms of one query and feature: g (1 - tanh^2) / 4, and the sum of g tanh."""
+    quarter, unity, total, value = key.dtype.type(0.25), key.dtype.type(1), key.dtype.type(0), key.dtype.type(0)
     for j in range(g.size):
         t = tanh_near(q + key[j]) if way == SMALL else tanh(q + key[j])
-        u = g[j] * (one - t * t) * quarter
+        u = g[j] * (unity - t * t) * quarter
         key_grad[j] += u
         total += u
         value += g[j] * t
@@ -160,14 +159,15 @@ def _features(
     ways: Any,
     query_grad: Any,
     key_grad: Any,
-    most: float,
+    cap: float,
     room: Any,
 ) -> None:
-    """The gradients of two features, not yet times 4 v: of queries and keys; to the room's first four, [sum g r, sum g
-    tanh] of both for v, by how a tile was computed.
+    """Gradients of two features of queries and keys, not yet times 4 v.
+
+    The room begins with [sum g r, sum g tanh] of both features, for v.
     """
     length, width = grads.shape
-    strips, zero, out, v_grad = length // QUERIES, type(most)(0), room[4:6], room[:4].reshape(2, 2)
+    strips, zero, out, v_grad = length // QUERIES, type(cap)(0), room[4:6], room[:4].reshape(2, 2)
     spans = np.zeros((strips, 2), np.int64)
     query_grad[d : d + 2], key_grad[d : d + 2], v_grad[:] = zero, zero, zero
     for t in range(ways.shape[1]):
@@ -184,9 +184,9 @@ def _features(
                 out[:] = zero
                 at = start + tile.start
                 if way == UNBOUNDED:
-                    pair_unbounded(upstream, at, width, first, last, *b, *k, *a, *q, spans, most, out)
+                    pair_unbounded(upstream, at, width, first, last, *b, *k, *a, *q, spans, cap, out)
                 else:
-                    pair(upstream, at, width, first, last, *b, *k, *a, *q, spans, most, out)
+                    pair(upstream, at, width, first, last, *b, *k, *a, *q, spans, cap, out)
                 v_grad[0, 0] += out[0]
                 v_grad[1, 0] += out[1]
             elif way != SKIP:
@@ -199,7 +199,7 @@ def _features(
 
 @kernel
 def ways(t: Ways, kind: Any) -> None:
-    """How tiles are computed backward, and the sums of their gradients."""
+    """Write each tile's way for the backward, and the sum of its gradients."""
     length, width, size = t.rows, t.lanes, t.whole
     strips, tiles, limit = length // QUERIES, (width + TILE - 1) // TILE, numbers(t.bounds, 0, 1, kind)[0]
     for n in blocks(t):

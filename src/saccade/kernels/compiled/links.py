@@ -1,4 +1,4 @@
-"""One step of a memory whose heads go by usage and links: write, then read."""
+"""One step of a memory with usage and links: write, then read."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def _writer_controls(interface: Any, size: int, controls: Any) -> Any:
 
 @loops
 def _use(used: Any, written: Any, reading: Any, controls: Any, head: int, size: int, new: Any) -> None:
-    """The new usage: cells that were written are in use, cells that were read and freed are not."""
+    """Usage after a step: written cells are in use, and read and freed cells are not."""
     for i in range(used.size):
         new[i] = used[i] + written[i] - used[i] * written[i]
     for h in range(reading.shape[0]):
@@ -47,26 +47,26 @@ def _use(used: Any, written: Any, reading: Any, controls: Any, head: int, size: 
 def _allocate(used: Any, order: Any, free: Any) -> None:
     """The weights of free cells, the freest first."""
     order[:] = np.argsort(used, kind="mergesort")
-    before, one = used.dtype.type(1), used.dtype.type(1)
+    before, unity = used.dtype.type(1), used.dtype.type(1)
     for k in range(order.size):
         u = used[order[k]]
-        free[order[k]] = (one - u) * before
+        free[order[k]] = (unity - u) * before
         before *= u
 
 
 @loops
 def _follow(links: Any, last: Any, written: Any, new: Any, following: Any) -> None:
-    """Which cell was written after which, and how much each was the last."""
-    total, one = last.dtype.type(0), last.dtype.type(1)
+    """Update the links, the order of writes, and follow them from the last."""
+    total, unity = last.dtype.type(0), last.dtype.type(1)
     for i in range(written.size):
         row, old, w = new[i], links[i], written[i]
         for j in range(row.size):
-            row[j] = (one - w - written[j]) * old[j] + w * last[j]
+            row[j] = (unity - w - written[j]) * old[j] + w * last[j]
         row[i] = 0
     for i in range(written.size):
         total += written[i]
     for i in range(written.size):
-        following[i] = (one - total) * last[i] + written[i]
+        following[i] = (unity - total) * last[i] + written[i]
 
 
 @loops
@@ -83,17 +83,17 @@ def _along(links: Any, weights: Any, back: Any, forth: Any) -> None:
 
 @loops
 def place_of(size: int, reads: int) -> Any:
-    """Where the writer's erase vector begins in an interface."""
-    places = np.empty(1, np.int64)
-    places[0] = reads * (size + 5) + size + 3
-    return places
+    """Start of the writer's erase vector in an interface."""
+    starts = np.empty(1, np.int64)
+    starts[0] = reads * (size + 5) + size + 3
+    return starts
 
 
 @kernel
 def forward(t: LinksStep, kind: Any) -> None:
     """The step: the writer writes, then all read."""
     cells, size, reads = t.cells, t.size, t.reads
-    head, places = size + 5, place_of(size, reads)
+    head, starts = size + 5, place_of(size, reads)
     first, width = reads * head, reads * head + 3 * size + 3
     for n in blocks(t):
         interface, controls = numbers(t.interface, n * width, width, kind), numbers(t.controls, n * width, width, kind)
@@ -121,7 +121,7 @@ def forward(t: LinksStep, kind: Any) -> None:
         share, gate, weights = controls[first + size + 1], controls[first + size + 2], written[0]
         for i in range(cells):
             weights[i] = gate * (similar[i] + share * (free[i] - similar[i]))
-        write(memory, written, controls, places, new)
+        write(memory, written, controls, starts, new)
         _follow(links, last, weights, new_links, following)
         inverse_norms(new, norms[1])
         for h in range(reads):

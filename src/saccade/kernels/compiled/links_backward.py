@@ -34,7 +34,7 @@ def _scaled(factor: float, part: Any, target: Any) -> None:
 def _along_backward(
     links: Any, weights: Any, back: Any, forth: Any, links_grad: Any, weights_grad: Any, totals: Any
 ) -> None:
-    """From gradients of the weights one write back and one forth; those of links are added to."""
+    """Gradients of the weights moved one write back and forth, and of the links."""
     weights_grad[:] = 0
     for i in range(weights.size):
         row, grad, w, along, total = links[i], links_grad[i], weights[i], forth[i], weights.dtype.type(0)
@@ -43,14 +43,14 @@ def _along_backward(
         for j in range(row.size):
             total += row[j] * back[j]
             weights_grad[j] += along * row[j]
-        totals[i] = total  # not to what the next row reads as vectors, which would wait for this one number
+        totals[i] = total  # not to `weights_grad`: vectors of the next row would wait for this number
     for i in range(weights.size):
         weights_grad[i] += totals[i]
 
 
 @loops
 def _precedence_backward(last: Any, written: Any, grad: Any, last_grad: Any, written_grad: Any) -> None:
-    """From the gradient of the new precedence; that of the weights is added to."""
+    """Gradients of the last precedence and of the written weights, from the new one's."""
     total = last.dtype.type(1)
     for i in range(written.size):
         total -= written[i]
@@ -64,8 +64,8 @@ def _precedence_backward(last: Any, written: Any, grad: Any, last_grad: Any, wri
 def _links_backward(
     links: Any, last: Any, written: Any, grad: Any, links_grad: Any, last_grad: Any, written_grad: Any, totals: Any
 ) -> None:
-    """From the gradient of the new links, whose diagonal is lost; those of precedence and weights are added to."""
-    one = last.dtype.type(1)
+    """Gradients of links, precedence and weights, from those of the new links."""
+    unity = last.dtype.type(1)
     for i in range(written.size):
         grad[i, i] = 0
     for i in range(written.size):
@@ -79,7 +79,7 @@ def _links_backward(
         for j in range(row.size):
             written_grad[j] -= row[j] * old[j]
     for i in range(written.size):
-        row, new, kept = grad[i], links_grad[i], one - written[i]
+        row, new, kept = grad[i], links_grad[i], unity - written[i]
         for j in range(row.size):
             new[j] = (kept - written[j]) * row[j]
     for i in range(written.size):
@@ -88,15 +88,15 @@ def _links_backward(
 
 @loops
 def _allocate_backward(used: Any, order: Any, grad: Any, used_grad: Any, before: Any) -> None:
-    """That of the usage is added to. No division: of a cell that is quite free all behind it have none."""
-    one, product, behind = used.dtype.type(1), used.dtype.type(1), used.dtype.type(0)
+    """Gradient of the usage, without a division: behind a free cell all have zeros."""
+    unity, product, behind = used.dtype.type(1), used.dtype.type(1), used.dtype.type(0)
     for k in range(order.size):
         before[k] = product
         product *= used[order[k]]
     for k in range(order.size - 1, -1, -1):
         cell = order[k]
         used_grad[cell] += before[k] * (behind - grad[cell])
-        behind = grad[cell] * (one - used[cell]) + used[cell] * behind
+        behind = grad[cell] * (unity - used[cell]) + used[cell] * behind
 
 
 @loops
@@ -114,8 +114,8 @@ def _use_backward(
     interface_grad: Any,
     room: Any,
 ) -> None:
-    """That of the weights of reading is added to, `grad` is lost."""
-    one, reads = used.dtype.type(1), reading.shape[0]
+    """Gradients of usage, reading weights (added to) and controls. `grad` is lost."""
+    unity, reads = used.dtype.type(1), reading.shape[0]
     for h in range(reads):
         for i in range(used.size):
             room[i] = -grad[i] * (used[i] + written[i] - used[i] * written[i])
@@ -127,40 +127,40 @@ def _use_backward(
     for h in range(reads):
         _retain(controls[h * head + size + 1], reading[h], grad)
     for i in range(used.size):
-        used_grad[i] = grad[i] * (one - written[i])
+        used_grad[i] = grad[i] * (unity - written[i])
     for i in range(used.size):
-        written_grad[i] = grad[i] * (one - used[i])
+        written_grad[i] = grad[i] * (unity - used[i])
 
 
 @loops
 def _retain(free: float, weights: Any, target: Any) -> None:
-    one = target.dtype.type(1)
+    unity = target.dtype.type(1)
     for i in range(target.size):
-        target[i] *= one - free * weights[i]
+        target[i] *= unity - free * weights[i]
 
 
 @loops
 def _controls_backward(interface: Any, controls: Any, key_norms: Any, size: int, grad: Any) -> None:
-    """The gradient of all controls becomes that of the interface. Both begin with the readers."""
-    head, reads, one = size + 5, key_norms.size - 1, controls.dtype.type(1)
+    """Turn the gradient of all controls into the interface's, readers first."""
+    head, reads, unity = size + 5, key_norms.size - 1, controls.dtype.type(1)
     for h in range(reads + 1):
         first = h * head
         unit_backward(controls[first : first + size], key_norms[h], grad[first : first + size])
         grad[first + size] *= logistic(interface[first + size])
     for h in range(reads):
         gate = h * head + size + 1
-        grad[gate] *= controls[gate] * (one - controls[gate])
+        grad[gate] *= controls[gate] * (unity - controls[gate])
         softmax_backward(controls[gate + 1 : gate + 4], grad[gate + 1 : gate + 4])
     first = reads * head
     for j in range(first + size + 1, first + 2 * size + 3):
-        grad[j] *= controls[j] * (one - controls[j])
+        grad[j] *= controls[j] * (unity - controls[j])
     for j in range(first + 2 * size + 3, first + 3 * size + 3):
-        grad[j] *= one - controls[j] * controls[j]
+        grad[j] *= unity - controls[j] * controls[j]
 
 
 @loops
 def _modes_backward(modes: Any, ways: Any, grad: Any, modes_grad: Any, back: Any, forth: Any) -> None:
-    """Of a reader's weights, between those by content, one write back and one forth, which are `ways` in this order."""
+    """Gradients of a reader's modes, and of its weights one write back and forth."""
     modes_grad[0], modes_grad[1], modes_grad[2] = dot(grad, ways[1]), dot(grad, ways[0]), dot(grad, ways[2])
     _scaled(modes[0], grad, back)
     _scaled(modes[2], grad, forth)
@@ -168,14 +168,14 @@ def _modes_backward(modes: Any, ways: Any, grad: Any, modes_grad: Any, back: Any
 
 @loops
 def _choice_backward(similar: Any, free: Any, controls: Any, grad: Any, free_grad: Any, controls_grad: Any) -> None:
-    """Of the writer's weights, between those by content and those of free cells; `grad` becomes that of the first."""
-    share, gate, one = controls[0], controls[1], grad.dtype.type(1)
+    """Gradients of the writer's choice between content (`grad`) and free cells."""
+    share, gate, unity = controls[0], controls[1], grad.dtype.type(1)
     by_content, by_need = dot(grad, similar), dot(grad, free)
     controls_grad[0] = gate * (by_need - by_content)
     controls_grad[1] = by_content + share * (by_need - by_content)
     _scaled(gate * share, grad, free_grad)
     for i in range(grad.size):
-        grad[i] *= gate * (one - share)
+        grad[i] *= gate * (unity - share)
 
 
 @kernel
@@ -183,7 +183,7 @@ def backward(t: LinksBackward, kind: Any) -> None:
     """The gradients of a step."""
     s = t.step
     cells, size, reads = s.cells, s.size, s.reads
-    head, places = size + 5, place_of(size, reads)
+    head, starts = size + 5, place_of(size, reads)
     first, width = reads * head, reads * head + 3 * size + 3
     dtype = numbers(s.interface, 0, 1, kind).dtype
     rows = np.empty((6, cells), dtype)
@@ -218,7 +218,7 @@ def backward(t: LinksBackward, kind: Any) -> None:
                 part_grad[:size], room,
             )  # fmt: skip
         grads[0] = matrix(t.new_writing_grad, n, 1, cells, kind)[0]
-        write_backward(memory, written, controls, places, new_grad, memory_grad, grads, interface_grad, room)
+        write_backward(memory, written, controls, starts, new_grad, memory_grad, grads, interface_grad, room)
         following_grad = numbers(t.new_precedence_grad, n * cells, cells, kind)
         last_grad = numbers(t.precedence_grad, n * cells, cells, kind)
         links, links_grad = matrix(s.links, n, cells, cells, kind), matrix(t.links_grad, n, cells, cells, kind)

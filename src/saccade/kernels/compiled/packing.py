@@ -1,4 +1,4 @@
-"""Rows to columns, which `lanes` reads, and its gradients back to rows."""
+"""Packing of rows to columns for `lanes`, and of gradients back to rows."""
 
 from typing import Any
 
@@ -10,26 +10,26 @@ from saccade.kernels.compiled.turning import SIDE, turn
 from saccade.kernels.packing import COLUMNS, Pack, Side, Unpack
 
 CHUNK = 256
-"""Features that are looked at together: as many numbers of 16 rows stay in the nearest cache."""
+"""Features of a strip: as many numbers of 16 rows stay in the nearest cache."""
 
 
 @loops
 def _most_double(x: Any) -> float:
-    bits, most = x.view(np.int64), np.int64(0)
+    bits, largest = x.view(np.int64), np.int64(0)
     for i in range(bits.size):
         size = bits[i] & np.int64(0x7FFFFFFFFFFFFFFF)
-        most = size if size > most else most
-    return np.nan if most >= np.int64(0x7FF0000000000000) else np.int64(most).view(np.float64)
+        largest = size if size > largest else largest
+    return np.nan if largest >= np.int64(0x7FF0000000000000) else np.int64(largest).view(np.float64)
 
 
 @elementary(_most_double)
-def _most(x: Any) -> Any:
-    """The largest |x| of a row, NaN where some x is not finite: by the bits, which LLVM compares many at once."""
-    bits, most = x.view(np.int32), np.int32(0)
+def _largest_magnitude(x: Any) -> Any:
+    """The largest |x| of a row, NaN unless all are finite. LLVM vectorizes the bits."""
+    bits, largest = x.view(np.int32), np.int32(0)
     for i in range(bits.size):
         size = np.int32(bits[i] & np.int32(0x7FFFFFFF))
-        most = size if size > most else most
-    return F(np.nan) if most >= np.int32(0x7F800000) else np.int32(most).view(np.float32)
+        largest = size if size > largest else largest
+    return F(np.nan) if largest >= np.int32(0x7F800000) else np.int32(largest).view(np.float32)
 
 
 @loops
@@ -44,12 +44,12 @@ def _exponentials(row: Any, powers: Any) -> None:
 
 @loops
 def _strip(rows: Any, powers: Any, has_powers: bool, columns: Any, size: int, first: int, last: int, room: Any) -> None:
-    """Rows from the first to before the last, to columns; in the room, 16 rows of exponentials."""
+    """Write some rows to columns. The room holds 16 rows of exponentials."""
     whole = columns.shape[0] - 1
     for start in range(first, last, SIDE):
         stop = min(last, start + SIDE)
         for i in range(start, stop):
-            columns[whole, i] = _most(rows[i])
+            columns[whole, i] = _largest_magnitude(rows[i])
         if has_powers:
             turn(powers, start, 0, columns, 0, start, stop - start, size)
             continue
@@ -109,7 +109,7 @@ def _returned(block: int, side: Side, t: Unpack, kind: Any) -> None:
 
 @loops
 def _of_v(sums: Any, parts: Any, v_grad: Any) -> None:
-    """Add the part of an entry to the gradient of its v. `parts` has [sum g r, sum g tanh] of each feature."""
+    """Add an entry's part, [sum g r, sum g tanh] of features, to the gradient of v."""
     total, two = sums.dtype.type(0), sums.dtype.type(2)
     for t in range(sums.size):
         total += sums[t]

@@ -1,11 +1,11 @@
-"""Square patches of images at several scales, each pixel the mean of a square of the image."""
+"""Square patches of images at several scales, by means of squares of pixels."""
 
 from typing import Any
 
 import numpy as np
 
 from saccade.kernels.compiled import F, blocks, floats, integers, kernel, loops
-from saccade.kernels.patches import PLACES, Forward
+from saccade.kernels.patches import GLIMPSES, Forward
 
 
 @loops
@@ -22,7 +22,7 @@ def _halved(line: Any, count: int) -> None:
 
 @loops
 def _patch(rows: Any, patch: Any, line: Any, width: int, left: int, side: int) -> None:
-    """One row of pixels of a patch, each the sum of `side` columns of rows of the image, from `left` on."""
+    """One row of a patch: means of squares of `side` pixels from `left` on."""
     line[:] = F(0.0)
     first, last = max(0, left), min(width, left + len(line))
     if first < last:
@@ -39,11 +39,11 @@ def _patch(rows: Any, patch: Any, line: Any, width: int, left: int, side: int) -
 
 @kernel
 def forward(t: Forward) -> None:
-    """Patches at several places of images."""
+    """Patches at several positions of images."""
     pixels, size, widest = t.height * t.width, t.size, t.size << (t.scales - 1)
     line = np.empty(widest, np.float32)
     for block in blocks(t):
-        for n in range(block * PLACES, min(t.places, (block + 1) * PLACES)):
+        for n in range(block * GLIMPSES, min(t.glimpses, (block + 1) * GLIMPSES)):
             owner, corner = integers(t.owners, n, 1)[0], integers(t.corners, 2 * n, 2)
             for scale in range(t.scales):
                 side = 1 << scale

@@ -1,4 +1,4 @@
-"""Products of small matrices that lie in the nearest caches: a tile of the result at a time, in registers.
+"""Products of small matrices in the nearest caches, by tiles in registers.
 
 Libraries multiply large matrices faster than this and small ones slower: they copy their operands first, and choose
 among ways to. Here the strides of the first matrix are free, so that its transpose costs nothing, and the rows of the
@@ -26,17 +26,13 @@ LANES = _lanes()
 """Columns of a tile are one or two vectors of as many."""
 
 ROWS = 12 if LANES == 16 else 6
-"""Rows of a tile: with two vectors each, one row of the second matrix and a number of the first they fill 32 registers,
-or 16.
-"""
+"""Rows of a tile: its vectors and operands fill the 32 or 16 registers."""
 
 SIZE = 4
 """Bytes of a number."""
 
 DEPTH = 256
-"""Products that are summed one after another at most: of equal ones, each addition to a sum of many errs the same way,
-and 30,000 of them were off by 3e-4 of the sum.
-"""
+"""Products summed one after another. Of 30,000 equal ones the error was 3e-4."""
 
 _WORD = ir.IntType(64)
 
@@ -56,7 +52,7 @@ class _Code:
     def offset(self, address: Any, by: int) -> Any:
         return self.builder.add(address, ir.Constant(_WORD, by))
 
-    def places(self, first: Any, step: Any) -> list[Any]:
+    def row_addresses(self, first: Any, step: Any) -> list[Any]:
         """As many as a tile has rows, the step apart."""
         return [self.builder.add(first, self.builder.mul(step, ir.Constant(_WORD, i))) for i in range(ROWS)]
 
@@ -96,7 +92,7 @@ def _summed(
     """Write the loop over columns of a and rows of b; sums with all products."""
     builder, vectors = code.builder, len(sums[0])
     before, body, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
-    away = code.places(ir.Constant(_WORD, 0), a_row)
+    away = code.row_addresses(ir.Constant(_WORD, 0), a_row)
     builder.branch(body)
     builder.position_at_end(body)
     k, left, right = (code.carried(start, before) for start in (ir.Constant(_WORD, 0), a, b))
@@ -118,14 +114,14 @@ def _summed(
 
 
 def _tile(vectors: int, *, adds: bool) -> Any:
-    """c = a b, or c += a b, of `ROWS` rows of a and as many vectors of columns of b; all lengths are in bytes."""
+    """c = a b, or c += a b, of `ROWS` rows and some vectors. All lengths are in bytes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         a, a_row, a_step, b, b_step, c, c_row, depth = arguments
         code = _Code(builder)
         zeros = [[ir.Constant(_VECTOR, [0.0] * LANES)] * vectors] * ROWS
         sums = _summed(code, zeros, a, a_row, a_step, b, b_step, depth)
-        for row, target in zip(sums, code.places(c, c_row), strict=True):
+        for row, target in zip(sums, code.row_addresses(c, c_row), strict=True):
             before = code.row(target, vectors) if adds else []
             code.store([builder.fadd(*pair) for pair in zip(before, row, strict=True)] if adds else row, target)
         return context.get_dummy_value()
@@ -137,8 +133,8 @@ def _tile(vectors: int, *, adds: bool) -> Any:
     return tile
 
 
-_one, _two = _tile(1, adds=False), _tile(2, adds=False)
-_one_more, _two_more = _tile(1, adds=True), _tile(2, adds=True)
+_single, _double = _tile(1, adds=False), _tile(2, adds=False)
+_single_more, _double_more = _tile(1, adds=True), _tile(2, adds=True)
 
 
 @loops
@@ -147,13 +143,13 @@ def _multiply(
 ) -> None:
     """A tile of one vector of columns, or of two."""
     if wide and adds:
-        _two_more(a, a_row, a_step, b, b_row, c, c_row, depth)
+        _double_more(a, a_row, a_step, b, b_row, c, c_row, depth)
     elif wide:
-        _two(a, a_row, a_step, b, b_row, c, c_row, depth)
+        _double(a, a_row, a_step, b, b_row, c, c_row, depth)
     elif adds:
-        _one_more(a, a_row, a_step, b, b_row, c, c_row, depth)
+        _single_more(a, a_row, a_step, b, b_row, c, c_row, depth)
     else:
-        _one(a, a_row, a_step, b, b_row, c, c_row, depth)
+        _single(a, a_row, a_step, b, b_row, c, c_row, depth)
 
 
 @loops

@@ -3,7 +3,7 @@
 The members of the entmax family are p = [1 + a (x - t)]^(1/a), cut off at 0, with x = s - max s, a = alpha - 1, and t
 such that they sum to one: a = 0 is softmax, 1 is sparsemax. The sum falls with t. At t = 0 the largest weight alone
 is 1, so t is not negative, and no score that is 1/a below the largest has any weight: only higher scores are read
-again. For a <= 1 the sum is convex and Newton's steps from t = 0 come from one side; for a > 1 the weights of small p
+again. For a <= 1 the sum is convex and Newton's steps from t = 0 come from one side. For a > 1 the weights of small p
 are steep, and all follow from the least of them, in float64: see `steep`. For a = 1/2 and 1 the threshold is
 t - 1/a, so that p^a = a (x - threshold) keeps the digits that 1 + a (x - t) would lose.
 """
@@ -29,9 +29,7 @@ from saccade.kernels.rows import RowBlocks
 from saccade.kernels.weights import Weigh
 
 SHORT = 512
-"""Numbers of a row up to which all of them are looked at for the threshold of alpha = 1.5 and 2: to pick those that may
-have a weight takes longer there, since no branch predicts which.
-"""
+"""Largest width for thresholds of all numbers, with no branch to predict."""
 
 STEPS = 80
 """Newton's steps at most: they end before, when nothing moves any longer."""
@@ -74,15 +72,15 @@ def _scale(row: Any, factor: float) -> None:
 
 
 @loops
-def _exponentials(row: Any, most: float, factor: float) -> tuple[float, float]:
-    """Numbers become e^x, x = (number - most) · factor. Return the sums of e^x and of x e^x.
+def _exponentials(row: Any, largest: float, factor: float) -> tuple[float, float]:
+    """Turn numbers into e^x, x = (number - largest) · factor. Return Σ e^x, Σ x e^x.
 
-    In this order: the product of the most, rounded, may differ from that of an equal number by any exponent.
+    In this order: the product of the largest, rounded, may differ from that of an equal number by any exponent.
     """
     whole_vectors()
     total, mean = row.dtype.type(0), row.dtype.type(0)
     for j in range(row.size):
-        x = (row[j] - most) * factor
+        x = (row[j] - largest) * factor
         w = exp(x)
         row[j] = w
         total += w
@@ -91,9 +89,9 @@ def _exponentials(row: Any, most: float, factor: float) -> tuple[float, float]:
 
 
 @loops
-def _nothing(row: Any, most: float) -> bool:
+def _nothing(row: Any, largest: float) -> bool:
     """Whether all of a row is -inf, the largest of it."""
-    return most == -np.inf and not np.isnan(sum_of(row))
+    return largest == -np.inf and not np.isnan(sum_of(row))
 
 
 @loops
@@ -107,29 +105,31 @@ def _weight_of_nothing(row: Any, allowed: Any) -> Any:
 
 @loops
 def softmax(row: Any, allowed: Any, factor: float, lanes: Any) -> tuple[float, float]:
-    """Scores become weights, and so do the lanes; the logarithm of the sum of exponentials, and the entropy. Zeros,
-    -inf and 0 where nothing is allowed; NaN, -inf and NaN where only scores of -inf are.
+    """Turn scores and lanes into weights. Return the log of the sum, and the entropy.
+
+    Zeros, -inf and 0 if nothing is allowed, and NaN, -inf and NaN if all allowed scores are -inf.
     """
-    most = largest_of(lanes if lanes.size else row)
-    if _nothing(row, most):
+    largest = largest_of(lanes if lanes.size else row)
+    if _nothing(row, largest):
         weight = _weight_of_nothing(row, allowed)
         row[:], lanes[:] = weight, weight
-        return most, weight
-    total, mean = _exponentials(row, most, factor)
+        return largest, weight
+    total, mean = _exponentials(row, largest, factor)
     _scale(row, type(factor)(1) / total)
     if lanes.size:
-        _exponentials(lanes, most, factor)
+        _exponentials(lanes, largest, factor)
         _scale(lanes, type(factor)(1) / total)
     log_total = log(total)
-    return most * factor + log_total, log_total - mean / total
+    return largest * factor + log_total, log_total - mean / total
 
 
 @inline
 def top_weights(
     weights: Any, allowed: Any, entropy: float, lanes: Any, room: Any, few: int, values: Any, indices: Any
 ) -> None:
-    """The largest weights of a softmax, 0 and -1 beyond the allowed. Where there are lanes the room begins with them.
-    Where a weight is NaN the entropy is.
+    """The largest weights of a softmax, 0 and -1 beyond the allowed.
+
+    The room begins with the lanes, if any. If a weight is NaN, so is the entropy.
 
     The lanes were computed apart from the row, and may be rounded otherwise: by the error of an exponent's digits,
     times an exponent of at most 88 (745).
@@ -137,8 +137,8 @@ def top_weights(
     if np.isnan(entropy):
         top_one_by_one(weights, allowed, values, indices)
     elif lanes.size:
-        one = weights.dtype.type(1)
-        slack = weights.dtype.type(2000) * (np.nextafter(one, one + one) - one)
+        unity = weights.dtype.type(1)
+        slack = weights.dtype.type(2000) * (np.nextafter(unity, unity + unity) - unity)
         top_of(weights, allowed, room, slack, values, indices)
     else:
         few_of(weights, allowed, few, values, indices)
@@ -147,16 +147,16 @@ def top_weights(
 
 
 @loops
-def _subtract(row: Any, most: float) -> None:
+def _subtract(row: Any, largest: float) -> None:
     for j in range(row.size):
-        row[j] -= most
+        row[j] -= largest
 
 
 @loops
-def _candidates(row: Any, most: float, reach: float, origin: float) -> int:
-    """The numbers within `reach` of the largest, minus the origin, to the beginning of the row: how many."""
+def _candidates(row: Any, largest: float, reach: float, origin: float) -> int:
+    """Move numbers within `reach` of the largest, minus `origin`, to the front."""
     count = 0
-    bound = np.nextafter(most - reach, row.dtype.type(-np.inf))  # numbers that round to the largest are within
+    bound = np.nextafter(largest - reach, row.dtype.type(-np.inf))  # numbers that round to the largest are within
     for first in range(0, row.size, STRIDE):
         part = row[first : min(row.size, first + STRIDE)]
         if above(part, bound):
@@ -184,9 +184,7 @@ def _weight(x: float, a: float) -> float:
 
 @loops
 def _linear(x: Any, threshold: float) -> float:
-    """The next threshold of sparsemax: with it the weights of scores above this one sum to one. Written without choices
-    within a sum, which LLVM would not vectorize.
-    """
+    """The next threshold of sparsemax, without branches, so that LLVM vectorizes."""
     zero, total, count = x.dtype.type(0), np.float64(0), 0
     for j in range(x.size):
         u = x[j] - threshold
@@ -198,7 +196,7 @@ def _linear(x: Any, threshold: float) -> float:
 
 @loops
 def _squares(x: Any, threshold: float) -> float:
-    """Newton's next threshold of alpha = 1.5, whose weights are squares of half the distance."""
+    """Newton's next threshold of alpha = 1.5, for squares of half the distance."""
     zero, half, total, slope = type(threshold)(0), type(threshold)(0.5), type(threshold)(0), type(threshold)(0)
     for j in range(x.size):
         u = half * (x[j] - threshold)
@@ -210,24 +208,25 @@ def _squares(x: Any, threshold: float) -> float:
 
 @loops
 def _powers(x: Any, t: float, a: float) -> tuple[float, float]:
-    """Sum and slope of the weights for any alpha: the derivative of p by -t is p^(1-a), p over 1 + a (x - t)."""
-    zero, one, total, slope = type(t)(0), type(t)(1), type(t)(0), type(t)(0)
+    """Sum and slope (-dp/dt) of the weights for any alpha: p^(1-a)."""
+    zero, unity, total, slope = type(t)(0), type(t)(1), type(t)(0), type(t)(0)
     for j in range(x.size):
         p = _weight(x[j] - t, a)
         total += p
-        slope += p / (one + a * (x[j] - t)) if p > zero else zero
+        slope += p / (unity + a * (x[j] - t)) if p > zero else zero
     return total, slope
 
 
 @loops
 def _risen(x: Any, a: float) -> float:
-    """The threshold for a of 1/2 and 1, t for other a below 1, by steps that rise. Rounding may have made the last too
-    large: then the step back is taken.
+    """The threshold for a ≤ 1 (t if a is not 1/2 or 1), by rising steps.
+
+    Rounding may make the last step too large. Then it is undone.
     """
-    one = type(a)(1)
+    unity = type(a)(1)
     threshold = type(a)(0)
     if a == 0.5 or a == 1:  # Numba compiles no mixed tuple
-        threshold = -one / a
+        threshold = -unity / a
     for _ in range(STEPS):
         if a == 1:
             following = _linear(x, threshold)
@@ -235,33 +234,33 @@ def _risen(x: Any, a: float) -> float:
             following = _squares(x, threshold)
         else:
             total, slope = _powers(x, threshold, a)
-            following = threshold + (total - one) / slope
+            following = threshold + (total - unity) / slope
         if not following > threshold:
-            return following if following > threshold - one else threshold  # NaN, or -inf, where no weight is left
+            return following if following > threshold - unity else threshold  # NaN, or -inf, where no weight is left
         threshold = following
     return threshold
 
 
 @exact
-def _fill(weights: Any, most: float, threshold: float, a: float) -> None:
+def _fill(weights: Any, largest: float, threshold: float, a: float) -> None:
     """The scores become weights, with the threshold of `_risen`."""
     zero, half = type(a)(0), type(a)(0.5)
     if a == 1:
         for j in range(weights.size):
-            u = (weights[j] - most) - threshold
+            u = (weights[j] - largest) - threshold
             weights[j] = u if u > zero else zero
     elif a == 0.5:
         for j in range(weights.size):
-            u = half * ((weights[j] - most) - threshold)
+            u = half * ((weights[j] - largest) - threshold)
             weights[j] = u * u if u > zero else zero
     else:
         for j in range(weights.size):
-            weights[j] = _weight((weights[j] - most) - threshold, a)
+            weights[j] = _weight((weights[j] - largest) - threshold, a)
 
 
 @exact
 def _fill_exactly(weights: Any, reference: float, least: float, a: float) -> None:
-    """The scores become weights, with the reference and the least weight of `least_of`."""
+    """Turn scores into weights, from the reference and least weight of `least_of`."""
     for j in range(weights.size):
         weights[j] = np.exp(log_weight(np.float64(weights[j]), reference, least, a))
 
@@ -269,21 +268,21 @@ def _fill_exactly(weights: Any, reference: float, least: float, a: float) -> Non
 @loops
 def sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
     """Weights of the scores that they are a copy of, -inf where forbidden."""
-    one = type(a)(1)
-    most = largest_of(weights)
-    if _nothing(weights, most):
+    unity = type(a)(1)
+    largest = largest_of(weights)
+    if _nothing(weights, largest):
         weights[:] = _weight_of_nothing(weights, allowed)
         return
     count = weights.size
     if count <= SHORT and (a == 0.5 or a == 1):  # Numba compiles no mixed tuple
-        _subtract(weights, most)
+        _subtract(weights, largest)
     else:
         # a difference from the largest would lose digits that the weights of a > 1 hang on
-        count = _candidates(weights, most, one / a, most if a <= 1 else one - one)
-    if not count or most == np.inf:  # NaN or infinite
+        count = _candidates(weights, largest, unity / a, largest if a <= 1 else unity - unity)
+    if not count or largest == np.inf:  # NaN or infinite
         weights[:] = np.nan
         return
-    candidates, risen, reference, least = weights[:count], one, 0.0, 1.0
+    candidates, risen, reference, least = weights[:count], unity, 0.0, 1.0
     if a > 1:
         reference, least = least_of(candidates, np.float64(a))
     else:
@@ -296,9 +295,9 @@ def sparse(scores: Any, allowed: Any, a: float, weights: Any) -> None:
     if a > 1:
         _fill_exactly(weights, reference, least, np.float64(a))
     else:
-        _fill(weights, most, risen, a)
+        _fill(weights, largest, risen, a)
     if a != 1:
-        _scale(weights, one / sum_of(weights))
+        _scale(weights, unity / sum_of(weights))
 
 
 @loops

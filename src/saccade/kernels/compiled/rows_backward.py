@@ -9,8 +9,8 @@ from saccade.kernels.compiled.functions import exp, log
 from saccade.kernels.compiled.rows import sum_of
 from saccade.kernels.weights import Differentiate
 
-_LARGEST, _MOST = float(np.finfo(np.float32).max) / 2**24, float(np.finfo(np.float64).max) / 2**24
-"""Gradients beyond them become these: sums over many keys are still numbers of the dtype."""
+_LARGEST_32, _LARGEST_64 = float(np.finfo(np.float32).max) / 2**24, float(np.finfo(np.float64).max) / 2**24
+"""Bounds of gradients: sums over many keys stay finite in the dtype."""
 
 _STEEPEST = 1e280
 """Bound of slopes: sums of products with them are finite, and ∞ − ∞ is NaN."""
@@ -18,21 +18,21 @@ _STEEPEST = 1e280
 
 @loops
 def slopes_of(weights: Any, a: float, slopes: Any) -> None:
-    """p^(1-a) where p > 0: the derivative of a weight by its own score at a fixed threshold."""
-    zero, one = type(a)(0), type(a)(1)
+    """p^(1-a) if p > 0: a weight's derivative by its score at a fixed threshold."""
+    zero, unity = type(a)(0), type(a)(1)
     if a == 0:
         for j in range(weights.size):
             slopes[j] = weights[j]
     elif a == 1:
         for j in range(weights.size):
-            slopes[j] = one if weights[j] > zero else zero
+            slopes[j] = unity if weights[j] > zero else zero
     elif a == 0.5:
         for j in range(weights.size):
             slopes[j] = np.sqrt(weights[j])
     else:
         for j in range(weights.size):
             p = weights[j]
-            slopes[j] = exp((one - a) * log(p if p > zero else one)) if p > zero else zero
+            slopes[j] = exp((unity - a) * log(p if p > zero else unity)) if p > zero else zero
 
 
 @loops
@@ -53,15 +53,15 @@ def centered(grads: Any, mean: float, factor: float, slopes: Any) -> None:
 
 @loops
 def steep(weights: Any, grads: Any, a: float, factor: float, slopes: Any) -> None:
-    """The gradients of a > 1, whose slopes may be beyond any number, to `slopes`: see `simplex.gradient_of_scores`."""
-    one, least, k = np.float64(1), np.inf, -1
+    """Gradients for a > 1, with unbounded slopes: see `simplex.gradient_of_scores`."""
+    unity, least, k = np.float64(1), np.inf, -1
     for j in range(weights.size):
         if weights[j] > 0 and weights[j] < least:
             least, k = weights[j], j
     if k < 0:
         slopes[:] = weights  # zeros, or NaN
         return
-    power, mass, mean, total = one - np.float64(a), 0.0, 0.0, 0.0
+    power, mass, mean, total = unity - np.float64(a), 0.0, 0.0, 0.0
     for j in range(weights.size):
         if weights[j] > 0:
             log = np.log(np.float64(weights[j]))
@@ -75,8 +75,8 @@ def steep(weights: Any, grads: Any, a: float, factor: float, slopes: Any) -> Non
         if weights[j] > 0:
             slope = min(np.exp(power * np.log(np.float64(weights[j]))), _STEEPEST)
             gradient = -total / mass if j == k else slope * ((np.float64(grads[j]) - grads[k]) - mean)
-        most = _LARGEST if weights.itemsize == 4 else _MOST
-        slopes[j] = min(max(gradient * factor, -most), most)
+        bound = _LARGEST_32 if weights.itemsize == 4 else _LARGEST_64
+        slopes[j] = min(max(gradient * factor, -bound), bound)
 
 
 @kernel

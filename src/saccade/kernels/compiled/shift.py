@@ -1,4 +1,4 @@
-"""One step of a memory whose heads move by shifts: write, then read. Forward and backward."""
+"""One step of a memory with heads that shift: write, then read, and its backward."""
 
 from typing import Any
 
@@ -37,18 +37,18 @@ def _controls(interface: Any, size: int, controls: Any) -> Any:
 
 @loops
 def _controls_backward(interface: Any, controls: Any, inverse: float, size: int, grad: Any) -> None:
-    """The gradient of the controls becomes that of the interface."""
-    one = interface.dtype.type(1)
+    """Turn the gradient of the controls into the interface's."""
+    unity = interface.dtype.type(1)
     unit_backward(controls[:size], inverse, grad[:size])
     grad[size] *= logistic(interface[size])
-    grad[size + 1] *= controls[size + 1] * (one - controls[size + 1])
+    grad[size + 1] *= controls[size + 1] * (unity - controls[size + 1])
     grad[size + 2] *= logistic(interface[size + 2])
     softmax_backward(controls[size + 3 :], grad[size + 3 :])
 
 
 @loops
 def _gate(weights: Any, similar: Any, share: float, furthest: int, padded: Any) -> None:
-    """The weights between those of before and those by content, going round on both sides."""
+    """Mix the last weights with those by content, padded circularly on both sides."""
     size = weights.size
     for i in range(size):
         padded[furthest + i] = weights[i] + share * (similar[i] - weights[i])
@@ -87,7 +87,7 @@ def _address(
 
 @loops
 def _sharpen_backward(moved: Any, new: Any, gamma: float, tiny: float, grad: Any) -> Any:
-    """The gradient of γ; that of the new weights becomes that of the moved ones."""
+    """Return γ's gradient. Turn that of the new weights into that of the shifted ones."""
     softmax_backward(new, grad)
     of_gamma, zero = grad.dtype.type(0), grad.dtype.type(0)
     for i in range(grad.size):
@@ -115,7 +115,7 @@ def _shift_backward(padded: Any, shifts: Any, furthest: int, grad: Any, gated_gr
 
 @loops
 def _gate_backward(weights: Any, similar: Any, share: float, grad: Any, weights_grad: Any) -> Any:
-    """The gradient of the gate; `grad` becomes that of the weights by content."""
+    """Return the gate's gradient. Turn `grad` into that of the weights by content."""
     total, rest = grad.dtype.type(0), grad.dtype.type(1) - share
     for i in range(grad.size):
         total += grad[i] * (similar[i] - weights[i])
@@ -142,9 +142,7 @@ def _address_backward(
     controls_grad: Any,
     room: Any,
 ) -> None:
-    """The gradients of the controls and of the weights, from `grad` of the new weights, which is lost. That of the
-    memory is added to.
-    """
+    """Gradients of controls, weights and memory, from `grad`, overwritten."""
     size, cells = memory.shape
     gated_grad, padded = room[:cells], room[cells:]
     controls_grad[size + 2] = _sharpen_backward(kept[2], new, controls[size + 2], tiny, grad)
@@ -159,13 +157,13 @@ def _address_backward(
 
 
 @loops
-def _places(reads: int, writes: int, size: int, furthest: int) -> Any:
-    """Where the erase vectors begin in an interface."""
+def _starts(reads: int, writes: int, size: int, furthest: int) -> Any:
+    """Starts of the erase vectors in an interface."""
     head = size + 3 + 2 * furthest + 1
-    places = np.empty(writes, np.int64)
+    starts = np.empty(writes, np.int64)
     for h in range(writes):
-        places[h] = reads * head + h * (head + 2 * size) + head
-    return places
+        starts[h] = reads * head + h * (head + 2 * size) + head
+    return starts
 
 
 @kernel
@@ -174,7 +172,7 @@ def forward(t: ShiftStep, kind: Any) -> None:
     cells, size, reads, writes, furthest = t.cells, t.size, t.reads, t.writes, t.furthest
     tiny = numbers(t.tiny, 0, 1, kind)[0]
     head = size + 3 + 2 * furthest + 1
-    places = _places(reads, writes, size, furthest)
+    starts = _starts(reads, writes, size, furthest)
     width = reads * head + writes * (head + 2 * size)
     padded = np.empty(cells + 2 * furthest, numbers(t.tiny, 0, 1, kind).dtype)
     for n in blocks(t):
@@ -187,14 +185,14 @@ def forward(t: ShiftStep, kind: Any) -> None:
         kept = matrix(t.kept, n, (reads + writes) * 3, cells, kind)
         inverse_norms(memory, norms[0])
         for h in range(writes):
-            first, part, k = places[h] - head, controls[places[h] - head : places[h]], reads + h
-            key_norms[k] = _controls(interface[first : places[h]], size, part)
+            first, part, k = starts[h] - head, controls[starts[h] - head : starts[h]], reads + h
+            key_norms[k] = _controls(interface[first : starts[h]], size, part)
             for j in range(size):
-                controls[places[h] + j] = logistic(interface[places[h] + j])
+                controls[starts[h] + j] = logistic(interface[starts[h] + j])
             for j in range(size):
-                controls[places[h] + size + j] = tanh(interface[places[h] + size + j])
+                controls[starts[h] + size + j] = tanh(interface[starts[h] + size + j])
             _address(memory, norms[0], part, writing[h], furthest, tiny, kept[3 * k : 3 * k + 3], written[h], padded)
-        write(memory, written, controls, places, new)
+        write(memory, written, controls, starts, new)
         inverse_norms(new, norms[1])
         for h in range(reads):
             part = controls[h * head : (h + 1) * head]
@@ -208,9 +206,9 @@ def backward(t: ShiftBackward, kind: Any) -> None:
     """The gradients of a step."""
     s = t.step
     cells, size, reads, writes, furthest = s.cells, s.size, s.reads, s.writes, s.furthest
-    tiny, one = numbers(s.tiny, 0, 1, kind)[0], numbers(s.tiny, 0, 1, kind).dtype.type(1)
+    tiny, unity = numbers(s.tiny, 0, 1, kind)[0], numbers(s.tiny, 0, 1, kind).dtype.type(1)
     head = size + 3 + 2 * furthest + 1
-    places = _places(reads, writes, size, furthest)
+    starts = _starts(reads, writes, size, furthest)
     width = reads * head + writes * (head + 2 * size)
     room = np.empty(2 * cells + 2 * furthest, numbers(s.tiny, 0, 1, kind).dtype)
     grad, lost = np.empty(cells, room.dtype), np.empty(cells, room.dtype)
@@ -242,13 +240,13 @@ def backward(t: ShiftBackward, kind: Any) -> None:
                 interface[first:last], controls[first:last], key_norms[h], size, interface_grad[first:last]
             )
         grads[:] = written_grad
-        write_backward(memory, written, controls, places, new_grad, memory_grad, grads, interface_grad, lost)
+        write_backward(memory, written, controls, starts, new_grad, memory_grad, grads, interface_grad, lost)
         for h in range(writes):
-            first, last, k = places[h] - head, places[h], reads + h
+            first, last, k = starts[h] - head, starts[h], reads + h
             for j in range(size):
-                interface_grad[last + j] *= controls[last + j] * (one - controls[last + j])
+                interface_grad[last + j] *= controls[last + j] * (unity - controls[last + j])
             for j in range(last + size, last + 2 * size):
-                interface_grad[j] *= one - controls[j] * controls[j]
+                interface_grad[j] *= unity - controls[j] * controls[j]
             _address_backward(
                 memory, norms[0], controls[first:last], writing[h], furthest, tiny, kept[3 * k : 3 * k + 3], written[h],
                 grads[h], memory_grad, writing_grad[h], interface_grad[first:last], room,

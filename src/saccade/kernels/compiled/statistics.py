@@ -15,19 +15,19 @@ from saccade.kernels.statistics import Draw, Entropy, Top
 def entropy_of(weights: Any) -> Any:
     """-sum w log w over weights above 0."""
     whole_vectors()
-    zero, one, total = weights.dtype.type(0), weights.dtype.type(1), weights.dtype.type(0)
+    zero, unity, total = weights.dtype.type(0), weights.dtype.type(1), weights.dtype.type(0)
     for j in range(weights.size):
         w = weights[j]
-        total -= w * log(w if not w <= zero else one)
+        total -= w * log(w if not w <= zero else unity)
     return total
 
 
 @loops
 def _entropy_slopes(weights: Any, factor: float, slopes: Any) -> None:
-    zero, one = weights.dtype.type(0), weights.dtype.type(1)
+    zero, unity = weights.dtype.type(0), weights.dtype.type(1)
     for j in range(weights.size):
         w = weights[j]
-        slopes[j] = zero if w <= zero else -factor * (log(w) + one)
+        slopes[j] = zero if w <= zero else -factor * (log(w) + unity)
 
 
 @kernel
@@ -72,7 +72,7 @@ def _sums(weights: Any) -> tuple[float, float]:
 
 @loops
 def _first_beyond(weights: Any, before: float, bound: float) -> int:
-    """The first index at which the sum from `before` on exceeds a bound; -1 if none."""
+    """First index with a sum from `before` on above a bound, -1 if none."""
     total = before
     for j in range(weights.size):
         total += np.float64(weights[j])
@@ -83,7 +83,7 @@ def _first_beyond(weights: Any, before: float, bound: float) -> int:
 
 @loops
 def draw_of(weights: Any, uniform: float) -> Any:
-    """The first index whose cumulative weight exceeds uniform times the sum, -1 where the sum is not above 0."""
+    """First index with a running sum above uniform · sum, -1 if the sum is not > 0."""
     total, negative = np.float64(0.0), np.float64(0.0)
     for first in range(0, weights.size, STRIDE):  # in the order in which they are summed again below
         part, few = _sums(weights[first : min(weights.size, first + STRIDE)])

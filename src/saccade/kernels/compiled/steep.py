@@ -1,4 +1,4 @@
-"""Weights of entmax for alpha > 2, by the lowest score of the support and its weight: see `simplex._solve_steep`."""
+"""Weights of entmax for alpha > 2, as `simplex._solve_steep` finds them."""
 
 from typing import Any
 

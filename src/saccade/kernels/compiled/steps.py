@@ -1,7 +1,7 @@
-"""Additive scores, softmax and read of one row of queries after another, forward and backward.
+"""Additive scores, softmax and read for rows of queries in turn, both ways.
 
 The terms are tanh(q + k) = 1 - 2 r with r = 1 / x, x = 1 + e^2q e^2k, read in the order of memory. An x above 2^100 is
-taken for it, so that its reciprocal may be estimated; its r differs from the true one by less than 1e-30.
+replaced by it, so that its reciprocal may be estimated. r then differs by less than 1e-30.
 """
 
 from typing import Any
@@ -16,28 +16,28 @@ from saccade.kernels.compiled.rows_backward import dot
 from saccade.kernels.steps import Backward, Forward, Inputs
 
 SMALL = F(0.25)
-"""If all |q| and |k| are below this, 1 - 2 r would cancel: the polynomial of tanh is used instead."""
+"""Bound of |q| and |k|: below it, 1 - 2 r would cancel, and a polynomial serves."""
 
 LIMIT = F(43.0)
 """Beyond this |x|, e^2x leaves the normal numbers; keys beyond it have NaN for it."""
 
-MOST = F(2.0**100)
+CAP = F(2.0**100)
 """Bound of x."""
 
 IDENTITY, DIRECT, NEAR = 0, 1, 2
 
 
 @inline
-def _bounded(x: float, most: float) -> float:
-    return most if x > most else x  # written so that NaN stays NaN
+def _bounded(x: float, cap: float) -> float:
+    return cap if x > cap else x  # written so that NaN stays NaN
 
 
 @loops
 def _reciprocals(left: Any, right: Any, v: Any) -> Any:
     """The sum of v r."""
-    most, total = MOST, F(0.0)
+    cap, total = CAP, F(0.0)
     for i in range(left.size):
-        total += quotient(v[i], _bounded(F(1.0) + left[i] * right[i], most))
+        total += quotient(v[i], _bounded(F(1.0) + left[i] * right[i], cap))
     return total
 
 
@@ -114,7 +114,7 @@ def _soft(scores: Any, allowed: Any, temperature: float) -> None:
 
 @inline
 def _mask(x: Inputs, n: int, i: int) -> Any:
-    """Which keys a query may attend to."""
+    """Mask of a query's keys."""
     return flags(x.mask, n * x.mask_stride + i * x.row_stride, x.width)
 
 
@@ -161,11 +161,11 @@ def _slopes(terms: Any, v: Any, factor: float) -> None:
 def _identity_gradients(
     left: Any, right: Any, v: Any, share: float, query_grad: Any, key_grad: Any, v_grad: Any
 ) -> None:
-    """Add the part of a key, whose score has the gradient `share`, to the gradients of query, key and v."""
+    """Add a key's part to the gradients of query, key and v. `share` is its score's."""
     apart()
-    most = MOST
+    cap = CAP
     for i in range(left.size):
-        r = quotient(F(1.0), _bounded(F(1.0) + left[i] * right[i], most))
+        r = quotient(F(1.0), _bounded(F(1.0) + left[i] * right[i], cap))
         slope = F(4.0) * share * v[i] * (r - r * r)
         # tanh = 1 - 2 r, and the ones add nothing: the gradients of a row's scores sum to zero
         v_grad[i] -= F(2.0) * share * r
@@ -175,7 +175,7 @@ def _identity_gradients(
 
 @loops
 def _shares(grad: Any, values: Any, weights: Any, allowed: Any, temperature: float, shares: Any) -> None:
-    """The gradient of the scores, from that of the output."""
+    """Gradients of a row's scores, from the output's."""
     out, mean = grad.size, F(0.0)
     for j in range(weights.size):
         if allowed[j]:
@@ -200,7 +200,7 @@ def _differentiate(
     keys_grad: Any,
     v_grad: Any,
 ) -> None:
-    """The gradients of query, key and v from those of a row's scores. Those of key and v are added to."""
+    """Gradients of a row's query, key and v. Those of key and v are added to."""
     size = query.size
     if way == IDENTITY:
         _powers(query, left)

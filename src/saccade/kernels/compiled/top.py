@@ -1,7 +1,7 @@
 """The largest of rows of numbers.
 
-A row is looked at in lanes, numbers 32 apart: one pass finds the largest of each lane. As many of these as are asked
-for are a bound that the row's largest reach, and lanes whose largest does not reach it need no further look.
+A row is looked at in lanes, numbers 32 apart: one pass finds the largest of each lane. The k-th
+largest of these is a bound for the row's k largest, and lanes below it need no further look.
 
 Up to four of float32 weights are found in one pass without a branch (`few_of`): a weight and its index are one integer,
 and each lane keeps its four largest.
@@ -21,21 +21,19 @@ FEW = 32
 
 
 MOST_FEW = 4
-"""How many of the largest each lane of `few_of` keeps."""
+"""Largest numbers of each lane kept by `few_of`."""
 
 WIDE = 16
-"""Lanes there."""
+"""Lanes of `few_of`."""
 
 FEW_ROOM = MOST_FEW * WIDE + WIDE // 2
-"""Integers of room that it takes."""
+"""Integers in the room of `few_of`."""
 
 FEW_WIDTH = 1024
-"""Weights of a row up to which it is the faster one."""
+"""Largest width for `few_of`: it is slower beyond."""
 
 LOW = np.int64(0x7FFFFFFF)
-"""It minus an index is the lower half of an integer whose upper half is a weight: of equal weights the one with the
-lower index is larger.
-"""
+"""Minuend of an index in the lower half of a weight's key: low indices win ties."""
 
 
 @loops
@@ -47,7 +45,7 @@ def _larger(first: Any, second: Any) -> None:
 
 @loops
 def lanes_of(row: Any, room: Any) -> Any:
-    """The largest of each lane, whatever it is where one is NaN; -inf of none. They are the beginning of the room."""
+    """The largest of each lane, -inf if empty, at the start of the room."""
     room[:] = -np.inf
     whole = row.size // LANES * LANES
     for first in range(0, whole, LANES):
@@ -60,7 +58,7 @@ def lanes_of(row: Any, room: Any) -> Any:
 
 @loops
 def _insert(values: Any, indices: Any, count: int, value: float, index: int) -> None:
-    """A number to its place among the first `count` that are there, falling, the lower index first of equals."""
+    """Insert a number into the first `count`, falling, equal ones by index."""
     at = min(count, values.size - 1)
     while at > 0 and (values[at - 1] < value or (values[at - 1] == value and indices[at - 1] > index)):
         values[at], indices[at] = values[at - 1], indices[at - 1]
@@ -70,27 +68,25 @@ def _insert(values: Any, indices: Any, count: int, value: float, index: int) -> 
 
 @loops
 def _least(lanes: Any, many: int, ranks: Any) -> Any:
-    """A bound that so many numbers reach: that many of the lanes' largest do. No step depends on how a comparison ends,
-    which the processor could not foresee.
-    """
-    zero, one = lanes.dtype.type(0), lanes.dtype.type(1)
-    bound, most = lanes.dtype.type(np.inf), lanes.dtype.type(many)
+    """The bound that `many` lanes reach, without a branch."""
+    zero, unity = lanes.dtype.type(0), lanes.dtype.type(1)
+    bound, rank_limit = lanes.dtype.type(np.inf), lanes.dtype.type(many)
     ranks[:] = zero
     for first in range(0, FEW, 4):
         a, b, c, d = lanes[first], lanes[first + 1], lanes[first + 2], lanes[first + 3]
         for lane in range(FEW):
             x = lanes[lane]
-            larger = (one if x < a else zero) + (one if x < b else zero)
-            ranks[lane] += larger + (one if x < c else zero) + (one if x < d else zero)
+            larger = (unity if x < a else zero) + (unity if x < b else zero)
+            ranks[lane] += larger + (unity if x < c else zero) + (unity if x < d else zero)
     for lane in range(FEW):
-        x = lanes[lane] if ranks[lane] < most else lanes.dtype.type(np.inf)
+        x = lanes[lane] if ranks[lane] < rank_limit else lanes.dtype.type(np.inf)
         bound = x if x < bound else bound
     return bound
 
 
 @loops
 def top_one_by_one(weights: Any, allowed: Any, values: Any, indices: Any) -> None:
-    """As `top_of`, one by one. A weight that is NaN counts as the largest: it must not stay unseen."""
+    """`top_of` without lanes. NaN counts as the largest weight."""
     values[:], indices[:] = -np.inf, -1
     for j in range(weights.size):
         x = weights[j] if weights[j] == weights[j] else weights.dtype.type(np.inf)
@@ -100,9 +96,9 @@ def top_one_by_one(weights: Any, allowed: Any, values: Any, indices: Any) -> Non
 
 @loops
 def top_of(weights: Any, allowed: Any, room: Any, slack: float, values: Any, indices: Any) -> None:
-    """The largest allowed weights and their indices; -inf and -1 beyond the allowed. Forbidden weights are 0.
+    """The largest allowed weights and their indices, -inf and -1 beyond them.
 
-    The room begins with the lanes, which are known to a relative error of `slack`.
+    The room begins with the lanes, within a relative error of `slack`. Forbidden weights are 0.
     """
     lanes = room[:FEW]
     zero, kept = weights.dtype.type(0), weights.dtype.type(1) - 2 * slack
@@ -127,7 +123,7 @@ def top_of(weights: Any, allowed: Any, room: Any, slack: float, values: Any, ind
 
 @loops
 def _enter(bits: Any, low: int, fours: Any) -> None:
-    """A number to each lane, in its place among the lane's four largest, the largest first."""
+    """Insert a number of each lane into the lane's four largest."""
     whole_vectors()
     apart()
     for lane in range(WIDE):
@@ -141,11 +137,11 @@ def _enter(bits: Any, low: int, fours: Any) -> None:
 
 
 def _join_of(lanes: int) -> Any:
-    """The loop that joins lanes to those behind them: with a constant number it has no beginning and no end."""
+    """A loop over a constant number of lanes, so that LLVM unrolls it."""
 
     @loops
     def join(fours: Any) -> None:
-        """The four largest of both, by Batcher's merging: the larger ones of first and last, sorted."""
+        """The four largest of both, by Batcher's merging of first and last."""
         whole_vectors()
         apart()
         for lane in range(lanes):
@@ -164,7 +160,7 @@ _join_8, _join_4, _join_2, _join_1 = (_join_of(lanes) for lanes in (8, 4, 2, 1))
 
 @inline
 def few_of(weights: Any, allowed: Any, room: int, values: Any, indices: Any) -> None:
-    """As `top_of` of at most four of float32 weights, none of them negative or NaN, and of no fewer than are wanted.
+    """`top_of` for up to four float32 weights, none negative or NaN, of enough keys.
 
     The room is an address of `FEW_ROOM` integers: arrays with a reference count would cost as much as 100 weights.
     """

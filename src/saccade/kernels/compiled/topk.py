@@ -1,4 +1,4 @@
-"""The largest log-probabilities of each row, from its logits. Others are never computed."""
+"""The largest log-probabilities of each row, from its logits alone."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from saccade.kernels.compiled.functions import above, exp
 from saccade.kernels.topk import Forward
 
 PART = 512
-"""Logits of a part, which stays in the cache while it is read several times."""
+"""Logits of a part. It stays in the cache while it is read several times."""
 
 FEW = 64
-"""Logits that are compared at once with the smallest value so far. If any is larger, all are looked at."""
+"""Logits compared at once with the smallest value so far."""
 
 
 @loops
@@ -31,7 +31,7 @@ def _exponentials(logits: Any, largest: float) -> Any:
 
 @loops
 def _insert(value: float, token: int, values: Any, tokens: Any) -> None:
-    """Insert a value after all that are not smaller. The smallest one drops out."""
+    """Insert a value after all values not below it. The smallest drops out."""
     at = values.size - 1
     while at > 0 and values[at - 1] < value:
         values[at], tokens[at] = values[at - 1], tokens[at - 1]
@@ -41,7 +41,7 @@ def _insert(value: float, token: int, values: Any, tokens: Any) -> None:
 
 @loops
 def _search(part: Any, first: int, values: Any, tokens: Any) -> None:
-    """Insert the logits of a part, from token `first` on, that are larger than the smallest value."""
+    """Insert a part's logits above the smallest value. Its first token is `first`."""
     for start in range(0, part.size, FEW):
         some = part[start : min(part.size, start + FEW)]
         if above(some, values[-1]):
@@ -61,7 +61,7 @@ def _unordered(logits: Any) -> bool:
 
 @loops
 def _fill(tokens: Any) -> None:
-    """If too few tokens have a probability above 0, those of probability 0 follow in their order."""
+    """Fill the rest with tokens of probability 0, in order."""
     token = 0
     for i in range(tokens.size):
         while tokens[i] < 0:
@@ -75,7 +75,7 @@ def _fill(tokens: Any) -> None:
 
 @loops
 def _row(logits: Any, bias: Any, token: int, values: Any, tokens: Any) -> Any:
-    """Write the largest log-probabilities and their tokens, ties in the order of tokens; return that of `token`."""
+    """Write the largest log-probabilities and tokens. Return that of `token`."""
     size, largest, total = logits.size, F(-np.inf), F(0.0)
     values[:], tokens[:] = F(-np.inf), -1
     for first in range(0, size, PART):
@@ -99,7 +99,7 @@ def _row(logits: Any, bias: Any, token: int, values: Any, tokens: Any) -> Any:
 
 @kernel
 def forward(t: Forward) -> None:
-    """The largest log-probabilities of rows of logits. The bias is added to the products in place."""
+    """The largest log-probabilities of rows of products, after the bias is added."""
     size, count, bias = t.size, t.many, floats(t.bias, 0, t.size)
     for n in blocks(t):
         values, tokens = floats(t.values, n * count, count), integers(t.tokens, n * count, count)

@@ -1,4 +1,4 @@
-"""Blocks of 16 x 16 numbers, rows to columns, in registers: a loop that does it writes one number at a time."""
+"""Transposed blocks of 16 x 16 numbers, in registers."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _WORD = ir.IntType(64)
 
 
 def _turned(builder: Any, rows: list[Any]) -> list[Any]:
-    """In each of four rounds two rows, as far apart as a power of two, change every other run of as many numbers."""
+    """Transpose in four rounds: in each, rows a power of two apart swap runs."""
     for step in (1, 2, 4, 8):
         low = [j - step + SIDE if j & step else j for j in range(SIDE)]
         high = [j + SIDE if j & step else j + step for j in range(SIDE)]

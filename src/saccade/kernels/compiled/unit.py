@@ -30,7 +30,7 @@ def _divided(row: Any, length: float, unit: Any) -> None:
 
 @loops
 def _across(grad: Any, unit: Any, length: float, across: Any) -> None:
-    """The part of a gradient that is across a row, over its length; zeros of zeros, whatever the row holds."""
+    """Part of a gradient across a row, over its length. Zeros if the gradient is."""
     along, factor, some = dot(grad, unit), 1.0 / length, np.float32(0)
     for j in range(grad.size):
         some += abs(grad[j])

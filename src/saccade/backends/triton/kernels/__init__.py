@@ -1,11 +1,11 @@
-"""The kernels, in Triton: imported when the first call runs, since Triton is optional.
+"""The kernels, in Triton. The first call imports them, since Triton is optional.
 
 Whether a process compiles them or runs them in Triton's interpreter is decided when Triton is imported.
 
-A kernel's parameters stand in groups, a line each: a tensor with what describes it, sizes, constants. They are not
+A kernel's parameters stand in groups, a line each: a tensor with its strides, sizes, constants. They are not
 tuples, because Triton (3.4 to 3.9) compiles anew for each value class (1, divisible by 16) of an integer in a tuple,
-whatever `do_not_specialize` says, and because 3.4 reads no fields of a constant tuple. Inside a kernel they are: what
-belongs together is passed on as one tuple. Tensors are contiguous unless strides stand beside them.
+despite `do_not_specialize`, and because 3.4 reads no fields of a constant tuple. Inside a kernel, related values do
+travel as one tuple. Tensors are contiguous unless strides stand beside them.
 """
 
 import inspect
@@ -19,7 +19,7 @@ __all__ = ["kernel"]
 
 
 def kernel(function: Callable[..., None]) -> Any:
-    """A kernel that is compiled once for each combination of dtypes and constants.
+    """A kernel compiled once for each combination of dtypes and constants.
 
     Triton would compile anew for a length of 1, or one that 16 divides: here another length is never another kernel.
     """

@@ -1,13 +1,12 @@
-"""Additive scores and their gradients, a tile of queries against a tile of keys at a time.
+"""Additive scores and their gradients, by tiles of queries and keys.
 
 The terms are tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k), four of which share a division:
 
     v1/x1 + v2/x2 + v3/x3 + v4/x4 = ((v1 x2 + v2 x1) x3 x4 + (v3 x4 + v4 x3) x1 x2) / (x1 x2 x3 x4)
 
-An x above CAP is taken for CAP, so that the product of four stays in range; where |q| + |k| is at most FREE in all of a
-tile there is none. Where an exponential would leave its range
-the tile is computed by the tangent itself, and where all of |q| and |k| are small, so that 1 - 2 r would cancel, by a
-quotient of polynomials.
+An x above CAP is replaced by CAP, so that the product of four stays in range. If |q| + |k| is at most FREE in all of a
+tile there is none. Where an exponential would leave its range the tile is computed by the tangent itself, and where all
+of |q| and |k| are small, so that 1 - 2 r would cancel, by a quotient of polynomials.
 
 Tiles in which a mask allows nothing are not computed. Which ones these are the scores' kernel writes down, and the
 gradients' kernel, of queries and of keys, looks it up: the map never leaves the device.
@@ -22,19 +21,19 @@ from saccade.backends.triton.kernels.rows import lanes_of, load, own_rows, piece
 
 @kernel
 def powers(
-    x, found, found_n, found_i, found_d, sizes,
+    x, out, out_n, out_i, out_d, sizes,
     R, L, D,
     LIMIT: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """found[n, i, d] = e^2x, NaN where |x| > LIMIT; sizes[n, i] = max |x| over the features, infinite beside a NaN.
+    """out = e^2x, NaN if |x| > LIMIT. sizes = max |x| over features, ∞ if any is NaN.
 
     Args:
         x: `(N, L, D)`, R = N L.
-        found: as x, of any strides.
+        out: as x, of any strides.
         sizes: `(N, L)`.
     """
     r, there = own_rows(R, ROWS)
-    places = (r // L) * found_n + (r % L) * found_i
+    starts = (r // L) * out_n + (r % L) * out_i
     lanes = lanes_of(sizes, ROWS, BLOCK)
     for start in range(0, D, BLOCK):
         d, inside = piece(start, D, there, BLOCK)
@@ -42,13 +41,13 @@ def powers(
         size = tl.abs(y)
         lanes = tl.maximum(lanes, tl.where(size == size, size, float("inf")))
         e = tl.where(size <= LIMIT, tl.exp(2.0 * y), float("nan"))
-        tl.store(found + places[:, None] + d[None].to(tl.int64) * found_d, e, mask=inside)
+        tl.store(out + starts[:, None] + d[None].to(tl.int64) * out_d, e, mask=inside)
     tl.store(sizes + r, tl.max(lanes, 1), mask=there)
 
 
 @triton.jit
 def _denominator(left, right, CAP: tl.constexpr):
-    """1 + e^2q e^2k, CAP at most where that is asked (0: it is known to be less); NaN stays NaN."""
+    """1 + e^2q e^2k, at most CAP (0: no cap). NaN stays NaN."""
     x = 1.0 + left * right
     if CAP > 0:
         x = tl.where(x > CAP, CAP, x)
@@ -57,7 +56,7 @@ def _denominator(left, right, CAP: tl.constexpr):
 
 @triton.jit
 def tanh_near(x):
-    """tanh x where |x| ≤ 1/2, by the seventh convergent of its continued fraction: exact in float64."""
+    """tanh x for |x| ≤ 1/2, by its seventh continued fraction: exact in float64."""
     y = x * x
     over = 1.0 + y * (17325 / 135135 + y * (378 / 135135 + y * (1 / 135135)))
     under = 1.0 + y * (62370 / 135135 + y * (3150 / 135135 + y * (28 / 135135)))
@@ -71,15 +70,13 @@ def tanh(x):
     e = tl.exp(-2.0 * size)
     far = (1.0 - e) / (1.0 + e)
     near = tanh_near(tl.where(size < 0.5, size, 0.0))
-    found = tl.where(size < 0.5, near, far)
-    return tl.where(x < 0, -found, found)
+    out = tl.where(size < 0.5, near, far)
+    return tl.where(x < 0, -out, out)
 
 
 @triton.jit
 def _sum_of_reciprocals(queries, keys, key_d, v, D, total, CAP: tl.constexpr):
-    """total + Σ v (1 - 2 r) over the features, from pointers to the exponentials of each query (features beside each
-    other) and of each key (key_d apart).
-    """
+    """total + Σ v (1 - 2 r) over features, from e^2q (adjacent), e^2k (key_d apart)."""
     everything = tl.sum(total) * 0.0
     fours = D // 4 * 4
     for d in range(0, fours, 4):
@@ -93,16 +90,16 @@ def _sum_of_reciprocals(queries, keys, key_d, v, D, total, CAP: tl.constexpr):
         everything += v0 + v1 + v2 + v3
         keys += 4 * key_d
     for d in range(fours, D):
-        one = tl.load(v + d)
-        total += one / _denominator(tl.load(queries + d)[:, None], tl.load(keys)[None], CAP)
-        everything += one
+        weight = tl.load(v + d)
+        total += weight / _denominator(tl.load(queries + d)[:, None], tl.load(keys)[None], CAP)
+        everything += weight
         keys += key_d
     return everything - 2.0 * total
 
 
 @triton.jit
 def _sum_of_tangents(queries, keys, v, D, total, NEAR: tl.constexpr):
-    """total + Σ v tanh(q + k) over the features, from pointers to queries and keys themselves."""
+    """total + Σ v tanh(q + k) over features, from pointers to queries and keys."""
     for d in range(D):
         x = tl.load(queries + d)[:, None] + tl.load(keys + d)[None]
         total += tl.load(v + d) * (tanh_near(x) if NEAR else tanh(x))
@@ -115,12 +112,12 @@ def scores(
     key, key_powers, key_sizes,
     v, v_n,
     allowed, allowed_n, allowed_i, allowed_j,
-    found, reached,
+    out, reached,
     L, S, D,
     SMALL: tl.constexpr, FREE: tl.constexpr, LIMIT: tl.constexpr, CAP: tl.constexpr,
     MASKED: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
-    """found[n, i, j] = v[n] · tanh(query[n, i] + key[n, j]), 0 in a tile in which nothing is allowed.
+    """out[n, i, j] = v[n] · tanh(query[n, i] + key[n, j]), 0 in tiles without pairs.
 
     Args:
         query, query_powers, query_sizes: q `(N, L, D)`, e^2q of the same shape, max |q| of each query `(N, L)`.
@@ -128,7 +125,7 @@ def scores(
             keys, max |k| of each key `(N, S)`.
         v: `(D,)` with v_n = 0, or `(N, D)` with v_n = D.
         allowed: bytes `(N, L, S)`, and their strides.
-        found: `(N, L, S)`.
+        out: `(N, L, S)`.
         reached: bytes, of each tile whether something in it is allowed, `(N, tiles of queries, tiles of keys)`; written
             where MASKED.
         SMALL, FREE, LIMIT, CAP: the ranges of |q| and |k|, as `backends.triton.additive` names them.
@@ -144,13 +141,13 @@ def scores(
     # beyond the last query and key the last again: the loops need no masks
     i, j = tl.minimum(i, L - 1), tl.minimum(j, S - 1)
     v += n * v_n
-    total = tl.zeros([ROWS, KEYS], found.dtype.element_ty)
-    wanted = 1
+    total = tl.zeros([ROWS, KEYS], out.dtype.element_ty)
+    needed = 1
     if MASKED:
         flags = tl.load(allowed + n * allowed_n + i[:, None] * allowed_i + j[None] * allowed_j)
-        wanted = tl.max((flags != 0).to(tl.int32))
-        tl.store(reached + tl.program_id(0), wanted.to(tl.uint8))
-    if wanted > 0:
+        needed = tl.max((flags != 0).to(tl.int32))
+        tl.store(reached + tl.program_id(0), needed.to(tl.uint8))
+    if needed > 0:
         query_size, key_size = tl.max(tl.load(query_sizes + n * L + i)), tl.max(tl.load(key_sizes + n * S + j))
         queries, keys = query + (n * L + i) * D, key + (n * S + j) * D
         query_e, key_e = query_powers + (n * L + i) * D, key_powers + n * D * S + j
@@ -162,7 +159,7 @@ def scores(
             total = _sum_of_reciprocals(query_e, key_e, S.to(tl.int64), v, D, total, CAP)
         else:
             total = _sum_of_tangents(queries, keys, v, D, total, False)
-    tl.store(found + (n * L + i[:, None]) * S + j[None], total, mask=both)
+    tl.store(out + (n * L + i[:, None]) * S + j[None], total, mask=both)
 
 
 @triton.jit
@@ -200,7 +197,7 @@ def _slopes_of_reciprocals(mine, others, step, upstream, chunk, CAP: tl.constexp
 
 @triton.jit
 def _slopes_of_tangents(mine, others, step, upstream, chunk, NEAR: tl.constexpr):
-    """Sums over the j of a chunk of g (1 - t²) and of g t; arguments as above, but x and y themselves."""
+    """Sums over the j of a chunk of g (1 - t²) and of g t, from x and y themselves."""
     grad, grad_j, rows = upstream
     start, stop, _ = chunk
     slope = tl.zeros_like(mine)
@@ -221,22 +218,22 @@ def gradients(
     v, v_n,
     grad, grad_n, grad_i, grad_j,
     reached, reached_n, reached_i, reached_j,
-    found, parts,
+    out, parts,
     I, J, D,
     SMALL: tl.constexpr, LIMIT: tl.constexpr, CAP: tl.constexpr,
     MASKED: tl.constexpr, MINE: tl.constexpr, OTHERS: tl.constexpr,
     WITH_V: tl.constexpr, ROWS: tl.constexpr, FEATURES: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """found[n, i] = v[n] Σ_j grad[n, i, j] (1 - tanh²(mine[n, i] + other[n, j])): queries own their tiles, or keys do.
+    """out[n, i] = v[n] Σ_j grad[n, i, j] (1 - tanh²(mine[n, i] + other[n, j])).
 
     Args:
         mine, mine_powers, mine_sizes: x `(N, I, D)`, e^2x of the same shape, max |x| of each row `(N, I)`.
         other, other_powers, other_sizes: the same of the other side, `(N, J, D)` and `(N, J)`.
         v: `(D,)` with v_n = 0, or `(N, D)` with v_n = D.
-        grad: `(N, I, J)`, and its strides; not read where nothing is reached.
-        reached: bytes, of each tile of MINE x and OTHERS y whether something in it is allowed, and their strides; read
-            where MASKED.
-        found: `(N, I, D)`.
+        grad: `(N, I, J)`, and its strides. Tiles without pairs are not read.
+        reached: bytes, of each tile of MINE x and OTHERS y whether any pair is allowed, and their strides. Read if
+            MASKED.
+        out: `(N, I, D)`.
         parts: `(N, tiles of rows, D)`: of the gradient of v, one part a tile of rows, where WITH_V.
         SMALL, LIMIT, CAP: the ranges of |x|, as `backends.triton.additive` names them.
         MINE, OTHERS: multiples of ROWS and CHUNK, unless there is but one tile.
@@ -253,29 +250,29 @@ def gradients(
     i, d = tl.minimum(i, I - 1), tl.minimum(d, D - 1)
     # a step along a loop may leave 32 bits
     step, grad_j, reached_j = D.to(tl.int64), grad_j.to(tl.int64), reached_j.to(tl.int64)
-    place = (n * I + i[:, None]) * D + d[None]
-    x, e = tl.load(mine + place), tl.load(mine_powers + place)
+    at = (n * I + i[:, None]) * D + d[None]
+    x, e = tl.load(mine + at), tl.load(mine_powers + at)
     size = tl.max(tl.load(mine_sizes + n * I + i))
     others, powers = other + n * J * D + d, other_powers + n * J * D + d
     first = grad + n * grad_n + i * grad_i
     upstream = first, grad_j, rows
-    slopes = tl.zeros([ROWS, FEATURES], found.dtype.element_ty)
-    terms = tl.zeros([ROWS, FEATURES], found.dtype.element_ty)
+    slopes = tl.zeros([ROWS, FEATURES], out.dtype.element_ty)
+    terms = tl.zeros([ROWS, FEATURES], out.dtype.element_ty)
     reached += n * reached_n + ((tile // across) * ROWS // MINE).to(tl.int64) * reached_i
     for start in range(0, J, CHUNK):
-        wanted = 1
+        needed = 1
         if MASKED:
-            wanted = tl.load(reached + (start // OTHERS) * reached_j).to(tl.int32)
-        if wanted > 0:
+            needed = tl.load(reached + (start // OTHERS) * reached_j).to(tl.int32)
+        if needed > 0:
             j = (start + tl.arange(0, CHUNK)).to(tl.int64)
             columns = j < J
             g = tl.load(first[:, None] + j[None] * grad_j, mask=rows[:, None] & columns[None], other=0.0)
-            if tl.max((g != 0).to(tl.int32)) > 0:  # whatever else was forbidden has no gradient
-                most = tl.max(tl.load(other_sizes + n * J + j, mask=columns, other=0.0))
+            if tl.max((g != 0).to(tl.int32)) > 0:  # forbidden pairs of other tiles have no gradient
+                largest = tl.max(tl.load(other_sizes + n * J + j, mask=columns, other=0.0))
                 chunk = start, tl.minimum(start + CHUNK, J), J
-                if (size < SMALL) & (most < SMALL):
+                if (size < SMALL) & (largest < SMALL):
                     slope, term = _slopes_of_tangents(x, others, step, upstream, chunk, True)
-                elif (size <= LIMIT) & (most <= LIMIT):
+                elif (size <= LIMIT) & (largest <= LIMIT):
                     slope, term = _slopes_of_reciprocals(e, powers, step, upstream, chunk, CAP)
                     slope, term = 4.0 * slope, tl.sum(g, 1)[:, None] - 2.0 * term
                 else:
@@ -283,6 +280,6 @@ def gradients(
                 slopes += slope
                 terms += term
     weight = tl.load(v + n * v_n + d)
-    tl.store(found + (n * I + i[:, None]) * D + d[None], weight[None] * slopes, mask=both)
+    tl.store(out + (n * I + i[:, None]) * D + d[None], weight[None] * slopes, mask=both)
     if WITH_V:
         tl.store(parts + (n * down + tile // across) * D + d, tl.sum(terms, 0), mask=features)

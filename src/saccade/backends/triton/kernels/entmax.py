@@ -26,7 +26,7 @@ from saccade.backends.triton.kernels.rows import (
 )
 
 STEPS = tl.constexpr(64)
-"""More than halving needs in float64; Newton's method takes 5 to 10, and some 20 for the lowest weight."""
+"""Steps, more than halving needs in float64. Newton's method takes 5 to 20."""
 
 # KIND says which α a kernel is compiled for: 1 is α = 2, 2 is α = 1.5, which need no logarithm, 0 any up to 2, 3 any.
 
@@ -73,7 +73,7 @@ def _allowed(scores, mask, rows, start, MASKED: tl.constexpr, BLOCK: tl.constexp
 
 @triton.jit
 def _steep_log(s, lowest, least, a):
-    """log p of a > 1, p = [q^a + a (s - r)]^(1/a) with the lowest score r of the support and its weight q."""
+    """log p for a > 1, p = [q^a + a (s - r)]^(1/a), from the lowest r and its q."""
     apart = s - lowest
     beyond = apart > 0
     first = a * tl.log(least)
@@ -179,9 +179,9 @@ def entmax(
     lanes = lanes_of(weights, ROWS, BLOCK) - float("inf")
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
-        wanted = permitted(mask, r, L, j, inside, MASKED)
-        stretch = stretched(stretch, wanted, start, S, BLOCK)
-        lanes = tl.maximum(lanes, load(scores, r, S, j, wanted, -float("inf")))
+        used = permitted(mask, r, L, j, inside, MASKED)
+        stretch = stretched(stretch, used, start, S, BLOCK)
+        lanes = tl.maximum(lanes, load(scores, r, S, j, used, -float("inf")))
     top = tl.max(lanes, 1)
     low_key, high_key = ends(stretch)
     empty = top == -float("inf")
@@ -244,53 +244,54 @@ def _slope(p, a, KIND: tl.constexpr):
     elif KIND == 2:
         slope = tl.sqrt(p)
     else:
-        MOST: tl.constexpr = 709.0 if p.dtype == tl.float64 else 88.0
-        slope = tl.where(p > 0, tl.exp(tl.minimum((1.0 - a) * tl.log(tl.where(p > 0, p, 1.0)), MOST)), 0.0)
+        CAP: tl.constexpr = 709.0 if p.dtype == tl.float64 else 88.0
+        slope = tl.where(p > 0, tl.exp(tl.minimum((1.0 - a) * tl.log(tl.where(p > 0, p, 1.0)), CAP)), 0.0)
     return slope
 
 
 @kernel
 def entmax_gradient(
-    weights, grad, found,
-    alpha, alpha_found,
+    weights, grad, out,
+    alpha, alpha_out,
     R, S,
     KIND: tl.constexpr, LEARNS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """found_j = g_j (u_j - Σ g u / Σ g) with g = p^(1 - a) on the support and u the gradient of the weights; where α
-    learns, alpha_found = Σ u c - Σ g u Σ c / Σ g with c = -p log² p (e^-y - 1 + y) / y², y = a log p, or for a far
-    from 0 what differs from that by a multiple of g, c = p (1 / a - log p) / a.
+    """out_j = g_j (u_j - Σ g u / Σ g), g = p^(1 - a) on the support, u the gradient.
+
+    If α learns, alpha_out = Σ u c - Σ g u Σ c / Σ g with c = -p log² p (e^-y - 1 + y) / y² and y = a log p. For a far
+    from 0, c = p (1 / a - log p) / a, which differs from that by a multiple of g.
 
     Where a may be above 1 the steepest key k, of the least weight, may have a slope beyond all others: u is taken
-    from u_k on, Σ g / g_k of the logarithms, and found_k is what the other keys leave, Σ found = 0.
+    from u_k on, Σ g / g_k of the logarithms, and out_k makes Σ out = 0.
 
     Peters, Niculae, Martins 2019, proposition 2; Correia, Niculae, Martins 2019, proposition 1.
 
     Args:
-        weights, grad, found: `(R, S)`.
-        alpha, alpha_found: `(R,)`; read where KIND is 0 or 3, written where LEARNS.
+        weights, grad, out: `(R, S)`.
+        alpha, alpha_out: `(R,)`, read if KIND is 0 or 3, written if LEARNS.
     """
     r, there = own_rows(R, ROWS)
-    zero, stretch = zeros(found, ROWS), nowhere(S, ROWS)
+    zero, stretch = zeros(out, ROWS), nowhere(S, ROWS)
     a, least, steepest, pull = zero, zero + 1.0, tl.zeros([ROWS], tl.int32) - 1, zero
     if KIND == 0 or KIND == 3:
         a = tl.load(alpha + r, mask=there, other=2.0) - 1.0
     if KIND == 3:
-        lanes = lanes_of(found, ROWS, BLOCK) + 2.0
-        places = tl.zeros([ROWS, BLOCK], tl.int32) + S
+        lanes = lanes_of(out, ROWS, BLOCK) + 2.0
+        positions = tl.zeros([ROWS, BLOCK], tl.int32) + S
         for start in range(0, S, BLOCK):
             j, inside = piece(start, S, there, BLOCK)
             p = load(weights, r, S, j, inside, 0.0)
             less = (p > 0) & (p < lanes)
             lanes = tl.where(less, p, lanes)
-            places = tl.where(less, j[None], places)
+            positions = tl.where(less, j[None], positions)
         lowest = tl.min(lanes, 1)
         has = (a > 1.0) & (lowest < 2.0)
-        nearest = tl.min(tl.where(lanes == lowest[:, None], places, S), 1)
+        nearest = tl.min(tl.where(lanes == lowest[:, None], positions, S), 1)
         steepest = tl.where(has, nearest, -1)
         least = tl.where(has, lowest, 1.0)
         pull = tl.load(grad + r * S + steepest, mask=there & has, other=0.0)
-    slopes, pulls, rest = lanes_of(found, ROWS, BLOCK), lanes_of(found, ROWS, BLOCK), lanes_of(found, ROWS, BLOCK)
-    changes, gains = lanes_of(found, ROWS, BLOCK), lanes_of(found, ROWS, BLOCK)
+    slopes, pulls, rest = lanes_of(out, ROWS, BLOCK), lanes_of(out, ROWS, BLOCK), lanes_of(out, ROWS, BLOCK)
+    changes, gains = lanes_of(out, ROWS, BLOCK), lanes_of(out, ROWS, BLOCK)
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         p = load(weights, r, S, j, inside, 0.0)
@@ -310,21 +311,21 @@ def entmax_gradient(
     mass = tl.sum(slopes, 1)
     mean = tl.sum(pulls, 1) / tl.where(mass == 0, 1.0, mass)
     low, high = ends(stretch)
-    clear(found, r, S, there, low, high, zero, BLOCK)
-    MOST: tl.constexpr = 1e301 if found.dtype.element_ty == tl.float64 else 2e31  # sums of many are finite
+    clear(out, r, S, there, low, high, zero, BLOCK)
+    CAP: tl.constexpr = 1e301 if out.dtype.element_ty == tl.float64 else 2e31  # sums of many are finite
     for start in range(low, high, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         p = load(weights, r, S, j, inside, 0.0)
         u = load(grad, r, S, j, p > 0, 0.0) - pull[:, None]
         gradient = _slope(p, a[:, None], KIND) * (u - mean[:, None])
         if KIND == 3:
-            gradient = tl.minimum(tl.maximum(gradient, -MOST), MOST)
+            gradient = tl.minimum(tl.maximum(gradient, -CAP), CAP)
             here = j[None] == steepest[:, None]
             rest += tl.where(here | (p == 0), 0.0, gradient / S)
             inside = inside & ~here
-        store(found, r, S, j, inside, gradient)
+        store(out, r, S, j, inside, gradient)
     if KIND == 3:
-        left = tl.minimum(tl.maximum(-tl.sum(rest, 1) * S, -MOST), MOST)
-        tl.store(found + r * S + steepest, left, mask=there & (steepest >= 0))
+        left = tl.minimum(tl.maximum(-tl.sum(rest, 1) * S, -CAP), CAP)
+        tl.store(out + r * S + steepest, left, mask=there & (steepest >= 0))
     if LEARNS:
-        tl.store(alpha_found + r, tl.sum(gains, 1) - mean * tl.sum(changes, 1), mask=there)
+        tl.store(alpha_out + r, tl.sum(gains, 1) - mean * tl.sum(changes, 1), mask=there)

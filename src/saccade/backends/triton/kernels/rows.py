@@ -1,10 +1,10 @@
-"""What the kernels of rows share: a program has ROWS rows, a warp each on a GPU, and BLOCK of their keys at once.
+"""Shared parts of kernels of rows: a program has ROWS rows, a warp each on a GPU.
 
-A row is read in pieces of BLOCK keys, whatever its length: what is needed more than once comes from the cache. The
-first pass over a row finds the stretch of pieces outside of which nothing is wanted, and later ones read that alone.
+A row is read in pieces of BLOCK keys, and again from the cache. The first pass over a row finds the stretch of pieces
+with used keys, and later passes read that alone.
 
-Plain sums over a row are kept by lane and joined behind the loop: no lane waits for another in it, and Triton 3.6 fails
-on one that is joined inside a loop and used twice behind it (`TritonGPUOptimizeThreadLocality`).
+Plain sums over a row are kept by lane and joined behind the loop, so that no lane waits for another in it. Triton 3.6
+fails on a sum joined inside a loop and used twice behind it (`TritonGPUOptimizeThreadLocality`).
 """
 
 import triton
@@ -13,7 +13,7 @@ import triton.language as tl
 
 @triton.jit
 def own_rows(R, ROWS: tl.constexpr):
-    """The rows of this program, and which of them there are."""
+    """Rows of this program, and a mask of those within R."""
     r = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     return r, r < R
 
@@ -26,20 +26,20 @@ def piece(start, S, there, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def load(tensor, r, S, j, wanted, other):
+def load(tensor, r, S, j, used, other):
     """A piece of rows of a contiguous `(R, S)` tensor."""
-    return tl.load(tensor + r[:, None] * S + j[None], mask=wanted, other=other)
+    return tl.load(tensor + r[:, None] * S + j[None], mask=used, other=other)
 
 
 @triton.jit
-def store(tensor, r, S, j, inside, found):
+def store(tensor, r, S, j, inside, values):
     """Write a piece of rows of a contiguous `(R, S)` tensor."""
-    tl.store(tensor + r[:, None] * S + j[None], found, mask=inside)
+    tl.store(tensor + r[:, None] * S + j[None], values, mask=inside)
 
 
 @triton.jit
 def permitted(mask, r, L, j, inside, MASKED: tl.constexpr):
-    """Where a piece lies inside and is allowed by a mask, row r being n L + i.
+    """Mask of a piece: inside its row and allowed. Row r is n L + i.
 
     Args:
         mask: bytes `(N, L, S)` and their three strides.
@@ -54,21 +54,21 @@ def permitted(mask, r, L, j, inside, MASKED: tl.constexpr):
 
 @triton.jit
 def nowhere(S, ROWS: tl.constexpr):
-    """The stretch of each row before any piece was looked at: where it begins, and where it ends."""
+    """Empty stretch of each row: its first piece, and its end."""
     return tl.zeros([ROWS], tl.int32) + S, tl.zeros([ROWS], tl.int32)
 
 
 @triton.jit
-def stretched(stretch, wanted, start, S, BLOCK: tl.constexpr):
-    """The stretch with the piece from key `start` on, in rows where something of it is wanted."""
+def stretched(stretch, used, start, S, BLOCK: tl.constexpr):
+    """Extend the stretch by the piece from key `start` on, in rows that use any of it."""
     begin, end = stretch
-    some = tl.max(wanted.to(tl.int32), 1) > 0
+    some = tl.max(used.to(tl.int32), 1) > 0
     return tl.minimum(begin, tl.where(some, start, S)), tl.maximum(end, tl.where(some, start + BLOCK, 0))
 
 
 @triton.jit
 def ends(stretch):
-    """Where the stretch of all rows of the program begins and ends: whole pieces, or S and S."""
+    """First and last end of the stretches of all rows in whole pieces, or (S, S)."""
     begin, end = stretch
     low = tl.min(begin, 0)
     return low, tl.maximum(tl.max(end, 0), low)

@@ -1,4 +1,4 @@
-"""Softmax of rows and their lse, in two passes over each row, and its gradient, in two as well."""
+"""Softmax of rows and their lse, and its gradient, each in two passes."""
 
 import triton
 import triton.language as tl
@@ -32,7 +32,7 @@ def softmax(
     R, L, S,
     MASKED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """weights[r, j] = e^(s_j - lse), lse[r] = log Σ e^s over allowed keys; 0 and -inf where there is none.
+    """weights = e^(s_j - lse), lse = log Σ e^s over allowed keys, or 0 and -inf.
 
     Args:
         scores, weights, lse: `(R, S)`, `(R, S)`, `(R,)`, R = N L.
@@ -44,9 +44,9 @@ def softmax(
     total, top = zero, zero - float("inf")
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
-        wanted = permitted(mask, r, L, j, inside, MASKED)
-        stretch = stretched(stretch, wanted, start, S, BLOCK)
-        s = load(scores, r, S, j, wanted, -float("inf"))
+        used = permitted(mask, r, L, j, inside, MASKED)
+        stretch = stretched(stretch, used, start, S, BLOCK)
+        s = load(scores, r, S, j, used, -float("inf"))
         higher = tl.maximum(top, tl.max(s, 1))
         shift = _finite(higher)
         total = total * tl.exp(top - shift) + tl.sum(tl.exp(s - shift[:, None]), 1)
@@ -57,19 +57,19 @@ def softmax(
     clear(weights, r, S, there, low, high, zero, BLOCK)
     for start in range(low, high, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
-        wanted = permitted(mask, r, L, j, inside, MASKED)
-        s = load(scores, r, S, j, wanted, -float("inf"))
+        used = permitted(mask, r, L, j, inside, MASKED)
+        s = load(scores, r, S, j, used, -float("inf"))
         store(weights, r, S, j, inside, tl.exp(s - shift[:, None]) / safe[:, None])
     tl.store(lse + r, tl.where(total == 0, -float("inf"), shift + tl.log(safe)), mask=there)
 
 
 @kernel
-def softmax_gradient(weights, grad, lse_grad, found, R, S, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """found_j = w_j (g_j - Σ w g + g_lse); what acts on a weight of 0 is not read."""
+def softmax_gradient(weights, grad, lse_grad, out, R, S, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """out_j = w_j (g_j - Σ w g + g_lse). Gradients of weights of 0 are not read."""
     r, there = own_rows(R, ROWS)
     shift = tl.load(lse_grad + r, mask=there, other=0.0)
-    zero, stretch = zeros(found, ROWS), nowhere(S, ROWS)
-    lanes = lanes_of(found, ROWS, BLOCK)
+    zero, stretch = zeros(out, ROWS), nowhere(S, ROWS)
+    lanes = lanes_of(out, ROWS, BLOCK)
     for start in range(0, S, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         w = load(weights, r, S, j, inside, 0.0)
@@ -77,9 +77,9 @@ def softmax_gradient(weights, grad, lse_grad, found, R, S, ROWS: tl.constexpr, B
         lanes += w * load(grad, r, S, j, w != 0, 0.0)
     shift -= tl.sum(lanes, 1)
     low, high = ends(stretch)
-    clear(found, r, S, there, low, high, zero, BLOCK)
+    clear(out, r, S, there, low, high, zero, BLOCK)
     for start in range(low, high, BLOCK):
         j, inside = piece(start, S, there, BLOCK)
         w = load(weights, r, S, j, inside, 0.0)
         g = load(grad, r, S, j, w != 0, 0.0)
-        store(found, r, S, j, inside, tl.where(w != 0, w * (g + shift[:, None]), 0.0))
+        store(out, r, S, j, inside, tl.where(w != 0, w * (g + shift[:, None]), 0.0))
