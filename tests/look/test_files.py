@@ -1,7 +1,11 @@
 """What a user made stays; what is the same is not written twice."""
 
+from pathlib import Path
+
 import pytest
 
+from saccade.errors import ArgumentError
+from saccade.look import Recording, load
 from saccade.look._files import write_beside
 
 
@@ -49,3 +53,10 @@ def test_an_error_stands_where_the_file_is_gone_too(tmp_path, monkeypatch):
     monkeypatch.setattr("saccade.look._files._fill", fails)
     with pytest.raises(KeyboardInterrupt, match="tidied"):
         write_beside(tmp_path / "a", {".png": b"1"})
+
+
+@pytest.mark.parametrize("path", ["", ".", "/"])
+def test_a_path_without_a_name_is_an_error(path):
+    for write in (Recording().save, load, lambda path: write_beside(Path(path), {".png": b"1"})):
+        with pytest.raises(ArgumentError, match=r"^path: expected a folder and a name without a suffix, got"):
+            write(path)

@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 from saccade import AuxOutput, AuxRequest, nn
 from saccade._threads import hooked
 from saccade.errors import ArgumentError, SaccadeError, pip_install
-from saccade.look._files import taken, write_new
+from saccade.look._files import taken, with_ending, write_new
 
 __all__ = ["Coverage", "Record", "Recording", "load", "record"]
 
@@ -218,8 +218,7 @@ def _recording(tensors: dict[str, Tensor], about: Any) -> Recording:
 
 
 def _paths(path: str | Path) -> tuple[Path, Path]:
-    path = Path(path)
-    return path.with_name(f"{path.name}.safetensors"), path.with_name(f"{path.name}.json")
+    return with_ending(Path(path), ".safetensors"), with_ending(Path(path), ".json")
 
 
 def _safetensors() -> Any:
