@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from saccade.cli.arguments import UsageError, choose, given, parse
+from saccade.cli.arguments import UsageError, choose, given, one_line, parse
 from saccade.errors import SaccadeError
 from saccade.runs import examples
 from saccade.tasks import TASKS, load_task
@@ -60,14 +60,10 @@ def run(arguments: list[str]) -> int:
     found = list(examples(kind, own.split, own.count, data=own.data, **chosen))
     if own.output is None:
         for example in found:
-            output(f"{_line(example.text)}\t{_line(example.answer)}")
+            output(f"{one_line(example.text)}\t{one_line(example.answer)}")
     else:
         output("\n".join(map(str, _written(Path(own.output), found, files=kind.inputs == "files"))))
     return 0
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _written(folder: Path, found: Sequence[Example], *, files: bool) -> list[Path]:
@@ -75,13 +71,13 @@ def _written(folder: Path, found: Sequence[Example], *, files: bool) -> list[Pat
     contents, lines = dict[Path, bytes](), list[str]()
     for number, example in enumerate(found, 1):
         if example.file is None:
-            lines.append("\t".join(map(_line, example.text.split("\t", 1))))  # a file's name and what is asked of it
+            lines.append("\t".join(map(one_line, example.text.split("\t", 1))))  # a file's name and what is asked of it
         else:
             suffix, content = example.file
             place = folder.absolute() / f"{number:04}{suffix}"
-            lines.append(str(place) if files else f"{place}\t{_line(example.text)}")
+            lines.append(str(place) if files else f"{place}\t{one_line(example.text)}")
             contents[place] = content
-    answers = [_line(example.answer) for example in found]
+    answers = [one_line(example.answer) for example in found]
     lists = {folder / "inputs.txt": lines, folder / "answers.txt": answers}
     for path, rows in lists.items():
         contents[path] = "".join(f"{row}\n" for row in rows).encode("utf-8", "surrogateescape")  # paths as they are
