@@ -6,7 +6,7 @@ import pytest
 
 from saccade.errors import ArgumentError
 from saccade.look import Recording, load
-from saccade.look._files import write_beside
+from saccade.look._files import write_beside, write_new
 
 
 def test_a_name_that_is_taken_is_left_alone(tmp_path):
@@ -15,6 +15,19 @@ def test_a_name_that_is_taken_is_left_alone(tmp_path):
     again = write_beside(tmp_path / "a", {".png": b"1", ".svg": b"2"})
     assert [path.name for path in first] == ["a-2.png", "a-2.svg"] == [path.name for path in again]
     assert (tmp_path / "a.svg").read_text() == "mine" and not (tmp_path / "a.png").exists()
+
+
+def test_a_name_that_is_taken_meanwhile_is_left_alone(tmp_path, monkeypatch):
+    def slower(contents):
+        (tmp_path / "a.svg").write_text("mine")
+        return write_new(contents)
+
+    monkeypatch.setattr("saccade.look._files.write_new", slower)
+    paths = write_beside(tmp_path / "a", {".png": b"1", ".svg": b"2"})
+    assert [path.name for path in paths] == ["a-2.png", "a-2.svg"] and paths[1].read_bytes() == b"2"
+    assert (tmp_path / "a.svg").read_text() == "mine" and not (tmp_path / "a.png").exists()
+    with pytest.raises(FileExistsError):
+        write_beside(tmp_path / "a.svg" / "b", {".png": b"1"})
 
 
 def test_folders_are_made_and_dots_in_names_kept(tmp_path):

@@ -58,7 +58,13 @@ def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
         for files in candidates
         if all(not taken(file) or _holds(file, content) for file, content in files.items())
     )
-    write_new({file: content for file, content in free.items() if not taken(file)})
+    new = {file: content for file, content in free.items() if not taken(file)}
+    try:
+        write_new(new)
+    except FileExistsError:
+        if not any(map(taken, new)):
+            raise  # a part of the folder's path is a file
+        return write_beside(path, contents)  # another thread or process was faster
     return list(free)
 
 
