@@ -93,8 +93,6 @@ def measure(options: Options) -> Work:
     if options.quick == bool(options.run):
         got = "both" if options.quick else "neither"
         raise ArgumentError(f"--run: expected the folder of a translation run, or --quick, got {got}")
-    if options.threads is not None:
-        torch.set_num_threads(options.threads)
     run = None if options.quick else runs.load(options.run, device=options.device)
     if run is not None and run.task.name != Translate.name:
         raise ArgumentError(f"--run: expected a run of {Translate.name}, got one of {run.task.name}")

@@ -197,7 +197,6 @@ def _main(name: str, way: str, *numbers: str) -> None:
 def measure(options: Options) -> Work:
     """Return a step for each length and pass."""
     sizes, device = options.sizes(), str(choose_device(options.device))
-    torch.set_num_threads(options.threads or torch.get_num_threads())
     threads = torch.get_num_threads()
     decided = {**arguments(options), **asdict(sizes), "lengths": list(sizes.lengths)}
     steps = []

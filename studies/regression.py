@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from scipy.optimize import minimize_scalar
 
 from saccade import look, runs
@@ -144,7 +143,6 @@ def _learned(points: Points, folder: Path, steps: int) -> dict[str, Any]:
 
 def measure(options: Options) -> Work:
     """Return a step a seed, without training, and a step a learned kernel."""
-    torch.set_num_threads(options.threads or torch.get_num_threads())
     sizes, steps = options.sizes(), []
     for seed in range(1, sizes["seeds"] + 1):
         rows = [{"way": way, "n": count, "seed": seed} for count in sizes["counts"] for way in (MEAN, BEST, KERNEL)]

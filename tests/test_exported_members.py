@@ -38,14 +38,16 @@ MEMBERS = {
         "AttentionPool",
         "ExternalMemory",
         "GatedLSTM",
+        "Glimpse",
         "KernelRegression",
         "MixtureOfExperts",
         "MultiheadAttention",
         "PastAttention",
+        "Retina",
         "SetAttention",
         "SetPool",
     },
-    "errors": {"SaccadeError", "ShapeError", "ArgumentError", "UnsupportedBackend"},
+    "errors": {"SaccadeError", "ShapeError", "ArgumentError", "ArgumentTypeError", "UnsupportedBackend"},
 }
 AUX = ["weights", "lse", "index", "log_prob", "entropy", "top", "received"]
 

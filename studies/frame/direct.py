@@ -63,7 +63,6 @@ def work(
     name: str, options: Direct, jobs: Sequence[Job], data: str = "", decided: Mapping[str, Any] | None = None
 ) -> Work:
     """Return a step a job; `decided` determines the rows beside the options: a fingerprint of the data, sizes."""
-    torch.set_num_threads(options.threads or torch.get_num_threads())
     steps = [Step(f"{job.about['model']}, seed {job.about['seed']}", [job.about], job.do) for job in jobs]
     folder, known = default_folder(name, options, data), {**arguments(options), **(decided or {})}
     return Work(folder, known, steps, made_here(options.device))

@@ -1,5 +1,8 @@
 """A call as a tree: its batch, its blocks, its randomness, its way through an operator."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 import torch
 from hypothesis import given
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 
 from calls import call_of, drawn
 from saccade import AuxRequest, biases, masks, normalizers, reads, scores
-from saccade._call.call import opaque, rows
+from saccade._call.call import BackendState, opaque, rows
 from saccade.backends import reference
 
 FULL = {
@@ -98,3 +101,15 @@ def test_all_tensors_are_leaves_and_come_back():
     assert len(leaves) == 10
     again = call.map(lambda tensor, axes: 2 * tensor if tensor.is_floating_point() else tensor)
     assert torch.equal(again.query, 2 * call.query) and torch.equal(again.gate.leaves()[0].tensor, 2 * FULL["gate"])
+
+
+def test_threads_share_the_state_of_a_memory():
+    meeting, state = Barrier(2), BackendState()
+
+    class Kept:
+        def __init__(self):
+            meeting.wait(600)  # both threads have seen that there is none
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(state.of, [Kept, Kept])
+    assert first is second

@@ -1,5 +1,6 @@
 """The rows: those that the targets name are there, and both sides of each compute the same."""
 
+import gc
 import importlib.util
 import os
 import sys
@@ -11,7 +12,7 @@ import torch
 from bench.fake import PLACE
 from saccade._definitions.structure import Grid
 from saccade.bench import Place, rows, select
-from saccade.bench._rows import masks, networks, random_calls
+from saccade.bench._rows import commands, masks, networks, random_calls
 from saccade.bench.measure import measure_row
 from saccade.bench.row import Absent, run_python
 from saccade.errors import ArgumentError
@@ -368,6 +369,15 @@ def test_a_command_starts_beside_an_import(tmp_path, monkeypatch):
     found = measure_row(row, PLACE, seconds=0.0, least=1)
     assert found.absent is None and found.behind == found.ours - found.peer
     assert not list(tmp_path.iterdir())  # the model that it asks is gone with it
+
+
+def test_a_training_that_fails_leaves_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(commands, "run_python", lambda words: run_python(["-S", "-c", "raise SystemExit('no way')"]))
+    (row,) = select(ROWS, "start of predict")
+    assert measure_row(row, PLACE, seconds=0.0, least=1).absent == "ours: no way"
+    gc.collect()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_command_that_fails_is_absent_with_its_last_line():

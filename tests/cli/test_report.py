@@ -60,3 +60,12 @@ def test_a_missing_package_of_studies_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(report, "import_module", Mock(side_effect=missing))
     assert main(["report"]) == 2
     assert "expected the package markdown, got none" in capsys.readouterr().err
+
+
+def test_threads_are_set_once_before_anything_is_measured(monkeypatch, capsys, tmp_path):
+    seen, made = [], Made(tmp_path, "table", fresh=False)
+    monkeypatch.setattr("torch.set_num_threads", seen.append)
+    monkeypatch.setattr("studies.frame.study.make", lambda *_: seen.append("measured") or made)
+    for name in names():
+        assert main(["report", name, "--quick", "--threads", "1"]) == 0
+    assert seen == [1, "measured"] * len(names())

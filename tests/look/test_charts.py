@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from look.drawn import texts
-from saccade.errors import ArgumentError
+from saccade.errors import ArgumentError, ShapeError
 from saccade.look import Curve, Dots, curves, dots
 
 TICKS = [(3.0, "1-5\nn=10"), (8.0, "6-10\nn=2")]
@@ -58,6 +58,29 @@ def test_names_of_lines_stand_at_the_right(tmp_path, figures):
 def test_no_lines_are_rejected(lines, tmp_path):
     with pytest.raises(ArgumentError, match="lines: expected one or more"):
         curves(lines, tmp_path / "a", ticks=TICKS, labels=("", ""), title="")
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "name"),
+    [
+        (Curve("a", [1, 2], [1.0, torch.nan]), ArgumentError, "y"),
+        (Curve("a", [1, torch.inf], [1.0, 2.0]), ArgumentError, "x"),
+        (Curve("a", [1, 2], [1.0]), ShapeError, "y"),
+        (Curve("a", [1, 2], [1.0, 2.0], [0.1]), ShapeError, "errors"),
+        (Curve("a", [1, 2], [1.0, 2.0], [0.1, -0.1]), ArgumentError, "errors"),
+        (Curve("a", [1, 2], [1.0, 2.0], hollow=[True]), ShapeError, "hollow"),
+    ],
+)
+def test_lines_of_other_numbers_are_rejected(line, error, name, tmp_path):
+    with pytest.raises(error, match=f"^{name}: expected "):
+        curves([line], tmp_path / "a", labels=("", ""), title="", json=True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("series", [Dots("x", [1.0]), Dots("x", [1.0, 2.0], [0.1])])
+def test_dots_that_are_not_one_a_row_are_rejected(series, tmp_path):
+    with pytest.raises(ShapeError, match=r"^(values|errors): expected .*2"):
+        dots(["a", "b"], [series], tmp_path / "a", label="", title="")
 
 
 def test_dots_stand_in_their_rows(tmp_path, figures, words):

@@ -1,8 +1,12 @@
 """What a user made stays; what is the same is not written twice."""
 
+from pathlib import Path
+
 import pytest
 
-from saccade.look._files import write_beside
+from saccade.errors import ArgumentError
+from saccade.look import Recording, load
+from saccade.look._files import write_beside, write_new
 
 
 def test_a_name_that_is_taken_is_left_alone(tmp_path):
@@ -11,6 +15,19 @@ def test_a_name_that_is_taken_is_left_alone(tmp_path):
     again = write_beside(tmp_path / "a", {".png": b"1", ".svg": b"2"})
     assert [path.name for path in first] == ["a-2.png", "a-2.svg"] == [path.name for path in again]
     assert (tmp_path / "a.svg").read_text() == "mine" and not (tmp_path / "a.png").exists()
+
+
+def test_a_name_that_is_taken_meanwhile_is_left_alone(tmp_path, monkeypatch):
+    def slower(contents):
+        (tmp_path / "a.svg").write_text("mine")
+        return write_new(contents)
+
+    monkeypatch.setattr("saccade.look._files.write_new", slower)
+    paths = write_beside(tmp_path / "a", {".png": b"1", ".svg": b"2"})
+    assert [path.name for path in paths] == ["a-2.png", "a-2.svg"] and paths[1].read_bytes() == b"2"
+    assert (tmp_path / "a.svg").read_text() == "mine" and not (tmp_path / "a.png").exists()
+    with pytest.raises(FileExistsError):
+        write_beside(tmp_path / "a.svg" / "b", {".png": b"1"})
 
 
 def test_folders_are_made_and_dots_in_names_kept(tmp_path):
@@ -49,3 +66,10 @@ def test_an_error_stands_where_the_file_is_gone_too(tmp_path, monkeypatch):
     monkeypatch.setattr("saccade.look._files._fill", fails)
     with pytest.raises(KeyboardInterrupt, match="tidied"):
         write_beside(tmp_path / "a", {".png": b"1"})
+
+
+@pytest.mark.parametrize("path", ["", ".", "/"])
+def test_a_path_without_a_name_is_an_error(path):
+    for write in (Recording().save, load, lambda path: write_beside(Path(path), {".png": b"1"})):
+        with pytest.raises(ArgumentError, match=r"^path: expected a folder and a name without a suffix, got"):
+            write(path)

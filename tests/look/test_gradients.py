@@ -83,6 +83,15 @@ def test_nothing_is_left_behind():
         assert not any(module._forward_hooks for module in model.modules())
 
 
+def test_gradients_are_the_same_in_inference_mode():
+    (model, layer), classes = next(networks()), torch.tensor([4, 1])
+    with torch.inference_mode():
+        images = torch.rand(2, 3, 9, 11)
+        inside = saliency(model, images, classes), grad_cam(model, images, classes, layer)
+    outside = saliency(model, images, classes), grad_cam(model, images.clone(), classes, layer)
+    assert all(torch.equal(*pair) for pair in zip(inside, outside, strict=True)) and inside[0].any()
+
+
 def test_what_a_class_does_not_hang_on_is_zero():
     model = nn.Sequential(nn.Conv2d(1, 2, 1), nn.Flatten(), nn.Linear(8, 3))
     nn.init.zeros_(model[2].weight)

@@ -10,10 +10,11 @@ from threading import Barrier
 
 import pytest
 import torch
+from safetensors.torch import save
 
 from saccade import AuxOutput, AuxRequest, masks, nn
 from saccade.errors import ArgumentError
-from saccade.look import Recording, load, record
+from saccade.look import Record, Recording, load, record
 from saccade.models import transformer
 from saccade.models.padded import Padded
 
@@ -181,6 +182,35 @@ def test_saving_overwrites_nothing_and_unpickles_nothing(model, inputs, tmp_path
         load(tmp_path / "b")
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "c")
+
+
+DAMAGED = {
+    "nested without end": "[" * 100_000,
+    "a number in place of names": {"coverage": {"recorded": 5, "partial": [], "bypassing": []}},
+    "a text in place of names": {"coverage": {"recorded": "abc", "partial": [], "bypassing": []}},
+    "names that are objects": {"coverage": {"recorded": [], "partial": [{}], "bypassing": []}},
+    "no name": {"calls": [{"name": 3, "call": 0, "kind": "self"}]},
+    "no number": {"calls": [{"name": "a", "call": "x", "kind": "self"}]},
+    "no kind": {"calls": [{"name": "a", "call": 0, "kind": ["self"]}]},
+    "tensors of no call": {"calls": []},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_description_is_one_error(tmp_path, damage):
+    _, about = Recording([Record("a", AuxOutput(weights=torch.ones(1, 2)), 0, "self")]).save(tmp_path / "a")
+    described = json.loads(about.read_text())
+    about.write_text(damage if isinstance(damage, str) else json.dumps({**described, **damage}))
+    with pytest.raises(ArgumentError, match=r"^path: expected a recording of format 1, got .*a: "):
+        load(tmp_path / "a")
+
+
+@pytest.mark.parametrize("tensors", [b"", bytes([255] * 8), ["0.top.0"], ["0.top.1"], ["0.weights.0", "1.weights.0"]])
+def test_damaged_tensors_are_one_error(tmp_path, tensors):
+    path, _ = Recording([Record("a", AuxOutput(weights=torch.ones(1, 2)), 0, "self")]).save(tmp_path / "a")
+    path.write_bytes(tensors if isinstance(tensors, bytes) else save({name: torch.ones(1) for name in tensors}))
+    with pytest.raises(ArgumentError, match=r"^path: expected a recording of format 1, got .*a: "):
+        load(tmp_path / "a")
 
 
 def test_a_caller_gets_its_request_and_the_record_its_own(model, inputs):

@@ -94,9 +94,12 @@ def test_eight_bands_are_drawn_and_the_rest_is_named(tmp_path, figures):
         ([Band("links", torch.zeros(2, 2), square=True)], [], ArgumentError),
         ([Band("a", torch.zeros(1, 3)), Band("b", torch.zeros(1, 4))], [], ShapeError),
         ([Band("a", torch.zeros(1, 3))], ["x"], ShapeError),
+        ([Band("a", torch.tensor([[1.0, torch.inf]]))], [], ArgumentError),
+        ([Band("a", torch.zeros(3))], [], ShapeError),
+        ([Band("a", torch.zeros(2, 3)), Band("links", torch.zeros(2, 3), square=True)], [], ShapeError),
     ],
 )
 def test_what_cannot_be_drawn_is_rejected(bands, steps, error, tmp_path):
-    with pytest.raises(error, match=r"bands.*: expected "):
+    with pytest.raises(error, match=r"^(bands.*|values): expected "):
         drawn(bands, tmp_path, steps=steps)
     assert not list(tmp_path.iterdir())

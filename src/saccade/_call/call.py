@@ -39,9 +39,7 @@ class BackendState:
     def of(self, kind: type[T]) -> T:
         """The object of this class."""
         kept: T | None = self._kept.get(kind)
-        if kept is None:
-            kept = self._kept[kind] = kind()
-        return kept
+        return self._kept.setdefault(kind, kind()) if kept is None else kept  # threads may share a memory
 
     def __reduce__(self) -> tuple[type["BackendState"], tuple[()]]:  # copies and pickles
         return BackendState, ()

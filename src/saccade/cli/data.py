@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from saccade.cli.arguments import UsageError, choose, named_options, parse
+from saccade.cli.arguments import UsageError, choose, named_options, one_line, parse
 from saccade.errors import SaccadeError
 from saccade.runs import examples
 from saccade.tasks import TASKS, load_task
@@ -60,28 +60,24 @@ def run(arguments: list[str]) -> int:
     listed = list(examples(kind, options.split, options.count, data=options.data, **chosen))
     if options.output is None:
         for example in listed:
-            output(f"{_line(example.text)}\t{_line(example.answer)}")
+            output(f"{one_line(example.text)}\t{one_line(example.answer)}")
     else:
         output("\n".join(map(str, _written(Path(options.output), listed, files=kind.inputs == "files"))))
     return 0
 
 
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _written(folder: Path, listed: Sequence[Example], *, files: bool) -> list[Path]:
-    """Write all files, none over another one, and return the two lists."""
+    """Write all files, none over another one, and return the two lists. With `files` a file is the whole input."""
     contents, lines = dict[Path, bytes](), list[str]()
     for number, example in enumerate(listed, 1):
         if example.file is None:
-            lines.append("\t".join(map(_line, example.text.split("\t", 1))))  # a file's name and the question
+            lines.append("\t".join(map(one_line, example.text.split("\t", 1))))  # a file's name and the question
         else:
             suffix, content = example.file
             target = folder.absolute() / f"{number:04}{suffix}"
-            lines.append(str(target) if files else f"{target}\t{_line(example.text)}")
+            lines.append(str(target) if files else f"{target}\t{one_line(example.text)}")
             contents[target] = content
-    answers = [_line(example.answer) for example in listed]
+    answers = [one_line(example.answer) for example in listed]
     lists = {folder / "inputs.txt": lines, folder / "answers.txt": answers}
     for path, rows in lists.items():
         contents[path] = "".join(f"{row}\n" for row in rows).encode("utf-8", "surrogateescape")  # paths as they are

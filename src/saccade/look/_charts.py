@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from saccade.errors import ArgumentError
-from saccade.look._figure import FAINT, Page, draw_picture, name_axes, numbers, plain_ticks, rounded
+from saccade.errors import ArgumentError, ShapeError
+from saccade.look._figure import FAINT, Page, checked, draw_picture, name_axes, numbers, plain_ticks, rounded
 from saccade.look._labels import plain
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def curves(
         json: write the numbers beside it.
 
     Raises:
-        ArgumentError: no lines, or a line without points.
+        ArgumentError: no lines, a line without points, or numbers that are not finite.
+        ShapeError: a line whose y, errors or hollow are not one a point.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -104,6 +105,12 @@ def curves(
     """
     if not lines or not all(line.x for line in lines):
         raise ArgumentError("lines: expected one or more, each of a point or more, got none")
+    for line in lines:
+        shape = checked("x", line.x, ("points",)).shape
+        checked("y", line.y, shape)
+        _check_errors(line.errors, len(line.x))
+        if line.hollow:
+            checked("hollow", line.hollow, shape)
 
     def draw(page: Page) -> None:
         axes = page.axes(0, 0, 4.46 if beside else WIDE, HIGH)
@@ -129,6 +136,12 @@ def curves(
     story = _curves_story(lines, ticks, (note, *labels)) + (f"; {mark[1]}" if mark else "")
     about = {"title": title, "note": note, "kind": "Curves", "story": story}
     return draw_picture(path, draw, texts, **about, behind=behind if json else None)
+
+
+def _check_errors(errors: Sequence[float], count: int) -> None:
+    """Reject errors that are not none at all, or one of at least 0 for each of `count` numbers."""
+    if errors:
+        checked("errors", errors, (count,), least=0)
 
 
 def _line(axes: "Axes", line: Curve, colour: str, marker: str) -> None:
@@ -158,6 +171,19 @@ def _curves_story(lines: Sequence[Curve], ticks: Sequence[tuple[float, str]], te
     return "; ".join(parts + [text for text in texts if "hollow" in text and any(any(line.hollow) for line in lines)])
 
 
+def _check_dots(count: int, series: Sequence[Dots]) -> None:
+    """Reject rows that are not 1 to 100, and series that are not a finite number or None for each of them."""
+    if not 0 < count <= _MOST_ROWS:
+        raise ArgumentError(f"rows: expected 1 to {_MOST_ROWS}, got {count}. Draw the largest")
+    for group in series:
+        if len(group.values) != count:
+            raise ShapeError(f"values: expected {count}, one a row, got {len(group.values)}")
+        _check_errors(group.errors, count)
+    every = [value for group in series for value in group.values if value is not None]
+    if not every or not all(map(math.isfinite, every)):
+        raise ArgumentError(f"series: expected one or more, with finite numbers, got {'others' if every else 'none'}")
+
+
 def dots(
     rows: Sequence[str],
     series: Sequence[Dots],
@@ -184,7 +210,8 @@ def dots(
         json: write the numbers beside it.
 
     Raises:
-        ArgumentError: no rows or too many, or no numbers.
+        ArgumentError: no rows or too many, no numbers, or numbers that are not finite.
+        ShapeError: a series whose values or errors are not one a row.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -193,11 +220,7 @@ def dots(
         >>> [path.name for path in paths]
         ['p.png', 'p.svg']
     """
-    if not 0 < len(rows) <= _MOST_ROWS:
-        raise ArgumentError(f"rows: expected 1 to {_MOST_ROWS}, got {len(rows)}. Draw the largest")
-    every = [value for group in series for value in group.values if value is not None]
-    if not every or not all(map(math.isfinite, every)):
-        raise ArgumentError(f"series: expected one or more, with finite numbers, got {'others' if every else 'none'}")
+    _check_dots(len(rows), series)
     names, heading = [plain(name) for name in rows], plain(title)
 
     def draw(page: Page) -> None:

@@ -8,7 +8,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["file_name", "taken", "write_beside", "write_new"]
+from saccade.errors import ArgumentError
+
+__all__ = ["file_name", "taken", "with_ending", "write_beside", "write_new"]
 
 
 def file_name(text: str) -> str:
@@ -38,6 +40,7 @@ def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
         The paths, in the order of `contents`.
 
     Raises:
+        ArgumentError: a path without a name.
         OSError: the folder or a file cannot be written; nothing half-written stays.
 
     Example:
@@ -48,15 +51,35 @@ def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
         >>> [path.name for path in first + other]
         ['a.txt', 'a-2.txt']
     """
-    stems = chain([path.name], (f"{path.name}-{number}" for number in count(2)))
-    candidates = ({path.with_name(stem + suffix): content for suffix, content in contents.items()} for stem in stems)
+    endings = chain([""], (f"-{number}" for number in count(2)))
+    candidates = ({with_ending(path, end + suffix): content for suffix, content in contents.items()} for end in endings)
     free = next(
         files
         for files in candidates
         if all(not taken(file) or _holds(file, content) for file, content in files.items())
     )
-    write_new({file: content for file, content in free.items() if not taken(file)})
+    new = {file: content for file, content in free.items() if not taken(file)}
+    try:
+        write_new(new)
+    except FileExistsError:
+        if not any(map(taken, new)):
+            raise  # a part of the folder's path is a file
+        return write_beside(path, contents)  # another thread or process was faster
     return list(free)
+
+
+def with_ending(path: Path, ending: str) -> Path:
+    """Return a path with more at the end of its name.
+
+    Raises:
+        ArgumentError: it has no name.
+
+    >>> str(with_ending(Path("maps/a.b"), ".png"))
+    'maps/a.b.png'
+    """
+    if not path.name:
+        raise ArgumentError(f"path: expected a folder and a name without a suffix, got {path}. Add a name")
+    return path.with_name(path.name + ending)
 
 
 def taken(path: Path) -> bool:

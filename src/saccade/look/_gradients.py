@@ -44,7 +44,7 @@ def saliency(model: Callable[[Tensor], Tensor], images: Tensor, classes: Tensor)
                  [0., 3.]]])
     """
     _check_images(images, classes)
-    with torch.enable_grad():
+    with torch.inference_mode(mode=False), torch.enable_grad():
         leaf = images.detach().clone().requires_grad_()
         [gradient] = torch.autograd.grad(_chosen(model(leaf), classes), leaf, materialize_grads=True)
     return gradient.abs().sum(1)
@@ -89,8 +89,9 @@ def grad_cam(model: nn.Module, images: Tensor, classes: Tensor, layer: str) -> T
     if layer not in modules or not layer:
         names = ", ".join(name for name in modules if name)
         raise ArgumentError(f"layer: expected the name of a module ({names:.200}), got {layer!r}")
-    with torch.enable_grad(), hooked([modules[layer]], lambda module, args, output: outputs.append(output)):
-        logit = _chosen(model(images.detach().requires_grad_()), classes)
+    hook = hooked([modules[layer]], lambda module, args, output: outputs.append(output))
+    with torch.inference_mode(mode=False), torch.enable_grad(), hook:
+        logit = _chosen(model(images.detach().clone().requires_grad_()), classes)
         if not outputs:
             raise ArgumentError(f"layer: expected a module that the model calls, got {layer}")
         features = outputs[-1]

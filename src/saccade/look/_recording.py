@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, get_args, overload
 
 from torch import Tensor
 from torch import nn as torch_nn
@@ -14,7 +15,7 @@ from torch.utils import _pytree as pytree
 from saccade import AuxOutput, AuxRequest, nn
 from saccade._threads import hooked
 from saccade.errors import ArgumentError, SaccadeError, pip_install
-from saccade.look._files import taken, write_new
+from saccade.look._files import taken, with_ending, write_new
 
 __all__ = ["Coverage", "Record", "Recording", "load", "record"]
 
@@ -194,22 +195,30 @@ def load(path: str | Path) -> Recording:
     (tensors_at, about_at), safetensors = _paths(path), _safetensors()
     content, described = tensors_at.read_bytes(), about_at.read_bytes()
     try:
-        tensors, about = safetensors.torch.load(content), json.loads(described)
-        if about["format"] != _FORMAT:
-            raise ValueError(f"format {about['format']}")
-        records = [
-            Record(call["name"], _aux(number, tensors), call["call"], call["kind"])
-            for number, call in enumerate(about["calls"])
-        ]
-        recorded, partial, bypassing = (about["coverage"][name] for name in Coverage._fields)
-    except (ValueError, KeyError, TypeError, AttributeError, safetensors.SafetensorError) as error:
+        return _recording(safetensors.torch.load(content), json.loads(described))
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, safetensors.SafetensorError) as error:
         raise ArgumentError(f"path: expected a recording of format {_FORMAT}, got {path}: {error!r:.100}") from error
+
+
+def _recording(tensors: dict[str, Tensor], about: Any) -> Recording:
+    """The recording in the contents of its files, which may hold anything."""
+    if about["format"] != _FORMAT:
+        raise ValueError(f"format {about['format']}")
+    calls, coverage = about["calls"], [about["coverage"][name] for name in Coverage._fields]
+    names = [*(call["name"] for call in calls), *chain.from_iterable(coverage)]
+    if not all(isinstance(part, list) for part in coverage) or not all(isinstance(name, str) for name in names):
+        raise TypeError("names of modules")
+    if not all(type(call["call"]) is int and call["kind"] in get_args(Kind) for call in calls):
+        raise ValueError("number or kind of a call")
+    records = [Record(call["name"], _aux(n, tensors), call["call"], call["kind"]) for n, call in enumerate(calls)]
+    if tensors:
+        raise ValueError(f"a tensor of no call, {min(tensors)}")
+    recorded, partial, bypassing = coverage
     return Recording(records, _Tally([*recorded, *partial, *bypassing], [*recorded, *partial], partial))
 
 
 def _paths(path: str | Path) -> tuple[Path, Path]:
-    path = Path(path)
-    return path.with_name(f"{path.name}.safetensors"), path.with_name(f"{path.name}.json")
+    return with_ending(Path(path), ".safetensors"), with_ending(Path(path), ".json")
 
 
 def _safetensors() -> Any:
@@ -221,12 +230,11 @@ def _safetensors() -> Any:
 
 
 def _aux(number: int, tensors: dict[str, Tensor]) -> AuxOutput:
-    """The statistics of one call; `top` has two tensors, the others one."""
+    """The statistics of one call, taken out of the tensors; `top` has two tensors, the others one."""
     statistics: dict[str, Any] = {}
     for name in _STATISTICS:
-        values = tuple(tensors[key] for key in (f"{number}.{name}.0", f"{number}.{name}.1") if key in tensors)
-        if values:
-            statistics[name] = values if name == "top" else values[0]
+        if (tensor := tensors.pop(f"{number}.{name}.0", None)) is not None:
+            statistics[name] = (tensor, tensors.pop(f"{number}.{name}.1")) if name == "top" else tensor
     return AuxOutput(**statistics)
 
 

@@ -103,8 +103,8 @@ def traces(
         json: write the numbers beside it.
 
     Raises:
-        ArgumentError: no band of steps, or a band without numbers.
-        ShapeError: bands of different steps, or labels that are not one a step.
+        ArgumentError: no band of steps, a band without numbers, or infinite numbers.
+        ShapeError: a band that is no matrix, bands of different steps, or labels that are not one a step.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -113,9 +113,15 @@ def traces(
         ...     print([path.name for path in traces(bands, Path(folder) / "copy")])
         ['copy.png', 'copy.svg']
     """
+    for band in bands:
+        shape = tuple(band.values.shape)
+        if len(shape) != 2 or (band.square and shape[0] != shape[1]):
+            raise ShapeError(f"values: expected ({'cells, cells' if band.square else 'rows, steps'}), got {shape}")
     counts = {band.values.shape[1] for band in bands if not band.square}
     if not counts or not all(bool(band.values.isfinite().any()) for band in bands):
         raise ArgumentError(f"bands: expected a band of steps or more, each with numbers, got {len(bands)}")
+    if any(bool(band.values.isinf().any()) for band in bands):
+        raise ArgumentError("values: expected finite numbers, or NaN for none, got infinite ones")
     if len(counts) > 1 or (steps and len(steps) not in counts):
         got = f"bands of {', '.join(map(str, sorted(counts)))} and {len(steps)} labels"
         raise ShapeError(f"bands, steps: expected as many steps in each, got {got}")

@@ -13,13 +13,15 @@ from saccade._call.validation import kinds
 from saccade._definitions.checks import ensure, whole, whole_dtype
 from saccade._definitions.numerics import broadcast_shapes, tracing, transforming
 from saccade._dispatch.passes import attention
-from saccade.auxiliary import AuxOutput, AuxRequest
+from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.masks import Mask
 from saccade.memory import _ring
 from saccade.memory._buffers import Buffer, extended, with_room
 from saccade.memory._prepared import Renewed, check_appended, check_device, check_offset, prepared, version
+
+__all__ = ["Memory", "remember"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,6 +389,3 @@ def remember(
 def _remembered(key: Tensor, value: Any, score: Any, mask: Any) -> Memory:
     rest, key, value, cache, dense, prepare = prepared(key, value, score, mask)
     return Memory(rest, key, value, cache, dense, prepare, _version=version(key, cache))
-
-
-__all__ = ["AuxOutput", "Memory", "remember"]

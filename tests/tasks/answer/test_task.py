@@ -454,6 +454,6 @@ def test_each_word_of_a_question_is_drawn_with_what_it_read(folder, tmp_path, mo
     torch.testing.assert_close(values[:-1].mean(0), values[-1], rtol=0, atol=1e-4)
     [described] = trained.align(line)
     assert list(described["weights"]) == rows
-    monkeypatch.setattr("saccade.tasks.answer.answer.MOST_MAPS", 4)
+    monkeypatch.setattr("saccade.tasks.answer.answer.MOST_PANELS", 4)
     told = drawn(tmp_path / "few")
     assert told["rows"] == [*rows[:3], rows[-1]] and "the first 3 and the last of 6 reads" in told["title"]

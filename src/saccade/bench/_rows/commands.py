@@ -47,10 +47,10 @@ def _predict(settings: Sequence[str]) -> Run:
     folder = Path(tempfile.mkdtemp())
     data, run = folder / "pairs.tsv", folder / "run"
     data.write_text(f"split\tde\ten\n{_PAIRS}", encoding="utf-8")
+    answer = partial(run_python, ["-m", "saccade", "predict", f"{run}", "ein Satz"])
+    weakref.finalize(answer, shutil.rmtree, folder)  # a training that fails leaves no folder
     words = ["--data", f"{data}", "--run", f"{run}", "--max-steps", "1", *_SIZES, *settings]
     run_python(["-m", "saccade", "train", "translate", *words])
-    answer = partial(run_python, ["-m", "saccade", "predict", f"{run}", "ein Satz"])
-    weakref.finalize(answer, shutil.rmtree, folder)
     return answer
 
 
