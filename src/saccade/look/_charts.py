@@ -81,7 +81,7 @@ def curves(
     Args:
         lines: one or more, each of a point or more.
         path: without a suffix; a taken name gets -2, -3, ... appended.
-        ticks: places along the x axis and the labels below them, of one line or several; none for its numbers.
+        ticks: positions on the x axis and the labels below them, of one line or several. Default: its numbers.
         labels: names of the x and the y axis.
         title: a line above the picture.
         note: a line below the title.
@@ -116,7 +116,7 @@ def curves(
             plain_ticks(getattr(axes, f"{axis}axis"))
         if ticks:
             axes.minorticks_off()
-            axes.set_xticks([place for place, _ in ticks], [text for _, text in ticks])
+            axes.set_xticks([x for x, _ in ticks], [text for _, text in ticks])
         if mark is not None:
             axes.axvline(mark[0], color=STYLES[1][0], linewidth=1.2, linestyle=":", label=mark[1])
         name_axes(axes, *labels, grid="y")
@@ -146,14 +146,14 @@ def _line(axes: "Axes", line: Curve, colour: str, marker: str) -> None:
 
 
 def _curves_story(lines: Sequence[Curve], ticks: Sequence[tuple[float, str]], texts: Sequence[str]) -> str:
-    """Each line's heights over the nearest ticks, and the text that explains hollow points."""
+    """Heights of each line over the nearest ticks, and the notes on hollow points."""
 
-    def place(x: float) -> str:
+    def tick_text(x: float) -> str:
         return min(ticks, key=lambda tick: abs(tick[0] - x))[1].splitlines()[0] if ticks else f"{x:.4g}"
 
     parts = []
     for line in lines:
-        heights = (f"{y:.4g}{' (hollow)' * empty} at {place(x)}" for x, y, _, empty in line.points)
+        heights = (f"{y:.4g}{' (hollow)' * empty} at {tick_text(x)}" for x, y, _, empty in line.points)
         parts.append(f"{line.name}: {', '.join(heights)}")
     return "; ".join(parts + [text for text in texts if "hollow" in text and any(any(line.hollow) for line in lines)])
 
@@ -170,7 +170,7 @@ def dots(
     bars: bool = False,
     json: bool = False,
 ) -> list[Path]:
-    """Draw a dot with its error bar for each row and series, the first row on top; or bars from 0.
+    """Draw a dot with an error bar for each row and series, or bars from 0.
 
     Args:
         rows: their names, from 1 to 100.
