@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from saccade.bench import Place, Result, Row, rows, select
+from saccade.bench import Result, Row, Setup, rows, select
 from saccade.bench._page import COLUMNS, cells, limits, line, page, record, summary, widths
 from saccade.bench.measure import Machine, Probe, look_at, measure_rows, probes
 from saccade.bench.row import BACKENDS
@@ -72,8 +72,8 @@ def run(arguments: list[str]) -> int:
     device = choose_device(options.device)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    place = Place(device, options.backend, torch.get_num_threads())
-    chosen = select(rows(place), options.rows, quick=options.quick)
+    setup = Setup(device, options.backend, torch.get_num_threads())
+    chosen = select(rows(setup), options.rows, quick=options.quick)
     say(f"rows: {len(chosen)}; the machine's limits first")
     limiting = probes(device)
     machine = look_at(device, limiting)
@@ -81,7 +81,7 @@ def run(arguments: list[str]) -> int:
     results, interrupted = list[Result](), True
     settings = (_QUICK if options.quick else _SETTINGS) | ({"seconds": options.seconds} if options.seconds else {})
     try:
-        interrupted = _measure(results, chosen, place, limiting, settings)
+        interrupted = _measure(results, chosen, setup, limiting, settings)
         output(summary(results))
     finally:  # an error, such as a lack of memory, must not lose the rows before it
         about = {
@@ -100,7 +100,7 @@ def run(arguments: list[str]) -> int:
 def _measure(
     results: list[Result],
     chosen: Sequence[Row],
-    place: Place,
+    setup: Setup,
     limiting: Mapping[str, Probe],
     settings: Mapping[str, Any],
 ) -> bool:
@@ -109,7 +109,7 @@ def _measure(
     output(line(COLUMNS, wide), flush=True)
     try:
         _progress(chosen, 0)
-        for result in measure_rows(chosen, place, probes=limiting, **settings):
+        for result in measure_rows(chosen, setup, probes=limiting, **settings):
             _progress(chosen, None)
             results.append(result)
             output(line(cells(result), wide), flush=True)

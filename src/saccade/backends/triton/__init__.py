@@ -1,9 +1,9 @@
-"""Attention by Triton kernels on CUDA, block by block: additive scores, sparse normalizers, draws and statistics.
+"""Attention by Triton kernels on CUDA, block by block.
 
-The kernels stand in the place of the reference's formulas for one block of queries (`blockwise`): additive scores and
-their gradients without a tensor of queries by keys by features; softmax with its lse, sparsemax and entmax with their
-thresholds; draws by inverse CDF, entropy and the largest weights. Other scores are torch's matrix products, other
-normalizers, sums over queries and the log-probability of a draw torch's own operations, within the same blocks.
+The kernels replace the reference's formulas for one block of queries (`blockwise`). They compute additive scores and
+their gradients without a tensor of queries by keys by features, softmax with its lse, and sparsemax and entmax with
+their thresholds. Draws by inverse CDF, entropy and the largest weights are kernels too. Everything else, for example
+dot products, sums over queries and the log-probability of a draw, is torch's operations within the same blocks.
 """
 
 import importlib.util
@@ -28,7 +28,7 @@ run = partial(blockwise.run, ENGINE)
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
-    """Whether the kernels run here and serve the call; what they do not serve well where "auto" chooses."""
+    """Whether the kernels run here and serve the call, or the reason against `auto`."""
     device = call.query.device.type
     if device != "cuda" and not (device == "cpu" and interpreted()):
         return Refusal(
@@ -43,12 +43,12 @@ def offer(call: Call, rivals: Answers | None = None) -> Answer:
 
 
 def interpreted() -> bool:
-    """Whether Triton runs kernels in its interpreter, on the CPU: how they are tested without a GPU."""
+    """Whether Triton runs kernels in its interpreter, on the CPU, as in tests."""
     return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "on", "yes", "y")
 
 
 def unwise(call: Call) -> str | None:
-    """Why `auto` passes it over although it could serve the call, or None."""
+    """Reason for `auto` to avoid this backend, or None."""
     if call.query.device.type == "cpu":
         return "Triton's interpreter is for tests"
     if tracing() and transforming():

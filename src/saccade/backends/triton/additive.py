@@ -1,4 +1,4 @@
-"""Additive scores by the kernels, as a differentiable function of query, key and v.
+"""Additive scores by kernels, differentiable by query, key and v.
 
 No tensor of queries by keys by features exists, forward or backward: the terms are computed again. Nothing is added
 atomically, so the same call gives the same bits: queries own their gradients, then keys theirs, and v's is summed from
@@ -19,27 +19,27 @@ from saccade.scores import EXPONENT_LIMIT
 __all__ = ["additive_scores"]
 
 SMALL = 0.25
-"""If all |q| and |k| of a tile are below this, 1 − 2 r would cancel: a quotient of polynomials is used."""
+"""Bound of |q| and |k| of a tile for a quotient of polynomials against cancelling."""
 
 CAP = {torch.float32: 2.0**31, torch.float64: 2.0**255}
-"""The largest 1 + e^{2(q + k)}: four of them can be multiplied. A larger one moves its term by less than 2 / CAP."""
+"""The largest 1 + e^{2(q + k)}. Four of them can be multiplied."""
 
 FREE = {torch.float32: 10.7, torch.float64: 88.0}
-"""The largest |q| + |k| for which 1 + e^{2(q + k)} is at most CAP by itself."""
+"""The largest |q| + |k| with 1 + e^{2(q + k)} ≤ CAP by itself."""
 
-# Sizes of tiles, measured on an H100 (`results/benchmarks/triton-tiles.json`): queries and keys of scores, where
-# many keys follow each other under no mask, elsewhere, and of one query, as a decoder has; and of gradients, whose
-# chunks lie within a tile of scores. Chunks of 32 would be a sixteenth faster, scores of 32 queries a sixth slower.
+# Sizes of tiles, measured on an H100 (`results/benchmarks/triton-tiles.json`): queries and keys of scores, for many
+# consecutive keys without a mask, elsewhere, and for one query, as in a decoder. Then those of gradients, with chunks
+# within a tile of scores. Chunks of 32 would be a sixteenth faster, scores of 32 queries a sixth slower.
 WIDE_ROWS, WIDE_KEYS = 16, 256
 ROWS, KEYS = 32, 32
 ONE_ROW, ITS_KEYS = 1, 128
 GRADIENT_ROWS, FEATURES, CHUNK = 16, 128, 16
 FEW_ROWS, FEW_FEATURES = 8, 64
-"""A gradient's tile if there are no more features than these: a wider one would be half empty."""
+"""A gradient's tile for few features. A wider one would be half empty."""
 
 
 def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None, allowed: Tensor | None) -> Tensor:
-    r"""Scores \(v^\top \tanh(q_i + k_j)\), `(..., L, S)`; 0 in tiles in which nothing is allowed.
+    r"""Scores \(v^\top \tanh(q_i + k_j)\), `(..., L, S)`, 0 in empty tiles.
 
     Args:
         query: `(..., L, D)`, float32 or float64; leading dimensions broadcast.
@@ -71,7 +71,7 @@ def additive_scores(query: Tensor, key: Tensor, v: Tensor, powers: Tensor | None
 
 
 def sizes(tensor: Tensor) -> Tensor:
-    """max |x| of each row `(N, L)`; infinite for NaN, so that its tile takes the tangent itself."""
+    """max |x| of each row `(N, L)`, infinite for NaN, for the tanh itself in its tile."""
     if not tensor.shape[-1]:
         return tensor.new_zeros(tensor.shape[:-1])
     norms: Tensor = torch.linalg.vector_norm(tensor, torch.inf, -1)  # in one pass
@@ -144,7 +144,7 @@ class Side(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """Tiles in which something is allowed, from the kernel of scores.
+    """Tiles with an allowed pair, from the kernel of scores.
 
     Args:
         reached: bytes `(N, tiles of mine, tiles of the others)`; empty without a mask.
@@ -186,7 +186,7 @@ def _step(v: Tensor) -> int:
 
 
 def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, with_v: bool) -> tuple[Tensor, Tensor]:
-    """The gradient of the first side, and that of v in parts `(N, tiles, D)`, from grad `(N, I, J)` of any strides."""
+    """The first side's gradient, and v's in parts `(N, tiles, D)`, of any strides."""
     from saccade.backends.triton.kernels import additive
 
     batch, length, features = mine.rows.shape
@@ -217,5 +217,5 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, 
 
 
 def _constants(tensor: Tensor) -> dict[str, float]:
-    """Constants of the dtype, for which a kernel is compiled."""
+    """Constants of the dtype, compiled into a kernel."""
     return {"SMALL": SMALL, "LIMIT": EXPONENT_LIMIT[tensor.dtype], "CAP": CAP[tensor.dtype]}

@@ -1,4 +1,4 @@
-"""Parts of a block of queries that kernels compute. All other parts are the reference's."""
+"""Parts of a block of queries by kernels. All other parts are the reference's."""
 
 from dataclasses import replace
 from functools import partial

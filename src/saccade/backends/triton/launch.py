@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 class Shape(NamedTuple):
-    """A program of a kernel of rows: its rows, the keys that it holds of each at once, and its warps."""
+    """A program of a kernel of rows: its rows, keys of each at once, and warps."""
 
     rows: int
     block: int
@@ -17,15 +17,16 @@ class Shape(NamedTuple):
 
 
 SHORT, LONG = Shape(1, 256, 1), Shape(1, 1024, 1)
-"""Of rows up to 256 keys, and of longer ones: a warp a row, so that no sum crosses warps. The fastest on an H100 of
-those in `results/benchmarks/triton-tiles.json`, or near it.
+"""Programs of rows up to 256 keys and of longer ones: a warp a row.
+
+No sum crosses warps. They are the fastest on an H100 in `results/benchmarks/triton-tiles.json`, or near it.
 """
 
 
 def launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:
-    """Run the kernel for programs 0 .. programs - 1 on the device of the first argument.
+    """Run the kernel for programs 0 .. programs - 1 on the first argument's device.
 
-    All lie along the first axis of the grid, which alone is long enough.
+    All lie along the first axis of the grid, the only one long enough.
     """
     if not programs:
         return
@@ -42,12 +43,12 @@ def launch_rows(kernel: Any, rows: int, width: int, *arguments: Any, **constants
 
 
 def stacked(tensor: Tensor, batch: tuple[int, ...]) -> Tensor:
-    """`(..., A, B)` as `(N, A, B)`, N entries of the batch: a view if its strides allow."""
+    """`(..., A, B)` as `(N, A, B)`, N entries of the batch, a view if possible."""
     return tensor.expand(*batch, *tensor.shape[-2:]).reshape(math.prod(batch), *tensor.shape[-2:])
 
 
 class Flags(NamedTuple):
-    """Which keys are allowed, as a kernel takes them: bytes `(N, L, S)` and their strides."""
+    """The allowed keys for a kernel: bytes `(N, L, S)` and their strides."""
 
     allowed: Tensor
     n: int
@@ -56,7 +57,7 @@ class Flags(NamedTuple):
 
 
 def flags(allowed: Tensor | None, shape: torch.Size, stand_in: Tensor) -> tuple[Flags, bool]:
-    """The `Flags` of a mask, and whether there is one: without it `stand_in` is passed and not read."""
+    """The `Flags` of a mask, and whether there is one. `stand_in` replaces none."""
     if allowed is None:
         return Flags(stand_in, 0, 0, 0), False
     stacked_flags = stacked(allowed.expand(shape), tuple(shape[:-2])).view(torch.uint8)

@@ -1,4 +1,4 @@
-"""Rows of scores and of weights by the kernels, as differentiable functions; their derivatives are kernels too.
+"""Rows of scores and weights by kernels, with derivatives by kernels too.
 
 Weights differentiate once: blocks with second derivatives go through the reference.
 """
@@ -17,12 +17,13 @@ from saccade.reads import largest as definition
 __all__ = ["draw", "entmax", "entropy", "largest", "softmax"]
 
 ROUNDS = 16
-"""Largest weights of a row that the kernel selects, at most, in one pass over the row each. For more, torch sorts."""
+"""Limit of largest weights by the kernel, with a pass each. For more, torch sorts."""
 
 
 def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
-    r"""Weights \(e^{s_j - \mathrm{lse}}\) and \(\mathrm{lse} = \log \sum_j e^{s_j}\) over allowed keys; 0 and −inf in
-    a row without any.
+    r"""Weights \(e^{s_j - \mathrm{lse}}\) and lse of each row, over allowed keys.
+
+    An empty row has weights 0 and lse −inf.
 
     Args:
         scores: `(..., L, S)`.
@@ -36,8 +37,9 @@ def softmax(scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Tensor:
-    r"""Weights \([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) over allowed keys (Peters, Niculae, Martins 2019,
-    equation 10); 2 is sparsemax, 1 softmax.
+    r"""Weights \([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) over allowed keys.
+
+    Peters, Niculae, Martins 2019, equation 10. 2 is sparsemax, 1 softmax.
 
     Args:
         scores: `(..., L, S)`.
@@ -52,14 +54,15 @@ def entmax(scores: Tensor, allowed: Tensor | None, alpha: float | Tensor) -> Ten
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """−Σ w log w of each row, `(..., L)` of weights `(..., L, S)`; 0 log 0 = 0 with derivative 0."""
+    """−Σ w log w of each row, `(..., L)`, with 0 log 0 = 0 and derivative 0."""
     entropies: Tensor = _Entropy.apply(weights)
     return entropies
 
 
 def largest(weights: Tensor, count: int, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The largest weights of each row among allowed keys, falling, equals by index, and their indices, each `(..., L,
-    min(count, S))`; beyond the allowed keys 0 and −1.
+    """The largest weights of each row among allowed keys, and their indices.
+
+    Both are `(..., L, min(count, S))`, falling, equals by index, 0 and −1 beyond the allowed keys.
     """
     count = min(count, weights.shape[-1])
     if count > ROUNDS:
@@ -81,7 +84,7 @@ def _indices(weights: Tensor, count: int, allowed: Tensor | None) -> Tensor:
 
 
 def draw(weights: Tensor, uniform: Tensor) -> Tensor:
-    """The first key of each row whose cumulative weight exceeds u · Σ w, `(..., L)`; −1 where the row sums to 0.
+    """The first key of each row with a cumulative weight above u · Σ w, or −1.
 
     Args:
         weights: `(..., L, S)`, not negative.

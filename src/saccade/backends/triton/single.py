@@ -1,5 +1,6 @@
-"""Additive attention as one block, without the machinery of blocks, whose overhead is ten times the computation of a
-small call on a GPU.
+"""Additive attention as one block, without the machinery of blocks.
+
+That overhead is ten times the computation of a small call on a GPU.
 """
 
 import math
@@ -23,9 +24,7 @@ __all__ = ["SINGLE"]
 
 
 def served(call: Call) -> bool:
-    """Whether an aligned call is additive scores, a plain softmax and its expectation, under a mask at the most, and no
-    larger than one block.
-    """
+    """Whether an aligned call is additive scores, softmax and mask in one block."""
     kinds = type(call.score), type(call.normalizer), type(call.read)
     if kinds != (Additive, Softmax, Soft) or call.query.dtype not in (torch.float32, torch.float64) or transforming():
         return False
@@ -53,7 +52,7 @@ def results(call: Call) -> list[Tensor]:
 
 
 def forward(call: Call) -> list[Tensor] | None:
-    """All results of a call that is served."""
+    """All results of a call, or None if it is not `served`."""
     return results(cleaned(call)) if served(call) else None
 
 
