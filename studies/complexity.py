@@ -61,7 +61,6 @@ class Options(Shared):
 
     lengths: tuple[int, ...] | None = None
     """Positions, three lengths or more.
-
     Default: 64 128 ... 4096, twice as dense from 1024 on. With --quick 128 ... 2048."""
 
     width: int | None = None
@@ -257,7 +256,6 @@ class Findings:
         return timed(layer["seconds"], layer["error"], self.rows[way, length]["rounds"])
 
     def _long(self, way: str, name: str, key: str) -> list[Any]:
-        """A layer's measurements at the long end."""
         return [self._layer(way, name, length)[key] for length in self.long]
 
     def _products(self, name: str) -> list[float]:

@@ -274,7 +274,6 @@ class Findings:
         return over_seeds([row["pairs"][str(pairs)] for row in self.rows(name)])
 
     def _largest(self, names: Sequence[str], column: str) -> float:
-        """The largest number of several layers in any seed."""
         return max(float(row[column]) for name in names for row in self.rows(name))
 
     def _variation(self, name: str) -> Estimate:

@@ -137,7 +137,6 @@ def measured(task: AnswerQuestions, model: Any, seed: int, limit: int) -> dict[s
 
 
 def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[str, Any]:
-    """The measurements with erased cells."""
     orders: dict[str, dict[str, list[Any]]] = {}
     before, first, anywhere, anything = list[bool](), list[float](), list[float](), list[float]()
     for indices, examples, batch, true in _batches(task, model, chosen):

@@ -52,7 +52,6 @@ class Options(Trained):
 
     reward_weight: float = 1.0
     """Weight of the gradient by rewards, relative to the reads.
-
     It acts in the rows trained as in the paper, with a λ_r chosen by validation."""
 
     def __post_init__(self) -> None:

@@ -106,7 +106,6 @@ class Folder:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read report.json and check its entries."""
     try:
         content: dict[str, Any] = read_json(path / _FILE)
     except ValueError as error:

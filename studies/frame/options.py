@@ -53,7 +53,7 @@ class Direct(Shared):
     """Train each model for so many steps (`isolation`: each task). Default: by study."""
 
     max_minutes: float | None = None
-    """Train each model for up to so many minutes (`isolation`: each task)."""
+    """Limit of each training in minutes (`isolation`: each task). Default: by study."""
 
     def __post_init__(self) -> None:
         """Reject options without meaning."""

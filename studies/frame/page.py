@@ -258,5 +258,4 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _late(steps: int, max_steps: int | None, max_minutes: float | None) -> bool:
-    """Whether minutes ended a run."""
     return max_minutes is not None and (max_steps is None or steps < max_steps)

@@ -62,7 +62,6 @@ def _figure(results: Sequence[Result], title: str, note: str) -> "Figure":
 
 
 def _over_sizes(axes: "Axes", family: str, results: Sequence[Result]) -> None:
-    """A line for each peer."""
     for index, peer in enumerate(dict.fromkeys(result.row.peer for result in results)):
         colour, marker = _STYLES[index % len(_STYLES)]
         points = sorted((r.row.size, r.ratio or 0.0) for r in results if r.row.peer == peer)

@@ -230,7 +230,6 @@ def distances(ours: Any, theirs: Any) -> list[float]:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of an error's message."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 

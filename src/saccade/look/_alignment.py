@@ -91,7 +91,6 @@ def alignment(
 
 
 def _verdict(matrix: Tensor) -> str:
-    """Sharpness of the rows, in words."""
     largest, even = float(matrix.amax(1).mean()), 1 / matrix.shape[1]
     word = "sharp" if largest >= 0.5 else "spread" if largest >= 2 * even else "nearly even"
     return f"{word}, largest weight of a row {largest:.2f} on average (even: {even:.2f})"

@@ -208,7 +208,6 @@ def _animation(pixels: Tensor, boxes: Sequence[Glimpse]) -> bytes:
 
 
 def _story(centres: Tensor, shares: Tensor, labels: Sequence[str], said: Mapping[int, str]) -> str:
-    """Each glimpse's place and likeliest class."""
     heard = {number + 1: f", says {symbol}" for number, symbol in said.items()}
     best, which = shares.max(-1)
     rows = zip(centres.tolist(), best.tolist(), which.tolist(), strict=True)

@@ -226,7 +226,6 @@ def _span(text: str, value: float, scale: _Scale) -> str:
 
 
 def _story(rows: list[list[float]], tokens: list[str], names: Sequence[str], scale: _Scale) -> str:
-    """Every word with its number."""
     texts = []
     for number, row in enumerate(rows):
         words = ", ".join(f"{token} {scale.text(value)}" for token, value in zip(tokens, row, strict=True))

@@ -119,7 +119,6 @@ def draw_panels(
 
 
 def _sides(pixels: Tensor, longest: float) -> tuple[float, float]:
-    """Height and width of a panel in inches."""
     height, width = pixels.shape[:2]
     return longest * max(_SLIM, min(1.0, height / width)), longest * max(_SLIM, min(1.0, width / height))
 

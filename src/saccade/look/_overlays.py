@@ -115,7 +115,6 @@ def overlays(
 
 
 def _marked(marks: Sequence[Position | None] | None, maps: Tensor) -> list[Position | None]:
-    """A mark or None for each map."""
     cells: list[Position | None] = [None] * len(maps) if marks is None else list(marks)
     if len(cells) != len(maps):
         raise ShapeError(f"marks: expected a cell or None for each of {len(maps)} maps, got {len(cells)}")

@@ -136,7 +136,6 @@ def traces(
 
 
 def _rows(bands: Sequence[Band]) -> list[list[int]]:
-    """Visible rows of each band."""
     rings = dict[int, Tensor]()
     for band in bands:
         if band.ring:

@@ -191,12 +191,10 @@ class Tiles(NamedTuple):
         return _split(tensor, dim, (-1, self.rows))
 
     def _rows(self, tensor: Tensor) -> Tensor:
-        """Positions of the queries, `(tiles, rows)`."""
         first = sent(self.start + self.queries * self.rows, tensor.device)
         return first[:, None] + torch.arange(self.rows, device=tensor.device)
 
     def _key_positions(self, device: torch.device) -> Tensor:
-        """Positions of the keys, `(tiles, 1, width)`."""
         within = torch.arange(self.size, device=device)
         return (sent(self.keys, device)[:, :, None] * self.size + within).flatten(1)[:, None]
 

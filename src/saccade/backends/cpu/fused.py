@@ -210,7 +210,6 @@ def _fits(call: Call) -> bool:
 
 
 def _intervals(call: Call) -> Intervals | None:
-    """Intervals of the call's mask."""
     everything = torch.tensor([0], device="cpu"), torch.tensor([call.key.shape[-2]], device="cpu")
     bounds = everything if call.mask is None else intervals(call.mask, call.grid())
     if bounds is None:

@@ -16,7 +16,6 @@ __all__ = ["defined", "forward", "gradients", "weigh"]
 def _inputs(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, powers: Tensor, mask: Tensor | None, temperature: float
 ) -> steps.Inputs:
-    """The first part of the kernels' tables."""
     length, features = query.shape[1:]
     width, out = value.shape[-2:]
     query, key, value, v, powers = (part.contiguous() for part in (query, key, value, v, powers))

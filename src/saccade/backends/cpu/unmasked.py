@@ -161,7 +161,6 @@ def _block(
     statistics: weights.Statistics,
     output: Tensor,
 ) -> None:
-    """Write output and statistics of one block."""
     room, ready = scratch("scores", (*query.shape[:-1], key.shape[1]), query.dtype), False
     if v is None:
         torch.bmm(query, key.mT, out=room)

@@ -217,5 +217,4 @@ def _gradients(mine: Side, other: Side, v: Tensor, grad: Tensor, within: Tiles, 
 
 
 def _constants(tensor: Tensor) -> dict[str, float]:
-    """Constants of the dtype, compiled into a kernel."""
     return {"SMALL": SMALL, "LIMIT": EXPONENT_LIMIT[tensor.dtype], "CAP": CAP[tensor.dtype]}

@@ -126,7 +126,6 @@ def _memory(setup: Setup) -> Row:
 def _row(
     setup: Setup, case: _Case, peer: str, theirs: Function, step: str, sizes: tuple[int, ...] = (), **more: Any
 ) -> Row:
-    """A case beside another call of its tensors."""
     terms, memory = _HEADS * case.pairs * _DIM, "memory" in more
     work = additive_work(terms, step) if case.way == "additive" else dot_work(terms, step)
     if case.way == "draws":  # one value is read of a row, and no gradient of it reaches the scores
@@ -169,14 +168,12 @@ def _dense(case: _Case) -> Function:
 
 
 def _batch(*tensors: Tensor) -> Tensor:
-    """The documents as a batch, and back."""
     apart = [tensor.unflatten(-2, (-1, _DOCUMENT)).movedim(-3, 0).flatten(0, 1) for tensor in tensors]
     joined: Tensor = sdpa(*apart).unflatten(0, (-1, 1)).movedim(0, -3).flatten(-3, -2)
     return joined
 
 
 def _parts(setup: Setup, case: _Case, length: int) -> Function:
-    """A call for each part of the queries and keys."""
     call = _call(setup, case)
 
     def run(*tensors: Tensor) -> Tensor:

@@ -85,7 +85,6 @@ def _plain(ours: Prepare, *inputs: Tensor) -> Run:
 
 
 def _controlled(sizes: _Sizes, memory: ExternalMemory, lstm: nn.LSTMCell, inputs: Tensor) -> Tensor:
-    """The read of each step."""
     state = memory.start(sizes.batch, sizes.cells)
     hidden = cell = inputs.new_zeros(sizes.batch, sizes.hidden)
     step, reads = lstm_cell(lstm.weight_hh, lstm.bias_hh), []
@@ -144,7 +143,6 @@ def regression(setup: Setup) -> list[Row]:
 
 
 def _bandwidth(count: int) -> Row:
-    """The bandwidth of noisy points on a sine."""
 
     def inputs(setup: Setup) -> tuple[Tensor, ...]:
         points = 6.3 * torch.rand(count, 1, device=setup.device).double()

@@ -110,7 +110,6 @@ def _drawn(number: int, device: torch.device) -> Call:
 
 
 def _mask(rng: random.Random, normal: Callable[..., Tensor], queries: int, keys: int, device: torch.device) -> Any:
-    """A mask of any kind."""
     starts = (normal(queries) * keys / 2).long().flatten().sort().values
     kinds: tuple[masks.Mask, ...] = (
         masks.Dense(normal(queries, keys) > 0.3),

@@ -39,7 +39,6 @@ def sparse(setup: Setup) -> list[Row]:
 
 
 def _normalized(name: str, normalizer: Normalizer, peer: str, options: Any, shape: tuple[int, ...], step: str) -> Row:
-    """A normalizer of scores and nothing else."""
     prepare, backward = PASSES[step], step != "forward"
     return Row(
         family=f"{name} {step}",
@@ -57,7 +56,6 @@ def _normalized(name: str, normalizer: Normalizer, peer: str, options: Any, shap
 
 
 def _attention(setup: Setup, name: str, normalizer: Normalizer, peer: str, sizes: tuple[int, ...], step: str) -> Row:
-    """Dot scores, the normalizer, and the expectation."""
 
     def theirs(*inputs: Tensor) -> Run:
         weigh = getattr(package("entmax"), peer)
