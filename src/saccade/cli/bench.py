@@ -27,7 +27,7 @@ __all__ = ["run"]
 
 _INTERRUPTED = 130
 _SETTINGS = {"seconds": 2.0, "least": 5}  # seconds of a row's turns, and rounds at the least
-_QUICK = {"seconds": 0.3, "least": 3, "most": 8.0, "whole": 85.0}  # and seconds after which no round, no row begins
+_QUICK = {"seconds": 0.3, "least": 3, "bound": 8.0, "whole": 85.0}  # and seconds after which no round, no row begins
 
 
 @dataclass(frozen=True)
