@@ -142,7 +142,7 @@ def test_quick_measures_rows_of_short_list_for_shorter_time(monkeypatch, capsys)
     offered(monkeypatch, row(family="long"), row(family="short", quick=True))
     assert main(["bench", "--quick"]) == 0
     both = {"probes": PROBES}
-    assert seen == {**both, "seconds": 0.3, "least": 3, "most": 8.0, "whole": 85.0, "names": ["short"]}
+    assert seen == {**both, "seconds": 0.3, "least": 3, "bound": 8.0, "whole": 85.0, "names": ["short"]}
     seen.clear()
     assert main(["bench"]) == 0
     assert seen == {**both, "seconds": 2.0, "least": 5, "names": ["long", "short"]}
