@@ -1,6 +1,6 @@
 # One virtual environment for everything; it is made again where what it is made from has changed.
 #   make demo      trains a model that reads dates in twenty languages, and draws what it attends to
-#   make test      the tests of a newcomer: each module, invariant, job and verb once, five minutes on two cores
+#   make test      the first tier of tests: each module, invariant, job and verb once, five minutes on two cores
 #   make test-all  every test
 #   make check     lint, types, and the documentation built strictly
 #   make coverage  every test, with the coverage that must not fall

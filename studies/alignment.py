@@ -267,7 +267,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="alignment",
-    sentence="one sentence's alignment, and what it reorders (Bahdanau, Cho, Bengio 2015, figure 3)",
+    sentence="alignment of one sentence: is it sharp, and what is reordered? (Bahdanau, Cho, Bengio 2015, figure 3)",
     title="The alignment of one sentence",
     claim="In this sentence, as this one training translates it, the words of the translation read the source along "
     "the diagonal, and jump where the languages order words otherwise, as adjectives and nouns of French and English.",

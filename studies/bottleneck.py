@@ -317,7 +317,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="bottleneck",
-    sentence="sequences copied through one vector and through attention, digits through short codes",
+    sentence="how much one vector of fixed size keeps, beside attention: copied sequences, codes of digits",
     title="What passes through one vector",
     claim="The more is read, the smaller the share of it that one vector of a fixed size keeps. Attention, which can "
     "look at all of it, keeps as much; and of pictures a code keeps the less the fewer numbers it has.",

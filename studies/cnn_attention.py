@@ -111,7 +111,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="cnn-attention",
-    sentence="a convolutional network with self-attention and without, of as many parameters",
+    sentence="does self-attention improve a convolutional network of equal size?",
     title="Self-attention in a convolutional network",
     claim="A convolution sees what is near. Self-attention over its features lets every position see all others, and a "
     "network with it classifies images better than one without, at as many parameters.",

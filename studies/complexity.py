@@ -377,7 +377,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="complexity",
-    sentence="time and memory of a layer against length (Vaswani et al. 2017, table 1)",
+    sentence="time and memory of layers by sequence length (Vaswani et al. 2017, table 1)",
     title="Time and memory of a layer by length",
     claim="A self-attention layer takes n² d operations where a recurrent one takes n d² and a convolution k n d², for "
     "n positions of d features and a kernel of k: it is faster than the recurrent one while n is smaller than d.",

@@ -278,7 +278,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="experts",
-    sentence="experts with losses that balance them and without (Shazeer et al. 2017, appendix A)",
+    sentence="do balancing losses even the load of experts and lower the error? (Shazeer et al. 2017, appendix A)",
     title="Experts and their balance",
     claim="Without losses a gate loads its experts unevenly, and the model is worse for it. Either of two losses, of "
     "the weights that experts get (importance) and of the tokens that they may expect (load), makes loads even, at any "

@@ -353,7 +353,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="fast-weights",
-    sentence="attention and convolution as matrices, and associative recall by both (Ba et al. 2016)",
+    sentence="attention as a matrix made of the input, beside convolution: associative recall (Ba et al. 2016)",
     title="Weights that move with the input",
     claim="Attention's weights are made of the input and move with it, a convolution's are learned and stay; and at "
     "equal parameters a task that asks which of many stored things fits a question is solved by the former alone.",

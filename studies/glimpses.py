@@ -242,7 +242,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="glimpses",
-    sentence="eyes by glimpses, scales, policy and clutter (Mnih et al. 2014, tables 1 and 2 of NIPS)",
+    sentence="agents with glimpses: number, scales, policy and clutter (Mnih et al. 2014, tables 1 and 2 of NIPS)",
     title="Glimpses",
     claim="An eye that learns where to look recognizes images of which it sees little. It is better than one that "
     "looks anywhere, and in clutter better than a network that sees everything. More glimpses help, and so does a "

@@ -338,7 +338,7 @@ def _figure(graphs: Mapping[str, Mapping[str, Any]], title: str) -> "Figure":
 
 STUDY = Study(
     name="isolation",
-    sentence="gradients that attention lets through, and forgetting of experts (Jacobs et al. 1991)",
+    sentence="gradients of attended values, and forgetting of experts by kind of gate (Jacobs et al. 1991)",
     title="What is not attended to does not change",
     claim="Attention masks the error that is propagated back: a value's gradient is its weight times the output's, and "
     "0 if the weight is 0, so that parts which are not attended to do not change when new data arrive.",

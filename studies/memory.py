@@ -216,7 +216,7 @@ def _drawn(result: Findings, path: Path, names: Sequence[str], title: str) -> st
 
 STUDY = Study(
     name="memory",
-    sentence="errors beyond the lengths of training, by kind of memory (Graves et al. 2014, section 4)",
+    sentence="errors beyond the training lengths, by kind of memory (Graves et al. 2014, section 4)",
     title="Memory beyond the lengths of training",
     claim="A controller with an external memory that it writes and reads does on sequences beyond the lengths of "
     "training what it learned on these; an LSTM, which has its state alone, does not.",

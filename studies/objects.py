@@ -211,7 +211,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="objects",
-    sentence="captions by the number of things, with attention and by a fixed vector",
+    sentence="captions by number of objects, with attention and from one fixed vector",
     title="Captions by the number of things",
     claim="A model that reads an image as one fixed vector writes worse captions the more things the image shows, and "
     "the gain of attention over it grows with their number.",

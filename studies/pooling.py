@@ -318,7 +318,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="pooling",
-    sentence="sum of words, fixed attention, self-attention, GRU and attention, and what a not does",
+    sentence="five ways to pool the words of a sentence, and the effect of negation",
     title="Attention as pooling",
     claim="Each of these ways to pool the words of a sentence classifies it better than the one before: their sum, "
     "fixed attention (a learned query compared with words by a product; by an MLP; four queries), self-attention, "

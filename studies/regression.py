@@ -250,7 +250,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="regression",
-    sentence="the error of kernel regression by the number of known points (Nadaraya 1964, Watson 1964)",
+    sentence="error of kernel regression by number of points (Nadaraya 1964, Watson 1964)",
     title="Kernel regression by the number of known points",
     claim="The squared error of a Nadaraya-Watson estimate of a curve over one number falls as n^(-4/5) with n known "
     "points and the best bandwidth, and no estimate is faster for all curves that are twice differentiable. The error "

@@ -252,7 +252,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="scaling",
-    sentence="what an answer costs by the image's size, seen in parts or whole (Mnih et al. 2014)",
+    sentence="cost of a prediction by image size, from glimpses and from the whole image (Mnih et al. 2014)",
     title="What an answer costs by the size of the image",
     claim="The cost of an eye depends on its number of glimpses, not on the size of the image. A model that attends to "
     "all parts of the image, or convolves it, costs more the larger the image is. The same weights answer images of "

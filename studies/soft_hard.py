@@ -236,7 +236,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 STUDY = Study(
     name="soft-hard",
-    sentence="soft attention beside hard, and the noise of its gradients (Xu et al. 2015, section 4)",
+    sentence="is soft attention better than hard, and how noisy are hard gradients? (Xu et al. 2015, section 4)",
     title="Soft attention and hard",
     claim="Hard attention, which reads one position of the source at each step and learns where by what it is rewarded "
     "for, does as well as soft attention, which reads a mean of all.",

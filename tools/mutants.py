@@ -4,9 +4,8 @@
     python tools/mutants.py --all      # those that survive also against `make test-all`'s
     python tools/mutants.py --only masks
 
-A mutant is a line of `MUTANTS`: a file of src/saccade, a piece of its text, and the piece that replaces it.
-Each runs in a copy of the checkout. The tests that mirror the broken file run first, then the whole tier, until one
-fails.
+A mutant is a line of `MUTANTS`: a file of src/saccade or of studies, a piece of its text, and a replacement. Each
+runs in a copy of the checkout. The tests that mirror the broken file run first, then the whole tier, until one fails.
 """
 
 import argparse
@@ -23,7 +22,7 @@ WORKERS = ["-n", "2", "--dist", "worksteal"]
 
 
 class Mutant(NamedTuple):
-    """One fault: `old` stands once in `file` and becomes `new`."""
+    """One fault: `old` stands once in `file`, of src/saccade or of studies, and becomes `new`."""
 
     file: str
     old: str
@@ -31,7 +30,7 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = [
-    Mutant("masks/positions.py", "        return keys <= own\n", "        return keys < own\n"),
+    Mutant("masks/positions.py", "        return keys <= queries\n", "        return keys < queries\n"),
     Mutant(
         "scores.py",
         "        return softcap * torch.tanh(scores / softcap)",
@@ -65,16 +64,16 @@ MUTANTS = [
         "    return Choice(index[..., :k], values.softmax(-1)[..., :k], probability, logits)",
     ),
     Mutant("kernels/gates.py", "hidden_proj[..., 2 * size :]))", "hidden_proj[..., size : 2 * size]))"),
-    Mutant("prepared.py", "    if theirs.dtype != ours.dtype:\n", "    if ours.dtype != ours.dtype:\n"),
+    Mutant("memory/_prepared.py", "    if theirs.dtype != ours.dtype:\n", "    if ours.dtype != ours.dtype:\n"),
     Mutant(
-        "look/jacobian.py",
+        "look/_jacobian.py",
         "    return divide(norms, norms.sum(-1, keepdim=True))",
         "    return divide(norms, norms.sum(-2, keepdim=True))",
     ),
     Mutant(
-        "look/pictures.py",
-        "        vmax=full_scale(float(matrix.max()), 1 / columns),",
-        "        vmax=full_scale(float(matrix.min()), 1 / columns),",
+        "look/_alignment.py",
+        "    darkest = full_scale(float(matrix.max()), 1 / len(source))",
+        "    darkest = full_scale(float(matrix.min()), 1 / len(source))",
     ),
     Mutant("models/bag.py", "self.words(source.values), 0.0).sum(1)", "self.words(source.values), 0.0).mean(1)"),
     Mutant(
@@ -126,19 +125,19 @@ MUTANTS = [
     Mutant("cli/inputs.py", "if not listed:", "if listed < 0:"),
     Mutant("cli/predict.py", "if given.names and given.alignments:", "if given.names and given.alignments and False:"),
     Mutant(
-        "reports/slope.py",
-        "return math.sqrt((groups - 1) / groups * sum((one - mean) ** 2 for one in scores))",
-        "return math.sqrt(1 / groups * sum((one - mean) ** 2 for one in scores))",
+        "studies/frame/seeds.py",
+        "return groups * score - (groups - 1) * np.asarray(partial, dtype=np.float64)",
+        "return groups * score - groups * np.asarray(partial, dtype=np.float64)",
     ),
     Mutant(
-        "reports/statistics.py",
-        "return int(off + half < self.margin) - int(off - half > self.margin)",
-        "return int(off < self.margin) - int(off - half > self.margin)",
+        "studies/frame/statistics.py",
+        "return self.number.level_of(abs(self.margin - abs(self.number.value)))",
+        "return self.number.level_of(abs(self.margin + abs(self.number.value)))",
     ),
     Mutant(
         "bench/measure.py",
-        "return median(theirs / max(ours, 1e-12) for ours, theirs, *_ in rounds)",
-        "return median(ours / max(theirs, 1e-12) for ours, theirs, *_ in rounds)",
+        "return [theirs / max(ours, 1e-12) for ours, theirs, *_ in rounds]",
+        "return [ours / max(theirs, 1e-12) for ours, theirs, *_ in rounds]",
     ),
     Mutant(
         "runs.py",
@@ -159,6 +158,11 @@ def copy_checkout(folder: Path) -> Path:
     if (ROOT.parent / "shared").is_dir():
         (folder / "shared").symlink_to(ROOT.parent / "shared")
     return copy
+
+
+def source(checkout: Path, mutant: Mutant) -> Path:
+    """The file that a mutant breaks."""
+    return checkout / ("" if mutant.file.startswith("studies/") else "src/saccade") / mutant.file
 
 
 def mirrored_tests(copy: Path, file: str) -> list[str]:
@@ -182,7 +186,7 @@ def tests_fail(copy: Path, arguments: list[str]) -> bool:
 
 def caught_by(copy: Path, mutant: Mutant, tiers: list[list[str]]) -> str:
     """Name the first tests that notice the mutant, "" if none does."""
-    path = copy / "src/saccade" / mutant.file
+    path = source(copy, mutant)
     text = path.read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
         raise SystemExit(f"{mutant.file}: {mutant.old!r} stands {text.count(mutant.old)} times, expected once")

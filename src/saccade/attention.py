@@ -163,7 +163,7 @@ def explain(
     Args: as for `attend`.
 
     Returns:
-        A `Plan` with backend, why, peak_bytes, terms, and the calls of a value that is a function. It prints readably.
+        A `Plan` with backend, why, peak_bytes, terms, pairs, and the calls of a value function. It prints readably.
 
     Raises:
         As `attend`.

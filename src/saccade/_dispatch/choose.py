@@ -51,8 +51,8 @@ class Plan:
         peak_bytes: about how much it would allocate beside inputs and output, in bytes.
         terms: how many query-key-feature terms all scores take.
         values: the calls of a value that is a function; None for a tensor.
-        pairs: of a query and a key, as `Pairs`. None for torch's kernels, for a mask of your own, and for a mask with
-            tensors off the CPU, whose values cost a wait.
+        pairs: of a query and a key, as `Pairs`. None without a mask, for a mask class of your own, and for a mask
+            whose tensors lie off the CPU: reading them would wait for the device.
 
     >>> print(Plan("cpu", {"chunked": "slower here"}, 0, 4096, pairs=Pairs(64, 16, 32)))
     backend     cpu
