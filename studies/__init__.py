@@ -1,4 +1,4 @@
-"""Claims of the literature, one study a file: what is claimed, what is measured, and what follows.
+"""Studies of claims of the literature: a file holds claim, measurement and result.
 
 `saccade report NAME` runs the `STUDY` of `studies/NAME.py` from a checkout. The files in `frame` are shared.
 """

@@ -1,4 +1,4 @@
-"""Time and memory of layers against the length of their input (Vaswani et al. 2017, table 1)."""
+"""Time and memory of layers by the length of their input (Vaswani et al. 2017)."""
 
 import math
 import os
@@ -42,7 +42,7 @@ _VISIBLE = 1 << 20  # bytes: fewer are lost among the pages of a process
 
 @dataclass(frozen=True)
 class Sizes:
-    """Lengths in positions, width in features, sequences, heads, and seconds of turns at one length."""
+    """Lengths in positions, width in features, sequences, heads, seconds at a length."""
 
     lengths: tuple[int, ...] = (64, 128, 256, 512, 1024, 1448, 2048, 2896, 4096)
     width: int = 256
@@ -60,8 +60,8 @@ class Options(Shared):
     """Options of the study."""
 
     lengths: tuple[int, ...] | None = None
-    """Positions, three lengths or more. Default: 64 128 ... 4096, twice as dense from 1024 on; 128 ... 2048 with
-    --quick."""
+    """Positions, three lengths or more.
+    Default: 64 128 ... 4096, twice as dense from 1024 on. With --quick 128 ... 2048."""
 
     width: int | None = None
     """Features of every layer's input and output. Default: 256, 64 with --quick."""
@@ -73,7 +73,7 @@ class Options(Shared):
     """Heads of self-attention, a divisor of the width. Default: 4."""
 
     seconds: float | None = None
-    """Seconds of turns at each length. Default: 10, 5 with --quick; slow layers take three rounds."""
+    """Seconds at each length. Default: 10, 5 with --quick. Slow layers take 3 rounds."""
 
     threads: int | None = None
     """Threads of a CPU. Default: as torch sets them."""
@@ -86,9 +86,9 @@ class Options(Shared):
         if len(lengths) < _FEWEST or not all(0 < n <= _LONGEST for n in lengths):
             got = " ".join(map(str, self.lengths or ()))
             raise ArgumentError(f"--lengths: expected {_FEWEST} or more, from 1 to {_LONGEST}, got {got}")
-        most = os.cpu_count() or 1
-        if self.threads is not None and not 0 < self.threads <= most:
-            raise ArgumentError(f"--threads: expected a number from 1 to {most}, got {self.threads}")
+        cores = os.cpu_count() or 1
+        if self.threads is not None and not 0 < self.threads <= cores:
+            raise ArgumentError(f"--threads: expected a number from 1 to {cores}, got {self.threads}")
         if self.quick and any(getattr(self, name) is not None for name in _NAMES):
             raise ArgumentError(f"--quick: expected none of {', '.join(map(flag, _NAMES))} beside it, got some")
 
@@ -103,7 +103,7 @@ class Options(Shared):
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement: pass, positions, features, sequences, heads, device and threads."""
+    """A measurement: pass, positions, features, sequences, heads, device and threads."""
 
     way: str
     length: int
@@ -131,7 +131,7 @@ class _Convolution(nn.Conv1d):
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer from a point, its order in table 1, and its multiplications: linear n d² + quadratic n² d."""
+    """A layer from a point, its order in table 1, and linear n d² + quadratic n² d."""
 
     make: Callable[[Point], nn.Module]
     order: str
@@ -156,7 +156,7 @@ LAYERS = {
 
 
 def prepared(name: str, point: Point) -> Run:
-    """Return a call of a layer on normal numbers, with the backward pass its gradients too.
+    """Return a call of a layer on normal numbers, or its forward and backward pass.
 
     >>> states = prepared("GRU", Point("forward", 5, 8, 2, 2, "cpu", 1))()
     >>> states.shape, states.requires_grad
@@ -255,7 +255,6 @@ class Findings:
         return timed(layer["seconds"], layer["error"], self.rows[way, length]["rounds"])
 
     def _long(self, way: str, name: str, key: str) -> list[Any]:
-        """A layer's measurements at the long end."""
         return [self._layer(way, name, length)[key] for length in self.long]
 
     def _products(self, name: str) -> list[float]:
@@ -268,13 +267,14 @@ class Findings:
         return power
 
     def time(self, way: str, name: str) -> Power:
-        """Return the power of the length by which a layer's time grows; its distances are from the formula."""
+        """Return the power of the length in a layer's time."""
         seconds, errors = (self._long(way, name, key) for key in ("seconds", "error"))
         return self._power(way, seconds, errors, self._products(name))
 
     def beside(self, way: str, name: str) -> Estimate:
-        """Return attention's exponent minus a layer's: that of the ratio of times taken in turns, since a disturbance
-        of both cancels.
+        """Return attention's exponent minus a layer's.
+
+        It is the exponent of the ratio of times taken in turns: a disturbance of both cancels.
         """
         pairs = [(self._layer(way, ATTENTION, n), self._layer(way, name, n)) for n in self.long]
         ratios = [ours["seconds"] / theirs["seconds"] for ours, theirs in pairs]
@@ -284,7 +284,7 @@ class Findings:
         return self._power(way, ratios, errors, shape).exponent
 
     def memory(self, way: str, name: str) -> Power | None:
-        """Return the power of the length by which a layer's memory grows, if it was measured and is visible."""
+        """Return the power of the length in a layer's memory, if it is visible."""
         amounts = self._long(way, name, "bytes")
         visible = all(amount is not None and amount >= _VISIBLE for amount in amounts)
         return exponent(self.long, amounts) if visible else None
@@ -321,7 +321,7 @@ class Findings:
         return [*rows, ["by its formula", *formulas, *["" for _ in self.layers]]]
 
     def crossing(self, way: str) -> str:
-        """Return in words from which length on attention takes longer than the GRU."""
+        """Return the shortest length with attention slower than the GRU, in words."""
         ours, theirs = ([self._layer(way, name, n)["seconds"] for n in self.lengths] for name in (ATTENTION, GRU))
         met = crossings(self.lengths, ours, theirs)
         if met and ours[-1] > theirs[-1]:
@@ -343,8 +343,8 @@ class Findings:
         """Return the fields of the page."""
         layers = [[name, LAYERS[name].order, LAYERS[name].formula] for name in self.layers]
         return {
-            **{f"crossing_{place}": f"{sentence(self.crossing(way))}." for place, way in enumerate(PASSES)},
-            **{f"table_{place}": self.table(way) for place, way in enumerate(PASSES)},
+            **{f"crossing_{number}": f"{sentence(self.crossing(way))}." for number, way in enumerate(PASSES)},
+            **{f"table_{number}": self.table(way) for number, way in enumerate(PASSES)},
             "layers": [["layer", "by the table", "multiplications a sequence"], *layers],
             "rule": rule(len(self.claims), seeded=False),
         }
@@ -353,7 +353,7 @@ class Findings:
 def plot(result: Findings, folder: Path) -> dict[str, str]:
     """Draw the times of each pass by length."""
     pictures = {}
-    for place, way in enumerate(PASSES):
+    for number, way in enumerate(PASSES):
         curves = []
         for name in result.layers:
             line = result.time(way, name)
@@ -370,7 +370,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
             note=f"Width d = {result.width}. The claim: self-attention n² d, recurrent n d², convolution k n d²",
             log="xy",
         )
-        pictures[f"picture_{place}"] = picture(drawn, title)
+        pictures[f"picture_{number}"] = picture(drawn, title)
     return pictures
 
 

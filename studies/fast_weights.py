@@ -1,4 +1,4 @@
-"""Layers whose weights move with the input beside layers whose weights do not (Schmidhuber 1992; Ba et al. 2016)."""
+"""Layers with input-dependent weights beside others (Schmidhuber 1992; Ba 2016)."""
 
 import math
 import statistics
@@ -35,11 +35,11 @@ SOLVED, FAILED = 0.9, 0.5  # shares of right answers above which the task is sol
 BUDGET, QUICK = Budget(800, 30.0), Budget(500, 0.6)
 _WIDTH, _DEPTH = 64, 2
 _BATCH, _RATE, _TESTED = 64, 2e-3, 1000
-_MIXED, _INPUTS, _SHOWN = 16, 12, 3  # pairs and number of the inputs whose matrices are compared, and number drawn
+_MIXED, _INPUTS, _DRAWN = 16, 12, 3  # pairs and number of the inputs of compared matrices, and number drawn
 
 
 class _Convolution(nn.Module):
-    r"""Projected features mixed by a kernel as long as the longest input, and projected back, without biases.
+    r"""Projected features mixed by a kernel of the longest input's length.
 
     .. math:: y_t = W_o \sum_{s \le t} K_{t-s} \, W_i \, x_s
 
@@ -66,8 +66,9 @@ class _Convolution(nn.Module):
 
 @dataclass(frozen=True)
 class Kind:
-    """A mixing layer from its features and the longest input, the features of the networks behind it, and its weights
-    in words. The networks even out the parameters.
+    """A mixing layer: its maker, features of the networks behind it, weights in words.
+
+    The networks even out the parameters.
     """
 
     make: Callable[[int, int], nn.Module]
@@ -94,14 +95,16 @@ LAYERS: Mapping[str, Kind] = {
         lambda width, length: _Convolution(width, width, length, separable=True), 176, "learned, of each distance"
     ),
 }
-"""Layers by name. Location is Luong, Pham, Manning 2015, equation 8; of a query's own place it is the dynamic
-convolution of Wu et al. 2019 (https://arxiv.org/abs/1901.10430). Fast weights are those of Schmidhuber 1992 in the form
+"""Layers by name.
+
+Location is Luong, Pham, Manning 2015, equation 8. Around the query's position it is the dynamic convolution of Wu et
+al. 2019 (https://arxiv.org/abs/1901.10430). Fast weights are those of Schmidhuber 1992 in the form
 of Schlag, Irie, Schmidhuber 2021, section 3 (https://arxiv.org/abs/2102.11174)."""
 
 
 @torch.no_grad()
 def matrix(layer: nn.Module, features: Tensor) -> Tensor:
-    r"""Return M(x) of one input, \(y = M(x)\, x\) over all positions and features, `(length, width, length, width)`.
+    r"""Return M(x) of an input, y = M(x) x, `(length, width, length, width)`.
 
     A convolution is measured by impulses on the input. Attention is no linear function of its input: M(x) is its
     weights times the projection of values.
@@ -127,7 +130,7 @@ def matrix(layer: nn.Module, features: Tensor) -> Tensor:
 
 
 class Recaller(nn.Module):
-    """Mixing layers and networks in turn, over a token for each pair, and one for the query key.
+    """Mixing layers and networks in turn, over tokens of pairs and of the query key.
 
     Args:
         name: of the mixing layers, a key of `LAYERS`.
@@ -141,12 +144,12 @@ class Recaller(nn.Module):
         torch.Size([2, 16])
     """
 
-    def __init__(self, name: str, most: int) -> None:
+    def __init__(self, name: str, longest: int) -> None:
         super().__init__()
         kind = LAYERS[name]
         self.keys, self.values = nn.Embedding(KEYS, _WIDTH), nn.Embedding(VALUES + 1, _WIDTH)
         self.norms = nn.ModuleList(nn.LayerNorm(_WIDTH) for _ in range(2 * _DEPTH))
-        self.layers = nn.ModuleList(kind.make(_WIDTH, most + 1) for _ in range(_DEPTH))
+        self.layers = nn.ModuleList(kind.make(_WIDTH, longest + 1) for _ in range(_DEPTH))
         self.networks = nn.ModuleList(
             nn.Sequential(nn.Linear(_WIDTH, kind.hidden), nn.ReLU(), nn.Linear(kind.hidden, _WIDTH))
             for _ in range(_DEPTH)
@@ -154,17 +157,17 @@ class Recaller(nn.Module):
         self.output = nn.Linear(_WIDTH, VALUES)
 
     def forward(self, keys: Tensor, values: Tensor) -> Tensor:
-        """Return the logits of the queried value, `(batch, 16)`, from keys and values, `(batch, pairs + 1)`."""
+        """Return logits of the queried value from keys and values `(batch, pairs + 1)`."""
         logits: Tensor = self.output(self.passed(keys, values)[0][:, -1])
         return logits
 
     def passed(self, keys: Tensor, values: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return the last features, and the input of each mixing layer, `(batch, pairs + 1, width)`."""
+        """Return the last features and the inputs of mixing layers."""
         features, inputs = self.keys(keys) + self.values(values), []
-        for place, (layer, network) in enumerate(zip(self.layers, self.networks, strict=True)):
-            inputs.append(self.norms[2 * place](features))
+        for index, (layer, network) in enumerate(zip(self.layers, self.networks, strict=True)):
+            inputs.append(self.norms[2 * index](features))
             features = features + layer(inputs[-1])
-            features = features + network(self.norms[2 * place + 1](features))
+            features = features + network(self.norms[2 * index + 1](features))
         return features, inputs
 
 
@@ -184,7 +187,7 @@ def drawn(pairs: int, count: int, seed: int, *labels: object) -> tuple[Tensor, T
 
 
 def recalled(name: str, pairs: Sequence[int], seed: int, budget: Budget, device: torch.device) -> dict[str, Any]:
-    """Train a network, and return its recall and how its mixing layers vary with the input.
+    """Train a network, and return its recall and how its layers vary with the input.
 
     Args:
         name: of the mixing layers, a key of `LAYERS`.
@@ -212,23 +215,23 @@ def recalled(name: str, pairs: Sequence[int], seed: int, budget: Budget, device:
 
 @torch.no_grad()
 def _varied(model: Recaller, pairs: Sequence[int], seed: int) -> dict[str, Any]:
-    r"""How the matrices of the mixing layers vary over inputs of one length, in float64.
+    r"""Variation of the mixing layers' matrices over inputs of one length, in float64.
 
     .. math:: V = \frac{\sum_x \lVert M(x) - \bar M \rVert^2}{\sum_x \lVert M(x) \rVert^2} \qquad
         \max \lvert M(x)\, x - y \rvert / \max \lvert y \rvert
 
     Returns:
-        "variation" V, the mean over layers, and "distance", the largest; of the first seed "shown", of the layer that
-        varies most, how strongly each position reads each other in a few inputs.
+        "variation" V, the mean over layers, and "distance", the largest. The first seed has "shown": of the layer
+        that varies most, how strongly each position reads each other in a few inputs.
     """
     keys, values, _ = drawn(min(_MIXED, max(pairs)), _INPUTS, seed, "matrices")
-    variations, distances, shown = list[float](), list[float](), list[list[Tensor]]()
+    variations, distances, strengths = list[float](), list[float](), list[list[Tensor]]()
     for layer, inputs in zip(model.layers, model.passed(keys, values)[1], strict=True):
         every = [matrix(layer, features) for features in inputs]
         mean = torch.stack(every).mean(0)
         apart = sum(float((mixing - mean).square().sum()) for mixing in every)
         variations.append(apart / sum(float(mixing.square().sum()) for mixing in every))
-        shown.append([mixing.square().sum((1, 3)).sqrt() for mixing in every[:_SHOWN]])
+        strengths.append([mixing.square().sum((1, 3)).sqrt() for mixing in every[:_DRAWN]])
         for mixing, features in zip(every, inputs, strict=True):
             output = layer(features[None])[0]
             off = torch.einsum("tdse,se->td", mixing, features) - output
@@ -236,8 +239,8 @@ def _varied(model: Recaller, pairs: Sequence[int], seed: int) -> dict[str, Any]:
     about = {"variation": statistics.fmean(variations), "distance": max(distances)}
     if seed > 1:
         return about
-    most = shown[variations.index(max(variations))]
-    return {**about, "shown": [[[round(number, 4) for number in row] for row in grid.tolist()] for grid in most]}
+    strongest = strengths[variations.index(max(variations))]
+    return {**about, "shown": [[[round(number, 4) for number in row] for row in grid.tolist()] for grid in strongest]}
 
 
 def measure(options: Direct) -> Work:
@@ -270,19 +273,18 @@ class Findings:
         """Return the share of right answers."""
         return over_seeds([row["pairs"][str(pairs)] for row in self.rows(name)])
 
-    def _most(self, names: Sequence[str], column: str) -> float:
-        """The largest number of several layers in any seed."""
+    def _largest(self, names: Sequence[str], column: str) -> float:
         return max(float(row[column]) for name in names for row in self.rows(name))
 
     def _variation(self, name: str) -> Estimate:
         return over_seeds([row["variation"] for row in self.rows(name)])
 
     def _claims(self) -> list[Claim]:
-        most, fixed = self.pairs[-1], [name for name in FIXED if name in self.layers]
-        far, still = self._most(self.layers, "distance"), self._most(fixed, "variation")
-        varied, right = self._variation(ATTENTION), {name: self.right(name, most) for name in (ATTENTION, *fixed)}
+        longest, fixed = self.pairs[-1], [name for name in FIXED if name in self.layers]
+        far, still = self._largest(self.layers, "distance"), self._largest(fixed, "variation")
+        varied, right = self._variation(ATTENTION), {name: self.right(name, longest) for name in (ATTENTION, *fixed)}
         percent = {name: f"{share.times(100).text(1)}%" for name, share in right.items()}
-        solved = f"attention answers more than {SOLVED:.0%} of {most} pairs"
+        solved = f"attention answers more than {SOLVED:.0%} of {longest} pairs"
         return [
             Claim("every layer is a matrix, of its input, times it", Exact(far <= EXACT), f"within {far:.0e}"),
             Claim("a convolution's is the same for every input", Exact(still <= EXACT), f"to {still:.0e}"),
@@ -306,8 +308,8 @@ class Findings:
         rows = [["layer", "its weights", "variation", "distance of M(x) x"]]
         for name in self.layers:
             varied = self._variation(name)
-            text = varied.text(3) if varied.value > EXACT else f"0, to {self._most([name], 'variation'):.0e}"
-            rows.append([name, LAYERS[name].words, text, f"{self._most([name], 'distance'):.0e}"])
+            text = varied.text(3) if varied.value > EXACT else f"0, to {self._largest([name], 'variation'):.0e}"
+            rows.append([name, LAYERS[name].words, text, f"{self._largest([name], 'distance'):.0e}"])
         return rows
 
     def fields(self) -> dict[str, Any]:
@@ -329,17 +331,17 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         images,
         folder / "fast-weights-matrices",
         rows=result.layers,
-        columns=[f"input {place}" for place in range(1, 1 + len(images[0]))],
+        columns=[f"input {number}" for number in range(1, 1 + len(images[0]))],
         title=titles[0],
         note="Trained to recall; the darker, the more is read",
         side=1.3,
         weights=True,
     )
-    places = [math.log2(count) for count in result.pairs]
+    heights = [math.log2(count) for count in result.pairs]
     recall = look.curves(
-        [curve(name, places, [result.right(name, count) for count in result.pairs], 100) for name in result.layers],
+        [curve(name, heights, [result.right(name, count) for count in result.pairs], 100) for name in result.layers],
         folder / "fast-weights",
-        ticks=[(place, str(count)) for place, count in zip(places, result.pairs, strict=True)],
+        ticks=[(number, str(count)) for number, count in zip(heights, result.pairs, strict=True)],
         labels=("pairs; bars: 95% over seeds", "% right"),
         title=titles[1],
         note=f"A guess of all values is right in {100 / VALUES:g} of 100",

@@ -197,7 +197,7 @@ def _drawn(result: Findings, path: Path, names: Sequence[str], title: str) -> st
     for name in names:
         shares = [result.error(name, length) for length in result.lengths]
         few = [share.value <= _FLOOR for share in shares]
-        bars = [0.0 if low else share.known.half() for low, share in zip(few, shares, strict=True)]
+        bars = [0.0 if low else share.measured.half() for low, share in zip(few, shares, strict=True)]
         curves.append(Curve(name, result.lengths, [max(_FLOOR, share.value) for share in shares], bars, few))
     below = {result.trained: "\nthe longest in training"}
     drawn = look.curves(

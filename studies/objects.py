@@ -50,7 +50,7 @@ class Options(Seeded):
 
     @property
     def things(self) -> tuple[int, int]:
-        """The fewest and the most things of a scene."""
+        """Fewest and most things of a scene."""
         return self.least, (_FEW if self.quick else _UP_TO) if self.most is None else self.most
 
 
@@ -140,7 +140,7 @@ class Findings:
         return [Claim(text, slope, slope.long()) for text, slope in numbers.items()]
 
     def _decide(self) -> Verdict:
-        if not any(contrast([Cell(name, self.scores[name, EXACT])]).known.beyond() > 0 for name in self.rows):
+        if not any(contrast([Cell(name, self.scores[name, EXACT])]).measured.beyond() > 0 for name in self.rows):
             return NOTHING
         few = [name for name in self.fixed if name not in self.learned]
         least = f"at most {LEARNED:.0%} of the things named where there are fewest"

@@ -137,7 +137,6 @@ def measured(task: AnswerQuestions, model: Any, seed: int, limit: int) -> dict[s
 
 
 def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[str, Any]:
-    """The measurements with erased cells."""
     orders: dict[str, dict[str, list[Any]]] = {}
     before, first, anywhere, anything = list[bool](), list[float](), list[float](), list[float]()
     for indices, examples, batch, true in _batches(task, model, chosen):
@@ -231,7 +230,7 @@ class Findings:
         for name in attending:
             taken = self.lost(name, WEIGHTS, "change", beside=ANY)
             self.claims += [(name, points, self.pointing(name, WEIGHTS)), (name, erasing, taken)]
-        self.learned = [name for name in attending if self.above_guess(name).known.beyond() > 0]
+        self.learned = [name for name in attending if self.above_guess(name).measured.beyond() > 0]
         self.verdict = self._decide()
 
     def _decide(self) -> Verdict:
@@ -337,7 +336,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     series = []
     for text, key in (("accuracy", "right"), ("probability of the first answer", "change")):
         numbers = [result.lost(*pair, key) for pair in result.pairs]
-        series.append(Dots(text, [100 * x.value for x in numbers], [100 * x.known.half() for x in numbers]))
+        series.append(Dots(text, [100 * x.value for x in numbers], [100 * x.measured.half() for x in numbers]))
     title, label = "What erasing takes beyond random cells", "points lost beyond random; bars: 95% intervals"
     names = [f"{name}, {NAMES[by]}" for name, by in result.pairs]
     return {"picture": picture(look.dots(names, series, folder / "pointing", label=label, title=title), title)}

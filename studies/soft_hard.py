@@ -1,4 +1,4 @@
-"""Soft attention beside hard attention, and how noisy the gradients of the latter are (Xu et al. 2015, section 4)."""
+"""Soft beside hard attention, and the noise of hard attention's gradients."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,11 +48,11 @@ class Options(Trained):
     """Samples of a sentence for one gradient of REINFORCE, at least 2."""
 
     entropy_bonus: float = 0.02
-    """Weight of a nat of the weights' entropy beside one of likelihood, in the rows with a bonus."""
+    """Weight of a nat of the weights' entropy beside one of likelihood, in some rows."""
 
     reward_weight: float = 1.0
-    """Weight of the gradient by rewards beside that of the reads, in the rows trained as in the paper, whose λ_r is
-    chosen by validation."""
+    """Weight of the gradient by rewards, relative to the reads.
+    It acts in the rows trained as in the paper, with a λ_r chosen by validation."""
 
     def __post_init__(self) -> None:
         """Reject options without meaning."""
@@ -63,7 +63,7 @@ class Options(Trained):
 
 
 def estimators(samples: int, entropy_bonus: float, reward_weight: float = 1.0) -> dict[str, dict[str, Any]]:
-    """Return the options of each estimator by its name; all of REINFORCE take as many samples.
+    """Return the options of estimators by name, with equal numbers of samples.
 
     Args:
         samples: of a sentence.
@@ -88,7 +88,7 @@ def estimators(samples: int, entropy_bonus: float, reward_weight: float = 1.0) -
 def noise(
     options: Mapping[str, Mapping[str, Any]], task: Translate, model: nn.Module, seed: int
 ) -> dict[str, dict[str, Any]]:
-    """Return how noisy each estimator's gradient by the attention's weights is, at the weights of a model.
+    """Return the noise of each estimator's gradient by the attention's weights.
 
     Args:
         options: of the estimators, by name. An estimator with a trained baseline is left out if the model has none.
@@ -102,7 +102,7 @@ def noise(
     """
     weights, device = model.state_dict(), next(model.parameters()).device
     batches = [task.batch(step).to(device) for step in range(BATCHES)]
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for name, values in options.items():
         other = replace(task, settings=replace(task.settings, **{**_PLAIN, **values})).build().to(device)
         needed = other.state_dict().keys()
@@ -117,8 +117,8 @@ def noise(
                 noises.append(gradient_noise(other, source, target[:, :-1], target[:, 1:], DRAWS))
         variances = [measured.variance for measured in noises]
         signal = sum(measured.signal for measured in noises) / BATCHES
-        found[name] = {"variance": sum(variances) / BATCHES, "signal": signal, "batches": variances}
-    return found
+        results[name] = {"variance": sum(variances) / BATCHES, "signal": signal, "batches": variances}
+    return results
 
 
 def variants(options: Options) -> list[Variant]:
@@ -150,7 +150,7 @@ class Findings(Trial):
         self.verdict = self._decide()
 
     def beside(self, name: str) -> Score:
-        """Return a model's score minus that of the same translator with soft attention."""
+        """Return a model's score minus the score of its translator with soft attention."""
         return self.scores[name] - self.scores[f"{name.partition(' ')[0]} {SOFT}"]
 
     def _above_margin(self, name: str) -> Estimate:
@@ -158,17 +158,18 @@ class Findings(Trial):
         return (self.scores[name] - soft.times(1 - MARGIN)).number
 
     def claims(self, *, paper: bool) -> list[Claim]:
-        """Return that each hard model does as well: of those trained as in the paper, or of the others, which decide
-        nothing.
+        """Return the claims that hard models do as well.
+
+        Those trained as in the paper decide; the others decide nothing.
         """
-        ways = {name: name.partition(" ")[2] for name in sorted(self.scores, key=self._place)}
+        ways = {name: name.partition(" ")[2] for name in sorted(self.scores, key=self._rank)}
         return [
             Claim(f"{name} does as well", self._above_margin(name), self.beside(name).text(self.digits, signed=True))
             for name, way in ways.items()
             if way != SOFT and (way == XU) == paper
         ]
 
-    def _place(self, name: str) -> int:
+    def _rank(self, name: str) -> int:
         return self.translators.index(name.partition(" ")[0])
 
     def _decide(self) -> Verdict:
@@ -194,7 +195,7 @@ class Findings(Trial):
         return rows
 
     def ratios(self) -> list[str]:
-        """Return in words how each variance compares with that of the trained baseline."""
+        """Return the ratios of variances to the trained baseline's, in words."""
         texts = []
         for row in self.noises:
             for trained in (name for name in _BESIDE if name in row["estimators"]):

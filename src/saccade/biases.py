@@ -373,8 +373,8 @@ class Position(Bias, OfPositions):
     def is_due(result: Tensor) -> bool:
         return result.is_floating_point()
 
-    def given(self, dtype: torch.dtype | None = None) -> tuple[Tensor, ...]:
-        return self.tables.given(dtype)
+    def arguments(self, dtype: torch.dtype | None = None) -> tuple[Tensor, ...]:
+        return self.tables.arguments(dtype)
 
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
         return self.laid_out(grid, dtype).to(dtype)

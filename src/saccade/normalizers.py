@@ -156,7 +156,7 @@ class Entmax(Normalizer):
     alpha: float | Tensor = 1.5
 
     def __post_init__(self) -> None:
-        number("alpha", self.alpha, least=1, most=LARGEST, tensor=True)
+        number("alpha", self.alpha, least=1, high=LARGEST, tensor=True)
 
     def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         if kernels.serves_rows(scores, mask, self.alpha):

@@ -1,1 +1,1 @@
-"""Shared by all studies: the `Study` value, its options, its folder, trainings, statistics and the page."""
+"""Parts of all studies: the `Study` value, options, folder, statistics and page."""

@@ -1,4 +1,4 @@
-"""Claims and the verdict on them: three words, a reason, and the number of seeds that would decide."""
+"""Claims and their verdicts: three words, a reason, and seeds for a decision."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Claim:
 
 
 def together(results: Collection[Result]) -> Result:
-    """Return the verdict on a claim of several parts, all of which have to hold.
+    """Return the verdict on a claim of several parts, all of them necessary.
 
     >>> together(["reproduced", "reproduced"]), together(["reproduced", "not decided"])
     ('reproduced', 'not decided')
@@ -43,7 +43,7 @@ def together(results: Collection[Result]) -> Result:
 
 
 def worded(claims: Sequence[Claim]) -> str:
-    """Return each claim with its verdict, its number and the seeds or examples that would decide.
+    """Return claims with verdicts, numbers, and seeds or examples for a decision.
 
     If the same number would decide several claims, it stands once, at the end.
     """
@@ -60,7 +60,7 @@ def worded(claims: Sequence[Claim]) -> str:
 
 
 def conclude(claims: Sequence[Claim], combine: Callable[[Sequence[Result]], Result] = together) -> Verdict:
-    """Return the verdict on all claims of a page, judged together; `combine` makes one of the verdicts on them."""
+    """Return the verdict on all claims of a page, made of theirs by `combine`."""
     return Verdict(combine(judged([claim.number for claim in claims])), worded(claims))
 
 
@@ -85,7 +85,7 @@ def both_bars(of: str, seeds: int) -> str:
 
 
 def rule(claims: int, *, seeded: bool = True) -> str:
-    """Return the rule by which a number of claims is judged, for a page."""
+    """Return the rule for the verdicts on a number of claims, for a page."""
     single = " If trainings differ by chance, one seed decides nothing." if seeded else ""
     if claims < 2:
         return (
@@ -101,7 +101,7 @@ def rule(claims: int, *, seeded: bool = True) -> str:
 
 
 def decided(claims: int) -> str:
-    """Return the meaning of ± and the rule, for a page whose numbers vary with seeds alone."""
+    """Return the meaning of ± and the rule, for a page with errors by seeds alone."""
     whole = " The study is reproduced if all claims are, and contradicted if one is." if claims > 1 else ""
     return f"± is half of a 95% interval over seeds (Student's t). {rule(claims)}{whole}"
 

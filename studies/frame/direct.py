@@ -1,4 +1,4 @@
-"""Studies of small models without a task: each is trained and measured in one go, and makes a row."""
+"""Studies of small models without a task, with a row for each training."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -62,10 +62,10 @@ class Job:
 def work(
     name: str, options: Direct, jobs: Sequence[Job], data: str = "", decided: Mapping[str, Any] | None = None
 ) -> Work:
-    """Return a step a job; `decided` determines the rows beside the options: a fingerprint of the data, sizes."""
+    """Return a step a job. `decided` fixes rows beside the options, such as sizes."""
     steps = [Step(f"{job.about['model']}, seed {job.about['seed']}", [job.about], job.do) for job in jobs]
-    folder, known = default_folder(name, options, data), {**arguments(options), **(decided or {})}
-    return Work(folder, known, steps, made_here(options.device))
+    folder, values = default_folder(name, options, data), {**arguments(options), **(decided or {})}
+    return Work(folder, values, steps, made_here(options.device))
 
 
 def fit(
@@ -75,7 +75,7 @@ def fit(
     rate: float,
     optimizer: type[torch.optim.Adam] | type[torch.optim.SGD] = torch.optim.Adam,
 ) -> Spent:
-    """Train with a new optimizer, gradients clipped to a norm of 1; the rate falls to 0 along half a cosine.
+    """Train with a new optimizer, clipped gradients, and a rate of half a cosine.
 
     Args:
         model: left in evaluation mode.

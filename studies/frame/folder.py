@@ -1,4 +1,4 @@
-"""The folder of a report: report.json with every row since it was measured, and the files made from it.
+"""The folder of a report: report.json with all measured rows, and files of it.
 
 report.json  runs/MODEL-SEED/ (ordinary runs)  index.md  index.html  pictures
 """
@@ -16,7 +16,7 @@ from saccade.train.options import flag
 from saccade.train.run import beside
 
 _FILE = "report.json"
-_OWN = (".lock", f".{_FILE}.")  # prefixes of the files that a process leaves if it is killed before the first row
+_OURS = (".lock", f".{_FILE}.")  # prefixes of the files that a process leaves if it is killed before the first row
 _GROWS = ("seeds",)  # arguments that may be larger than before: the measured rows stay
 _KINDS = {"report": str, "command": str, "arguments": dict, "runs": dict, "rows": list}
 
@@ -50,7 +50,7 @@ class Folder:
         resume: bool = True,
         defaults: Mapping[str, Any] | None = None,
     ) -> "Folder":
-        """Return the report in a folder, or a new one; nothing is written before it is `locked`.
+        """Return the report in a folder, or a new one, without writing it.
 
         Raises:
             ReportError: if the folder is something else, or was made with other arguments.
@@ -61,7 +61,7 @@ class Folder:
         folder = cls(path, content, defaults or {})
         if (path / _FILE).exists():
             folder._check(_read(path))
-        elif path.exists() and (not path.is_dir() or any(not file.name.startswith(_OWN) for file in path.iterdir())):
+        elif path.exists() and (not path.is_dir() or any(not file.name.startswith(_OURS) for file in path.iterdir())):
             raise ReportError(f"{path}: it is there already and not a report; give another --output")
         return folder
 
@@ -75,7 +75,7 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the report for this process, and read its rows or create it. A killed process frees the lock.
+        """Hold the report until this process ends, and read or create its rows.
 
         Raises:
             ReportError: if another process makes the report, or has just made it with other arguments.
@@ -106,7 +106,6 @@ class Folder:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read report.json and check its entries."""
     try:
         content: dict[str, Any] = read_json(path / _FILE)
     except ValueError as error:

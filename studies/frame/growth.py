@@ -1,4 +1,4 @@
-"""Lines by least squares, and powers of a length: exponents at the long end, and crossings of two quantities."""
+"""Lines by least squares, and powers of a length: exponents and crossings."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ from typing import Self
 from studies.frame.statistics import LEVEL, Estimate, Source, quantile
 
 LENGTHS, MEASURING = "lengths", "measurements"
-"""Sources of an exponent's error: too few lengths for a line, or errors of the measurements."""
+"""Sources of an exponent's error: few lengths, or errors of the measurements."""
 _FEWEST = 3  # lengths, for distances from a line
 
 
@@ -59,7 +59,7 @@ def fit(lengths: Sequence[float], heights: Sequence[float], counts: Sequence[flo
 
 @dataclass(frozen=True)
 class _Wider(Estimate):
-    """A number with two estimates of its error, of which the wider interval counts at every level.
+    """A number with two estimates of its error. The wider interval counts.
 
     Args:
         other: the source that is not the wider at 5%.
@@ -133,10 +133,10 @@ def exponent(
         >>> power.text(), round(power.at(800), 6)
         ('2.00 ± 0.00', 64.0)
     """
-    x, y, ones = [math.log2(n) for n in lengths], [math.log2(amount) for amount in amounts], [1] * len(lengths)
+    x, y, constant = [math.log2(n) for n in lengths], [math.log2(amount) for amount in amounts], [1] * len(lengths)
     bent = [0.0] * len(x) if shape is None else [math.log2(amount) for amount in shape]
     straight = [height - other for height, other in zip(y, bent, strict=True)]
-    ws, line, rest = weights(x, ones), fit(x, y, ones), fit(x, straight, ones)
+    ws, line, rest = weights(x, constant), fit(x, y, constant), fit(x, straight, constant)
     if ws is None or line is None or rest is None:
         return None
     relative = [w * e / a / math.log(2) for w, e, a in zip(ws, errors or [0.0] * len(x), amounts, strict=True)]
@@ -157,18 +157,18 @@ def _welch(errors: Sequence[float], freedoms: Sequence[float]) -> float:
 
 
 def crossings(lengths: Sequence[float], ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Return the lengths at which our amount becomes larger than theirs, interpolated between measured lengths."""
+    """Return interpolated lengths of crossings, with the larger amount ours above."""
     ratios = [math.log2(mine / other) for mine, other in zip(ours, theirs, strict=True)]
-    places = []
-    for place, (before, after) in enumerate(itertools.pairwise(ratios)):
+    results = []
+    for index, (before, after) in enumerate(itertools.pairwise(ratios)):
         if before <= 0 < after:
-            first, second = math.log2(lengths[place]), math.log2(lengths[place + 1])
-            places.append(2 ** (first + (second - first) * -before / (after - before)))
-    return places
+            first, second = math.log2(lengths[index]), math.log2(lengths[index + 1])
+            results.append(2 ** (first + (second - first) * -before / (after - before)))
+    return results
 
 
 def median_error(taken: Sequence[float]) -> float:
-    """Return the standard error of the median of times, from their middle half as if they were normal.
+    """Return the standard error of the median of times, from their middle half.
 
     >>> round(median_error([1.0, 2.0, 3.0, 4.0, 5.0]), 3)
     1.246

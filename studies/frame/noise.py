@@ -7,19 +7,17 @@ from typing import Any
 from studies.frame.seeds import over_seeds
 
 
-def variance_text(measured: Mapping[str, Any] | None) -> str:
+def variance_text(row: Mapping[str, Any] | None) -> str:
     """Return a variance with half the 95% interval of its mean over batches.
 
     >>> variance_text({"variance": 2.0, "batches": [1.0, 3.0]}), variance_text(None)
     ('2.00e+00 ± 1e+01', '-')
     """
-    return (
-        "-" if measured is None else f"{measured['variance']:.2e} ± {over_seeds(measured['batches']).known.half():.0e}"
-    )
+    return "-" if row is None else f"{row['variance']:.2e} ± {over_seeds(row['batches']).measured.half():.0e}"
 
 
 def ratio_text(ours: list[float], theirs: list[float]) -> str:
-    """Return the ratio of variances: the geometric mean over batches, with its 95% interval.
+    """Return the ratio of variances: its geometric mean over batches and interval.
 
     A batch in which one of them is zero has no ratio and is left out.
 

@@ -1,4 +1,4 @@
-"""Options of studies on the command line, and the command line that repeats a study."""
+"""Options of studies at the command line, and the command that repeats a study."""
 
 import shlex
 from collections.abc import Collection, Mapping
@@ -30,7 +30,7 @@ class Shared:
     """Continue the report if it exists; with --no-resume start a new one beside it."""
 
     device: str = "auto"
-    """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
+    """Device: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
     threads: int | None = None
     """Processor threads. Default: as torch sets them; in training as recipes do."""
@@ -50,10 +50,10 @@ class Direct(Shared):
     """Train each model with the seeds 1, 2, 3, ...; a larger number adds to a report."""
 
     max_steps: int | None = None
-    """Train each model for so many steps (`isolation`: on each of its two tasks). Default: those of the study."""
+    """Train each model for so many steps (`isolation`: each task). Default: by study."""
 
     max_minutes: float | None = None
-    """Train each model for so many minutes at most (`isolation`: on each task). Default: those of the study."""
+    """Limit of each training in minutes (`isolation`: each task). Default: by study."""
 
     def __post_init__(self) -> None:
         """Reject options without meaning."""
@@ -73,13 +73,13 @@ class Seeded(Direct):
     """The task's built-in data, with a sentence each."""
 
     data: str = ""
-    """The data, as `saccade train` takes them for the task: a folder, a file, or built-in ones."""
+    """Data of the task, as in `saccade train`: a folder, a file, or built-in ones."""
 
     seeds: int = 1
     """Train each model with the seeds 1, 2, 3, ...; a larger number adds to a report."""
 
     max_steps: int | None = None
-    """Train each model for so many steps. Default: those of the recipe, 40 minutes at most."""
+    """Train each model for so many steps. Default: the recipe's, at most 40 minutes."""
 
     max_minutes: float | None = None
     """Train each model for so many minutes."""
@@ -97,7 +97,7 @@ class Trained(Seeded):
     """Options of a study that trains translators."""
 
     data: str = ""
-    """Parallel corpus, as `saccade train translate` takes it: a folder, a file of pairs, or dates."""
+    """Parallel corpus, as in `saccade train translate`: a folder, file, or dates."""
 
     source: str | None = None
     """Language to translate from, if the corpus is a folder."""
@@ -107,7 +107,7 @@ class Trained(Seeded):
 
 
 def check_positive(options: Any, *names: str) -> None:
-    """Reject options that are not above 0."""
+    """Reject options of 0 or less."""
     for name in names:
         if wrong := not_positive(getattr(options, name)):
             raise ArgumentError(f"{flag(name)}: {wrong}")

@@ -1,4 +1,4 @@
-"""The page of a report: one Markdown template for all studies, and one HTML file made from it."""
+"""The page of a report: a Markdown template for all studies, and its HTML file."""
 
 import re
 import statistics
@@ -74,7 +74,7 @@ def markdown_of(study: "Study", content: Mapping[str, Any], folder: Path) -> str
 
 
 def summary(folder: Path) -> str:
-    """Return the results of a page for a terminal: tables, the meaning of ±, the text before them, and the verdict.
+    """Return the results of a page for a terminal, and the verdict.
 
     They end where the page describes how it was made.
     """
@@ -96,7 +96,7 @@ def summary(folder: Path) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    r"""Return a table in Markdown; the first row is its header, the first column text, the others numbers.
+    r"""Return a table in Markdown, with a header, a column of text, and numbers.
 
     >>> print(table([["model", "score"], ["a|b", "1.0"]]))
     | model | score |
@@ -113,7 +113,7 @@ def paragraphs(*texts: str) -> str:
 
 
 def picture(drawn: Sequence[Path], caption: str) -> str:
-    """Return a picture in Markdown: the PNG, whose SVG the HTML page embeds."""
+    """Return a picture in Markdown: the PNG. The HTML page embeds the SVG beside it."""
     return f"![{caption}]({drawn[0].name})"
 
 
@@ -124,7 +124,7 @@ def curve(
     scale: float = 1.0,
     trend: tuple[float, float] | None = None,
 ) -> Curve:
-    """Return estimates as a line of a plot, with 95% intervals by the known sources as bars.
+    """Return estimates as a line of a plot, with 95% intervals as bars.
 
     Args:
         name: in the legend.
@@ -139,7 +139,7 @@ def curve(
         >>> line.y, round(line.errors[0], 1)
         ([50.0], 43.0)
     """
-    values, halves = [scale * y.value for y in heights], [scale * y.known.half() for y in heights]
+    values, halves = [scale * y.value for y in heights], [scale * y.measured.half() for y in heights]
     return Curve(name, x, values, halves, [False] * len(heights), trend)
 
 
@@ -207,7 +207,7 @@ def where(about: Mapping[str, Any]) -> str:
 
 
 def costs(content: Mapping[str, Any], models: Sequence[str], name: str = "model") -> list[list[str]]:
-    """Return a table of models: seeds, mean steps and seconds of their runs, and parameters.
+    """Return a table of models: seeds, mean steps, mean seconds, and parameters.
 
     >>> run = {"model": "a", "seed": 1, "steps": 9, "seconds": 1.6, "parameters": 1000}
     >>> costs({"runs": {"a-1": run, "b-1": {**run, "model": "b"}}}, ["a"])[1]
@@ -227,7 +227,7 @@ def sentence(text: str) -> str:
 
 
 def _html(text: str, folder: Path) -> str:
-    """The page as one HTML file without scripts, fonts or anything fetched; each picture is its SVG."""
+    """The page as one HTML file without scripts and remote files. Pictures are SVG."""
     linked = re.sub(r"(?<![<`\w])(https?://[^\s<)]+[\w/])", r"<\1>", text)
     body = markdown.markdown(linked, extensions=["tables", "fenced_code"], output_format="xhtml")
 
@@ -258,5 +258,4 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _late(steps: int, max_steps: int | None, max_minutes: float | None) -> bool:
-    """Whether minutes ended a run."""
     return max_minutes is not None and (max_steps is None or steps < max_steps)

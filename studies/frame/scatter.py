@@ -58,7 +58,7 @@ def draw_words(
         axes = page.axes(0, 0, WIDE, 4.0)
         axes.axhline(0.0, color=GRID, linewidth=0.8)
         axes.axvline(0.0, color=GRID, linewidth=0.8)
-        for point, (x, y) in zip(points, _label_places(points), strict=True):
+        for point, (x, y) in zip(points, _label_positions(points), strict=True):
             colour = STYLES[point.name in marked][0]
             axes.plot([point.x, x], [point.y, y], color=GRID, linewidth=0.6, zorder=1)
             axes.plot([point.x], [point.y], "o", color=colour, markersize=3)
@@ -71,11 +71,11 @@ def draw_words(
     return draw_picture(path, draw, texts, title=title, note=note, kind="Words", story=story)
 
 
-def _label_places(points: Sequence[Point]) -> list[tuple[float, float]]:
-    """Where each word is written: beside its point, or as near above or below it as no other word is in the way."""
+def _label_positions(points: Sequence[Point]) -> list[tuple[float, float]]:
+    """Positions of words: beside their points, or near above or below them."""
     wide, high = (max(ends) - min(ends) or 1.0 for ends in ([p.x for p in points], [p.y for p in points]))
     letter, line = _LETTER[0] * wide, _LETTER[1] * high
-    taken, places = list[tuple[float, float, float]](), dict[Point, tuple[float, float]]()
+    taken, positions = list[tuple[float, float, float]](), dict[Point, tuple[float, float]]()
     for point in sorted(points, key=lambda point: (point.y, point.x)):
         left = point.x + 0.012 * wide
         right = left + letter * len(point.name)
@@ -84,5 +84,5 @@ def _label_places(points: Sequence[Point]) -> list[tuple[float, float]]:
             if all(right < start or end < left or abs(y - other) >= 0.99 * line for start, end, other in taken):
                 break
         taken.append((left, right, y))
-        places[point] = left, y
-    return [places[point] for point in points]
+        positions[point] = left, y
+    return [positions[point] for point in points]

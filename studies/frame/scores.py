@@ -1,4 +1,4 @@
-"""Scores of translators on sentences, with the errors of both seeds and sentences, and comparisons of scores."""
+"""Scores of translators, with errors by seeds and sentences, and comparisons."""
 
 import math
 import statistics
@@ -63,14 +63,14 @@ class Score:
     @property
     def half(self) -> float:
         """Half its interval, by the known errors."""
-        return self.number.known.half()
+        return self.number.measured.half()
 
     def __add__(self, other: "Score") -> "Score":
         """The sum."""
         return Score(self.cells + other.cells)
 
     def __sub__(self, other: "Score") -> "Score":
-        """The difference, from which effects of the same sentences or the same training cancel."""
+        """The difference, with common effects of sentences and training cancelled."""
         return self + other.times(-1.0)
 
     def times(self, factor: float) -> "Score":
@@ -97,12 +97,12 @@ def measured(task: Translate, model: nn.Module, pairs: Sequence[Pair], seed: int
     references = [pair.target for pair in pairs]
     several = task.settings.data == "several-dates"
 
-    def scored(places: Sequence[int]) -> Metric:
-        texts = [outputs[place] for place in places], [references[place] for place in places]
+    def scored(indices: Sequence[int]) -> Metric:
+        texts = [outputs[index] for index in indices], [references[index] for index in indices]
         return in_place(*texts) if several else score(*texts, task.settings.data, task.settings.target)
 
     metric = scored(range(len(outputs)))
-    partial = replicates(lambda places: value(scored(places)), len(outputs))
+    partial = replicates(lambda indices: value(scored(indices)), len(outputs))
     return {
         "sentences": len(outputs),
         "metric": "dates_in_place" if several else task.headline,
@@ -115,7 +115,7 @@ def measured(task: Translate, model: nn.Module, pairs: Sequence[Pair], seed: int
 
 
 def replicates(score: Callable[[Sequence[int]], float], count: int) -> list[float]:
-    """Return the scores of `count` sentences without one group of them after the other.
+    """Return the scores of `count` sentences without each group of them in turn.
 
     The groups are drawn, since every tenth sentence may be of one kind. They depend on the count alone, so the
     replicates of two models on the same sentences can be compared.
@@ -127,11 +127,11 @@ def replicates(score: Callable[[Sequence[int]], float], count: int) -> list[floa
     if groups < 2:
         return []
     group = [rank % groups for rank in torch.randperm(count, generator=generator(0, "groups", count)).tolist()]
-    return [score([place for place in range(count) if group[place] != left_out]) for left_out in range(groups)]
+    return [score([index for index in range(count) if group[index] != left_out]) for left_out in range(groups)]
 
 
 def _standard_error(scores: Sequence[float]) -> float | None:
-    r"""The standard error \(\sqrt{(g - 1) / g \sum_k (\theta_k - \bar\theta)^2}\) of g replicates."""
+    r"""Standard error of g replicates, √((g − 1) / g · Σ (θₖ − θ̄)²)."""
     if not (groups := len(scores)):
         return None
     average = sum(scores) / groups
@@ -151,13 +151,13 @@ def metric_name(metric: str) -> str:
 
 
 def digits(metric: str) -> int:
-    """Return the number of decimals: a fraction needs more than a score between 0 and 100."""
+    """Return the number of decimals, more for fractions than for scores up to 100."""
     return 2 if metric == "bleu" else 4
 
 
 def learned(score: Score) -> bool:
     """Return whether a score is above 0 by its known errors."""
-    return score.number.known.beyond() > 0
+    return score.number.measured.beyond() > 0
 
 
 def by_model(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

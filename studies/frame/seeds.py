@@ -1,4 +1,4 @@
-"""Means over seeds and examples with the errors of both, and compact texts of numbers of many examples."""
+"""Means over seeds and examples with both errors, and compact texts of numbers."""
 
 import math
 import statistics
@@ -41,7 +41,7 @@ class Cell:
 
 
 def contrast(cells: Sequence[Cell], of: str = "examples") -> Estimate:
-    r"""Return a sum of means with its errors by seeds and by examples: a jackknife over either.
+    r"""Return a sum of means with jackknife errors by seeds and by examples.
 
     .. math::
         d = \sum_c w_c\, \bar y_c \qquad
@@ -74,7 +74,7 @@ def contrast(cells: Sequence[Cell], of: str = "examples") -> Estimate:
 
 
 def between(ours: ArrayLike, theirs: ArrayLike, *, paired: bool = False, of: str = "images") -> Estimate:
-    """Return the rate of `ours` minus that of `theirs`; each has a row a seed and a column an example."""
+    """Return the rate of `ours` minus `theirs`, both `(seeds, examples)`."""
     return contrast([Cell("ours", ours), Cell("ours" if paired else "theirs", theirs, -1.0)], of)
 
 
@@ -86,16 +86,17 @@ def over_seeds(values: ArrayLike, other: ArrayLike | None = None) -> Estimate:
 
 
 def pseudo_values(score: float, partial: Sequence[float]) -> Numbers:
-    r"""Return the share of each of g groups of examples in a score: \(g\,\theta - (g - 1)\,\theta_{(k)}\) (Tukey 1958).
+    r"""Return shares of groups of examples, \(g\,\theta - (g - 1)\,\theta_{(k)}\).
 
-    The error of their mean is that of the delete-a-group jackknife, so that groups stand for examples.
+    The error of the mean of these pseudo-values (Tukey 1958) is that of the delete-a-group jackknife, so that groups
+    stand for examples.
     """
     groups = len(partial)
     return groups * score - (groups - 1) * np.asarray(partial, dtype=np.float64)
 
 
 def spread(values: Sequence[float], decimals: int = 2, scale: float = 100.0) -> str:
-    """Return the mean of numbers and, of several, their standard deviation; of shares in percent.
+    """Return the mean of numbers and their standard deviation, of shares in percent.
 
     >>> spread([0.5, 0.52]), spread([0.5]), spread([0.5, 0.52], 3, 1)
     ('51.00 ± 1.41', '50.00', '0.510 ± 0.014')
@@ -117,7 +118,7 @@ def pack(values: Sequence[float], kind: str) -> str:
     """
     if kind == "bits":
         rows = [values[first : first + 4] for first in range(0, len(values), 4)]
-        return "".join(f"{sum(8 >> place for place, bit in enumerate(row) if bit):x}" for row in rows)
+        return "".join(f"{sum(8 >> bit_index for bit_index, bit in enumerate(row) if bit):x}" for row in rows)
     return "".join(f"{int(x):x}" if kind == "counts" else f"{round(2047 * x) + 2048:03x}" for x in values)
 
 
@@ -134,10 +135,10 @@ def unpack(digits: str, kind: str, count: int | None = None) -> list[Any]:
         ([True, False, False, False, True], [0, 10, 3], [0.0, 1.0, -1.0])
     """
     if kind == "bits":
-        return [bool(int(digit, 16) & 8 >> place) for digit in digits for place in range(4)][:count]
+        return [bool(int(digit, 16) & 8 >> start) for digit in digits for start in range(4)][:count]
     if kind == "counts":
         return [int(digit, 16) for digit in digits]
-    return [(int(digits[place : place + 3], 16) - 2048) / 2047 for place in range(0, len(digits), 3)]
+    return [(int(digits[start : start + 3], 16) - 2048) / 2047 for start in range(0, len(digits), 3)]
 
 
 def _source(name: str, groups: Sequence[Numbers], count: int) -> Source:

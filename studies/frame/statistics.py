@@ -1,4 +1,4 @@
-"""Intervals by several sources of chance, equivalence, Holm's procedure, and how many seeds would decide."""
+"""Intervals by several sources of chance, equivalence, Holm's procedure, power."""
 
 import math
 from bisect import bisect_left
@@ -12,11 +12,11 @@ from statsmodels.stats.multitest import multipletests
 LEVEL = 0.05
 """Probability that chance alone decides any claim of a page."""
 POWER = 0.8
-"""Probability that the number of seeds or examples called enough detects a true difference."""
+"""Probability that enough seeds or examples detect a true difference."""
 SEEDS = "seeds"
 _NORMAL = 1e9  # degrees of freedom from which on Student's t is the normal distribution
 _LEAST = 1e-12  # p-values below this are 0
-_MOST = {SEEDS: 1000}  # the largest number called enough; of examples 1,000 times as many as there are
+_ENOUGH = {SEEDS: 1000}  # the largest number called enough; of examples 1,000 times as many as there are
 Result = Literal["reproduced", "contradicted", "not decided"]
 
 
@@ -75,7 +75,7 @@ class Estimate:
     sources: tuple[Source, ...]
 
     def half(self, level: float = LEVEL) -> float:
-        """Return half the width of the interval that misses the true value with probability `level`.
+        """Return half the width of the interval with the error probability `level`.
 
         It is infinite if a source of chance is unknown.
         """
@@ -85,12 +85,12 @@ class Estimate:
 
     @property
     def is_known(self) -> bool:
-        """Whether the error of every source is known: not with a single seed."""
+        """Whether several seeds or examples determine the error of every source."""
         return all(source.freedom > 0 for source in self.sources)
 
     @property
-    def known(self) -> "Estimate":
-        """The number with those sources alone whose errors are known."""
+    def measured(self) -> "Estimate":
+        """The number with its sources of determined errors alone."""
         return replace(self, sources=tuple(source for source in self.sources if source.freedom > 0))
 
     @property
@@ -105,11 +105,11 @@ class Estimate:
 
     @property
     def p(self) -> float:
-        """Two-sided p-value: the level at which the interval ends at 0."""
+        """Two-sided p-value: level of the interval that ends at 0."""
         return self.level_of(abs(self.value))
 
     def level_of(self, distance: float) -> float:
-        """Return the level at which half the interval has this width."""
+        """Return the level of the interval with this half width."""
         if distance <= 0 or not self.is_known:
             return 1.0
         if self.half(_LEAST) <= distance:
@@ -130,7 +130,7 @@ class Estimate:
         return replace(self, value=factor * self.value, sources=sources)
 
     def power(self, effect: float, level: float = LEVEL) -> float:
-        r"""Return the probability that a true value of `effect` is detected with these errors.
+        r"""Return the probability of detecting a true value of `effect` with these errors.
 
         .. math:: P(T_{f, \delta} > h / \sigma), \qquad \delta = |e| / \sigma, \quad
             f = \frac{\sigma^4}{\sum_k \sigma_k^4 / f_k}
@@ -156,7 +156,7 @@ class Estimate:
         '+0.500 ± 0.023'
         """
         number = round(self.value, decimals) + 0.0  # not -0.0
-        around = f" ± {self.known.half():.{decimals}f}" if self.known.sources else ""
+        around = f" ± {self.measured.half():.{decimals}f}" if self.measured.sources else ""
         return f"{number:{'+' if signed else ''}.{decimals}f}{around}"
 
     def short(self) -> str:
@@ -175,7 +175,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Within:
-    """The claim that a number is within a margin around 0: equivalence, by two one-sided tests (Schuirmann 1987).
+    """The claim that a number is near 0, by two one-sided tests (Schuirmann 1987).
 
     Example:
         >>> x = Estimate(0.1, (Source("seeds", 0.1, 9, 10),))
@@ -193,7 +193,7 @@ class Within:
 
     @property
     def p(self) -> float:
-        """The level at which the interval ends at the margin."""
+        """Level of the interval that ends at the margin."""
         return self.number.level_of(abs(self.margin - abs(self.number.value)))
 
     def missing(self, level: float = LEVEL) -> str:
@@ -220,11 +220,11 @@ class Exact:
 
 
 Claimed = Estimate | Within | Exact
-"""Statistics of a claim: `sign` is 1 if the numbers speak for it, `p` is two-sided, `missing` names enough seeds."""
+"""Statistics of a claim: `sign` 1 if it holds, two-sided `p`, and `missing`."""
 
 
 def judged(claims: Sequence[Claimed], level: float = LEVEL) -> list[Result]:
-    """Return the verdict on each claim: chance alone decides any of them with probability `level` at most (Holm 1979).
+    """Return verdicts on claims, with the error probability `level` (Holm 1979).
 
     >>> claims = [Estimate(value, (Source("seeds", 1.0, math.inf, 9),)) for value in (2.5, 2.2, -1.0)]
     >>> judged(claims), judged(claims[:2]), judged([claims[1]])
@@ -243,7 +243,7 @@ def quantile(freedom: float, level: float = LEVEL) -> float:
 
 
 def _enough(x: Estimate, power: Callable[[Estimate], float]) -> str:
-    """Return how many seeds, or examples if seeds are not missing, would decide; "" if nothing varied.
+    """Return the seeds or examples that would decide, "" if nothing varied.
 
     >>> Estimate(1.0, (Source("seeds", 0.5, 4, 3), Source("images", 0.1, 99, 100))).missing()
     '8 seeds would decide a difference as large'
@@ -260,8 +260,8 @@ def _enough(x: Estimate, power: Callable[[Estimate], float]) -> str:
         def with_more(count: int, source: Source = source) -> float:
             return power(Estimate(x.value, tuple(s.of(count) if s is source else s for s in x.sources)))
 
-        most = _MOST.get(source.name, 1000 * source.count)
-        if source.error and (count := _fewest(with_more, source.count, most)):
+        bound = _ENOUGH.get(source.name, 1000 * source.count)
+        if source.error and (count := _fewest(with_more, source.count, bound)):
             return f"{count:,} {source.name} would decide a difference as large"
     if not x.error:
         return ""
@@ -270,8 +270,8 @@ def _enough(x: Estimate, power: Callable[[Estimate], float]) -> str:
     return f"{times or 'more than 1,000'} times as many {both} would decide a difference as large"
 
 
-def _fewest(power: Callable[[int], float], least: int, most: int) -> int:
-    """Return the smallest number above `least` with enough power, 0 if none up to `most` has it."""
-    counts = range(least + 1, most + 1)
-    place = bisect_left(counts, POWER, key=power)
-    return counts[place] if place < len(counts) else 0
+def _fewest(power: Callable[[int], float], least: int, bound: int) -> int:
+    """Return the smallest number above `least` with enough power, 0 if none."""
+    counts = range(least + 1, bound + 1)
+    index = bisect_left(counts, POWER, key=power)
+    return counts[index] if index < len(counts) else 0

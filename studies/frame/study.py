@@ -1,4 +1,4 @@
-"""A study as a value, and `make`, which measures the missing rows and writes the page."""
+"""A study as a value, and `make`, its measurement of missing rows and its page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Studies of trained models: each is an ordinary run below runs/, with a budget, measured once."""
+"""Studies of trained models: ordinary runs below runs/, with a budget."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -49,7 +49,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Part:
-    """A measurement of every trained model, which makes a row.
+    """A measurement of every trained model, with a row as its result.
 
     Args:
         about: columns that distinguish its row from the model's others.
@@ -121,7 +121,7 @@ class Trainings:
         return Step(f"{variant.name}, seed {seed}", rows, partial(self._train, options, variant, seed, parts))
 
     def _train(self, options: Seeded, variant: Variant, seed: int, parts: Sequence[Part], folder: Folder) -> bool:
-        """Train a model unless it is trained, and measure the missing parts; False if the user interrupted it."""
+        """Train a model if necessary, and measure missing parts. False if interrupted."""
         name = f"{re.sub(r'[^a-z0-9-]+', '-', variant.name.lower())}-{seed}"
         minutes = folder.content.get("minutes", MINUTES)  # more seeds train as long as the first
         chosen = settings(options, variant, seed, folder.path / "runs" / name, minutes, self.task)
@@ -131,8 +131,8 @@ class Trainings:
         plan = open_plan(outcome.run.folder)
         typed = _command(self.task, chosen, plan, set(variant.values))
         about = {key: outcome.results[key] for key in _ABOUT}
-        most = plan.steps if plan is not None and plan.whole else chosen.max_steps
-        about["budget"] = {"max_steps": most, "max_minutes": chosen.max_minutes}
+        limit = plan.steps if plan is not None and plan.whole else chosen.max_steps
+        about["budget"] = {"max_steps": limit, "max_minutes": chosen.max_minutes}
         final = outcome.results["final"]  # whether the run ended since its validations did not improve:
         about["patient"] = final["patience"] is not None and final["validations_since_best"] >= final["patience"]
         folder.content["runs"][name] = {"model": variant.name, "seed": seed, **about, "command": typed}
@@ -182,7 +182,7 @@ def settings(
 
 
 def scheduled(options: Seeded) -> dict[str, Any]:
-    """Return the options by which a schedule ends where the budget does.
+    """Return the options of a schedule that ends with the budget.
 
     >>> scheduled(Trained(data="d", max_steps=500)), scheduled(Trained(quick=True))
     ({'schedule_steps': 500, 'warmup_steps': 50}, {'max_steps': None})

@@ -135,7 +135,7 @@ def test_a_function_is_asked_of_no_pair_twice():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(masks.Where, "tiled", lambda self, i, j: function(i, j))
             patch.setattr(masks.Where, "batch", lambda self, device: ())
-            found = possible(mask, grid, 1, most=9)
+            found = possible(mask, grid, 1, limit=9)
         assert seen.max() == 1 and seen.double().mean() <= most
         assert torch.equal(found, mask.dense(grid))
 
@@ -206,7 +206,7 @@ def test_a_map_of_many_blocks_is_that_of_all(q_len, k_len, left, seed):
     ):
         mask = aligned(mask)
         for size in (1, 2):
-            assert torch.equal(possible(mask, grid, size, most=9), mapped(mask, grid, size).some), mask
+            assert torch.equal(possible(mask, grid, size, limit=9), mapped(mask, grid, size).some), mask
 
 
 def test_a_map_takes_no_look_at_single_pairs():

@@ -58,7 +58,7 @@ def test_padding_that_lacks_dimensions_is_told_where_they_go():
 NUMBERS = {
     "least": ({"least": 1}, [1, 1.5, math.inf], [0.9, -math.inf, math.nan]),
     "above": ({"above": 0}, [1e-300, 3], [0, -1, math.nan]),
-    "most": ({"least": 0, "most": 2}, [0, 2.0], [-1, 2.1, math.inf, math.nan]),
+    "high": ({"least": 0, "high": 2}, [0, 2.0], [-1, 2.1, math.inf, math.nan]),
     "any": ({}, [-1, 0.0, math.inf], [math.nan]),
     "a tensor will do": ({"least": 1, "tensor": True}, [2, torch.zeros(3)], [0]),
     "none will do": ({"least": 1, "none": True}, [2, None], [0]),
@@ -162,7 +162,7 @@ def test_options_are_named_as_they_are_typed():
 
 def test_ints_beyond_64_bits_are_refused():
     assert "at most 9223372036854775807" in refused(checks.whole, "top", 2**63, least=0, error=ArgumentError)
-    assert "at most 7" in refused(checks.whole, "top", 8, least=0, most=7, error=ArgumentError)
+    assert "at most 7" in refused(checks.whole, "top", 8, least=0, high=7, error=ArgumentError)
     for value in (2**63, -(10**400)):
         assert "write it as a float" in refused(checks.number, "radius", value, error=ArgumentError)
     for align in (2**63 - 1, -(2**62)):

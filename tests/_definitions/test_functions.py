@@ -53,12 +53,12 @@ WRONG = {
     "turned": (
         lambda values: lambda i, j: values[j, i].mT,
         errors.ShapeError,
-        r"expected a shape that broadcasts .*\(\.\.\., 2, 3\).*got \(3, 2\); batch dimensions go in front",
+        r"expected a shape that broadcasts .*\(\.\.\., 2, 3\).*got \(3, 2\). Batch dimensions go in front",
     ),
     "batch behind": (
         lambda values: lambda i, j: values[i, j][..., None],
         errors.ShapeError,
-        "batch dimensions go in front",
+        "Batch dimensions go in front",
     ),
     "another batch": (
         lambda values: lambda i, j: values.expand(4, 1, 5, 5)[:, :, i, j],

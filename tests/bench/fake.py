@@ -3,9 +3,9 @@
 import torch
 
 from saccade.bench.measure import Machine, Probe
-from saccade.bench.row import Place, Row, Work, times
+from saccade.bench.row import Row, Setup, Work, times
 
-PLACE = Place(torch.device("cpu"))
+SETUP = Setup(torch.device("cpu"))
 MACHINE = Machine(
     {"device": "cpu", "processor": "x86", "cores": 2, "threads": 1},
     {"python": "3", "torch": "2"},
@@ -39,7 +39,7 @@ def row(**changes):
         "shape": "3",
         "size": 3,
         "peer": "other",
-        "inputs": lambda place: (torch.ones(3),),
+        "inputs": lambda setup: (torch.ones(3),),
         "ours": lambda x: lambda: x,
         "theirs": lambda x: lambda: x,
         "work": Work(6e6, "FLOP", "multiply"),

@@ -5,7 +5,7 @@ from statistics import median
 import pytest
 import torch
 
-from bench.fake import PLACE, Clock, row
+from bench.fake import SETUP, Clock, row
 from saccade.bench import measure as module
 from saccade.bench.measure import (
     Probe,
@@ -47,8 +47,8 @@ def test_rounds_fill_the_time_and_reach_the_minimum():
 
 def test_slow_calls_have_fewer_rounds_than_least_but_one():
     clock = Clock()
-    assert len(turns([clock.taking(3.0), clock.taking(1.0)], seconds=0.1, least=5, most=7.0, clock=clock)) == 2
-    assert len(turns([clock.taking(9.0)], seconds=0.1, least=5, most=7.0, clock=clock)) == 1
+    assert len(turns([clock.taking(3.0), clock.taking(1.0)], seconds=0.1, least=5, bound=7.0, clock=clock)) == 2
+    assert len(turns([clock.taking(9.0)], seconds=0.1, least=5, bound=7.0, clock=clock)) == 1
 
 
 def test_the_reference_begins_each_round():
@@ -135,7 +135,7 @@ def failing(error):
 
 
 def test_both_sides_are_measured_and_compared():
-    found = measure_row(row(), PLACE, seconds=0.0, least=3)
+    found = measure_row(row(), SETUP, seconds=0.0, least=3)
     assert found.rounds == 3
     assert found.difference == 0
     assert min(found.ours, found.peer, found.ratio) > 0
@@ -145,45 +145,45 @@ def test_both_sides_are_measured_and_compared():
 def test_the_limit_is_measured_in_the_same_turns():
     probe = {"multiply": Probe(lambda: time.sleep(1e-3), 7e6)}
     half = row(work=Work(1.0, "terms", "multiply", 2.0))
-    found = measure_row(half, PLACE, seconds=0.0, least=3, probes=probe)
+    found = measure_row(half, SETUP, seconds=0.0, least=3, probes=probe)
     assert 0 < found.limit < 3.5e9
-    assert measure_row(row(work=None), PLACE, seconds=0.0, least=1, probes=probe).limit is None
-    assert measure_row(half, PLACE, seconds=0.0, least=1).limit is None
-    alone = measure_row(row(theirs=failing(Absent("no"))), PLACE, seconds=0.0, least=1, probes=probe)
+    assert measure_row(row(work=None), SETUP, seconds=0.0, least=1, probes=probe).limit is None
+    assert measure_row(half, SETUP, seconds=0.0, least=1).limit is None
+    alone = measure_row(row(theirs=failing(Absent("no"))), SETUP, seconds=0.0, least=1, probes=probe)
     assert alone.limit > 0
     assert alone.ratio is None
 
 
 def test_an_absent_peer_is_named_and_ours_measure_rows():
-    found = measure_row(row(theirs=failing(Absent("No module named 'other'"))), PLACE, seconds=0.0, least=2)
+    found = measure_row(row(theirs=failing(Absent("No module named 'other'"))), SETUP, seconds=0.0, least=2)
     assert found.absent == "other: No module named 'other'"
     assert found.ours > 0
     assert found.peer is found.ratio is None
 
 
 def test_a_failing_peer_is_named_by_its_first_line():
-    found = measure_row(row(theirs=lambda x: failing(RuntimeError("cannot do it\nmore"))), PLACE, seconds=0.0, least=1)
+    found = measure_row(row(theirs=lambda x: failing(RuntimeError("cannot do it\nmore"))), SETUP, seconds=0.0, least=1)
     assert found.absent == "other: cannot do it"
     assert found.ours > 0
 
 
 def test_a_call_of_ours_that_is_refused_is_named():
-    found = measure_row(row(ours=failing(UnsupportedBackend("backend='cpu': no"))), PLACE, seconds=0.0)
+    found = measure_row(row(ours=failing(UnsupportedBackend("backend='cpu': no"))), SETUP, seconds=0.0)
     assert found.absent == "ours: backend='cpu': no"
     assert found.ours is None
 
 
 def test_an_error_of_ours_is_not_hidden():
     with pytest.raises(RuntimeError, match="a fault of ours"):
-        measure_row(row(ours=failing(RuntimeError("a fault of ours"))), PLACE, seconds=0.0)
+        measure_row(row(ours=failing(RuntimeError("a fault of ours"))), SETUP, seconds=0.0)
 
 
 @pytest.mark.parametrize("other", [torch.tensor([1.0, 1.0, 1.5]), torch.tensor([1.0, 1.0, torch.nan])])
 def test_different_results_are_not_compared_by_time(other):
-    found = measure_row(row(theirs=lambda x: lambda: other), PLACE, seconds=0.0)
+    found = measure_row(row(theirs=lambda x: lambda: other), SETUP, seconds=0.0)
     assert "their numbers differ by" in found.absent
     assert found.ours is found.ratio is None
-    assert measure_row(row(theirs=lambda x: lambda: other, same=False), PLACE, seconds=0.0, least=1).ratio > 0
+    assert measure_row(row(theirs=lambda x: lambda: other, same=False), SETUP, seconds=0.0, least=1).ratio > 0
 
 
 def test_distance_is_of_each_pair_over_the_peers_largest():
@@ -194,34 +194,34 @@ def test_distance_is_of_each_pair_over_the_peers_largest():
 
 def test_a_part_that_is_none_differs_wherever_it_stands():
     parts = tuple(torch.tensor([value]) for value in (1.0, math.nan, 2.0))
-    found = measure_row(row(ours=lambda x: lambda: (torch.ones(1),) * 3, theirs=lambda x: lambda: parts), PLACE)
+    found = measure_row(row(ours=lambda x: lambda: (torch.ones(1),) * 3, theirs=lambda x: lambda: parts), SETUP)
     assert found.absent == "both: their numbers differ by nan in part 1 of 3"
 
 
 def test_a_peer_that_would_not_fit_is_absent(monkeypatch):
     monkeypatch.setattr(module, "free_bytes", lambda device: 2**30)
-    found = measure_row(row(peer_bytes=2**30), PLACE, seconds=0.0, least=1)
+    found = measure_row(row(peer_bytes=2**30), SETUP, seconds=0.0, least=1)
     assert found.absent == "other: it takes 1.0 GiB, and 1.0 GiB are free"
     monkeypatch.setattr(module, "free_bytes", lambda device: None)
-    assert measure_row(row(peer_bytes=2**60), PLACE, seconds=0.0, least=1).absent is None
+    assert measure_row(row(peer_bytes=2**60), SETUP, seconds=0.0, least=1).absent is None
 
 
 def test_memory_is_asked_of_each_side(monkeypatch):
-    monkeypatch.setattr(module, "peak_of", lambda row, side, place: {"ours": 2, "theirs": 8}[side])
-    found = measure_row(row(memory=True), PLACE, seconds=0.0)
+    monkeypatch.setattr(module, "peak_of", lambda row, side, setup: {"ours": 2, "theirs": 8}[side])
+    found = measure_row(row(memory=True), SETUP, seconds=0.0)
     assert (found.ours, found.peer, found.ratio) == (2.0, 8.0, 4.0)
 
-    def absent(row, side, place):
+    def absent(row, side, setup):
         raise Absent(f"no {side}")
 
     monkeypatch.setattr(module, "peak_of", absent)
-    assert measure_row(row(memory=True), PLACE, seconds=0.0).absent == "ours: no ours"
-    monkeypatch.setattr(module, "peak_of", lambda row, side, place: 2 if side == "ours" else absent(row, side, place))
-    assert measure_row(row(memory=True), PLACE, seconds=0.0).absent == "other: no theirs"
+    assert measure_row(row(memory=True), SETUP, seconds=0.0).absent == "ours: no ours"
+    monkeypatch.setattr(module, "peak_of", lambda row, side, setup: 2 if side == "ours" else absent(row, side, setup))
+    assert measure_row(row(memory=True), SETUP, seconds=0.0).absent == "other: no theirs"
 
 
 def test_rows_that_are_left_when_the_time_is_over_are_named():
     clock = Clock()
     slow = row(ours=lambda x: lambda: clock.taking(50.0)() or x)
-    found = list(measure_rows([slow, row(), row()], PLACE, seconds=0.0, least=1, whole=90.0, clock=clock))
+    found = list(measure_rows([slow, row(), row()], SETUP, seconds=0.0, least=1, whole=90.0, clock=clock))
     assert [result.absent for result in found] == [None, *["not begun: 90 seconds were over"] * 2]

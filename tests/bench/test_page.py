@@ -1,6 +1,6 @@
 import json
 
-from bench.fake import MACHINE, PLACE, row
+from bench.fake import MACHINE, SETUP, row
 from saccade.bench import Result, Work, rows
 from saccade.bench._page import COLUMNS, amount, cells, disturbed, line, page, record, speed, summary, widths
 
@@ -79,7 +79,7 @@ def test_a_page_has_a_table_for_each_subject():
 
 
 def test_every_subject_that_is_measured_has_a_title():
-    subjects = dict.fromkeys(row.subject for row in rows(PLACE))
+    subjects = dict.fromkeys(row.subject for row in rows(SETUP))
     text = page([Result(row(subject=subject), 1e-3, 1e-3, 1.0) for subject in subjects], MACHINE, "saccade bench")
     assert text.count("\n## ") == len(subjects)
 

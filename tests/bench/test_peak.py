@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from bench.fake import PLACE, row
-from saccade.bench import Absent, Place, peak, rows, select
+from bench.fake import SETUP, row
+from saccade.bench import Absent, Setup, peak, rows, select
 from tiny import python
 
 MEBIBYTE = 2**20
 GROWTH = f"""
 import torch
-from bench.fake import PLACE, row
+from bench.fake import SETUP, row
 from saccade.bench import peak
 small, large = (row(ours=lambda x, n=n: lambda: torch.ones(n, {MEBIBYTE // 4})) for n in (1, 64))
-print(*(peak.grown(*asked, PLACE) for asked in ((large, "ours"), (small, "ours"), (large, "theirs"))))
+print(*(peak.grown(*asked, SETUP) for asked in ((large, "ours"), (small, "ours"), (large, "theirs"))))
 """
 
 
@@ -24,8 +24,8 @@ def environment():
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
 
-def smallest(place):
-    return select(rows(place), "additive memory of training 1024x")[0]
+def smallest(setup):
+    return select(rows(setup), "additive memory of training 1024x")[0]
 
 
 @pytest.mark.slow  # a process of its own
@@ -39,21 +39,21 @@ def test_growth_is_what_one_call_takes_and_no_more():
 
 def test_a_side_runs_on_small_inputs_first():
     seen = []
-    warmed = row(ours=lambda x: lambda: seen.append(len(x)), warm=lambda place: (torch.ones(1),))
-    peak.grown(warmed, "ours", PLACE)
+    warmed = row(ours=lambda x: lambda: seen.append(len(x)), warm=lambda setup: (torch.ones(1),))
+    peak.grown(warmed, "ours", SETUP)
     assert seen == [1, 3]
 
 
 def test_without_linux_the_mark_is_the_systems_own(monkeypatch, tmp_path):
     monkeypatch.setattr(peak, "_STATUS", tmp_path / "nothing")
-    assert peak.grown(row(), "ours", PLACE) >= 0
+    assert peak.grown(row(), "ours", SETUP) >= 0
 
 
 @pytest.mark.slow  # a process of its own
 def test_a_process_that_is_refused_says_why():
-    place = Place(torch.device("cpu"), "sdpa")
+    setup = Setup(torch.device("cpu"), "sdpa")
     with pytest.raises(Absent, match="^backend='sdpa': "):
-        peak.peak_of(smallest(place), "ours", place)
+        peak.peak_of(smallest(setup), "ours", setup)
 
 
 def test_a_process_that_ends_without_a_word_is_an_absence(monkeypatch):
@@ -62,11 +62,11 @@ def test_a_process_that_ends_without_a_word_is_an_absence(monkeypatch):
 
     monkeypatch.setattr(subprocess, "run", lambda *words, **options: Done)
     with pytest.raises(Absent, match="ended with -9, as for want of memory"):
-        peak.peak_of(smallest(PLACE), "ours", PLACE)
+        peak.peak_of(smallest(SETUP), "ours", SETUP)
 
 
 @pytest.mark.slow
 def test_each_side_is_measured_in_a_process_of_its_own():
-    textbook = peak.peak_of(smallest(PLACE), "theirs", PLACE)
+    textbook = peak.peak_of(smallest(SETUP), "theirs", SETUP)
     assert textbook > 250 * MEBIBYTE  # the sums, their tangents and a gradient of 128 MiB each
-    assert 0 <= peak.peak_of(smallest(PLACE), "ours", PLACE) < textbook / 3
+    assert 0 <= peak.peak_of(smallest(SETUP), "ours", SETUP) < textbook / 3

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from bench.fake import PLACE
+from bench.fake import SETUP
 from saccade._definitions.structure import Grid
-from saccade.bench import Place, rows, select
+from saccade.bench import Setup, rows, select
 from saccade.bench._rows import commands, masks, networks, random_calls
 from saccade.bench.measure import measure_row
 from saccade.bench.row import Absent, run_python
@@ -20,7 +20,7 @@ from saccade.masks import Causal, Window
 from saccade.normalizers import Entmax, Sparsemax
 from tiers import every
 
-ROWS = rows(PLACE)
+ROWS = rows(SETUP)
 TARGETS = {
     "additive forward 8x256x256 eager": ["≥ 30x", "≥ 5 G terms/s a thread"],
     "additive forward 8x256x256 torch.compile": ["≥ 10x", "≥ 5 G terms/s a thread"],
@@ -116,7 +116,7 @@ def test_every_target_has_its_row():
 
 
 def test_on_a_gpu_the_targets_are_a_gpus():
-    found = {row.name: [target.text for target in row.targets] for row in rows(Place(torch.device("cuda"), "auto", 2))}
+    found = {row.name: [target.text for target in row.targets] for row in rows(Setup(torch.device("cuda"), "auto", 2))}
     assert found["additive forward 8x256x256 eager"] == ["≥ 15x", "≥ 5000 G terms/s a thread"]
     assert found["lse, dot 1x4x1024x64 without"] == ["≤ 1.3x the time"]
     assert found["received, dot 1x4x1024x64 without"] == ["≤ 2.2x the time"]
@@ -129,7 +129,7 @@ def test_small_additive_calls_stand_beside_a_large_one():
 
 def test_a_step_stands_beside_a_sum_of_as_many_numbers():
     [row] = select(ROWS, "decoder step 8x32x512 a plain sum")
-    inputs = row.inputs(PLACE)
+    inputs = row.inputs(SETUP)
     assert row.ours(*inputs)().shape == (8, 1, 512)
     assert row.theirs(*inputs)().shape == () and row.work.amount == 4 * 2 * inputs[1].numel()
 
@@ -167,7 +167,7 @@ SMALL = [
 
 @every("row", SMALL)
 def test_both_sides_compute_the_same(row):
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert found.absent is None
     assert found.difference < 1e-4
     assert found.ratio > 0
@@ -176,16 +176,16 @@ def test_both_sides_compute_the_same(row):
 @pytest.mark.parametrize("pattern", ["bfloat16 forward, additive", "*float16 forward+backward, dot, window"])
 def test_half_types_stand_beside_float32(pattern):
     row, *_ = select(ROWS, pattern)
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert (found.absent, found.difference, row.peer) == (None, None, "float32")
-    query, *_ = row.inputs(PLACE)
-    assert row.ours(*row.inputs(PLACE))() is not None and query.dtype == torch.float32
+    query, *_ = row.inputs(SETUP)
+    assert row.ours(*row.inputs(SETUP))() is not None and query.dtype == torch.float32
 
 
 @pytest.mark.parametrize("pattern", ["lse, dot", "sample, dot"])
 def test_statistics_and_draws_stand_beside_the_plain_call(pattern):
     (row,) = select(ROWS, pattern)
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert found.absent is None
     assert (found.difference is None) is (row.peer == "soft")
 
@@ -193,17 +193,17 @@ def test_statistics_and_draws_stand_beside_the_plain_call(pattern):
 @pytest.mark.parametrize("pattern", ["lazy values forward 1 of", "lazy values forward+backward 8 of"])
 def test_lazy_values_give_the_output_of_all_values(pattern):
     (row,) = select(ROWS, pattern)
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert found.absent is None
     assert found.difference < 1e-4
 
 
 @pytest.mark.parametrize("row", select(ROWS, "*10 steps*"), ids=lambda row: row.name)
 def test_memories_are_the_same_by_all_formulas(row):
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert found.absent is None
     assert found.difference < 1e-3
-    assert not [target for row in select(rows(Place(torch.device("cuda"))), "*10 steps*") for target in row.targets]
+    assert not [target for row in select(rows(Setup(torch.device("cuda"))), "*10 steps*") for target in row.targets]
 
 
 def test_lazy_rows_go_by_the_number_of_values_read():
@@ -216,18 +216,18 @@ def test_more_experts_do_the_same_work(monkeypatch):
     """Both sides make as many products of pairs, and what is given back is the gradient of all that learns."""
     monkeypatch.setattr(networks, "_TOKENS", 24)
     monkeypatch.setattr(networks, "_HIDDEN", 8)
-    family = [row for row in networks.experts(PLACE) if row.family == "mixture, no noise forward+backward"]
+    family = [row for row in networks.experts(SETUP) if row.family == "mixture, no noise forward+backward"]
     assert [row.size for row in family] == [16, 64, 256] and len({row.work.amount for row in family}) == 1
-    assert measure_row(family[0], PLACE, seconds=0.0, least=1).absent is None
-    noisy = networks.experts(PLACE)[-1]
-    grads = noisy.ours(*noisy.inputs(PLACE))()
+    assert measure_row(family[0], SETUP, seconds=0.0, least=1).absent is None
+    noisy = networks.experts(SETUP)[-1]
+    grads = noisy.ours(*noisy.inputs(SETUP))()
     assert [tuple(one.shape) for one in grads] == [(24, 128), (256, 128), (256, 128), (256, 128, 8), (256, 8, 128)]
 
 
 @needing("x_transformers")
 @every("row", select(ROWS, "dot * 2x4x128x32 x-transformers"))
 def test_x_transformers_computes_the_same(row):
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert found.absent is None
 
 
@@ -247,7 +247,7 @@ def test_a_normalizer_of_scores_is_used_beside_peers(row, monkeypatch):
     for kind in own:
         monkeypatch.setattr(kind, "__call__", seen)
     monkeypatch.setitem(sys.modules, "entmax", theirs)
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert set(called) == {Sparsemax if row.name.startswith("sparsemax") else Entmax}
     assert found.absent is None
     assert found.difference < 1e-5
@@ -256,14 +256,14 @@ def test_a_normalizer_of_scores_is_used_beside_peers(row, monkeypatch):
 @needing("entmax")
 @every("row", select(ROWS, "attention*entmax."))
 def test_the_entmax_package_computes_the_same(row):
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert found.absent is None
 
 
 @pytest.mark.parametrize("row", select(ROWS, "attention forward*entmax."), ids=lambda row: row.name)
 def test_without_the_entmax_package_it_is_named_as_absent(row, monkeypatch):
     monkeypatch.setitem(sys.modules, "entmax", None)
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert found.absent.startswith(f"{row.peer}: import of entmax halted")
     assert found.ours > 0
 
@@ -272,14 +272,14 @@ def test_without_the_entmax_package_it_is_named_as_absent(row, monkeypatch):
 @pytest.mark.parametrize("pattern", ["additive forward 8x32x256 torch.compile", "dot causal 2x4x128x32 flex"])
 def test_compiled_peers_compute_the_same_or_say_why_not(pattern):
     (row,) = select(ROWS, pattern)
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert found.absent is None or found.absent.startswith(f"{row.peer}: ")
 
 
 @needing("statsmodels")
 def test_statsmodels_finds_the_same_bandwidth():
     (row,) = select(ROWS, "bandwidth by leave-one-out 100 ")
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert found.absent is None
     assert found.difference < 0.01
 
@@ -287,7 +287,7 @@ def test_statsmodels_finds_the_same_bandwidth():
 def test_without_statsmodels_it_is_named_as_absent(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels.nonparametric.kernel_regression", None)
     (row,) = select(ROWS, "bandwidth by leave-one-out 100 ")
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert found.absent.startswith("statsmodels cv_ls: ")
     assert found.ours > 0
 
@@ -295,20 +295,20 @@ def test_without_statsmodels_it_is_named_as_absent(monkeypatch):
 def test_both_sides_of_a_mask_agree(monkeypatch):
     for name, value in (("_DOCUMENT", 16), ("_SHORT", 128), ("_LENGTH", 256), ("_LONG", 512)):
         monkeypatch.setattr(masks, name, value)
-    found = [row for row in masks.rows(PLACE) if row.same]
+    found = [row for row in masks.rows(SETUP) if row.same]
     others = ["torch, the mask laid out"] * 2 + ["torch", "torch, a batch of 16"] + ["backend chunked"] * 7
     assert [row.peer for row in found] == others * 2
     for row in found:
-        measured = measure_row(row, PLACE, seconds=0.0, least=1)
+        measured = measure_row(row, SETUP, seconds=0.0, least=1)
         assert measured.absent is None and measured.difference < 1e-4
-    assert {row.shape for row in masks.rows(PLACE) if "ideal" in row.family} == {"1x8x128x64"}
+    assert {row.shape for row in masks.rows(SETUP) if "ideal" in row.family} == {"1x8x128x64"}
 
 
 def test_rows_of_a_gpu_agree_where_a_cpu_can_tell():
-    rows = [row for row in masks._gpu(PLACE) if row.size == 512 and "chunked" in row.family]
+    rows = [row for row in masks._gpu(SETUP) if row.size == 512 and "chunked" in row.family]
     assert len(rows) == 6
     for row in rows:
-        assert measure_row(row, PLACE, seconds=0.0, least=1).difference < 1e-4
+        assert measure_row(row, SETUP, seconds=0.0, least=1).difference < 1e-4
 
 
 def test_a_mask_allows_the_pairs_that_its_work_counts():
@@ -322,8 +322,8 @@ def test_a_mask_allows_the_pairs_that_its_work_counts():
 def test_kernels_and_plain_formulas_train_the_same(monkeypatch):
     for name, value in (("_SENTENCES", 3), ("_WORDS", 4), ("_VOCABULARY", 20)):
         monkeypatch.setattr(networks, name, value)
-    for row in select(networks.trainings(PLACE), "rnnsearch step"):
-        found = measure_row(row, PLACE, seconds=0.0, least=1)
+    for row in select(networks.trainings(SETUP), "rnnsearch step"):
+        found = measure_row(row, SETUP, seconds=0.0, least=1)
         assert found.absent is None and found.ratio > 0
         assert found.difference is None if row.peer == "soft attention" else found.difference < 1e-4
 
@@ -335,30 +335,30 @@ def test_a_number_is_one_random_call():
 
 def test_random_calls_agree_and_a_mismatch_names_its_number(monkeypatch):
     monkeypatch.setattr(random_calls, "_CALLS", 20)
-    for row in select(random_calls.rows(PLACE), "random calls * 0 to 19"):
-        assert measure_row(row, PLACE, seconds=0.0, least=1).difference < 1e-4
-    vector, third = random_calls._vector, random_calls._drawn(3, PLACE.device)[0][0]
+    for row in select(random_calls.rows(SETUP), "random calls * 0 to 19"):
+        assert measure_row(row, SETUP, seconds=0.0, least=1).difference < 1e-4
+    vector, third = random_calls._vector, random_calls._drawn(3, SETUP.device)[0][0]
 
     def wrong(call, backend, *options, **more):
         off = backend == "auto" and torch.equal(call[0][0], third)
         return vector(call, backend, *options, **more) + off
 
     monkeypatch.setattr(random_calls, "_vector", wrong)
-    found = measure_row(random_calls.rows(PLACE)[0], PLACE, seconds=0.0, least=1)
+    found = measure_row(random_calls.rows(SETUP)[0], SETUP, seconds=0.0, least=1)
     assert found.absent.endswith("in part 3 of 20") and found.ours is None
 
 
 def test_a_backend_is_given_random_calls_that_it_serves(monkeypatch):
     monkeypatch.setattr(random_calls, "_CALLS", 20)
-    place = Place(torch.device("cpu"), "sdpa")
-    [row, *_] = random_calls.rows(place)
-    assert 0 < len(row.ours()()) < 20 and measure_row(row, place, seconds=0.0, least=1).absent is None
+    setup = Setup(torch.device("cpu"), "sdpa")
+    [row, *_] = random_calls.rows(setup)
+    assert 0 < len(row.ours()()) < 20 and measure_row(row, setup, seconds=0.0, least=1).absent is None
 
 
 @pytest.mark.slow  # two processes
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the system does not reset its mark")
 def test_fewer_kept_shapes_take_no_more_memory():
-    found = measure_row(select(ROWS, "products of 1000 shapes")[0], PLACE, seconds=0.0)
+    found = measure_row(select(ROWS, "products of 1000 shapes")[0], SETUP, seconds=0.0)
     assert found.absent is None and found.ours <= 1.1 * found.peer
 
 
@@ -366,7 +366,7 @@ def test_fewer_kept_shapes_take_no_more_memory():
 def test_a_command_starts_beside_an_import(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (row,) = select(ROWS, "start of predict")
-    found = measure_row(row, PLACE, seconds=0.0, least=1)
+    found = measure_row(row, SETUP, seconds=0.0, least=1)
     assert found.absent is None and found.behind == found.ours - found.peer
     assert not list(tmp_path.iterdir())  # the model that it asks is gone with it
 
@@ -375,7 +375,7 @@ def test_a_training_that_fails_leaves_no_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(commands, "run_python", lambda words: run_python(["-S", "-c", "raise SystemExit('no way')"]))
     (row,) = select(ROWS, "start of predict")
-    assert measure_row(row, PLACE, seconds=0.0, least=1).absent == "ours: no way"
+    assert measure_row(row, SETUP, seconds=0.0, least=1).absent == "ours: no way"
     gc.collect()
     assert not list(tmp_path.iterdir())
 

@@ -26,7 +26,7 @@ def machine(monkeypatch, tmp_path):
 
 
 def offered(monkeypatch, *rows):
-    monkeypatch.setattr(bench, "rows", lambda place: list(rows))
+    monkeypatch.setattr(bench, "rows", lambda setup: list(rows))
 
 
 def absent(*inputs):
@@ -134,7 +134,7 @@ def test_a_plot_of_nothing_is_said_to_be_none(monkeypatch, capsys, tmp_path):
 def test_quick_measures_rows_of_short_list_for_shorter_time(monkeypatch, capsys):
     seen = {}
 
-    def measured(rows, place, **settings):
+    def measured(rows, setup, **settings):
         seen.update(settings, names=[one.family for one in rows])
         return iter(())
 
@@ -142,7 +142,7 @@ def test_quick_measures_rows_of_short_list_for_shorter_time(monkeypatch, capsys)
     offered(monkeypatch, row(family="long"), row(family="short", quick=True))
     assert main(["bench", "--quick"]) == 0
     both = {"probes": PROBES}
-    assert seen == {**both, "seconds": 0.3, "least": 3, "most": 8.0, "whole": 85.0, "names": ["short"]}
+    assert seen == {**both, "seconds": 0.3, "least": 3, "bound": 8.0, "whole": 85.0, "names": ["short"]}
     seen.clear()
     assert main(["bench"]) == 0
     assert seen == {**both, "seconds": 2.0, "least": 5, "names": ["long", "short"]}
@@ -151,7 +151,7 @@ def test_quick_measures_rows_of_short_list_for_shorter_time(monkeypatch, capsys)
 def test_threads_and_device_reach_the_rows(monkeypatch):
     places, set_to = [], []
     monkeypatch.setattr(bench.torch, "set_num_threads", set_to.append)
-    monkeypatch.setattr(bench, "rows", lambda place: places.append(place) or [row()])
+    monkeypatch.setattr(bench, "rows", lambda setup: places.append(setup) or [row()])
     assert main(["bench", "--threads", "1", "--device", "cpu", "--backend", "chunked", "--seconds", "0.001"]) == 0
     assert set_to == [1]
     assert (str(places[0].device), places[0].backend) == ("cpu", "chunked")

@@ -34,12 +34,12 @@ def test_our_fonts_draw_the_languages_of_dates(text, caplog):
 
 
 def test_the_wheel_has_the_font_of_latin_alone():
-    assert sorted(path.name for path in _fonts.OWN.iterdir()) == ["OFL.txt", "SaccadeSans.ttf"]
+    assert sorted(path.name for path in _fonts.BUNDLED.iterdir()) == ["OFL.txt", "SaccadeSans.ttf"]
     project = tomllib.loads((FOLDER / "pyproject.toml").read_text())
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [_fonts.EXTRA.name]
-    for licence in (_fonts.OWN / "OFL.txt", FOLDER / "OFL.txt"):
+    for licence in (_fonts.BUNDLED / "OFL.txt", FOLDER / "OFL.txt"):
         assert "SIL OPEN FONT LICENSE" in licence.read_text()
-    assert sum(path.stat().st_size for path in _fonts.OWN.iterdir()) < 200_000
+    assert sum(path.stat().st_size for path in _fonts.BUNDLED.iterdir()) < 200_000
 
 
 def test_without_the_extra_fonts_those_of_matplotlib_serve(monkeypatch, tmp_path, caplog):

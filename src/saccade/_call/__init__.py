@@ -1,1 +1,1 @@
-"""A call as one tree of tensors, its validation, and facts about it that backends share."""
+"""A call as a tree of tensors, its validation, and facts that backends share."""

@@ -1,11 +1,11 @@
-"""Which blocks of queries and keys hold no allowed pair, which hold nothing else, and which hold both.
+"""Blocks of queries and keys: empty of allowed pairs, full of them, or mixed.
 
 A mask answers for whole blocks from the first and last position, the smallest and largest entry in each: Kleene's
 three-valued logic (Kleene 1952, pages 332 to 335) with none, all and "some" for unknown. That takes
-O(Lq · Lk / size²) steps, where evaluating the mask at every pair would take O(Lq · Lk). What is said to be none or all
-is; "some" may be either in a composition or between unsorted documents, which costs a block that need not have been
-looked into. A function (`masks.Where`) alone is asked at every pair, some at a time, of the blocks that what stands
-beside it leaves open.
+O(Lq · Lk / size²) steps, where evaluating the mask at every pair would take O(Lq · Lk). None
+and all are exact. "some" may be either, for example in a composition or between unsorted documents, and costs an
+unnecessary block. A function (`masks.Where`) alone is evaluated at every pair, some at a time, of the blocks that the
+masks beside it leave open.
 """
 
 import math
@@ -25,15 +25,16 @@ __all__ = ["Blocks", "mapped", "possible", "stripes"]
 
 
 class Blocks(NamedTuple):
-    """For blocks `(..., query blocks or 1, key blocks or 1)` whether some pair may be allowed, and whether all are."""
+    """Some pair and all pairs allowed, `(..., query blocks or 1, key blocks or 1)`."""
 
     some: Tensor
     all: Tensor
 
 
 class Spans(NamedTuple):
-    """The first and last query `(blocks, 1)` and key `(blocks,)` of each block, and whether functions are asked what
-    they say of it, where else they may say anything.
+    """The first and last query `(blocks, 1)` and key `(blocks,)` of each block.
+
+    Functions are evaluated if `asking`, or else may allow anything.
     """
 
     grid: Grid
@@ -61,14 +62,14 @@ class Spans(NamedTuple):
 
 
 PAIRS = 1 << 20
-"""Pairs that a function is asked about at once."""
+"""Pairs of one evaluation of a function."""
 
 COARSE = 16
-"""How many times as large the blocks are that are looked at before many small ones."""
+"""Side of coarse blocks in small ones. Coarse blocks come first if there are many."""
 
 
 def mapped(mask: Mask, grid: Grid, size: int) -> Blocks:
-    """The answers for all blocks; those that end beyond the last query or key are never full.
+    """The blocks of a mask. A block beyond the last query or key is never full.
 
     Args:
         mask: of built-in masks, whose tensors are aligned: their batch dimensions stand at the same places.
@@ -83,17 +84,18 @@ def mapped(mask: Mask, grid: Grid, size: int) -> Blocks:
     return part_of(mask, Spans.of(grid, size))
 
 
-def possible(mask: Mask, grid: Grid, size: int, most: int = 1 << 20, *, asking: bool = True) -> Tensor:
-    """Whether some pair of each block may be allowed, as `mapped` has it, put together from `stripes`; with functions
-    not `asking`, which may then allow anything.
+def possible(mask: Mask, grid: Grid, size: int, limit: int = 1 << 20, *, asking: bool = True) -> Tensor:
+    """Whether some pair of each block may be allowed, as in `mapped`, from `stripes`.
+
+    Without `asking`, functions may allow anything.
 
     >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
-    >>> possible(masks.Causal("start"), grid, 1, most=1).int()[2]
+    >>> possible(masks.Causal("start"), grid, 1, limit=1).int()[2]
     tensor([1, 1, 1, 0, 0, 0], dtype=torch.int32)
     """
     counts = -(-grid.q_len // size), -(-grid.k_len // size)
     some = torch.zeros(counts, dtype=torch.bool, device=grid.device)
-    for number, (queries, keys, blocks) in enumerate(stripes(mask, grid, size, most, asking=asking)):
+    for number, (queries, keys, blocks) in enumerate(stripes(mask, grid, size, limit, asking=asking)):
         if blocks.some.shape[-2:] == counts:
             return blocks.some
         if not number:
@@ -103,20 +105,20 @@ def possible(mask: Mask, grid: Grid, size: int, most: int = 1 << 20, *, asking: 
 
 
 def stripes(
-    mask: Mask, grid: Grid, size: int, most: int = 1 << 20, *, asking: bool = True
+    mask: Mask, grid: Grid, size: int, limit: int = 1 << 20, *, asking: bool = True
 ) -> Iterator[tuple[slice, slice, Blocks]]:
-    """Answers for blocks of queries in turn and the blocks of keys that they reach, with which ones these are.
+    """Blocks of queries in turn, the blocks of keys that they reach, and the answers.
 
-    All blocks are one stripe where they are `most` or fewer. Of more, a stripe is what lies between the first and the
-    last in which a block of 16 times as many queries and keys may have an allowed pair, so that a window costs what
-    it allows; outside of all stripes no pair is allowed. A function is asked of the small blocks alone.
+    Up to `limit` blocks are one stripe. Otherwise, blocks of 16 times as many queries and keys come first. A stripe
+    spans those with a possible pair, from the first to the last, so that a window costs its own pairs. Outside of all
+    stripes no pair is allowed. A function is evaluated in the small blocks alone.
     """
     spans = Spans.of(grid, size, asking=asking)
     counts = spans.first_query.shape[0], spans.first_key.shape[0]
-    if counts[0] * counts[1] <= most:
+    if counts[0] * counts[1] <= limit:
         yield slice(0, counts[0]), slice(0, counts[1]), part_of(mask, spans)
         return
-    reached = possible(mask, grid, COARSE * size, most, asking=False)[None].flatten(0, -3).any(0)
+    reached = possible(mask, grid, COARSE * size, limit, asking=False)[None].flatten(0, -3).any(0)
     for row in reached.any(-1).nonzero()[:, 0].tolist():
         columns = reached[row].nonzero()[:, 0]
         queries = slice(COARSE * row, COARSE * (row + 1))
@@ -140,15 +142,15 @@ def ends(length: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
     return first, (first + size - 1).clamp(max=length - 1)
 
 
-def answered(mask: Mask, spans: Spans, asked: Tensor | None = None) -> Blocks:
-    """What a mask says of each block, `asked` being the blocks whose answers anybody looks at, None for all."""
+def answered(mask: Mask, spans: Spans, needed: Tensor | None = None) -> Blocks:
+    """Answers of a mask for each block. Those outside of `needed` are ignored."""
     if isinstance(mask, masks.Not):
-        other = answered(mask.other, spans, asked)
+        other = answered(mask.other, spans, needed)
         return Blocks(~other.all, ~other.some)
     if isinstance(mask, masks.Both | masks.Either):
-        return of_two(mask, spans, asked)
+        return of_two(mask, spans, needed)
     if isinstance(mask, masks.Where):
-        return of_function(mask, spans, asked) if spans.asking else unknown(spans)
+        return of_function(mask, spans, needed) if spans.asking else unknown(spans)
     if isinstance(mask, masks.Dense):
         return of_tensor(mask.allowed, spans)
     if isinstance(mask, masks.Around):
@@ -158,13 +160,13 @@ def answered(mask: Mask, spans: Spans, asked: Tensor | None = None) -> Blocks:
     return of_ids(mask, spans) if isinstance(mask, masks.Documents) else of_positions(mask, spans)
 
 
-def of_two(mask: masks.Both | masks.Either, spans: Spans, asked: Tensor | None) -> Blocks:
-    """Two masks: a function, at whose pairs somebody has to look, is asked last, of what the other leaves open."""
+def of_two(mask: masks.Both | masks.Either, spans: Spans, needed: Tensor | None) -> Blocks:
+    """Two masks. A function comes last, and only where the other mask leaves it open."""
     parts = sorted((mask.first, mask.second), key=lambda part: any(functions(part)))
     both = isinstance(mask, masks.Both)
-    first = answered(parts[0], spans, asked)
+    first = answered(parts[0], spans, needed)
     undecided = first.some if both else ~first.all
-    second = answered(parts[1], spans, undecided if asked is None else undecided & asked)
+    second = answered(parts[1], spans, undecided if needed is None else undecided & needed)
     if both:
         return Blocks(first.some & second.some, first.all & second.all)
     return Blocks(first.some | second.some, first.all | second.all)
@@ -177,13 +179,13 @@ def of_positions(mask: Mask, spans: Spans) -> Blocks:
         return Blocks(spans.first_key < length, spans.last_key < length)
     assert isinstance(mask, masks.Causal | masks.Window)
     shift = masks.shift(mask.align, spans.grid)
-    least, most = spans.first_key - (spans.last_query + shift), spans.last_key - (spans.first_query + shift)
+    least, limit = spans.first_key - (spans.last_query + shift), spans.last_key - (spans.first_query + shift)
     left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
     some = all_ = torch.ones_like(least, dtype=torch.bool)
     if left is not None:
-        some, all_ = some & (most >= -left), all_ & (least >= -left)
+        some, all_ = some & (limit >= -left), all_ & (least >= -left)
     if right is not None:
-        some, all_ = some & (least <= right), all_ & (most <= right)
+        some, all_ = some & (least <= right), all_ & (limit <= right)
     return Blocks(some, all_)
 
 
@@ -193,7 +195,7 @@ def every(value: Tensor | int) -> Tensor | int:
 
 
 def grouped(tensor: Tensor, dim: int, spans: Spans) -> Tensor:
-    """A tensor with its dimension of queries (−2) or keys (−1) in two, blocks and positions.
+    """A tensor with its dimension of queries (−2) or keys (−1) split into blocks.
 
     The last position fills the last block, which changes neither least nor most.
     """
@@ -206,14 +208,14 @@ def grouped(tensor: Tensor, dim: int, spans: Spans) -> Tensor:
 
 
 def positions(spans: Spans, dim: int) -> Tensor:
-    """Positions of the queries (−2) or keys (−1) of each block, `(blocks, size)`; the last fills the last block."""
+    """Positions of the queries (−2) or keys (−1) of each block, `(blocks, size)`."""
     first = spans.first_query[:, 0] if dim == -2 else spans.first_key
     length = spans.grid.q_len if dim == -2 else spans.grid.k_len
     return (first[:, None] + torch.arange(spans.size, device=first.device)).clamp(max=length - 1)
 
 
 def of_centers(mask: masks.Around, spans: Spans) -> Blocks:
-    """|j − center| ≤ radius, by the smallest and largest centre; a centre that is NaN allows nothing.
+    """|j − center| ≤ radius, by the smallest and largest center. NaN allows nothing.
 
     Distances in integers are compared with the radius in float32, which may be more or less than it is.
     """
@@ -222,15 +224,15 @@ def of_centers(mask: masks.Around, spans: Spans) -> Blocks:
     inner, outer = min(mask.radius, rounded), max(mask.radius, rounded)
     missing = centers != centers
     least = grouped(centers.masked_fill(missing, torch.inf), -2, spans).amin(-2)
-    most = grouped(centers.masked_fill(missing, -torch.inf), -2, spans).amax(-2)
-    known = ~grouped(missing, -2, spans).any(-2)
-    some = (spans.last_key - least >= -outer) & (spans.first_key - most <= outer)
-    full = (spans.last_key - least <= inner) & (spans.first_key - most >= -inner)
-    return Blocks(some, full & known)
+    limit = grouped(centers.masked_fill(missing, -torch.inf), -2, spans).amax(-2)
+    numeric = ~grouped(missing, -2, spans).any(-2)
+    some = (spans.last_key - least >= -outer) & (spans.first_key - limit <= outer)
+    full = (spans.last_key - least <= inner) & (spans.first_key - limit >= -inner)
+    return Blocks(some, full & numeric)
 
 
 def of_intervals(mask: masks.Intervals, spans: Spans) -> Blocks:
-    """start ≤ j < end: how many queries of each block look into a block of keys, and how many at all of it."""
+    """start ≤ j < end, by counts of queries that reach or fill a block of keys."""
     size, blocks, k_len = spans.size, spans.first_key.shape[0], spans.grid.k_len
     start, end = (bounded(bound, k_len, spans) for bound in (mask.start, mask.end))
     base = spans.first_key[0] // size if blocks else 0
@@ -241,13 +243,13 @@ def of_intervals(mask: masks.Intervals, spans: Spans) -> Blocks:
 
 
 def bounded(bound: Tensor | int, k_len: int, spans: Spans) -> Tensor:
-    """The ends of intervals, of each block's queries or one for all, `(..., blocks or 1, size or 1)`."""
+    """The ends of intervals of each block's queries, `(..., blocks or 1, size or 1)`."""
     bound = torch.as_tensor(bound, device=spans.grid.device).long().clamp(0, k_len)
     return grouped(bound.expand(max(bound.shape, (1,)))[..., None], -2, spans)[..., 0]
 
 
 def covered(first: Tensor, end: Tensor, blocks: int) -> Tensor:
-    """How many of the ranges first .. end − 1 `(..., n, size)` hold each of the blocks, `(..., n, blocks)`."""
+    """Counts of the ranges first .. end − 1 `(..., n, size)` that hold each block."""
     first, end = torch.broadcast_tensors(first.clamp(0, blocks), end.clamp(0, blocks))
     change = torch.zeros(*first.shape[:-1], blocks + 1, dtype=torch.int32, device=first.device)
     step = (first < end).int()
@@ -256,18 +258,18 @@ def covered(first: Tensor, end: Tensor, blocks: int) -> Tensor:
 
 
 def unknown(spans: Spans) -> Blocks:
-    """Neither empty nor full, for all that is known."""
+    """Neither empty nor full."""
     some = torch.ones(spans.first_query.shape[0], spans.first_key.shape[0], dtype=torch.bool, device=spans.grid.device)
     return Blocks(some, ~some)
 
 
-def of_function(mask: masks.Where, spans: Spans, asked: Tensor | None) -> Blocks:
-    """A function, asked at every pair of the blocks that are `asked` about, `PAIRS` of them at a time."""
+def of_function(mask: masks.Where, spans: Spans, needed: Tensor | None) -> Blocks:
+    """A function at every pair of the `needed` blocks, `PAIRS` of them at a time."""
     counts, device = (spans.first_query.shape[0], spans.first_key.shape[0]), spans.grid.device
     rows, keys = positions(spans, -2)[:, :, None], positions(spans, -1)[:, None]
     batch = mask.batch(device) if all(counts) else ()
-    asked = torch.ones(1, 1, dtype=torch.bool, device=device) if asked is None else asked
-    chosen = asked[(None,) * max(3 - asked.ndim, 0)].flatten(0, -3).any(0).expand(counts).nonzero()
+    needed = torch.ones(1, 1, dtype=torch.bool, device=device) if needed is None else needed
+    chosen = needed[(None,) * max(3 - needed.ndim, 0)].flatten(0, -3).any(0).expand(counts).nonzero()
     some, full = (torch.zeros(*batch, *counts, dtype=torch.bool, device=device) for _ in range(2))
     together = max(1, PAIRS // (spans.size**2 * max(1, math.prod(batch))))
     for blocks in chosen.split(together) if len(chosen) else ():
@@ -282,13 +284,13 @@ def of_ids(mask: masks.Documents, spans: Spans) -> Blocks:
     """Equal ids, by the smallest and largest: exact where documents follow each other."""
     queries = grouped(mask.query_ids[..., None], -2, spans)
     keys = grouped(mask.key_ids[..., None, :], -1, spans)
-    least, most = queries.amin(-2), queries.amax(-2)
+    least, limit = queries.amin(-2), queries.amax(-2)
     lowest, highest = keys.amin(-1), keys.amax(-1)
-    return Blocks((least <= highest) & (lowest <= most), (least == highest) & (lowest == most))
+    return Blocks((least <= highest) & (lowest <= limit), (least == highest) & (lowest == limit))
 
 
 def of_tensor(allowed: Tensor, spans: Spans) -> Blocks:
-    """A tensor, read once: as bytes and over queries first, which takes a hundredth of the time of `any` over keys."""
+    """A tensor, read once: as bytes and over queries first, 100 times as fast."""
     by_queries = grouped(allowed[(None,) * max(2 - allowed.ndim, 0)].view(torch.uint8), -2, spans)
-    most, least = by_queries.amax(-2), by_queries.amin(-2)
-    return Blocks(grouped(most, -1, spans).amax(-1).bool(), grouped(least, -1, spans).amin(-1).bool())
+    limit, least = by_queries.amax(-2), by_queries.amin(-2)
+    return Blocks(grouped(limit, -1, spans).amax(-1).bool(), grouped(least, -1, spans).amin(-1).bool())

@@ -1,4 +1,4 @@
-"""One call of `attend`: its arguments, and after validation a tree that backends run."""
+"""A call of `attend`: its arguments, and the validated tree that backends run."""
 
 import math
 from dataclasses import dataclass, replace
@@ -79,8 +79,8 @@ class Arguments(NamedTuple):
     Args:
         query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend: as for `attend`.
         memory_mask: the mask `(..., 1, Lk)` of a memory's keys, which acts together with `mask`; or None.
-        cache: what the score prepared of a memory's keys `(..., Lk, C)`, or None.
-        state: what backends keep with the memory that is read, or None where there is none.
+        cache: the score's prepared tensor of a memory's keys `(..., Lk, C)`, or None.
+        state: results that backends keep with a memory, or None without a memory.
     """
 
     query: Any
@@ -110,11 +110,11 @@ class Call(Definition):
         score, mask, bias, gate, normalizer, read: the definitions that act on them.
         dropout_p: probability of dropping a weight.
         noise: integers `(..., Lq)` that decide which are dropped, once they are drawn.
-        aux: what is returned beside the output.
-        cache: what the score prepared of a memory's keys `(..., Lk, C)`, or None.
-        state: what backends keep with the memory that is read, or None where there is none.
-        once: what they keep of this call from one look at it to the next, or None: where that costs more than a look.
-        values: what computes the values that are read, until that is done; `value` then holds their place. Or None.
+        aux: the requested statistics.
+        cache: the score's prepared tensor of a memory's keys `(..., Lk, C)`, or None.
+        state: results that backends keep with a memory, or None without a memory.
+        once: results that backends keep of this call between two looks at it. None: a look is cheaper.
+        values: the function of the values until it has run, with a placeholder in `value`. Or None.
     """
 
     axes: ClassVar[dict[str, Axes]] = {
@@ -151,7 +151,7 @@ class Call(Definition):
 
     @property
     def pairs(self) -> int:
-        """How many pairs of a query and a key there are in the whole batch."""
+        """Number of pairs of a query and a key in the whole batch."""
         return math.prod(self.batch) * self.query.shape[-2] * self.key.shape[-2]
 
     @property
@@ -201,7 +201,7 @@ def opaque(call: Call) -> bool:
 
 
 def closing_over(call: Call) -> bool:
-    """Whether functions of positions may close over tensors that are differentiated."""
+    """Whether functions of positions may close over differentiated tensors."""
     if not (call.query.shape[-2] and call.key.shape[-2]):
         return False
     return closing(call.mask, call.bias, call.gate, device=call.query.device)

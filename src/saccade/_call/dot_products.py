@@ -1,4 +1,4 @@
-"""Scores that are dot products, under the softmax: what torch's own kernels know, and why they refuse all else."""
+"""Dot-product scores under the softmax, and torch's reasons to reject other calls."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from saccade.scores import ScaledDot, Score, ScoreFunction
 
 
 class Product(NamedTuple):
-    """scores = cap(scale · query · keyᵀ), cap(s) = softcap · tanh(s / softcap), or s where the softcap is None."""
+    """scores = cap(scale · query · keyᵀ), cap(s) = softcap · tanh(s / softcap)."""
 
     query: Tensor
     key: Tensor
@@ -23,7 +23,7 @@ class Product(NamedTuple):
 
 
 def product(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Product:
-    """What a score that is a dot product multiplies (`is_dot` says which are).
+    """Factors of a score with `is_dot`.
 
     >>> import torch
     >>> product(ScaledDot(softcap=2.0), torch.ones(1, 4), torch.ones(3, 4)).scale
@@ -48,10 +48,10 @@ def is_dot(score: Score | ScoreFunction, *, capped: bool = False) -> bool:
 
 
 def why_not_sdpa(call: Call, *, capped: bool = False) -> str | None:
-    """Why kernels for dot products, the softmax and the soft read cannot serve the call, or None where they might."""
+    """Return why the call needs more than dot products, softmax and soft read."""
     if not is_dot(call.score, capped=capped):
-        capped_one = " with a softcap" if is_dot(call.score, capped=True) else ""
-        return f"its kernels know dot-product scores alone, not the score {name_of(call.score)}{capped_one}"
+        suffix = " with a softcap" if is_dot(call.score, capped=True) else ""
+        return f"its kernels know dot-product scores alone, not the score {name_of(call.score)}{suffix}"
     if not isinstance(call.normalizer, Softmax):
         return f"its kernels know the softmax alone, not the normalizer {name_of(call.normalizer)}"
     if not isinstance(call.read, Soft):
@@ -60,7 +60,7 @@ def why_not_sdpa(call: Call, *, capped: bool = False) -> str | None:
 
 
 def is_causal(call: Call) -> bool:
-    """Whether the mask is torch's own causal mask, query i sees keys 0 .. i, with no bias beside it."""
+    """Whether the mask is torch's causal mask, keys 0 .. i, without a bias."""
     mask = call.mask
     if call.bias is not None or type(mask) is not Causal or isinstance(mask.align, Tensor):
         return False
@@ -70,7 +70,7 @@ def is_causal(call: Call) -> bool:
 
 
 def name_of(thing: Any) -> str:
-    """How a definition or a callable is called in messages.
+    """Name of a definition or a callable in messages.
 
     >>> name_of(ScaledDot()), name_of(len)
     ('ScaledDot', 'len')
@@ -79,7 +79,7 @@ def name_of(thing: Any) -> str:
 
 
 def sharing(rank: int, key: Tensor, value: Tensor) -> int:
-    """How many of the `rank` batch dimensions, counted from the last, share one key and one value: the groups.
+    """Number of the last of `rank` batch dimensions that share a key and a value.
 
     >>> import torch
     >>> sharing(3, torch.ones(2, 5, 1, 7, 4), torch.ones(2, 5, 1, 7, 4))

@@ -1,4 +1,4 @@
-"""Values as a function of the keys that are read."""
+"""Values as a function of the chosen keys."""
 
 import math
 from collections.abc import Callable
@@ -19,13 +19,13 @@ ValueFunction = Callable[[tuple[Tensor, ...]], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class LazyValue:
-    """The values of keys `(*shape, D)`, as a function of which of them are read.
+    """The values of keys `(*shape, D)` as a function of their indices.
 
     Args:
         function: `function(index)`, index a tuple of int64 tensors `(n,)`, one for each of `batch` and one of keys.
         batch: leading dimensions of the keys that the function knows.
         k_len: how many keys there are.
-        entries: which entry of that batch, counted in one row, each entry of the call's keys is; None: each itself.
+        entries: index, in that batch flattened, of each entry of the call's keys. None: its own index.
     """
 
     function: ValueFunction
@@ -43,27 +43,27 @@ class LazyValue:
         return like.new_zeros(()).expand(*self.shape, features)
 
     def select(self, batch_index: Tensor) -> "LazyValue":
-        """The values of some entries of the first dimension; shared ones are computed once."""
+        """The values of some entries of the first dimension, computed once each."""
         return replace(self, entries=self._entries(batch_index.device).index_select(0, batch_index))
 
     def truncate(self, n: int) -> "LazyValue":
         """The values of the first n keys."""
         return replace(self, k_len=n)
 
-    def at(self, places: Tensor, like: Tensor) -> Tensor:
-        """The values `(n, Dv)` at places `(n,)`, which count all keys of the function in one row.
+    def at(self, numbers: Tensor, like: Tensor) -> Tensor:
+        """The values `(n, Dv)` of keys `(n,)`, counted over the flattened batch and keys.
 
         Raises:
             ArgumentError, ShapeError: the function returns something else.
         """
         index: list[Tensor] = []
         for size in reversed((*self.batch, self.k_len)):
-            index.insert(0, places % size)
-            places = places // size
-        return _checked(self.function(tuple(index)), places.shape[0], like)
+            index.insert(0, numbers % size)
+            numbers = numbers // size
+        return _checked(self.function(tuple(index)), numbers.shape[0], like)
 
     def gather(self, index: Tensor, batch_rank: int, like: Tensor) -> Tensor:
-        """The values that are read, `(*batch, ..., Dv)`, zeros where the index is −1.
+        """The chosen values, `(*batch, ..., Dv)`, zeros where the index is −1.
 
         Args:
             index: of keys, `(*batch, ...)`, the batch broadcast with that of the keys.
@@ -71,31 +71,31 @@ class LazyValue:
             like: the query.
         """
         taken = index >= 0
-        places = index.clamp(min=0) + self._first(index, batch_rank)
-        if (tracing() or transforming() or valueless(index)) and self.k_len:  # shapes may not follow from what is read
-            rows = self.at(places.flatten(), like)
+        numbers = index.clamp(min=0) + self._first(index, batch_rank)
+        if (tracing() or transforming() or valueless(index)) and self.k_len:  # shapes may not depend on values
+            rows = self.at(numbers.flatten(), like)
             return torch.where(taken[..., None], rows.view(*index.shape, rows.shape[-1]), 0.0)
-        distinct, position = places[taken].unique(return_inverse=True)
+        distinct, position = numbers[taken].unique(return_inverse=True)
         rows = self.at(distinct, like)
         where = torch.full_like(index, rows.shape[0]).masked_scatter(taken, position)
         rows = torch.cat([rows, rows.new_zeros(1, rows.shape[-1])])
         return rows.index_select(0, where.flatten()).view(*index.shape, rows.shape[-1])
 
     def _first(self, index: Tensor, batch_rank: int) -> Tensor:
-        """The place of each batch entry's first key, broadcastable to the index."""
+        """The number of each batch entry's first key, broadcastable to the index."""
         first = self._entries(index.device) * self.k_len
         ahead, behind = (1,) * (batch_rank - first.ndim), (1,) * (index.ndim - batch_rank)
         return first.view(*ahead, *first.shape, *behind)
 
     def _entries(self, device: torch.device) -> Tensor:
-        """Which entry of the function's batch each of the call's is."""
+        """Index in the function's batch of each entry of the call."""
         if self.entries is not None:
             return self.entries
         return torch.arange(math.prod(self.batch), device=device).view(self.batch)
 
 
 def lazy(value: Any, key: Any) -> LazyValue | None:
-    """A value that is a function of keys; None of a tensor and of anything else."""
+    """A `LazyValue` of a function of keys, None of anything else."""
     if isinstance(value, Tensor):
         return None
     if isinstance(value, LazyValue | None):
@@ -108,7 +108,7 @@ def lazy(value: Any, key: Any) -> LazyValue | None:
 
 
 def _checked(result: Tensor, count: int, like: Tensor) -> Tensor:
-    """A function's result, checked: `(count, Dv)` in the query's dtype, or cast by autocast."""
+    """Check a function's result: `(count, Dv)` in the query's or autocast's dtype."""
     expected = f"value: expected the function to return floats (n, Dv) with n = {count}, a row for each key asked for"
     if not isinstance(result, Tensor):
         raise ArgumentTypeError(f"{expected}, got {type(result).__name__}")

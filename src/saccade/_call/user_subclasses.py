@@ -1,4 +1,4 @@
-"""Scores and normalizers of classes that are derived from ours: what is known of ours need not hold for them."""
+"""Scores and normalizers of user subclasses of ours, to be computed by their call."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ __all__ = ["Derived", "by_definition"]
 
 
 class Derived(Definition):
-    """What is computed by the call of a definition alone, never by what its class is derived from."""
+    """A definition computed by its call alone, without the kernels of its base class."""
 
     definition: Any
 
@@ -29,7 +29,7 @@ class Derived(Definition):
 class _DerivedScore(Derived, Score):
     definition: Score
 
-    mixes_keys: ClassVar[bool] = True  # for all that anybody knows
+    mixes_keys: ClassVar[bool] = True  # for safety
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return self.definition(query, key)
@@ -51,8 +51,9 @@ class _DerivedNormalizer(Derived, Normalizer):
 
 
 def by_definition(thing: Any) -> Any:
-    """A score or normalizer as backends may take it: one of a class derived from ours by its definition, for no kernel
-    knows what it has changed; any other as it is.
+    """Return a score or normalizer for backends, wrapped if of a subclass of ours.
+
+    No kernel knows the changes of a user's subclass.
 
     >>> from saccade import scores
     >>> class Doubled(scores.Dot):
@@ -61,12 +62,12 @@ def by_definition(thing: Any) -> Any:
     >>> by_definition(Doubled()).__name__, isinstance(by_definition(Doubled()), scores.Dot), by_definition(scores.Dot())
     ('Doubled', False, Dot())
     """
-    if not isinstance(thing, Definition) or thing.known or not any(map(_known, type(thing).__mro__)):
+    if not isinstance(thing, Definition) or thing.is_registered or not any(map(_ours, type(thing).__mro__)):
         return thing
     if isinstance(thing, Score):
         return _DerivedScore(thing)
     return _DerivedNormalizer(thing) if isinstance(thing, Normalizer) else thing
 
 
-def _known(kind: type) -> bool:
-    return getattr(kind, "known", False) is True
+def _ours(kind: type) -> bool:
+    return getattr(kind, "is_registered", False) is True

@@ -1,4 +1,4 @@
-"""What is checked once, at the public edge, so that everything below may assume it."""
+"""Checks of a call, once at the public edge. Everything below relies on them."""
 
 from typing import Any
 
@@ -25,11 +25,11 @@ DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
 def tensors(query: Any, key: Any, value: Any, first: str = "query") -> None:
-    """Raises unless query, key and value are floating tensors of one dtype and device whose shapes fit.
+    """Reject all but floating tensors of one dtype and device and of fitting shapes.
 
     Args:
-        query, key, value: whatever was given.
-        first: what errors call the first, "key" where there are no queries yet and the keys are given twice.
+        query, key, value: any objects.
+        first: name of the first in errors: "key" if there are no queries yet and the keys are passed twice.
     """
     named = ((first, query), ("key", key), ("value", value))
     for name, tensor in named:
@@ -63,7 +63,7 @@ def tensors(query: Any, key: Any, value: Any, first: str = "query") -> None:
 
 
 def batch_of(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
-    """The broadcast leading dimensions, or a `ShapeError` that names who does not fit."""
+    """Broadcast the leading dimensions, or raise an error with the argument's name."""
     batch = tuple(query.shape[:-2])
     if key.shape[:-2] == batch and value.shape[:-2] == batch:
         return batch
@@ -79,9 +79,7 @@ def batch_of(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
 
 
 def checked_call(arguments: Arguments) -> Call:
-    """The `Call` of valid arguments; otherwise one clear error with what was expected, what was got, and the
-    argument's name.
-    """
+    """Return the `Call` of valid arguments, or raise an error with a name."""
     query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, _, memory, cache, state = arguments
     values = lazy(value, key)
     value = value if values is None else values.placeholder(key, key.shape[-1])  # until the function is called
@@ -132,7 +130,7 @@ def probability(dropout_p: Any) -> None:
 
 
 def kinds(score: Any, normalizer: Any, read: Any, aux: Any) -> None:
-    """Raises unless score and normalizer are callable instances, read one of saccade.reads and aux an `AuxRequest`."""
+    """Check that score and normalizer are instances, read and aux of their classes."""
     for name, thing, module in (("score", score, "scores"), ("normalizer", normalizer, "normalizers")):
         if isinstance(thing, type):
             raise ArgumentTypeError(
@@ -165,9 +163,7 @@ def defined(aux: AuxRequest, normalizer: Any, gate: Any, read: Read) -> None:
             f"reads.{type(read).__name__}"
         )
     if aux.entropy and gate is not None:
-        raise ArgumentError(
-            "aux.entropy: expected rows that sum to one, got a gate, after which they do not; ask for weights instead"
-        )
+        raise ArgumentError("aux.entropy: expected rows that sum to one, got a gate. Request weights instead.")
     if aux.entropy and not (isinstance(normalizer, Normalizer) and normalizer.sums_to_one):
         raise ArgumentError(
             "aux.entropy: expected a normalizer whose rows sum to one (Softmax without sink, Sparsemax, Entmax, "

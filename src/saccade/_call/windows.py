@@ -18,7 +18,7 @@ __all__ = ["Windows", "taken"]
 
 
 def taken(tensor: Tensor, dim: int, first: int | Tensor, width: int, room: str | None = None) -> Tensor:
-    """`width` positions of dimension `dim` from the first one on: a view where all entries begin alike, else a copy.
+    """`width` positions of a dimension: a view if all entries begin alike, or a copy.
 
     Args:
         tensor: `(..., length, *rest)`, its length at `dim` ≥ 0.
@@ -47,27 +47,27 @@ def taken(tensor: Tensor, dim: int, first: int | Tensor, width: int, room: str |
 
 
 def _varying(first: Tensor) -> int | None:
-    """The one dimension along which entries differ; None where there are several."""
+    """The only dimension with different entries, or None."""
     varying = [axis for axis in range(first.ndim) if first.shape[axis] > 1]
     return varying[0] if len(varying) == 1 else None
 
 
 def _entries(tensor: Tensor, axis: int, first: Tensor) -> tuple[Tensor, ...]:
-    """The entries of a tensor along a dimension, one that all share as often as needed."""
+    """The entries of a tensor along a dimension, repeated if the tensor has only one."""
     entries = tensor.unbind(axis)
     return entries if len(entries) == first.shape[axis] else entries * first.shape[axis]
 
 
 def _index(tensor: Tensor, first: Tensor, width: int) -> tuple[Tensor, ...]:
-    """Which rows of a tensor whose positions stand behind its batch dimensions."""
+    """Indices of rows of a tensor with positions behind its batch dimensions."""
     rank = first.ndim
     every = (torch.arange(tensor.shape[axis], device="cpu") for axis in range(rank))
-    index = (places[(slice(None), *(None,) * (rank - axis))] for axis, places in enumerate(every))
+    index = (numbers[(slice(None), *(None,) * (rank - axis))] for axis, numbers in enumerate(every))
     return *index, first[..., None] + torch.arange(width, device="cpu")
 
 
 class Windows(Sums[list[Tensor | None]]):
-    """Gradients of a memory's key and value, `(..., Lk, D)` and `(..., Lk, Dv)`, over the reads of parts of them."""
+    """Gradients of a memory's key and value, summed over the reads of their parts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,10 +93,10 @@ class Windows(Sums[list[Tensor | None]]):
             self._made[0] if self._made is not None and key is self._made[1][0] and value is self._made[1][1] else None
         )
         return tuple(  # type: ignore[return-value]
-            _Taken.apply(tensor, gate, self, place, partial(_aligned, first=first, width=width, rank=rank))
+            _Taken.apply(tensor, gate, self, index, partial(_aligned, first=first, width=width, rank=rank))
             if gate is not None and tensor.requires_grad
             else _aligned(tensor, first=first, width=width, rank=rank)
-            for place, tensor in enumerate((key, value))
+            for index, tensor in enumerate((key, value))
         )
 
 
@@ -109,9 +109,9 @@ def _aligned(tensor: Tensor, *, first: int | Tensor, width: int, rank: int) -> T
 class _Taken(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, tensor: Tensor, gate: Tensor, sums: Windows, place: int, function: Callable[[Tensor], Tensor]
+        ctx: Any, tensor: Tensor, gate: Tensor, sums: Windows, index: int, function: Callable[[Tensor], Tensor]
     ) -> Tensor:
-        ctx.sums, ctx.place, ctx.function = sums, place, function
+        ctx.sums, ctx.index, ctx.function = sums, index, function
         ctx.save_for_backward(tensor)
         return function(tensor).clone()
 
@@ -122,9 +122,9 @@ class _Taken(torch.autograd.Function):
         if torch.is_grad_enabled() or not ctx.needs_input_grad[1] or mapped:
             return (*by_definition(ctx.function, (tensor,), (True,), grad), *[None] * 4)
         total = ctx.sums.current()
-        if total[ctx.place] is None:
-            total[ctx.place] = torch.zeros_like(tensor)
-        _add(total[ctx.place], grad, **ctx.function.keywords)
+        if total[ctx.index] is None:
+            total[ctx.index] = torch.zeros_like(tensor)
+        _add(total[ctx.index], grad, **ctx.function.keywords)
         return None, grad.new_zeros(()), None, None, None
 
 

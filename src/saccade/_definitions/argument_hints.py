@@ -30,7 +30,7 @@ OURS = {
 
 
 def hide_extra_kwargs(function: F) -> F:
-    """Hide `**extra`, which is only there to be rejected, from a function's signature.
+    """Hide `**extra`, present for errors alone, from a function's signature.
 
     >>> @hide_extra_kwargs
     ... def scaled(x, scale=1.0, **extra):
@@ -40,8 +40,8 @@ def hide_extra_kwargs(function: F) -> F:
     '(x, scale=1.0)'
     """
     signature = inspect.signature(function)
-    shown = [part for part in signature.parameters.values() if part.kind is not part.VAR_KEYWORD]
-    function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    visible = [part for part in signature.parameters.values() if part.kind is not part.VAR_KEYWORD]
+    function.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
     return function
 
 

@@ -85,13 +85,13 @@ def number(
     value: Any,
     *,
     least: float | None = None,
-    most: float | None = None,
+    high: float | None = None,
     above: float | None = None,
     finite: bool = False,
     tensor: bool = False,
     none: bool = False,
 ) -> None:
-    """Raise unless a number from `least` to `most` or above `above`, or allowed.
+    """Raise unless a number from `least` to `high` or above `above`, or allowed.
 
     Tensors are checked with the call.
     """
@@ -100,13 +100,13 @@ def number(
     real, infinite = isinstance(value, int | float) and not isinstance(value, bool), False
     if real:
         infinite = finite and abs(value) == float("inf")
-        inside = (least is None or value >= least) and (most is None or value <= most) and value == value
+        inside = (least is None or value >= least) and (high is None or value <= high) and value == value
         large = isinstance(value, int) and not tracing() and abs(value) > _LARGEST
         if inside and (above is None or value > above) and not infinite and not large:
             return
     bound = "" if least is None else f" of at least {least:g}"
     bound = bound if above is None else f" above {above:g}"
-    bound = bound if most is None else f" from {least:g} to {most:g}"
+    bound = bound if high is None else f" from {least:g} to {high:g}"
     expected = f"a {'finite ' * infinite}number{bound}{' or a tensor' * tensor}{' or None' * none}"
     if not real:
         raise ArgumentTypeError(f"{name}: expected {expected}, got {type(value).__name__}")
@@ -115,8 +115,8 @@ def number(
     raise ArgumentError(f"{name}: expected {expected}, got {value}")
 
 
-def whole(name: str, value: Any, *, least: int, most: int = _LARGEST, tensor: bool = False, none: bool = False) -> None:
-    """Raise unless an int from `least` to `most`, or an allowed tensor or None."""
+def whole(name: str, value: Any, *, least: int, high: int = _LARGEST, tensor: bool = False, none: bool = False) -> None:
+    """Raise unless an int from `least` to `high`, or an allowed tensor or None."""
     if (none and value is None) or (tensor and isinstance(value, Tensor)) or isinstance(value, torch.SymInt):
         return  # comparing a symbolic size would make a guard
     expected = f"an int of at least {least}{' or a tensor' * tensor}{' or None' * none}"
@@ -124,13 +124,13 @@ def whole(name: str, value: Any, *, least: int, most: int = _LARGEST, tensor: bo
         raise ArgumentTypeError(f"{name}: expected {expected}, got {type(value).__name__}")
     if value < least:
         raise ArgumentError(f"{name}: expected {expected}, got {value}")
-    if not tracing() and value > most:
-        raise ArgumentError(f"{name}: expected {expected} and at most {most}, got more")
+    if not tracing() and value > high:
+        raise ArgumentError(f"{name}: expected {expected} and at most {high}, got more")
 
 
 def positive_number(name: str, value: Any, *, tensor: bool = False, none: bool = False) -> None:
     """Raise unless a number from `SMALLEST` to `LARGEST`, or an allowed value."""
-    number(name, value, least=SMALLEST, most=LARGEST, tensor=tensor, none=none)
+    number(name, value, least=SMALLEST, high=LARGEST, tensor=tensor, none=none)
 
 
 def positive(name: str, value: float | Tensor, extent: Extent) -> None:
@@ -173,7 +173,7 @@ def ambiguous(shape: tuple[int, ...], scores: tuple[int, ...]) -> bool:
 
 
 def warn_if_ambiguous(name: str, tensor: Tensor, extent: Extent) -> None:
-    """Warn if a tensor that is read as `(Lq, Lk)` would also fit as `(B, Lk)`.
+    """Warn if a tensor `(Lq, Lk)` would also fit as `(B, Lk)`.
 
     No error: B = Lq may hold for some batches alone, and a correct program must not end at one of them.
     """
@@ -188,7 +188,7 @@ def warn_if_ambiguous(name: str, tensor: Tensor, extent: Extent) -> None:
 
 
 def _by_example(name: str, extent: Extent) -> str:
-    """Index of a tensor `(B, Lk)` that has a row for each example."""
+    """Index of a tensor `(B, Lk)` with a row for each example."""
     return f"{name}[:, {', '.join(['None'] * len(extent.batch))}]"
 
 
@@ -208,7 +208,7 @@ def check_align(owner: str, align: Align, extent: Extent) -> None:
     if align is None and extent.q_len != extent.k_len:
         raise ArgumentError(
             f"align of {owner}: expected 'start', 'end', an int or a tensor, since Lq = {extent.q_len} and Lk = "
-            f"{extent.k_len} differ; "
+            f"{extent.k_len} differ, "
             "got None (a cached decoding step is align='end', or the step's position)"
         )
     if isinstance(align, str) and align not in ("start", "end"):
@@ -240,10 +240,10 @@ def in_ranges(options: object, ranges: Iterable[tuple[str, float, float]]) -> No
         ...
         saccade.errors.ArgumentError: --beam-size: expected a number from 1 to 10, got 0
     """
-    for name, least, most in ranges:
-        if not least <= (value := getattr(options, name)) <= most:
+    for name, least, largest in ranges:
+        if not least <= (value := getattr(options, name)) <= largest:
             option = f"--{name.replace('_', '-')}"
-            raise ArgumentError(f"{option}: expected a number from {least} to {most}, got {value}")
+            raise ArgumentError(f"{option}: expected a number from {least} to {largest}, got {value}")
 
 
 def whole_dtype(name: str, tensor: Tensor) -> None:
@@ -264,9 +264,9 @@ def integers(name: str, tensor: Tensor, extent: Extent) -> None:
 def batch_only(name: str, shape: tuple[int, ...], extent: Extent) -> None:
     """Raise unless `shape` is () or has exactly the query's batch dimensions."""
     if len(shape) not in (0, len(extent.batch)):
-        ones = "[:" * (len(shape) > 0) + ", None" * (len(extent.batch) - len(shape)) + "]"
+        index = "[:" * (len(shape) > 0) + ", None" * (len(extent.batch) - len(shape)) + "]"
         hint = (
-            f"; write it as tensor{ones} if its first dimension is the batch"
+            f"; write it as tensor{index} if its first dimension is the batch"
             if 0 < len(shape) < len(extent.batch)
             else ""
         )

@@ -41,7 +41,7 @@ def takes(function: Callable[..., object], count: int) -> bool:
 
 
 class OfPositions(Definition):
-    """Base of definitions that are a function of positions."""
+    """Base of definitions with a function of positions."""
 
     owner: ClassVar[str]
     """Its name in errors."""
@@ -63,7 +63,7 @@ class OfPositions(Definition):
             got, way_out = type(function).__name__, f"; {self.itself}" if isinstance(function, Tensor) else ""
             raise ArgumentTypeError(f"function of {self.owner}: expected a function (i, j), got {got}{way_out}")
 
-    def given(self, dtype: torch.dtype | None = None) -> tuple[Tensor, ...]:
+    def arguments(self, dtype: torch.dtype | None = None) -> tuple[Tensor, ...]:
         """Arguments beside the positions, floating ones in the dtype of scores."""
         return ()
 
@@ -87,24 +87,24 @@ class OfPositions(Definition):
         j = j.clamp(max=grid.k_len - 1) if grid.filled else j  # a function may not index behind the last key
         j = j if grid.behind is None else j.clamp(min=0)  # nor by slots without a key
         if i.ndim == j.ndim == 2:
-            return grid.of_entries(self.at(i, j, *self.given(dtype)))
+            return grid.of_entries(self.at(i, j, *self.arguments(dtype)))
         return grid.of_entries(self.tiled(i, j, dtype))
 
     def tiled(self, i: Tensor, j: Tensor, dtype: torch.dtype | None = None) -> Tensor:
         """Values `(..., tiles, rows, keys)` for `(tiles, rows, 1)` and `(tiles, 1, keys)`."""
-        tables = self.given(dtype)
+        tables = self.arguments(dtype)
         values: Tensor = torch.func.vmap(lambda i, j: self.at(i, j, *tables))(i, j)
         return values.movedim(0, -3)  # out_dims=-3 fails for a result that is the same for all tiles
 
     def batch(self, device: torch.device) -> tuple[int, ...]:
         """Batch dimensions of the values, by those of the first query and key."""
         first = torch.zeros(1, 1, dtype=torch.int64, device=device)
-        return tuple(self.at(first, first, *self.given()).shape[:-2])
+        return tuple(self.at(first, first, *self.arguments()).shape[:-2])
 
     def learns(self, device: torch.device) -> bool:
         """Whether the function closes over tensors that require a gradient."""
         first = torch.zeros(1, 1, dtype=torch.int64, device=device)
-        return self.at(first, first, *(table.detach() for table in self.given())).requires_grad
+        return self.at(first, first, *(table.detach() for table in self.arguments())).requires_grad
 
     def check_function(self, extent: Extent) -> None:
         """Raise unless the function has values at some positions of the call."""
@@ -133,7 +133,7 @@ class OfPositions(Definition):
         if not ((rows == 1 or rows == len(i)) and (keys == 1 or keys == len(j))):
             raise ShapeError(
                 f"{name}: expected a shape that broadcasts to (..., rows, keys) = (..., {len(i)}, {len(j)}) for i "
-                f"({len(i)}, 1) and j (1, {len(j)}), got {tuple(values.shape)}; batch dimensions go in front: "
+                f"({len(i)}, 1) and j (1, {len(j)}), got {tuple(values.shape)}. Batch dimensions go in front: "
                 "table[:, i, j]"
             )
         broadcasts(name, tuple(values.shape[:-2]), extent.batch)
@@ -169,7 +169,7 @@ class Tables(Definition):
     def with_leaves(self, tensors: Iterator[Tensor]) -> Self:
         return type(self)(tuple(next(tensors) for _ in self.tensors), self.dims)
 
-    def given(self, dtype: torch.dtype | None) -> tuple[Tensor, ...]:
+    def arguments(self, dtype: torch.dtype | None) -> tuple[Tensor, ...]:
         """The tensors as the function takes them, floating ones in this dtype."""
         tables = (t.reshape(t.shape[t.ndim - dims :]) for t, dims in zip(self.tensors, self.dims, strict=True))
         return tuple(table.to(dtype) if dtype and table.is_floating_point() else table for table in tables)

@@ -28,7 +28,7 @@ def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
 
 
 SMALLEST, LARGEST = 1e-12, 1e12
-"""The range of positive parameters: temperatures, widths, bandwidths, softcaps, bases of rotations, and α's upper end.
+"""Range of positive parameters, such as temperatures, widths and α's upper end.
 
 Squares of them, and those of a million times their inverse, are normal numbers of float32: no formula leaves the range.
 """
@@ -43,7 +43,7 @@ def bounded(value: "Tensor | float", reference: Tensor) -> "Tensor | float":
 
 
 LOST = 2.0**24
-"""Times the smallest normal number: sums of weights below it have lost digits, or their gradients would."""
+"""Sums of weights below this times the smallest normal number have lost digits."""
 
 
 def shares(weights: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 __all__ = ["rotate"]
 
 BASE = 10000.0
-"""Base of the wavelengths (Vaswani et al. 2017, section 3.5; Su et al. 2021, section 3.2.2)."""
+"""Base of the wavelengths (Vaswani et al. 2017, section 3.5; Su et al. 2021)."""
 
 
 def rotate(
@@ -35,8 +35,8 @@ def rotate(
             scaled as position interpolation (Chen et al. 2023) or YaRN (Peng et al. 2023) has them, or learned.
         tables: instead of positions and a base the cosines and sines `(..., L, D/2)` of the angles, computed once for
             many calls, or of angles of other kinds. A factor of the tables is a factor of the result.
-        features: turn so many of the first ones, an even number, and leave the rest as they are (Black et al.
-            2022, "GPT-NeoX-20B": a quarter of them); None turns all. D stands for them above.
+        features: an even number of first features to turn, without the rest (Black et al. 2022, "GPT-NeoX-20B": a
+            quarter of them). None turns all. D stands for them above.
         layout: which features are a pair: "half" (d, d + D/2) or "interleaved" (2d, 2d + 1).
 
     Returns:
@@ -127,7 +127,7 @@ def check_tables(x: Tensor, positions: Tensor | None, pairs: int, tables: tuple[
         if table.ndim < 2 or table.shape[-1] != pairs or not (length == 1 or length == x.shape[-2]):
             raise ShapeError(
                 f"tables: expected (..., {x.shape[-2]}, {pairs}), one a pair of {2 * pairs} features, got shape "
-                f"{tuple(table.shape)}; features= turns fewer"
+                f"{tuple(table.shape)} (features= turns fewer)"
             )
         broadcasts("tables", tuple(table.shape[:-2]), tuple(x.shape[:-2]))
 

@@ -214,7 +214,7 @@ def gradient_of_scores(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
 
 
 def gradient_of_alpha(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
-    """Gradient of entmax's α, from that of its weights `(..., Lk)`.
+    """Gradient of entmax's α, from the gradient of its weights `(..., Lk)`.
 
     Equal parts of c and of g · Σ c / Σ g cancel: c omits −g / (α − 1)², unless α is near 1.
     """
@@ -245,7 +245,7 @@ def _deformed_exp(x: Tensor, excess: Tensor) -> Tensor:
 
 
 def _threshold(shifted: Tensor, excess: Tensor) -> Tensor:
-    """t of scores whose largest is 0, by bisection: exact to rounding for any α ≥ 1.
+    """t of scores with the largest 0, by bisection, exact to rounding for α ≥ 1.
 
     t lies in [0, (1 − n^{−a}) / a]: the largest weight is 1 at the lower end, every weight ≤ 1/n at the upper end.
     """

@@ -31,11 +31,11 @@ class Leaf(NamedTuple):
 
 
 class Definition:
-    """Base of all definitions: a frozen dataclass whose tensors are replaceable.
+    """Base of all definitions: a frozen dataclass with replaceable tensors.
 
     A class of the user's own need not be a dataclass: slicing leaves all attributes beside its `axes` as they are.
 
-    Two definitions are equal if they have one class, the same tensor objects and equal other fields; `hash` agrees.
+    Two definitions are equal if they have one class, the same tensor objects and equal other fields. `hash` agrees.
     Values of tensors play no part, so that a definition can be a key of a dictionary while it learns.
 
     >>> from saccade import scores
@@ -48,12 +48,12 @@ class Definition:
     axes: ClassVar[dict[str, Axes]] = {}
     sizes: ClassVar[tuple[str, ...]] = ()
     """Integer fields that shapes of results depend on."""
-    known: ClassVar[bool] = False
-    """Whether the class is `registered`, so that its `leaves` are all tensors that it computes with."""
+    is_registered: ClassVar[bool] = False
+    """Whether the class is `registered`: its `leaves` are all tensors of its formula."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.known = False  # a subclass of a known class may add other tensors
+        cls.is_registered = False  # a subclass may add other tensors
         if cls.__eq__ is Definition.__eq__ and cls.__hash__ is Definition.__hash__:  # else a dataclass makes its own
             cls.__eq__, cls.__hash__ = Definition.__eq__, Definition.__hash__  # type: ignore[method-assign]
 
@@ -64,7 +64,7 @@ class Definition:
         return hash((type(self), self._held()))
 
     def _held(self) -> frozenset[tuple[str, Any]]:
-        names = _fields(type(self)) if self.known else vars(self)
+        names = _fields(type(self)) if self.is_registered else vars(self)
         return frozenset((name, _comparable(getattr(self, name))) for name in names)
 
     def leaves(self) -> list[Leaf]:
@@ -95,7 +95,7 @@ class Definition:
 
     def with_leaves(self, tensors: Iterator[Tensor]) -> Self:
         """The tree with other tensors, in the order of `leaves`."""
-        new = object.__new__(type(self)) if self.known else copy(self)
+        new = object.__new__(type(self)) if self.is_registered else copy(self)
         for name in _fields(type(self)):
             value = getattr(self, name)
             if value is None or type(value) in _SCALARS:
@@ -117,7 +117,7 @@ class Definition:
 
 
 _SHALLOW, _DEEP, _DEEPEST = 16, 64, 256
-"""Depths of trees that stay as they are, are balanced, and are rejected: each level takes frames of the stack."""
+"""Depths of trees to leave, to balance, and to reject: levels take stack frames."""
 
 
 class Pair(Definition):
@@ -194,8 +194,8 @@ class Grid(NamedTuple):
         start: the first query, or those of several blocks, `(blocks, 1, 1)`.
         rows: queries of a block.
         device: device of the positions.
-        places: positions of the keys, `(1, width)` or `(blocks, 1, width)`; None: all keys.
-        filled: whether some places are k_len or more, without a key.
+        k_index: `keys()`, `(1, width)` or `(blocks, 1, width)`; None: all keys.
+        filled: whether some positions are k_len or more, without a key.
         rank: batch dimensions of the whole call.
         entries: batch dimension, counted from the first of `rank`, of which the block has only some entries, the first
             of them and their number. None: it has all.
@@ -208,7 +208,7 @@ class Grid(NamedTuple):
     start: int | Tensor
     rows: int
     device: torch.device
-    places: Tensor | None = None
+    k_index: Tensor | None = None
     filled: bool = False
     rank: int = 0
     entries: tuple[int, int, int] | None = None
@@ -217,13 +217,13 @@ class Grid(NamedTuple):
 
     @property
     def end(self) -> int | Tensor:
-        """The position behind the last key, with which "end" aligns the last query."""
+        """The position behind the last key, where "end" aligns the last query."""
         return self.k_len if self.behind is None else self.behind
 
     @property
     def width(self) -> int:
         """Number of keys."""
-        return self.k_len if self.places is None else self.places.shape[-1]
+        return self.k_len if self.k_index is None else self.k_index.shape[-1]
 
     def queries(self) -> Tensor:
         """Positions of the queries, `(rows, 1)` or `(blocks, rows, 1)`."""
@@ -231,17 +231,17 @@ class Grid(NamedTuple):
 
     def keys(self) -> Tensor:
         """Positions of the keys, `(1, width)` or `(blocks, 1, width)`."""
-        return torch.arange(self.k_len, device=self.device)[None] if self.places is None else self.places
+        return torch.arange(self.k_len, device=self.device)[None] if self.k_index is None else self.k_index
 
-    def one(self) -> "Grid":
-        """The first of blocks that are all alike, for functions of distances."""
-        if not (self.alike and isinstance(self.start, Tensor) and self.places is not None):
+    def first_block(self) -> "Grid":
+        """The first of equal blocks, for functions of distances."""
+        if not (self.alike and isinstance(self.start, Tensor) and self.k_index is not None):
             return self
-        return self._replace(start=self.start[:1], places=self.places[:1])
+        return self._replace(start=self.start[:1], k_index=self.k_index[:1])
 
     def present(self) -> Tensor | None:
         """Whether there is a key at each of `keys()`; None: everywhere."""
-        return self.places < self.k_len if self.places is not None and self.filled else None
+        return self.k_index < self.k_len if self.k_index is not None and self.filled else None
 
     def of_entries(self, tensor: Tensor) -> Tensor:
         """The block's entries of a tensor `(..., [blocks,] rows, width)` of the batch.
@@ -259,13 +259,13 @@ class Grid(NamedTuple):
 
     def of_call(self, index: Tensor) -> Tensor:
         """Positions in the whole call of indices of the block's keys; −1 stays."""
-        if self.places is None:
+        if self.k_index is None:
             return index
-        if self.places.ndim == 2:
-            return torch.where(index < 0, index, self.places[0][index.clamp(min=0)])
-        blocks, _, width = self.places.shape
+        if self.k_index.ndim == 2:
+            return torch.where(index < 0, index, self.k_index[0][index.clamp(min=0)])
+        blocks, _, width = self.k_index.shape
         first = torch.arange(blocks, device=self.device)[:, None] * width
-        return torch.where(index < 0, index, self.places.flatten()[first + index.clamp(min=0)])
+        return torch.where(index < 0, index, self.k_index.flatten()[first + index.clamp(min=0)])
 
 
 class Extent(NamedTuple):
@@ -303,9 +303,9 @@ def _name(cls: type) -> str:
 
 
 def registered(cls: type[D]) -> type[D]:
-    """Class decorator of built-in definitions, which may be part of an encoded tree."""
+    """Register a class of built-in definitions, for encoded trees."""
     _REGISTRY[_name(cls)] = cls
-    cls.known = True
+    cls.is_registered = True
     return cls
 
 
@@ -320,7 +320,7 @@ def foreign(tree: Definition) -> bool:
     (False, True)
     """
     parts = (getattr(tree, name) for name in _fields(type(tree)))
-    return not tree.known or any(foreign(part) for part in parts if isinstance(part, Definition))
+    return not tree.is_registered or any(foreign(part) for part in parts if isinstance(part, Definition))
 
 
 def encodable(tree: Definition) -> bool:

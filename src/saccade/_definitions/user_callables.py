@@ -1,4 +1,4 @@
-"""Scores and normalizers that are plain callables, and their positions.
+"""Scores and normalizers given as plain callables, and their positions.
 
 A callable gets the whole batch and all keys, but only a block of consecutive query rows. The result of a row may follow
 from that row, all keys, and their positions.

@@ -36,7 +36,7 @@ PREFERRED = {
     "cuda": ("flex", "sdpa", "triton", "reference", "chunked"),
 }
 ELSEWHERE = "sdpa", "reference", "chunked"
-"""In which order "auto" asks backends, by the type of the device; a backend that is not here serves no call well."""
+"""Order of backends for "auto" by device type, of those that serve a call well."""
 
 Result = tuple[Tensor, AuxOutput]
 
@@ -110,7 +110,7 @@ def choose(call: Call, backend: str = "auto") -> ModuleType:
 
 
 def best(call: Call, answers: Answers) -> str:
-    """The backend that "auto" means: the first preferred one that serves the call well."""
+    """The backend for "auto": the first preferred one that serves the call well."""
     for name in PREFERRED.get(call.query.device.type, ELSEWHERE):
         if answers.of(name).reason is None:
             return name
@@ -159,7 +159,7 @@ def plan(call: Call, backend: str = "auto") -> Plan:
 
 
 def against(name: str, answer: Answer, chosen: str, favourite: str, size: int) -> str:
-    """Why a backend with this answer is not the chosen one, which takes `size` bytes."""
+    """Reason against a backend with this answer. The chosen one takes `size` bytes."""
     if answer.reason is not None:
         return answer.reason
     if chosen != favourite:

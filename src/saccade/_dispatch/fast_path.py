@@ -4,7 +4,7 @@
     attend(..., score=Additive(v)) `additive`: everything else at its default, float32 tensors of one batch on a CPU
     memory.read(query)             `Steps.again`: a query like the last one that this memory was read with
 
-Checking a call, building its tree and choosing a backend take 30 to 100 µs; a call this small computes for 10. A
+Checking a call, building its tree and choosing a backend take 30 to 100 µs. A call this small computes for 10. A
 shortcut leaves these out if types, shapes and flags alone show that nothing is wrong and which backend would be chosen.
 It returns None for everything else, wrong arguments first of all, so that errors have one source, the full path. It
 runs the function that the full path would run, on the same tensors, so that both give the same bits:
@@ -49,10 +49,10 @@ def shortcut(arguments: Arguments) -> Tensor | None:
 
 
 def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | None:
-    r"""\(\operatorname{softmax}(q k^\top / \sqrt{D})\, v\) of three tensors of one shape.
+    r"""\(\operatorname{softmax}(q k^\top / \sqrt{D})\, v\) of three tensors of a shape.
 
-    Shapes `(L, D)` to `(B, H, L, D)`, float32 on a CPU, half types, too, on a GPU; without a mask, under a causal one,
-    and on a CPU without gradients under a boolean tensor.
+    Shapes are `(L, D)` to `(B, H, L, D)`, dtypes float32 and on a GPU half types. The mask is None, causal, or on a CPU
+    without gradients a boolean tensor.
 
     >>> import torch
     >>> plain(torch.zeros(2, 4), torch.zeros(2, 4), torch.ones(2, 4), None).sum(), plain("no", "tensors", "here", None)
@@ -82,7 +82,7 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
     if dense is not None:
         flat = output.view(-1) if output.is_contiguous() else output.reshape(-1)
         if not math.isfinite(torch.dot(flat, flat).item()):
-            return None  # what is forbidden may have come through: the full path cleans it
+            return None  # NaN of forbidden keys may have come through: the full path cleans it
     return output[(0,) * missing] if missing else output
 
 
@@ -105,9 +105,9 @@ def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor
 
 
 def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether tensors are dense, of one device and a dtype that torch's kernels serve there.
+    """Whether tensors are dense, on a device, and of a dtype of torch's kernels there.
 
-    Float32 on a CPU that does not round its products, float32 and half types on a GPU; without transforms and autocast.
+    Float32 on a CPU that does not round its products, float32 and half types on a GPU. No transforms, no autocast.
     """
     if not query.layout == key.layout == value.layout == torch.strided or not query.dtype == key.dtype == value.dtype:
         return False

@@ -5,8 +5,8 @@ So a decoder's step costs its window, not its memory.
     Window, Around, Causal, Lengths, Prefix, Intervals ──bounds──▶ first and last key of each batch entry
     call ──restrict_keys──▶ Near.call, as many keys for all entries ──run──▶ results ──widened──▶ results of all keys
 
-Blocks (`backends.blockwise.plan`) find what many queries need; here nothing is done for a key beyond the bounds, not
-even by block.
+Blocks (`backends.blockwise.plan`) find the keys of many queries. Here a key beyond the bounds costs nothing, not even a
+block.
 """
 
 from dataclasses import dataclass, replace
@@ -34,21 +34,22 @@ __all__ = ["Bounds", "Near", "bounds", "plan", "restrict_keys", "run"]
 _WIDE = 2.0**50  # keys around a centre beyond which places lose digits
 
 FEW = 64
-"""Queries up to which all of an entry are given the same keys: more of them are blocks."""
+"""Largest number of queries that share keys. More of them are blocks."""
 
 LEAST = 256
-"""Keys below which a call takes them all: to find its window costs as much as to read it."""
+"""Smallest number of keys for a window. Of fewer keys, a call takes all."""
 
 COPIED = 64
-"""How many times its window a memory of additive keys is at least, for windows that differ by entry to be copied: the
-kernel of a step passes over forbidden keys, and looks at where they are alone.
+"""Least windows in a memory of additive keys, for a copy of each entry's window.
+
+The kernel of a step passes over forbidden keys, and only reads the mask there.
 """
 
 Bound: TypeAlias = int | Tensor | None
 
 
 class Bounds(NamedTuple):
-    """First and last key that an entry may attend to, ints or int64 `(...)`; None: unknown."""
+    """First and last allowed key of an entry, ints or int64 `(...)`, or None."""
 
     first: Bound
     last: Bound
@@ -88,7 +89,7 @@ def bounds(mask: Mask, grid: Grid) -> Bounds:
 
 
 def _wide(number: int | Tensor) -> int | Tensor:
-    """Integers of a type that holds sums of positions, which a short one need not."""
+    """Integers of a type for sums of positions."""
     return number.long() if isinstance(number, Tensor) else number
 
 
@@ -106,15 +107,15 @@ def _smaller(left: Bound, right: Bound) -> Bound:
 
 
 def _around(mask: masks.Around, grid: Grid) -> Bounds:
-    """Bounds with a key more and float32's rounding on both sides: the mask decides the edge."""
-    if mask.radius > _WIDE:  # beyond what positions are told in
+    """Bounds with a key more and float32's rounding on both sides."""
+    if mask.radius > _WIDE:  # beyond the digits of positions
         return Bounds(None, None)
     center = wide(mask.center) if mask.center.is_floating_point() else mask.center
     center, edge = center.double(), mask.radius + 1 + grid.k_len * 2.0**-22
     missing, outside = center.isnan(), float(grid.k_len) + edge
     least = center.masked_fill(missing, torch.inf).amin(-1).clamp(-outside, outside)
-    most = center.masked_fill(missing, -torch.inf).amax(-1).clamp(-outside, outside)
-    return Bounds((least - edge).floor().long(), (most + edge).ceil().long())
+    greatest = center.masked_fill(missing, -torch.inf).amax(-1).clamp(-outside, outside)
+    return Bounds((least - edge).floor().long(), (greatest + edge).ceil().long())
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class Near:
         return self.call.key.shape[-2]
 
     def widened(self, aux: AuxOutput) -> AuxOutput:
-        """Statistics of all keys from those of these: indices in all keys, weights 0 elsewhere."""
+        """Statistics of all keys from those of the range: weights are 0 elsewhere."""
         top = aux.top if aux.top is None else (aux.top[0], self._counted(aux.top[1], 2))
         index = None if aux.index is None else self._counted(aux.index, 1)
         weights = None if aux.weights is None else self._spread(aux.weights, 2)
@@ -150,12 +151,12 @@ class Near:
         width = values.shape[-1]
         if not isinstance(self.first, Tensor):
             return torch.nn.functional.pad(values, (self.first, self.k_len - self.first - width))
-        places = self.first[(..., *(None,) * axes)] + torch.arange(width, device=values.device)
-        return values.new_zeros(*values.shape[:-1], self.k_len).scatter(-1, places.expand(values.shape), values)
+        index = self.first[(..., *(None,) * axes)] + torch.arange(width, device=values.device)
+        return values.new_zeros(*values.shape[:-1], self.k_len).scatter(-1, index.expand(values.shape), values)
 
 
 def run(call: Call, backend: str, rest: Running) -> Result:
-    """Output and statistics by the rest of the way, from the keys that queries can reach.
+    """Output and statistics by the rest of the passes, from the reachable keys.
 
     The reference, if it is named, gets all keys.
     """
@@ -205,7 +206,7 @@ def restrict_keys(call: Call) -> Near | None:
 
 
 def _range(reached: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
-    """First key of each entry, an int if all are alike, and the number of keys, at least `least`."""
+    """First key of each entry, an int if they agree, and a number of keys ≥ `least`."""
     first = torch.as_tensor(0 if reached.first is None else reached.first, device="cpu").clamp(0, k_len)
     last = torch.as_tensor(k_len - 1 if reached.last is None else reached.last, device="cpu")
     width = min(k_len, max(least, int((last.clamp(-1, k_len - 1) - first).max()) + 1))
@@ -215,7 +216,7 @@ def _range(reached: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
 
 
 def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call:
-    """The call with `width` keys from the first on; gradients of a memory's keys are summed.
+    """The call with `width` keys from the first on, and summed gradients of a memory.
 
     Args:
         call: the call, with a memory's own key and value.
@@ -229,7 +230,7 @@ def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call
         rank = len(call.batch)
         summed = call.state.of(windows.Windows).of(call.key, call.value, first, width, rank)
         aligned = replace(aligned, key=aligned.key.detach(), value=aligned.value.detach())
-    places = torch.arange(width, device="cpu")[None] + (first[..., None, None] if isinstance(first, Tensor) else first)
+    k_index = torch.arange(width, device="cpu")[None] + (first[..., None, None] if isinstance(first, Tensor) else first)
 
     def taken(tensor: Tensor, axes: Axes) -> Tensor:
         dim = tensor.ndim - len(axes) + axes.index("k") if "k" in axes else -1
@@ -238,7 +239,7 @@ def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call
         whole = axes[0] == "k" and len(axes) == 2  # key, value, cache
         return windows.taken(tensor, dim, first, width, f"window {axes[1]}" if whole and not kept else None)
 
-    near, grid = aligned.map(taken), aligned.grid()._replace(places=places)
+    near, grid = aligned.map(taken), aligned.grid()._replace(k_index=k_index)
     dtype, mask, bias, gate = wide(call.query).dtype, near.mask, near.bias, near.gate
     assert mask is not None
     allowed = mask.dense(grid)

@@ -1,8 +1,8 @@
-"""Lazy values: a function that computes the values of the keys that are read.
+"""Lazy values: a function computes the values of the chosen keys.
 
-A hard read needs one value a query, `reads.TopK(k)` needs k. Which keys these are follows from the weights alone, so a
-call whose value is a function runs on any backend without values, with the chosen keys among its statistics, and the
-function is asked for these, once and each key once:
+A hard read needs one value a query, `reads.TopK(k)` needs k. The weights alone choose these keys. So a
+call whose value is a function runs on any backend without values, with the chosen keys among its statistics. Then the
+function is called once, for each chosen key once:
 
     Sample, Argmax      aux.index  ─┐
     TopK                aux.top    ─┴─▶ distinct keys ──▶ function(index) ──▶ output
@@ -28,7 +28,7 @@ __all__ = ["plan", "run"]
 
 
 def run(call: Call, backend: str, rest: Running) -> Result:
-    """Output and statistics by the rest of the way of a call whose values may be lazy."""
+    """Output and statistics by the rest of the passes, of a call with lazy values."""
     values = call.values
     if values is None:
         return rest(call, backend)
@@ -38,7 +38,7 @@ def run(call: Call, backend: str, rest: Running) -> Result:
 
 
 def plan(call: Call, backend: str, rest: Planning) -> Plan:
-    """The plan of the same call; a Soft read's values are planned with the features of keys."""
+    """The plan of the call. The values of a Soft read have the features of keys."""
     values = call.values
     if values is None:
         return rest(call, backend)
@@ -47,7 +47,7 @@ def plan(call: Call, backend: str, rest: Planning) -> Plan:
 
 
 def choosing(call: Call) -> Call:
-    """The call without values that finds out which few keys a read takes."""
+    """The call without values that finds the few chosen keys."""
     assert call.values is not None
     call = replace(call, value=call.values.placeholder(call.key), values=None)
     if not isinstance(call.read, TopK):
@@ -103,7 +103,7 @@ def filled(call: Call, values: LazyValue) -> Call:
 
 
 def _calls_of(call: Call, values: LazyValue) -> str:
-    """Which values the function is called for, for `explain`."""
+    """The values of the function's call, in words, for `explain`."""
     total = math.prod(values.shape)
     if not call.read.sparse:
         return f"of all {total:,} keys, by one call of the function: {type(call.read).__name__} reads them all"

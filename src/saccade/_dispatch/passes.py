@@ -30,7 +30,7 @@ from saccade.scores import Score
 __all__ = ["PASSES", "attention", "autocast", "full_path", "plan"]
 
 PASSES = lazy_values, key_range
-"""In the order in which a call meets them."""
+"""Passes in the order of a call."""
 
 RUN: Running = choose.run
 PLAN: Planning = choose.plan
@@ -39,7 +39,7 @@ for _module in reversed(PASSES):
 
 
 def attention(arguments: Arguments) -> Tensor | tuple[Tensor, AuxOutput]:
-    """What `attend` and `Memory.read` return, and raise."""
+    """Implementation of `attend` and `Memory.read`."""
     output = fast_path.shortcut(arguments)
     return full_path(arguments) if output is None else output
 
@@ -63,7 +63,7 @@ def _checked(arguments: Arguments) -> Call:
 
 
 def autocast(query: Tensor, *others: Any) -> tuple[Any, ...]:
-    """Tensors and scores in the autocast dtype, float64 as it is: as torch's attention casts."""
+    """Tensors and scores in the autocast dtype, except float64, as in torch."""
     dtype = torch.get_autocast_dtype(query.device.type)
 
     def cast(tensor: Tensor, axes: object = None) -> Tensor:

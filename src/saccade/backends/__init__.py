@@ -1,1 +1,1 @@
-"""Backends, one file or folder each, which compute attention."""
+"""Backends of attention, one file or folder each."""

@@ -12,7 +12,7 @@ class Folded(NamedTuple):
     """Tensors of a call with one batch dimension.
 
     Args:
-        query: `(N, Lq, D)`; rows that share their keys (groups of queries) are rows of one entry.
+        query: `(N, Lq, D)`. Groups of queries that share keys are rows of one entry.
         key: `(N, Lk, D)`.
         value: `(N, Lk, Dv)`.
         v: `(D,)`, or `(N, D)`.

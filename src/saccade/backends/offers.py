@@ -1,4 +1,4 @@
-"""A backend's answer to a call: an `Offer` to serve it, or a `Refusal` with the reason.
+"""A backend's answer to a call: an `Offer`, or a `Refusal` with the reason.
 
 A backend is a module with `offer(call, rivals) -> Offer | Refusal` and `run(call) -> (output, aux)`. It answers once:
 `Answers` keeps what it says, for the choice, for its rivals and for `explain`.
@@ -19,7 +19,7 @@ class Pairs(NamedTuple):
     Args:
         all: in the call.
         allowed: that its mask allows.
-        computed: whose scores are computed.
+        computed: with computed scores.
     """
 
     all: int
@@ -32,7 +32,7 @@ class Pairs(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A backend cannot serve the call, which is an error if it is named."""
+    """A backend cannot serve the call, an error if the caller names it."""
 
     reason: str
 
@@ -42,7 +42,7 @@ class Offer(NamedTuple):
 
     Args:
         peak_bytes: of the call, about how many bytes it allocates beside inputs and output.
-        pairs: of the call, under a mask of built-in ones, how many pairs it computes; None: it computes all of them.
+        pairs: of a call, the number of computed pairs under a built-in mask. None: it computes all pairs.
         reason: why "auto" passes it over nevertheless; None: it serves the call well.
     """
 
@@ -55,7 +55,7 @@ Answer: TypeAlias = Offer | Refusal
 
 
 class Answers:
-    """The answers of backends to one call, each asked once, when its answer is first needed.
+    """The answers of backends to one call, each made once, at its first use.
 
     Args:
         call: the call.

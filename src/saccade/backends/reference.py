@@ -26,23 +26,27 @@ from saccade.reads import Read, largest
 from saccade.scores import Additive, Score
 
 LOOKS, FAR_LOOKS = 1 << 22, 1 << 26
-"""Pairs evaluated together to find the participants: few enough for a CPU's cache; off the CPU so many that starting
-operations costs little.
+"""Pairs evaluated together to find the participants, on the CPU and elsewhere.
+
+They fit a CPU's cache. Elsewhere there are enough to repay the start of operations.
 """
 
 
 SMALL = 8 << 20
-"""Bytes up to which the plain formula is faster than blocks on a CPU."""
+"""Largest call of the plain formula on a CPU, in bytes. Blocks are faster above."""
 
 SMALL_ADDITIVE, SMALL_ADDITIVE_RECORDED = 1 << 20, 4 << 20
-"""The same for the terms of an additive score that our kernels do not serve, for example a decoder's single steps: each
-term costs a tanh. And if a backward is to follow: the formula keeps the terms, blocks would compute them twice. A limit
-for one call: a decoder that makes many keeps as many.
+"""Bytes of terms of an additive score without kernels, and with a backward.
+
+Each term costs a tanh, for example in a decoder's single steps. For a backward the formula keeps the terms, and blocks
+would compute them twice. The limit holds for one call, and a decoder keeps the terms of many.
 """
 
 FAR_SMALL, FAR_SMALL_RECORDED = 1 << 27, 1 << 24
-"""Bytes up to which it is faster than blocks and kernels off the CPU, measured on an H100 with additive scores
-(`saccade bench --rows "additive forward*eager"`); and if it keeps them for a backward, as a decoder does at each step.
+"""Largest call of the plain formula off the CPU, in bytes, and with a backward.
+
+They are measured on an H100 with additive scores (`saccade bench --rows "additive forward*eager"`). For a backward it
+keeps them, for example at each step of a decoder.
 """
 
 
@@ -56,7 +60,7 @@ def offer(call: Call, rivals: Answers | None = None) -> Offer:
 
 
 def is_small(call: Call) -> bool:
-    """Whether the plain formula of a call lays out so little that blocks and kernels are slower."""
+    """Whether the plain formula of a call is faster than blocks and kernels."""
     limit = recorded = SMALL
     if call.query.device.type != "cpu":
         limit, recorded = FAR_SMALL, FAR_SMALL_RECORDED
@@ -69,7 +73,7 @@ def is_small(call: Call) -> bool:
 
 
 def peak_bytes(call: Call) -> int:
-    """What it allocates beside inputs and output: scores, weights and their gradients."""
+    """Memory beside inputs and output: scores, weights and their gradients."""
     size = 8 if call.query.dtype == torch.float64 else 4
     features = call.query.shape[-1] if isinstance(call.score, Additive) else 1
     return size * call.pairs * max(features, 3)
@@ -91,8 +95,8 @@ class Parts(NamedTuple):
 
     Args:
         compare: scores `(..., rows, Lk)` of a call's block; at forbidden keys they may be anything.
-        normalize: weights from scores and the allowed keys; and statistics by name: lse if it is requested, others if
-            they cost nothing.
+        normalize: weights from scores and the allowed keys, and statistics by name: lse if requested, and
+            others without a cost.
         choose: the key that a hard read takes.
         entropy: entropy of rows of weights.
         largest: the k largest allowed weights of each row, and their indices.
@@ -169,7 +173,7 @@ def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tens
 
 def copies(function: Any, first: Tensor, second: Tensor | None) -> tuple[Tensor, Any]:
     """Arguments of a score or normalizer, copied if it may write into them."""
-    if isinstance(function, Definition) and function.known:
+    if isinstance(function, Definition) and function.is_registered:
         return first, second
     return first.clone(), None if second is None else second.clone()
 
@@ -198,7 +202,7 @@ def read(
     call: Call, grid: Grid, weights: Tensor, allowed: Tensor | None, statistics: Statistics, parts: Parts | None = None
 ) -> tuple[Tensor, AuxOutput]:
     """Output and statistics from the weights."""
-    request, dropped, parts = call.aux, dropout(call, weights, grid.places), parts or PLAIN
+    request, dropped, parts = call.aux, dropout(call, weights, grid.k_index), parts or PLAIN
     allowed = allowed.expand(weights.shape) if allowed is not None else None
     index = parts.choose(call.read, dropped, allowed) if call.read.chooses else None
     value = wide(call.value)
@@ -212,7 +216,7 @@ def read(
             values, indices = top(statistics["top_values"], statistics["top_indices"])
         else:
             values, indices = top(*parts.largest(weights, request.top, allowed))
-        leading = values, indices if grid.places is None else grid.of_call(indices.flatten(-2)).view(indices.shape)
+        leading = values, indices if grid.k_index is None else grid.of_call(indices.flatten(-2)).view(indices.shape)
     return output, AuxOutput(
         weights=weights if request.weights else None,
         lse=statistics["lse"] if request.lse else None,
@@ -233,7 +237,7 @@ PLAIN = Parts(compared, normalized, chosen, entropy, largest)
 """The definitions."""
 
 
-def dropout(call: Call, weights: Tensor, places: Tensor | None = None) -> Tensor:
+def dropout(call: Call, weights: Tensor, positions: Tensor | None = None) -> Tensor:
     """weights / (1 − p) with probability 1 − p, else 0.
 
     The row's noise and the key's position alone decide, by a hash: every backend, every block and the backward pass
@@ -243,7 +247,7 @@ def dropout(call: Call, weights: Tensor, places: Tensor | None = None) -> Tensor
         return weights
     if call.dropout_p == 1:
         return weights * 0.0
-    position = torch.arange(weights.shape[-1], device=weights.device) if places is None else places
+    position = torch.arange(weights.shape[-1], device=weights.device) if positions is None else positions
     bits = call.noise[..., None] ^ ((position * 0x5BD1E995) & 0xFFFFFFFF)
     for multiplier in (0x7FEB352D, 0x45D9F3B5):
         bits = ((bits ^ (bits >> 16)) * multiplier) & 0xFFFFFFFF
@@ -253,9 +257,9 @@ def dropout(call: Call, weights: Tensor, places: Tensor | None = None) -> Tensor
 
 
 def untrusted(call: Call) -> bool:
-    """Whether forbidden keys or queries may hold NaN or infinities: 0 · NaN is NaN.
+    """Whether forbidden keys or queries may hold NaN or infinities (0 · NaN is NaN).
 
-    One reduction an input decides if values may be read (eagerly on a CPU); otherwise they may.
+    One reduction an input decides if values may be read (eagerly on a CPU). Otherwise they may.
     """
     if call.mask is None and call.bias is None:
         return False

@@ -54,7 +54,7 @@ def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
 
 
 def cells(result: Result) -> list[str]:
-    """Return the columns of a result; a missing number is empty, and the last column has the reason."""
+    """Return the columns of a result, empty without a number, and last the reason."""
     row, rate = result.row, result.speed
     targets = (
         ", ".join(target.text for target in row.targets) + {True: ": met", False: ": missed", None: ""}[result.met]
@@ -100,7 +100,7 @@ def line(columns: Sequence[str], wide: Sequence[int]) -> str:
 
 
 def summary(results: Sequence[Result]) -> str:
-    """Return the number of targets that were reached, and of rows beside which the machine was slow.
+    """Return the numbers of reached targets and of rows on a slow machine.
 
     >>> summary([])
     'targets: 0 met, 0 missed, 0 not measured'
@@ -117,7 +117,7 @@ def summary(results: Sequence[Result]) -> str:
 
 
 def disturbed(results: Sequence[Result]) -> list[Result]:
-    """Return the rows beside which the machine's limit was far below its best, since another program ran.
+    """Return rows that another program slowed far below the best of the machine.
 
     >>> disturbed([])
     []

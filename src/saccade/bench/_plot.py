@@ -1,4 +1,4 @@
-"""Ratios as a picture: a panel a family over its sizes, and one for all families of a single size."""
+"""Ratios as a picture: a panel for each family of sizes, and one for single sizes."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _COLUMNS, _WIDE, _HIGH, _LINE = 3, 4.4, 3.0, 0.24  # panels a row; inches of a p
 
 
 def draw(results: Sequence[Result], path: str | Path, *, title: str, note: str = "") -> list[Path]:
-    """Draw ratios over sizes, with targets as dashed lines and the peer's own height, 1, as a thin one.
+    """Draw ratios over sizes, with targets dashed and the peer's height, 1, as a line.
 
     Args:
         results: at least one with a ratio.
@@ -34,11 +34,11 @@ def draw(results: Sequence[Result], path: str | Path, *, title: str, note: str =
         ArgumentError: if no result has a ratio.
         OSError: if the files cannot be written.
     """
-    shown = [result for result in results if result.ratio is not None]
-    if not shown:
+    drawn = [result for result in results if result.ratio is not None]
+    if not drawn:
         raise ArgumentError("results: expected one or more with a ratio, got none")
-    story = "; ".join(f"{r.row.family} {r.row.shape} beside {r.row.peer}: {r.ratio:.3g}" for r in shown)
-    return write_picture(path, lambda: _figure(shown, title, note), title=title, story=story)
+    story = "; ".join(f"{r.row.family} {r.row.shape} beside {r.row.peer}: {r.ratio:.3g}" for r in drawn)
+    return write_picture(path, lambda: _figure(drawn, title, note), title=title, story=story)
 
 
 def _figure(results: Sequence[Result], title: str, note: str) -> "Figure":
@@ -47,14 +47,14 @@ def _figure(results: Sequence[Result], title: str, note: str) -> "Figure":
     families: dict[str, list[Result]] = {}
     for result in results:
         families.setdefault(result.row.family, []).append(result)
-    lines = {name: own for name, own in families.items() if len({result.row.size for result in own}) > 1}
-    single = [result for name, own in families.items() if name not in lines for result in own]
+    lines = {name: rows for name, rows in families.items() if len({result.row.size for result in rows}) > 1}
+    single = [result for name, rows in families.items() if name not in lines for result in rows]
     across = math.ceil(len(lines) / _COLUMNS)
     heights = [_HIGH * across] * bool(lines) + [0.7 + _LINE * len(single)] * bool(single)
     figure = Figure(figsize=(_COLUMNS * _WIDE, sum(heights) + 0.7), dpi=130, layout="constrained")
     parts = list(figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
-    for index, (name, own) in enumerate(lines.items()):
-        _over_sizes(parts[0].add_subplot(across, _COLUMNS, index + 1), name, own)
+    for index, (name, rows) in enumerate(lines.items()):
+        _over_sizes(parts[0].add_subplot(across, _COLUMNS, index + 1), name, rows)
     if single:
         _at_one_size(parts[-1].add_subplot(), single)
     figure.suptitle(f"{title}\n{note}".strip(), fontsize=11, color=INK, x=0.01, ha="left")
@@ -62,7 +62,6 @@ def _figure(results: Sequence[Result], title: str, note: str) -> "Figure":
 
 
 def _over_sizes(axes: "Axes", family: str, results: Sequence[Result]) -> None:
-    """A line for each peer."""
     for index, peer in enumerate(dict.fromkeys(result.row.peer for result in results)):
         colour, marker = _STYLES[index % len(_STYLES)]
         points = sorted((r.row.size, r.ratio or 0.0) for r in results if r.row.peer == peer)

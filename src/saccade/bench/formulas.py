@@ -1,4 +1,4 @@
-"""Formulas of attention as they are usually written, and calls made of functions and tensors."""
+"""Usual formulas of attention, and calls made of functions and tensors."""
 
 import math
 import warnings
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from saccade import attend
-from saccade.bench.row import Absent, Inputs, Place, Prepare, Row, Run, Work
+from saccade.bench.row import Absent, Inputs, Prepare, Row, Run, Setup, Work
 
 Function = Callable[..., Tensor]
 
@@ -20,18 +20,18 @@ def textbook(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
 
 
 def keras(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
-    """Additive attention as Keras's AdditiveAttention computes it, with a sum in place of the matrix product."""
+    """Additive attention as in Keras's AdditiveAttention, with a sum for the product."""
     scores = (v * torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3))).sum(-1)
     return torch.softmax(scores, -1) @ value
 
 
 def dot(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Scaled dot-product attention: softmax(q kᵀ / √D) value (Vaswani et al. 2017, equation 1)."""
+    """Scaled dot-product attention, softmax(q kᵀ / √D) value (Vaswani et al. 2017, 1)."""
     return torch.softmax(query @ key.mT / math.sqrt(query.shape[-1]), -1) @ value
 
 
 def remembered(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Run:
-    """Additive attention on exponentials of the keys that are made once: v · tanh(q + k) = Σ v - 2 v · 1 / (1 + EF)."""
+    """Additive attention on prepared exponentials: Σ v − 2 v · 1 / (1 + EF)."""
     powers = (2 * key).exp()[..., None, :, :]
     total = v.sum()
 
@@ -48,7 +48,7 @@ def forward(function: Function) -> Prepare:
 
 
 def training(function: Function) -> Prepare:
-    """Prepare function(*inputs) and its gradient by all inputs that learn; nothing is accumulated.
+    """Prepare function(*inputs) and its gradient by all learned inputs.
 
     >>> square = training(lambda x: x * x)(torch.tensor([3.0], requires_grad=True))
     >>> square()[0].shape
@@ -96,11 +96,11 @@ def compiled(function: Function, prepare: Callable[[Function], Prepare] = forwar
     return compile_it
 
 
-def attention(place: Place, options: Callable[..., dict[str, Any]]) -> Function:
-    """`attend` by a place's backend, without statistics; options are made of the inputs after query, key and value."""
+def attention(setup: Setup, options: Callable[..., dict[str, Any]]) -> Function:
+    """`attend` by a setup's backend, with options made of the inputs after the value."""
 
     def run(query: Tensor, key: Tensor, value: Tensor, *more: Tensor) -> Tensor:
-        result: Any = attend(query, key, value, backend=place.backend, **options(*more))
+        result: Any = attend(query, key, value, backend=setup.backend, **options(*more))
         output: Tensor = result[0] if isinstance(result, tuple) else result
         return output
 
@@ -108,11 +108,11 @@ def attention(place: Place, options: Callable[..., dict[str, Any]]) -> Function:
 
 
 def normal(sizes: Sequence[int], *, grad: bool = False, v_grad: bool = False) -> Inputs:
-    """Query, key and value of `(..., queries, keys, dim)`, and a vector v that keeps additive scores around 1."""
+    """Query, key and value, and a vector v that keeps additive scores around 1."""
     *batch, queries, keys, dim = sizes
-    return lambda place: (
-        *(place.normal(*batch, length, dim, grad=grad) for length in (queries, keys, keys)),
-        place.normal(dim, grad=v_grad, scale=dim**-0.5),
+    return lambda setup: (
+        *(setup.normal(*batch, length, dim, grad=grad) for length in (queries, keys, keys)),
+        setup.normal(dim, grad=v_grad, scale=dim**-0.5),
     )
 
 
@@ -128,17 +128,17 @@ def additive_work(terms: float, step: str = "forward") -> Work:
 
 
 def dot_work(terms: float, step: str = "forward") -> Work:
-    """The two products of so many terms, query-key pairs times features, and four more backward."""
+    """The two products of so many query-key-feature terms, and four more backward."""
     return Work(4 * terms * (1 if step == "forward" else 3), "FLOP", "multiply")
 
 
 def attention_row(
-    place: Place, family: str, sizes: Sequence[int], step: str, options: Callable[..., dict[str, Any]], **more: Any
+    setup: Setup, family: str, sizes: Sequence[int], step: str, options: Callable[..., dict[str, Any]], **more: Any
 ) -> Row:
-    """A row whose side of ours is `attend` with options, which are made of v.
+    """A row of `attend` with options that depend on v.
 
     Args:
-        place: device, backend and threads.
+        setup: device, backend and threads.
         family: of the row.
         sizes: `(..., queries, keys, dim)`.
         step: "forward" or "forward+backward".
@@ -152,4 +152,4 @@ def attention_row(
         "size": sizes[-2],
         "inputs": normal(sizes, grad=step != "forward"),
     }
-    return Row(**({"ours": PASSES[step](attention(place, options))} | fields | more))
+    return Row(**({"ours": PASSES[step](attention(setup, options))} | fields | more))

@@ -1,4 +1,4 @@
-"""Measurement of rows: both sides prepared from the same tensors, compared once, and timed in turns in one process."""
+"""Measurement of rows: both sides prepared, compared once, and timed in turns."""
 
 import math
 import time
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from saccade.bench.peak import peak_of
-from saccade.bench.row import Absent, Place, Result, Row, Run
+from saccade.bench.row import Absent, Result, Row, Run, Setup
 from saccade.errors import SaccadeError
 from saccade.train.environment import free_bytes, hardware, versions
 
@@ -27,12 +27,12 @@ def turns(
     *,
     seconds: float,
     least: int = 5,
-    most: float = math.inf,
+    bound: float = math.inf,
     beside: Run | None = None,
     clock: Callable[[], float] = time.perf_counter,
     wait: Callable[[], None] = lambda: None,
 ) -> list[list[float]]:
-    """Return the seconds of one call of each, round by round, every other round in the opposite order.
+    """Return the seconds of a call of each, round by round, in alternating order.
 
     A call shorter than a millisecond is repeated so that a sample takes about one. A short call is made once before
     the clock starts, too: the call before it has filled the caches.
@@ -41,7 +41,7 @@ def turns(
         runs: the calls that are compared; each has run before, so that compiling does not count.
         seconds: how long to go on.
         least: rounds that are made even if they take longer.
-        most: seconds after which no other round begins, whatever `least` is.
+        bound: seconds after which no other round begins, whatever `least` is.
         beside: a call that begins each round; its time is the last of the round.
         clock: seconds since some moment.
         wait: waits until a call that has returned is done, as on a GPU.
@@ -55,7 +55,7 @@ def turns(
     order = list(range(len(runs)))
     begin = clock()
     rounds: list[list[float]] = []
-    while not rounds or (passed := clock() - begin) < seconds or (len(rounds) < least and passed < most):
+    while not rounds or (passed := clock() - begin) < seconds or (len(rounds) < least and passed < bound):
         taken = [0.0] * len(calls)
         turn = order if len(rounds) % 2 == 0 else order[::-1]
         for index in [*range(len(runs), len(calls)), *turn]:
@@ -67,7 +67,7 @@ def turns(
 
 
 def _repeats(run: Run, clock: Callable[[], float], wait: Callable[[], None]) -> int:
-    """Calls in a sample; 0 for a call so long that the state of the caches makes no difference."""
+    """Calls in a sample, 0 for a call too long for effects of caches."""
     first = _timed(run, 1, clock, wait)
     if first > _SHORT:
         return 0
@@ -99,9 +99,10 @@ def ratios(rounds: Sequence[Sequence[float]]) -> list[float]:
 
 
 def interval(numbers: Sequence[float]) -> tuple[float, float]:
-    """Return a 95% confidence interval of the median: numbers of a rank 0.98 √n below the middle and above it.
+    """Return a 95% confidence interval of the median, by ranks.
 
-    How many numbers lie below the median is binomial. Of five or fewer it is the least and the greatest.
+    Its ends have ranks 0.98 √n below the middle and above it, since the count below the median is binomial. Of five
+    numbers or fewer they are the least and the greatest.
 
     >>> interval([4.0, 2.0, 3.0])
     (2.0, 4.0)
@@ -112,13 +113,13 @@ def interval(numbers: Sequence[float]) -> tuple[float, float]:
 
 
 def waiting(device: torch.device) -> Callable[[], None]:
-    """Return a call that waits for a device: none on a CPU, whose calls return when they are done."""
+    """Return a call that waits for a device. On a CPU it does nothing."""
     return torch.cuda.synchronize if device.type == "cuda" else lambda: None
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A plain operation whose speed is a limit."""
+    """A plain operation with a speed that limits others."""
 
     run: Run
     amount: float  # its FLOP or bytes
@@ -134,7 +135,7 @@ class Machine:
 
 
 def probes(device: torch.device) -> dict[str, Probe]:
-    """Return "multiply", a float32 product of two matrices, and "copy", larger than any cache."""
+    """Return "multiply", a float32 matrix product, and "copy", larger than any cache."""
     size, length = (8192, 1 << 28) if device.type == "cuda" else (1024, 1 << 24)
     a, b = (torch.randn(size, size, device=device) for _ in range(2))
     product = torch.empty_like(a)
@@ -145,10 +146,10 @@ def probes(device: torch.device) -> dict[str, Probe]:
     }
 
 
-def look_at(device: torch.device, known: Mapping[str, Probe], seconds: float = 0.3) -> Machine:
-    """Return a machine's description, and the rate of each probe: the fastest of all tries in so many seconds."""
+def look_at(device: torch.device, probes: Mapping[str, Probe], seconds: float = 0.3) -> Machine:
+    """Return a machine's description, and the highest rate of each probe."""
     rates = {}
-    for name, probe in known.items():
+    for name, probe in probes.items():
         probe.run()
         rates[name] = probe.amount / min(min(turns([probe.run], seconds=seconds, wait=waiting(device))))
     return Machine(hardware(device), versions(_PACKAGES), rates)
@@ -156,41 +157,41 @@ def look_at(device: torch.device, known: Mapping[str, Probe], seconds: float = 0
 
 def measure_rows(
     rows: Sequence[Row],
-    place: Place,
+    setup: Setup,
     *,
     whole: float = math.inf,
     clock: Callable[[], float] = time.perf_counter,
     **settings: Any,
 ) -> Iterator[Result]:
-    """Yield the result of `measure_row` for each row; no row begins after `whole` seconds."""
+    """Yield the results of rows. No row begins after `whole` seconds."""
     begin = clock()
     for row in rows:
         if clock() - begin > whole:
             yield Result(row, absent=f"not begun: {whole:g} seconds were over")
         else:
-            yield measure_row(row, place, **settings)
+            yield measure_row(row, setup, **settings)
 
 
 def measure_row(
-    row: Row, place: Place, *, probes: Mapping[str, Probe] = MappingProxyType({}), **settings: Any
+    row: Row, setup: Setup, *, probes: Mapping[str, Probe] = MappingProxyType({}), **settings: Any
 ) -> Result:
-    """Measure one row; `settings` are those of `turns`, and probes bound the speed by name.
+    """Measure a row, with `settings` of `turns`, and bounds of the speed by probes.
 
     A side that cannot be measured is named with its reason; ours is measured without the peer. Sides that differ
     although they should compute the same numbers are not timed.
     """
     torch.manual_seed(0)
     if row.memory:
-        return _peaks(row, place)
+        return _peaks(row, setup)
     try:
-        inputs = row.inputs(place)
+        inputs = row.inputs(setup)
         runs = [row.ours(*inputs)]
         first = runs[0]()
     except SaccadeError as error:
         return Result(row, absent=f"ours: {_reason(error)}")
     values: dict[str, Any] = {}
     try:
-        _check_room(row, place)
+        _check_room(row, setup)
         runs.append(row.theirs(*inputs))
         second = runs[1]()
     except (Absent, RuntimeError, MemoryError) as error:  # the peer's own errors too
@@ -207,7 +208,7 @@ def measure_row(
     del first
     probe = None if row.work is None else probes.get(row.work.limit)
     beside = None if probe is None else probe.run
-    rounds = turns(runs, beside=beside, wait=waiting(place.device), **settings)
+    rounds = turns(runs, beside=beside, wait=waiting(setup.device), **settings)
     taken = medians(rounds)
     if len(runs) == 2:
         values |= {"peer": taken[1], "ratio": median(ratios(rounds)), "interval": interval(ratios(rounds))}
@@ -218,7 +219,7 @@ def measure_row(
 
 
 def distances(ours: Any, theirs: Any) -> list[float]:
-    """Return the largest distance of two tensors, or of each pair in two tuples, over the peer's largest number.
+    """Return the largest relative distance of two tensors, or of pairs in two tuples.
 
     >>> distances(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     [0.5]
@@ -229,26 +230,25 @@ def distances(ours: Any, theirs: Any) -> list[float]:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of an error's message."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _peaks(row: Row, place: Place) -> Result:
+def _peaks(row: Row, setup: Setup) -> Result:
     """Measure the bytes that each side takes beyond its inputs."""
     try:
-        ours = float(peak_of(row, "ours", place))
+        ours = float(peak_of(row, "ours", setup))
     except SaccadeError as error:
         return Result(row, absent=f"ours: {error}")
     try:
-        _check_room(row, place)
-        peer = float(peak_of(row, "theirs", place))
+        _check_room(row, setup)
+        peer = float(peak_of(row, "theirs", setup))
     except Absent as error:
         return Result(row, ours, rounds=1, absent=f"{row.peer}: {error}")
     return Result(row, ours, peer, peer / max(ours, 1.0), rounds=1)
 
 
-def _check_room(row: Row, place: Place) -> None:
+def _check_room(row: Row, setup: Setup) -> None:
     """Raise `Absent` if the peer needs more than half of the free memory."""
-    free = free_bytes(place.device)
+    free = free_bytes(setup.device)
     if free is not None and row.peer_bytes > free / 2:
         raise Absent(f"it takes {row.peer_bytes / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free")

@@ -12,33 +12,33 @@ from pathlib import Path
 
 import torch
 
-from saccade.bench.row import Place, Row, Run, run_python
+from saccade.bench.row import Row, Run, Setup, run_python
 from saccade.errors import SaccadeError
 from saccade.train.notes import say
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def peak_of(row: Row, side: str, place: Place) -> int:
-    """Return the bytes by which memory grew at most while one call of a side, "ours" or "theirs", ran."""
-    return alone("saccade.bench.peak", [row.name, side, str(place.device), place.backend, str(place.threads)])
+def peak_of(row: Row, side: str, setup: Setup) -> int:
+    """Return the bytes of memory that a call of a side, "ours" or "theirs", adds."""
+    return alone("saccade.bench.peak", [row.name, side, str(setup.device), setup.backend, str(setup.threads)])
 
 
 def alone(module: str, words: Sequence[str]) -> int:
-    """Return the number that a module prints in a fresh process, given its arguments; raises as `run_python`."""
+    """Return the number that a module prints in a fresh process, as in `run_python`."""
     search = os.pathsep.join(folder for folder in sys.path if folder)
     return int(run_python(["-W", "ignore", "-m", module, *words], {**os.environ, "PYTHONPATH": search}))
 
 
 def growth(run: Run, device: torch.device) -> int:
-    """Return the bytes by which memory grew at most during a call, in a process that did nothing as large before."""
+    """Return the bytes that a call adds, in a process without earlier large calls."""
     before = _mark(device, reset=True)
     run()
     return _mark(device) - before
 
 
 def _mark(device: torch.device, *, reset: bool = False) -> int:
-    """Return the high-water mark in bytes; a reset first lowers it to the present size, if the system allows it."""
+    """Return the high-water mark in bytes, after a reset if possible."""
     if device.type == "cuda":
         if reset:
             torch.cuda.reset_peak_memory_stats(device)
@@ -55,12 +55,12 @@ def _mark(device: torch.device, *, reset: bool = False) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024
 
 
-def grown(row: Row, side: str, place: Place) -> int:
+def grown(row: Row, side: str, setup: Setup) -> int:
     """Return the growth of a side's call in this process, after a small one."""
     prepare = row.ours if side == "ours" else row.theirs
     if row.warm is not None:
-        prepare(*row.warm(place))()
-    return growth(prepare(*row.inputs(place)), place.device)
+        prepare(*row.warm(setup))()
+    return growth(prepare(*row.inputs(setup)), setup.device)
 
 
 def main(name: str, side: str, device: str, backend: str, threads: str) -> int:
@@ -69,10 +69,10 @@ def main(name: str, side: str, device: str, backend: str, threads: str) -> int:
 
     torch.set_num_threads(int(threads))
     torch.manual_seed(0)
-    place = Place(torch.device(device), backend, int(threads))
-    row = next(row for row in rows(place) if row.name == name)
+    setup = Setup(torch.device(device), backend, int(threads))
+    row = next(row for row in rows(setup) if row.name == name)
     try:
-        sys.stdout.write(f"{grown(row, side, place)}\n")
+        sys.stdout.write(f"{grown(row, side, setup)}\n")
     except SaccadeError as error:
         say(str(error))
         return 2

@@ -1,4 +1,4 @@
-"""A row of the benchmark as a value: a call of ours, a peer's, the work they do, and targets."""
+"""A row of the benchmark: a call of ours, a peer's, their work, and targets."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from saccade.errors import SaccadeError
 BACKENDS = ("auto", *_NAMED)
 Run = Callable[[], Any]
 Prepare = Callable[..., Run]
-Inputs = Callable[["Place"], tuple[Tensor, ...]]
+Inputs = Callable[["Setup"], tuple[Tensor, ...]]
 
 
 class Absent(SaccadeError):
@@ -56,7 +56,7 @@ def run_python(words: Sequence[str], environment: dict[str, str] | None = None) 
 
 
 @dataclass(frozen=True)
-class Place:
+class Setup:
     """Device, backend and threads of a measurement."""
 
     device: torch.device  # of the tensors of both sides
@@ -64,7 +64,7 @@ class Place:
     threads: int = 1  # of torch's operations on a CPU
 
     def normal(self, *shape: int, grad: bool = False, scale: float = 1.0) -> Tensor:
-        """Draw normal numbers of a standard deviation, which learn or do not."""
+        """Draw normal numbers of a standard deviation, with or without a gradient."""
         return (torch.randn(*shape, device=self.device) * scale).requires_grad_(grad)
 
 
@@ -90,7 +90,7 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One line of the table: two calls that are prepared from the same tensors."""
+    """A line of the table: two calls on the same tensors."""
 
     family: str  # name of the measurement, equal for all sizes
     shape: str  # the size, for the table
@@ -110,7 +110,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Family, shape and peer, which patterns of `--rows` match."""
+        """Family, shape and peer, for the patterns of `--rows`."""
         return f"{self.family} {self.shape} {self.peer}"
 
 
@@ -138,7 +138,7 @@ class Result:
 
     @property
     def met(self) -> bool | None:
-        """Whether all targets are reached; None without targets, or if a side that they need is missing."""
+        """Whether all targets are reached, None without targets or a necessary side."""
         targets = self.row.targets
         if not targets or self.ours is None or (self.ratio is None and any(target.beside for target in targets)):
             return None

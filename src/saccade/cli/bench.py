@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from saccade.bench import Place, Result, Row, rows, select
+from saccade.bench import Result, Row, Setup, rows, select
 from saccade.bench._page import COLUMNS, cells, limits, line, page, record, summary, widths
 from saccade.bench.measure import Machine, Probe, look_at, measure_rows, probes
 from saccade.bench.row import BACKENDS
@@ -27,7 +27,7 @@ __all__ = ["run"]
 
 _INTERRUPTED = 130
 _SETTINGS = {"seconds": 2.0, "least": 5}  # seconds of a row's turns, and rounds at the least
-_QUICK = {"seconds": 0.3, "least": 3, "most": 8.0, "whole": 85.0}  # and seconds after which no round, no row begins
+_QUICK = {"seconds": 0.3, "least": 3, "bound": 8.0, "whole": 85.0}  # and seconds after which no round, no row begins
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def run(arguments: list[str]) -> int:
     device = choose_device(options.device)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    setup = Place(device, options.backend, torch.get_num_threads())
+    setup = Setup(device, options.backend, torch.get_num_threads())
     chosen = select(rows(setup), options.rows, quick=options.quick)
     say(f"rows: {len(chosen)}; the machine's limits first")
     limiting = probes(device)
@@ -100,7 +100,7 @@ def run(arguments: list[str]) -> int:
 def _measure(
     results: list[Result],
     chosen: Sequence[Row],
-    setup: Place,
+    setup: Setup,
     limiting: Mapping[str, Probe],
     settings: Mapping[str, Any],
 ) -> bool:

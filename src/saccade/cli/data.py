@@ -67,7 +67,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _written(folder: Path, listed: Sequence[Example], *, files: bool) -> list[Path]:
-    """Write all files, none over another one, and return the two lists. With `files` a file is the whole input."""
+    """Write all files without overwriting, and return the two lists of lines."""
     contents, lines = dict[Path, bytes](), list[str]()
     for number, example in enumerate(listed, 1):
         if example.file is None:

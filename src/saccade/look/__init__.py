@@ -1,4 +1,4 @@
-"""Recording of attention in any model, pictures of it, and gradients as pictures show them.
+"""Recording of attention in any model, pictures of it, and gradients of a class.
 
 `import saccade` does not import it, and matplotlib is imported when the first picture is drawn.
 

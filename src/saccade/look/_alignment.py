@@ -1,4 +1,4 @@
-"""Pictures of alignments: a matrix with a row for each target token and a column for each source token."""
+"""Pictures of alignments: target tokens in rows, source tokens in columns."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,7 +40,7 @@ def alignment(
     scale: str = "weight",
     json: bool = False,
 ) -> list[Path]:
-    """Draw which source tokens each target token attended to.
+    """Draw the attention of each target token to the source tokens.
 
     Both sides are in logical order in every script: the first token is at the top left. If a letter and its marks are
     several tokens, one label spans their columns. Below and beside a matrix of characters stand the whole texts. The
@@ -91,7 +91,6 @@ def alignment(
 
 
 def _verdict(matrix: Tensor) -> str:
-    """How sharp the rows are."""
     largest, even = float(matrix.amax(1).mean()), 1 / matrix.shape[1]
     word = "sharp" if largest >= 0.5 else "spread" if largest >= 2 * even else "nearly even"
     return f"{word}, largest weight of a row {largest:.2f} on average (even: {even:.2f})"
@@ -105,7 +104,7 @@ def _draw(
     sides: tuple[str, str],
     scale: tuple[str, float],
 ) -> None:
-    """The matrix, whose cells are squares of a readable size, its labels, the whole texts and the colour bar."""
+    """Draw the matrix in squares, its labels, the whole texts and the colour bar."""
     (rows, columns), longest, (over, beside) = matrix.shape, max(matrix.shape), names
     cell = min(_CELL, max(_USUAL / longest, _SMALLEST), _LARGEST / longest)
     width, height, size = columns * cell, rows * cell, min(11.0, max(4.5, 72 * cell * 0.58))
@@ -144,9 +143,9 @@ def _span(axes: "Axes", label: Label, gap: float, *, across: bool) -> None:
 
 def _story(matrix: Tensor, source: Sequence[str], target: Sequence[str], verb: str) -> str:
     """For each target token, in words, the source token of its largest weight."""
-    shown = ["".join(map(visible, token)) for token in source]
+    names = ["".join(map(visible, token)) for token in source]
     best, where = matrix.max(-1)
     return "; ".join(
-        f"{''.join(map(visible, token))} {verb} {shown[column]} ({weight:.2f})"
+        f"{''.join(map(visible, token))} {verb} {names[column]} ({weight:.2f})"
         for token, column, weight in zip(target, where.tolist(), best.tolist(), strict=True)
     )

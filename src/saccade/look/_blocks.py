@@ -1,4 +1,4 @@
-"""The blocks of a mask: those it leaves empty, fills in part or fills, and those that a call computes."""
+"""The blocks of a mask: empty, partial, full, and those that a call computes."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -44,18 +44,18 @@ class _Drawn(NamedTuple):
     states: Tensor
     entries: list[tuple[int, ...]]
     differing: int
-    """Entries in which the mask differs, of which the first are drawn."""
+    """Number of entries with different masks."""
     pairs: Pairs
     lengths: tuple[int, int]
     size: int
 
     @property
     def names(self) -> list[str]:
-        """A line above each panel: which entry it is, if there are several."""
+        """A line above each panel: its entry, if there are several."""
         return [f"entry {', '.join(map(str, entry))}" if self.differing > 1 else "" for entry in self.entries]
 
     def counted(self, state: int) -> int:
-        """How many blocks there are of a state."""
+        """Number of blocks in a state."""
         return int((self.states == state).count_nonzero())
 
 
@@ -70,11 +70,11 @@ def blocks(
     title: str | None = None,
     json: bool = False,
 ) -> list[Path]:
-    """Draw which blocks of queries and keys a mask leaves empty, fills in part, or fills, and how much is computed.
+    """Draw the blocks that a mask leaves empty, fills in part, or fills.
 
-    One row a block of queries, one column a block of keys, the first at the top left, and a panel for each of the first
-    eight entries of the batch in which the mask differs. Below stand the pairs that `explain` counts in a call by
-    blocks on a CPU. A block without an allowed pair may be computed all the same: in a larger block of queries, for
+    Rows are blocks of queries, columns are blocks of keys, the first at the top left. Each of the first eight entries
+    of the batch in which the mask differs has a panel. Below stand the pairs that `explain` counts in a call by blocks
+    on a CPU.  A block without an allowed pair may be computed all the same: in a larger block of queries, for
     another entry, or because too few pairs could be left out.
 
     Args:
@@ -103,8 +103,8 @@ def blocks(
     for name, value in (("q_len", q_len), ("k_len", k_len), ("size", size)):
         whole(name, value, least=1)
     if (longest := max(q_len, k_len)) > _MOST_BLOCKS * size:
-        least, seen = -(-longest // _MOST_BLOCKS), f"of which {longest:,} positions are at most {_MOST_BLOCKS:,} blocks"
-        raise ArgumentError(f"size: expected {least} or more, {seen}, got {size}; more cannot be seen")
+        least, text = -(-longest // _MOST_BLOCKS), f"of which {longest:,} positions are at most {_MOST_BLOCKS:,} blocks"
+        raise ArgumentError(f"size: expected {least} or more, {text}, got {size}; more cannot be seen")
     on_cpu = as_mask(mask).map(lambda tensor, axes: tensor.cpu())
     drawn = _drawn(on_cpu, (q_len, k_len), _batch(on_cpu) if batch is None else _sizes(batch), size)
     share = f"{drawn.pairs.computed / drawn.pairs.all:.0%} of all pairs are computed"
@@ -140,7 +140,7 @@ def _batch(mask: Mask) -> tuple[int, ...]:
 
 
 def _drawn(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: int) -> _Drawn:
-    """The states of all blocks, and the pairs, of a call of tensors that take no memory."""
+    """States of all blocks, and pairs, of a call of tensors without memory."""
     query, key = (torch.zeros(()).expand(*batch, length, 1) for length in lengths)
     call = checked_call(Arguments(query, key, key, mask=mask)).aligned()
     pairs, parts = _planned(call)
@@ -156,14 +156,14 @@ def _drawn(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: i
 
 
 def _planned(call: Call) -> tuple[Pairs, list[Part]]:
-    """The pairs of a call by blocks on a CPU, as `explain` counts them, and the parts that are computed."""
+    """Pairs of a call by blocks on a CPU, as `explain` counts them, and its parts."""
     name, module = ("cpu", cpu) if isinstance(cpu.offer(call), Offer) else ("chunked", chunked)
     pairs = planned(call, name).pairs
     if pairs is None:
         raise ArgumentTypeError(
-            "mask: expected one of saccade.masks or a boolean tensor, whose blocks are known, got "
-            f"{type(call.mask).__name__}, which is or holds a class of your own: every pair of it is computed; give "
-            "the tensor that its dense() makes"
+            "mask: expected one of saccade.masks or a boolean tensor, got "
+            f"{type(call.mask).__name__}, which is or holds a class of your own. All its pairs are computed. "
+            "Give the tensor that its dense() makes."
         )
     if pairs.computed == pairs.all:
         return pairs, [Block(None, 0, 1, 0, call.query.shape[-2])]
@@ -171,20 +171,20 @@ def _planned(call: Call) -> tuple[Pairs, list[Part]]:
 
 
 def _holds(part: Part, entry: tuple[int, ...], differing: tuple[int, ...]) -> bool:
-    """Whether an entry of the batch is in a part; along a dimension of 1 it stands for all."""
+    """Whether an entry of the batch is in a part. A dimension of 1 stands for all."""
     if part.dim is None or differing[part.dim] == 1:
         return True
     return part.first <= entry[part.dim] < part.first + part.heads
 
 
 def _computed(grid: Grid, parts: Iterable[Part], size: int) -> Tensor:
-    """1 for a block of which a pair is computed, else 0."""
+    """Return 1 for each block with a computed pair, else 0."""
     step = math.gcd(size, plan.SIZE)
     computed = torch.zeros(-(-grid.q_len // size), -(-grid.k_len // size), dtype=torch.long)
     for part in parts:
-        places = part.grid(grid)
-        queries = torch.cat([places.queries()[..., ::step, :], places.queries()[..., -1:, :]], -2)
-        keys = places.keys()[..., ::step].clamp(max=grid.k_len - 1)
+        cells = part.grid(grid)
+        queries = torch.cat([cells.queries()[..., ::step, :], cells.queries()[..., -1:, :]], -2)
+        keys = cells.keys()[..., ::step].clamp(max=grid.k_len - 1)
         computed[queries // size, keys // size] = 1
     return computed
 
@@ -211,15 +211,15 @@ def _draw(page: Page, drawn: _Drawn) -> str:
         _panel(axes, states, drawn)
         axes.set_title(name, fontsize=8)
     rows = -(-len(drawn.entries) // _ROW)
-    shown = [state for state in range(len(STATES)) if drawn.counted(state)]
-    patches = [Patch(facecolor=_FILLS[state], edgecolor=FAINT, linewidth=0.5, label=STATES[state]) for state in shown]
+    kinds = [state for state in range(len(STATES)) if drawn.counted(state)]
+    patches = [Patch(facecolor=_FILLS[state], edgecolor=FAINT, linewidth=0.5, label=STATES[state]) for state in kinds]
     top = rows * (height + _BELOW) - _BELOW + 0.45
     page.figure.legend(
         handles=patches, loc="upper left", bbox_to_anchor=(0, 1 - top), ncols=2, fontsize=7.5, handlelength=1,
         handleheight=1, borderaxespad=0, borderpad=0,
     )  # fmt: skip
     pairs = f"pairs: {drawn.pairs}".replace("allowed, ", "allowed,\n")
-    page.write(0, top + 0.1 + 0.2 * -(-len(shown) // 2), pairs, 7.5, va="top")
+    page.write(0, top + 0.1 + 0.2 * -(-len(kinds) // 2), pairs, 7.5, va="top")
     more = drawn.differing - len(drawn.entries)
     return f"{len(drawn.entries)} of {drawn.differing} entries are drawn" if more else ""
 

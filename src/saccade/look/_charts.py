@@ -81,7 +81,7 @@ def curves(
     Args:
         lines: one or more, each of a point or more.
         path: without a suffix; a taken name gets -2, -3, ... appended.
-        ticks: places along the x axis and the labels below them, of one line or several; none for its numbers.
+        ticks: positions on the x axis and the labels below them, of one line or several. Default: its numbers.
         labels: names of the x and the y axis.
         title: a line above the picture.
         note: a line below the title.
@@ -123,7 +123,7 @@ def curves(
             plain_ticks(getattr(axes, f"{axis}axis"))
         if ticks:
             axes.minorticks_off()
-            axes.set_xticks([place for place, _ in ticks], [text for _, text in ticks])
+            axes.set_xticks([x for x, _ in ticks], [text for _, text in ticks])
         if mark is not None:
             axes.axvline(mark[0], color=STYLES[1][0], linewidth=1.2, linestyle=":", label=mark[1])
         name_axes(axes, *labels, grid="y")
@@ -139,7 +139,7 @@ def curves(
 
 
 def _check_errors(errors: Sequence[float], count: int) -> None:
-    """Reject errors that are not none at all, or one of at least 0 for each of `count` numbers."""
+    """Reject errors unless there are none, or `count` of them from 0 on."""
     if errors:
         checked("errors", errors, (count,), least=0)
 
@@ -159,20 +159,20 @@ def _line(axes: "Axes", line: Curve, colour: str, marker: str) -> None:
 
 
 def _curves_story(lines: Sequence[Curve], ticks: Sequence[tuple[float, str]], texts: Sequence[str]) -> str:
-    """Each line's heights over the nearest ticks, and the text that explains hollow points."""
+    """Heights of each line over the nearest ticks, and the notes on hollow points."""
 
-    def place(x: float) -> str:
+    def tick_text(x: float) -> str:
         return min(ticks, key=lambda tick: abs(tick[0] - x))[1].splitlines()[0] if ticks else f"{x:.4g}"
 
     parts = []
     for line in lines:
-        heights = (f"{y:.4g}{' (hollow)' * empty} at {place(x)}" for x, y, _, empty in line.points)
+        heights = (f"{y:.4g}{' (hollow)' * empty} at {tick_text(x)}" for x, y, _, empty in line.points)
         parts.append(f"{line.name}: {', '.join(heights)}")
     return "; ".join(parts + [text for text in texts if "hollow" in text and any(any(line.hollow) for line in lines)])
 
 
 def _check_dots(count: int, series: Sequence[Dots]) -> None:
-    """Reject rows that are not 1 to 100, and series that are not a finite number or None for each of them."""
+    """Reject other than 1 to 100 rows, and series without a finite number or None a row."""
     if not 0 < count <= _MOST_ROWS:
         raise ArgumentError(f"rows: expected 1 to {_MOST_ROWS}, got {count}. Draw the largest")
     for group in series:
@@ -196,7 +196,7 @@ def dots(
     bars: bool = False,
     json: bool = False,
 ) -> list[Path]:
-    """Draw a dot with its error bar for each row and series, the first row on top; or bars from 0.
+    """Draw a dot with an error bar for each row and series, or bars from 0.
 
     Args:
         rows: their names, from 1 to 100.

@@ -1,4 +1,4 @@
-"""The figure builder of all pictures: inches from the top left corner, one style, and the files that are written."""
+"""The figure builder of all pictures: inches from the top left, one style, files."""
 
 import json
 import math
@@ -61,7 +61,7 @@ _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # X
 
 
 class Page:
-    """A figure under construction. All places are inches from its top left corner, x to the right and y downwards.
+    """A figure under construction, in inches from its top left corner, x to the right.
 
     A page is made within `write_picture`, whose style it sets. It has no size: files hold whatever was drawn.
 
@@ -109,7 +109,7 @@ class Page:
         *,
         across: bool = False,
     ) -> "Axes":
-        """Draw which colour stands for which number, with the name of the numbers, upwards or from left to right."""
+        """Draw a colour scale with the name of its numbers, upwards or to the right."""
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import Normalize
 
@@ -125,7 +125,7 @@ class Page:
         return axes
 
     def finished(self, title: str = "", note: str = "", below: str = "") -> "Figure":
-        """Write a title and a note above everything that is drawn, and lines below it; return the figure."""
+        """Write the title, a note and the lines below, and return the figure."""
         box = self.figure.get_tightbbox(self._renderer)
         lines = textwrap.wrap(title, max(78, int(_LETTERS * box.width)), max_lines=2, placeholder="…")
         if title:
@@ -138,7 +138,7 @@ class Page:
 
 
 def name_axes(axes: "Axes", x: str, y: str, grid: str = "") -> None:
-    """Name the axes of a chart, with lines across the ticks of one of them and a frame at the left and below."""
+    """Name the axes of a chart, and draw its frame and grid lines of one axis."""
     axes.set_xlabel(x, fontsize=9.5)
     axes.set_ylabel(y, fontsize=9.5)
     axes.tick_params(labelsize=8)
@@ -165,7 +165,7 @@ def ramp(colours: tuple[str, ...] = COLOURS) -> "Colormap":
 
 
 def not_drawn(names: Sequence[str], kind: str) -> str:
-    """Return a line about the panels that a picture has no room for, "" if there are none."""
+    """Return a line about the panels without room in a picture, "" if there are none."""
     rest = [name for name in names[MOST_PANELS:] if name]
     more = f": {shortened(', '.join(rest), 60)}" if rest else ""
     count = len(names) - MOST_PANELS
@@ -204,21 +204,21 @@ def checked(name: str, values: Any, shape: Sequence[int | str], least: float = -
     return numbers
 
 
-def full_scale(peak: float, even: float, most: float = 1.0) -> float:
-    """Return the upper end of a colour scale: 1, or the largest number if that is at most a half or above 1.
+def full_scale(peak: float, even: float, bound: float = 1.0) -> float:
+    """Return the upper end of a colour scale.
 
-    It is no less than four even shares, so that equal weights are pale.
+    It is 1, or `peak` if that is at most a half or above 1. It is at least four even shares: equal weights are pale.
 
     Args:
         peak: the largest number.
         even: an even share; 0 for numbers that are not shares.
-        most: upper bound of the numbers.
+        bound: upper bound of the numbers.
 
     >>> full_scale(0.7, 0.1), full_scale(0.45, 0.1), full_scale(0.1, 0.1), full_scale(3.0, 0.1)
     (1.0, 0.45, 0.4, 3.0)
     """
     scale = 1.0 if 0.5 < peak <= 1 or not peak else peak
-    return max(scale, min(most, _EVEN * even))
+    return max(scale, min(bound, _EVEN * even))
 
 
 def rounded(values: Any, *, significant: bool = False) -> Any:
@@ -241,7 +241,7 @@ def rounded(values: Any, *, significant: bool = False) -> Any:
 
 
 def numbers(title: str, rows: Sequence[str], columns: Sequence[str], values: Any, **more: Any) -> dict[str, Any]:
-    """Return the JSON of a picture: names of its rows and columns, and the numbers `(rows, ...)` themselves.
+    """Return the JSON of a picture: names of rows and columns, numbers `(rows, ...)`.
 
     >>> numbers("a", ["x"], ["y", "z"], torch.tensor([[0.25, 0.75]]), darkest=1.0)["values"]
     [[0.25, 0.75]]
@@ -335,7 +335,7 @@ def _saved(figure: "Figure", form: str) -> bytes:
 
 
 def _described(svg: bytes, title: str, story: str) -> bytes:
-    """An SVG, whose text is outlines, with words for screen readers and search."""
+    """An SVG with text as outlines, and with words for screen readers and search."""
     head, body = svg.decode().split("<svg ", 1)
     tag, rest = body.split(">", 1)
     title, story = (escape(_NO_XML.sub("·", text)) for text in (title, story))

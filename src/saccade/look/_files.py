@@ -14,7 +14,7 @@ __all__ = ["file_name", "taken", "with_ending", "write_beside", "write_new"]
 
 
 def file_name(text: str) -> str:
-    """Return a text as a file name: letters, marks and digits of any script, else dashes, no longer than systems allow.
+    """Return a text as a file name: letters, marks, digits and dashes, not too long.
 
     >>> file_name("mercredi 18 juin 2025?")
     'mercredi-18-juin-2025'
@@ -28,7 +28,7 @@ def _names(character: str) -> bool:
 
 
 def write_beside(path: Path, contents: Mapping[str, bytes]) -> list[Path]:
-    """Write a file for each suffix, all of one stem, under the first free name: stem, stem-2, stem-3, ...
+    """Write files of one free stem, one a suffix: stem, stem-2, stem-3, ...
 
     Files that exist with the same contents count as written, so the same command leaves the same files.
 

@@ -1,4 +1,4 @@
-"""The curve of a model of numbers among known points, with the weights of one prediction."""
+"""The curve of a regression model among its points, with the weights of one call."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +64,7 @@ def fit(
     slope: Tensor | None = None,
     json: bool = False,
 ) -> list[Path]:
-    """Draw a curve with its interval among known points, and below it the weights of one prediction, or the slope.
+    """Draw a curve with its interval, and below it weights of a prediction or a slope.
 
     Args:
         curve: of the model.

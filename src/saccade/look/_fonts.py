@@ -1,18 +1,18 @@
-"""Fonts: for every character one that has it, ours first, then those of the machine."""
+"""Fonts for every character: ours first, then those of the machine."""
 
 import logging
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-OWN = Path(__file__).parent / "fonts"  # Latin, Greek, Cyrillic
+BUNDLED = Path(__file__).parent / "fonts"  # Latin, Greek, Cyrillic
 EXTRA = Path(__file__).parents[3] / "fonts" / "saccade_fonts"  # other scripts, in a checkout
 LAST_RESORT = "DejaVu Sans"  # comes with matplotlib: wide coverage, and symbols that ours lacks
 _log = logging.getLogger("saccade")
 
 
 def families(text: str) -> list[str]:
-    """Choose the font families that together draw a text, the first of them for the characters that they share.
+    """Choose font families that together draw a text, the first for shared characters.
 
     A character that our fonts and matplotlib's lack is looked for in the fonts of the machine. One that no font has is
     drawn as a box, with one warning on standard error.
@@ -36,7 +36,7 @@ def families(text: str) -> list[str]:
 
 
 def _cover(needed: set[int], fonts: dict[str, str]) -> tuple[list[str], set[int]]:
-    """The fonts (path: family) that have characters which those before lack, and the characters that none has."""
+    """Fonts (path: family) that add characters, and the characters without a font."""
     chosen, missing = [], set(needed)
     for path, family in fonts.items():
         if not missing:
@@ -49,12 +49,12 @@ def _cover(needed: set[int], fonts: dict[str, str]) -> tuple[list[str], set[int]
 
 @cache
 def _ours() -> dict[str, str]:
-    """Our fonts, made known to matplotlib: path to family, that of Latin first."""
+    """Register our fonts with matplotlib: path to family, Latin first."""
     from matplotlib.font_manager import fontManager, get_font
 
     installed = find_spec("saccade_fonts")
     extra = Path(installed.origin).parent if installed is not None and installed.origin else EXTRA
-    paths = [str(path) for folder in (OWN, extra) for path in sorted(folder.glob("SaccadeSans*.[ot]tf"))]
+    paths = [str(path) for folder in (BUNDLED, extra) for path in sorted(folder.glob("SaccadeSans*.[ot]tf"))]
     for path in paths:
         fontManager.addfont(path)
     return {path: get_font(path).family_name for path in paths}

@@ -1,4 +1,4 @@
-"""The path of an eye over an image, its patches and the classes after each glimpse, with an animation."""
+"""The path of an eye over an image, its patches, and the likely classes."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_GLIMPSES = 100
 _IMAGE, _PATCH, _GAP = 3.6, 0.9, 0.08  # inches: the image's longer side, a patch's, between two
 _CHART = 1.0  # inches: the height of the chart of classes at the least
-_SHOWN, _LINE = 3, 0.14  # classes whose probabilities are drawn, and inches from name to name
+_CLASSES, _LINE = 3, 0.14  # classes whose probabilities are drawn, and inches from name to name
 _NUMBERS = 4  # of glimpses that are written at one place
 _LARGEST = 960  # pixels of the longer side of an image as it is drawn
 _COLOURS = ("#ffb000", "#35e0ff", "#ff4fa3", "#8dff6a")  # of scales, the finest first
@@ -40,7 +40,7 @@ def glimpses(
     said: Mapping[int, str] | None = None,
     json: bool = False,
 ) -> list[Path]:
-    """Draw the path of an eye over an image, its patches, and the probabilities of the likeliest classes.
+    """Draw the path of an eye, its patches, and the probabilities of likely classes.
 
     The patches of at most eight glimpses are drawn; the path, the chart and the animation have all.
 
@@ -52,7 +52,7 @@ def glimpses(
         probabilities: of the classes after each glimpse, `(glimpses, classes)`.
         labels: of the classes.
         title: a line above the picture.
-        said: the symbols of a string, by the number of the glimpse after which each was said.
+        said: the symbols of a string, by the number of the glimpse after which the eye named each.
         json: write the numbers beside it.
 
     Raises:
@@ -73,26 +73,26 @@ def glimpses(
     """
     if image.dtype != torch.uint8 or not sides:
         raise ShapeError(f"image, sides: expected uint8 and a side or more, got {image.dtype} and {len(sides)} sides")
-    whole, places = pixels_of(image, _LARGEST), checked("location", location, ("glimpses", 2))
-    if len(places) > MOST_GLIMPSES:
-        raise ArgumentError(f"location: expected at most {MOST_GLIMPSES} glimpses, got {len(places)}")
-    shares = checked("probabilities", probabilities, (len(places), len(labels)))
-    patches = Retina(sides[0], len(sides))(image.cpu().double()[None] / 255, places[None])[0]
+    whole, centres = pixels_of(image, _LARGEST), checked("location", location, ("glimpses", 2))
+    if len(centres) > MOST_GLIMPSES:
+        raise ArgumentError(f"location: expected at most {MOST_GLIMPSES} glimpses, got {len(centres)}")
+    shares = checked("probabilities", probabilities, (len(centres), len(labels)))
+    patches = Retina(sides[0], len(sides))(image.cpu().double()[None] / 255, centres[None])[0]
     heading, symbols, (height, width) = plain(title or ""), said or {}, whole.shape[:2]
     scale = max(height, width) / max(image.shape[1:])
-    middles = ((places + 1) / 2 * torch.tensor([width, height])).tolist()
+    middles = ((centres + 1) / 2 * torch.tensor([width, height])).tolist()
     boxes: list[Glimpse] = [
         [(x - side * scale / 2, y - side * scale / 2, side * scale) for side in sides] for x, y in middles
     ]
-    names = [f"glimpse {number}" for number in range(1, len(places) + 1)]
-    more = {"darkest": 1.0, "location": places.tolist(), "sides": list(sides)}
+    names = [f"glimpse {number}" for number in range(1, len(centres) + 1)]
+    more = {"darkest": 1.0, "location": centres.tolist(), "sides": list(sides)}
     return draw_picture(
         path,
         lambda page: _draw(page, whole, boxes, patches, shares, labels, symbols),
         map(plain, labels),
         title=heading,
         kind="The path of an eye",
-        story=plain(_story(places, shares, labels, symbols)),
+        story=plain(_story(centres, shares, labels, symbols)),
         behind=numbers(heading, names, labels, shares, **more) if json else None,
         pages={".gif": lambda: _animation(whole, boxes)},
     )
@@ -107,7 +107,7 @@ def _draw(
     labels: Sequence[str],
     said: Mapping[int, str],
 ) -> str:
-    """The image with its path at the left; at the right a column a glimpse, and the classes below."""
+    """Draw the image with its path, a column for each glimpse, and the classes."""
     high, wide = (_IMAGE * side / max(pixels.shape[:2]) for side in pixels.shape[:2])
     left, count, scales = wide + 0.55, min(len(patches), MOST_PANELS), patches.shape[1]
     axes = page.axes(0, 0, wide, high, ticks=False)
@@ -129,7 +129,7 @@ def _draw(
 
 
 def _draw_path(axes: "Axes", boxes: Sequence[Glimpse]) -> None:
-    """The boxes of all scales at every place, a line from place to place, and their numbers."""
+    """Draw boxes of all scales at each location, lines between them, and numbers."""
     from matplotlib.patches import Rectangle
 
     (_, width), (height, _) = axes.get_xlim(), axes.get_ylim()
@@ -161,16 +161,16 @@ def _visits(middles: Sequence[tuple[float, float]]) -> dict[tuple[float, float],
 
 
 def _draw_classes(axes: "Axes", shares: Tensor, labels: Sequence[str], said: Mapping[int, str]) -> None:
-    """The probabilities of the classes that are likeliest in the end, or of each symbol until it was said."""
+    """Draw probabilities of the last likely classes, or of each symbol until its end."""
     last, apart = len(shares), _LINE * 1.1 * axes.figure.dpi / axes.bbox.height  # from name to name
     ends = sorted(said) or [last - 1]
     for first, end in zip([0, *(end + 1 for end in ends)], ends, strict=False):
-        order = [labels.index(said[end])] if said else shares[end].argsort(descending=True)[:_SHOWN].tolist()
+        order = [labels.index(said[end])] if said else shares[end].argsort(descending=True)[:_CLASSES].tolist()
         height = 2.0  # of the name above
-        for place, label in enumerate(order):
+        for rank, label in enumerate(order):
             height = min(float(shares[end, label]), height - apart)
             steps, line = range(first + 1, end + 2), shares[first : end + 1, label]
-            width, colour = (1.8, INK) if not place else (1.0, FAINT)
+            width, colour = (1.8, INK) if not rank else (1.0, FAINT)
             axes.plot(steps, line, color=colour, linewidth=width, marker="o", markersize=3)
             axes.text(end + 1 + 0.02 * last + 0.05, height, plain(labels[label]), va="center", fontsize=8)
     every = -(-last // 10)
@@ -181,7 +181,7 @@ def _draw_classes(axes: "Axes", shares: Tensor, labels: Sequence[str], said: Map
 
 
 def _animation(pixels: Tensor, boxes: Sequence[Glimpse]) -> bytes:
-    """The eye going from place to place: an image a glimpse, dark outside of its finest patch."""
+    """Animate the eye: an image a glimpse, dark outside of its finest patch."""
     from PIL import Image, ImageDraw
 
     height, width = pixels.shape[:2]
@@ -207,11 +207,10 @@ def _animation(pixels: Tensor, boxes: Sequence[Glimpse]) -> bytes:
     return animated(frames)
 
 
-def _story(places: Tensor, shares: Tensor, labels: Sequence[str], said: Mapping[int, str]) -> str:
-    """Each glimpse's place and likeliest class."""
+def _story(centres: Tensor, shares: Tensor, labels: Sequence[str], said: Mapping[int, str]) -> str:
     heard = {number + 1: f", says {symbol}" for number, symbol in said.items()}
     best, which = shares.max(-1)
-    rows = zip(places.tolist(), best.tolist(), which.tolist(), strict=True)
+    rows = zip(centres.tolist(), best.tolist(), which.tolist(), strict=True)
     return "; ".join(
         f"glimpse {number} at x {x:.2f}, y {y:.2f}: {labels[label]} ({share:.2f}){heard.get(number, '')}"
         for number, ((x, y), share, label) in enumerate(rows, 1)

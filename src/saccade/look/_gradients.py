@@ -1,4 +1,4 @@
-"""Gradients of a class of an image model: by pixels, and by the channels of a layer (Grad-CAM).
+"""Gradients of a class of an image model, by pixels and by channels (Grad-CAM).
 
 Both need no attention and take any model. Neither is an explanation: a gradient is how the logit would change.
 """
@@ -51,14 +51,14 @@ def saliency(model: Callable[[Tensor], Tensor], images: Tensor, classes: Tensor)
 
 
 def grad_cam(model: nn.Module, images: Tensor, classes: Tensor, layer: str) -> Tensor:
-    r"""Return where a layer finds evidence for a class, by gradient-weighted class activation mapping.
+    r"""Return gradient-weighted class activation maps of a layer.
 
     .. math::
         \alpha_c = \frac{1}{hw} \sum_{i,j} \frac{\partial f_k}{\partial A_{c,i,j}} \qquad
         L_{i,j} = \operatorname{relu}\Big(\sum_c \alpha_c A_{c,i,j}\Big)
 
-    with the layer's output A. If the model takes the mean over the positions of its last layer and then a linear map,
-    this is the class activation map of Zhou et al. (2016) at that layer, up to a factor and with 0 for numbers below.
+    with the layer's output A. If a mean over its positions and a linear map follow the layer, this is the class
+    activation map of Zhou et al. (2016). A factor differs, and negative numbers are 0 here.
 
     Args:
         model: as for `saliency`.
@@ -112,7 +112,7 @@ def _check_images(images: Tensor, classes: Tensor) -> None:
 
 
 def _chosen(logits: Tensor, classes: Tensor) -> Tensor:
-    """The sum of the logits of one class each: no image depends on another, so neither does a gradient."""
+    """Sum of one logit an image. Images do not depend on each other, nor do gradients."""
     if logits.ndim != 2 or len(logits) != len(classes):
         raise ShapeError(f"model: expected logits ({len(classes)}, classes), got {tuple(logits.shape)}")
     if len(classes) and not 0 <= int(classes.min()) <= int(classes.max()) < logits.shape[1]:

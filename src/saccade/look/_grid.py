@@ -1,4 +1,4 @@
-"""Small images, or matrices of weights, in rows and columns with names: one picture to compare many."""
+"""Small images or matrices in rows and columns with names, to compare many."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,15 +61,15 @@ def grid(
         step, left = side + _GAP, max(page.width_of(name, 9) for name in rows) + 0.1
         for line, row in enumerate(cells):
             top = max(float(image.max()) for image in row) if weights else 1.0
-            for place, image in enumerate(row):
-                axes = page.axes(left + place * step, line * step, side, side, ticks=False)
+            for column, image in enumerate(row):
+                axes = page.axes(left + column * step, line * step, side, side, ticks=False)
                 colours = ramp() if weights else "gray"
                 axes.imshow(
                     image.numpy(), cmap=colours, vmin=0, vmax=top or 1.0, interpolation="nearest", aspect="auto"
                 )
             page.write(0, line * step + side / 2, rows[line], va="center")
-        for place, name in enumerate(columns):
-            page.write(left + place * step + side / 2, -0.06, name, 8.5, ha="center")
+        for column, name in enumerate(columns):
+            page.write(left + column * step + side / 2, -0.06, name, 8.5, ha="center")
 
     story = f"{len(rows)} rows of {len(images[0])}: {', '.join(rows)}"
     story += f"; columns: {', '.join(columns)}" if columns else ""

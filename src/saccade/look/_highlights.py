@@ -1,4 +1,4 @@
-"""A text whose words are coloured by numbers, as attention or what they added: PNG, SVG and HTML."""
+"""A text with its words coloured by numbers: PNG, SVG and HTML."""
 
 import math
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _MARK = "#b5771d"  # an even share
 
 @dataclass(frozen=True)
 class _Scale:
-    """The meaning of colours: the numbers at both ends, and an even share if there is one."""
+    """Meaning of colours: the numbers at both ends, and an even share if there is one."""
 
     low: float
     top: float
@@ -62,7 +62,7 @@ class _Scale:
 
     @property
     def note(self) -> str:
-        """The even share in words; "" of numbers that are not shares."""
+        """The even share in words, "" for numbers other than shares."""
         return "" if self.even is None else f"{self.even:.2g} if all words were alike"
 
     @property
@@ -85,12 +85,12 @@ def highlights(
     scale: str = "weight",
     json: bool = False,
 ) -> list[Path]:
-    """Draw a text once for each row of numbers, its words as dark as their numbers are large.
+    """Draw a text once for each row of numbers, larger numbers in darker words.
 
     Numbers above 0 are blue; numbers below 0, which speak against something, are orange. The scale ends at 1, or at the
-    largest number if that is at most a half or above 1. For rows that are shares of a whole (at least 0, with the sum
-    1), as attention is, it ends at four even shares or more, so that equal weights are pale, and the colour bar marks
-    an even share. A text in a script from right to left runs so here too.
+    largest number if that is at most a half or above 1. Rows of shares (at least 0, with the sum 1) are for
+    example weights of attention. Their scale ends at four even shares or more, so that equal weights are pale, and the
+    colour bar marks an even share. A text in a script from right to left runs so here too.
 
     Args:
         values: `(rows, len(tokens))`, finite, for example the weights of each learned query.
@@ -119,18 +119,18 @@ def highlights(
     matrix, heading = checked("values", values, ("rows", len(tokens))), plain(title)
     if names and len(names) != len(matrix):
         raise ShapeError(f"names: expected {len(matrix)}, one a row, got {len(names)}")
-    rows, shown, above = matrix.tolist(), [shortened(plain(token)) for token in tokens], [plain(name) for name in names]
+    rows, words, above = matrix.tolist(), [shortened(plain(token)) for token in tokens], [plain(name) for name in names]
     ends = _Scale.of(matrix)
     even = None if ends.even is None else round(ends.even, 6)
     return draw_picture(
         path,
-        lambda page: _draw(page, rows, shown, above, scale, ends),
-        [*shown, *above, scale, ends.note],
+        lambda page: _draw(page, rows, words, above, scale, ends),
+        [*words, *above, scale, ends.note],
         title=heading,
         kind="Words by their numbers",
-        story=_story(rows, shown, above, ends),
+        story=_story(rows, words, above, ends),
         behind=numbers(heading, names, tokens, matrix, darkest=ends.top, even_share=even) if json else None,
-        pages={".html": lambda: _html(rows, shown, above, heading, ends).encode()},
+        pages={".html": lambda: _html(rows, words, above, heading, ends).encode()},
     )
 
 
@@ -139,8 +139,8 @@ def _draw(
 ) -> None:
     width_of = {token: page.width_of(token, _SIZE) for token in dict.fromkeys(tokens)}
     widths = [width_of[token] for token in tokens]
-    places = lines_of(widths, _WIDE)
-    high = (1 + places[-1][1]) * _LINE
+    starts = lines_of(widths, _WIDE)
+    high = (1 + starts[-1][1]) * _LINE
     mirrored = right_to_left(" ".join(tokens))
     least = _LEAST if scale.even is None or len(tokens) <= _LONG else max(_LEAST, scale.even)
     top = 0.0
@@ -151,7 +151,7 @@ def _draw(
         axes = page.axes(0, top, _WIDE, high, ticks=False)
         axes.set(xlim=(0, _WIDE), ylim=(high, 0))
         axes.axis("off")
-        for token, value, width, (left, line) in zip(tokens, row, widths, places, strict=True):
+        for token, value, width, (left, line) in zip(tokens, row, widths, starts, strict=True):
             left, middle = _WIDE - left - width if mirrored else left, line * _LINE + 0.2
             draw_word(axes, token, (left, middle, width), scale.colour(value), abs(value) / scale.top, _SIZE)
             if abs(value) >= least:
@@ -165,36 +165,36 @@ def _draw(
 
 
 def lines_of(widths: Sequence[float], room: float) -> list[tuple[float, int]]:
-    """Return where each word begins and in which line, for words of some widths in lines of a width.
+    """Return the left edge and the line of each word, for words of some widths.
 
     >>> lines_of([1.0, 1.0, 1.0], 2.5)
     [(0.05, 0), (1.2, 0), (0.05, 1)]
     """
-    left, line, places = _EDGE, 0, list[tuple[float, int]]()
+    left, line, starts = _EDGE, 0, list[tuple[float, int]]()
     for width in widths:
         if left > _EDGE and left + width + _EDGE > room:
             left, line = _EDGE, line + 1
-        places.append((left, line))
+        starts.append((left, line))
         left = round(left + width + _GAP + _EDGE, 6)
-    return places
+    return starts
 
 
 def draw_word(
-    axes: "Axes", text: str, place: tuple[float, float, float], colour: Any, share: float, size: float
+    axes: "Axes", text: str, bounds: tuple[float, float, float], colour: Any, share: float, size: float
 ) -> None:
     """Draw a word in a box.
 
     Args:
         axes: in inches.
         text: the word.
-        place: left, middle from top to bottom, and width.
+        bounds: left, middle from top to bottom, and width.
         colour: of the box.
         share: how dark that is, from 0 to 1.
         size: of the letters, in points.
     """
     from matplotlib.patches import FancyBboxPatch
 
-    left, middle, width = place
+    left, middle, width = bounds
     box = (left - _EDGE, middle - 0.15), width + 2 * _EDGE, 0.26
     axes.add_patch(FancyBboxPatch(*box, boxstyle="round,pad=0,rounding_size=0.04", color=colour, linewidth=0))
     ink = "#ffffff" if share > 0.5 else INK
@@ -202,7 +202,7 @@ def draw_word(
 
 
 def _html(rows: list[list[float]], tokens: list[str], names: Sequence[str], title: str, scale: _Scale) -> str:
-    """The picture as a page that fetches nothing; a word's number is shown under the pointer."""
+    """The picture as a page that fetches nothing. A tooltip holds each word's number."""
     texts = []
     for number, row in enumerate(rows):
         spans = (_span(escape(token), value, scale) for token, value in zip(tokens, row, strict=True))
@@ -226,7 +226,6 @@ def _span(text: str, value: float, scale: _Scale) -> str:
 
 
 def _story(rows: list[list[float]], tokens: list[str], names: Sequence[str], scale: _Scale) -> str:
-    """Every word with its number."""
     texts = []
     for number, row in enumerate(rows):
         words = ", ".join(f"{token} {scale.text(value)}" for token, value in zip(tokens, row, strict=True))

@@ -37,7 +37,7 @@ _LETTERS = 14  # an inch
 
 
 def pixels_of(image: Tensor, finest: int = _FINEST) -> Tensor:
-    """Return an image as `(height, width, 3)` in [0, 1], with no more pixels a side than are drawn.
+    """Return an image as `(height, width, 3)` in [0, 1], reduced to the drawn size.
 
     Args:
         image: `(channels, height, width)`, 1 channel or 3, in [0, 1], or uint8.
@@ -76,7 +76,7 @@ def boxed(boxes: Sequence[Box | None] | None, count: int) -> list[Box | None]:
 
 
 def upsampled(values: Tensor, size: tuple[int, int]) -> Tensor:
-    """Return maps `(panels, rows, columns)` brought to a height and a width smoothly, as Xu et al. 2015 show theirs.
+    """Return maps `(panels, rows, columns)` smoothly enlarged, as in Xu et al. 2015.
 
     >>> upsampled(torch.tensor([[[0.0, 1.0]]]), (1, 4))
     tensor([[[0.0000, 0.2500, 0.7500, 1.0000]]])
@@ -87,7 +87,7 @@ def upsampled(values: Tensor, size: tuple[int, int]) -> Tensor:
 def draw_panels(
     page: Page, pixels: Tensor, maps: Tensor, names: Sequence[str], boxes: Sequence[Box | None], top: float, scale: str
 ) -> tuple[float, str]:
-    """Draw an image, and beside it the image under each of the first maps, with a colour bar.
+    """Draw an image, and beside it the image under the first maps, with a colour bar.
 
     Args:
         page: they stand at its top.
@@ -119,7 +119,6 @@ def draw_panels(
 
 
 def _sides(pixels: Tensor, longest: float) -> tuple[float, float]:
-    """Height and width of a panel in inches."""
     height, width = pixels.shape[:2]
     return longest * max(_SLIM, min(1.0, height / width)), longest * max(_SLIM, min(1.0, width / height))
 
@@ -140,7 +139,7 @@ def show_pixels(axes: "Axes", pixels: Tensor) -> None:
 
 
 def draw_map(axes: "Axes", pixels: Tensor, values: Tensor, top: float, box: Box | None) -> None:
-    """Draw an image in bright grey, over it a map `(rows, columns)`, and the edges of a part."""
+    """Draw an image in grey, a map `(rows, columns)` over it, and the edges of a part."""
     from matplotlib.patches import Rectangle
 
     height, width = pixels.shape[:2]
@@ -169,7 +168,7 @@ def animated(pictures: Sequence["Image"]) -> bytes:
 
 
 def word_by_word(pixels: Tensor, maps: Tensor, words: Sequence[str], boxes: Sequence[Box | None], top: float) -> bytes:
-    """Return a GIF: an image under the map of one word after another, with the words so far.
+    """Return a GIF: an image under the maps of the words, one after another.
 
     Args:
         pixels, boxes, top: as of `draw_panels`.

@@ -1,4 +1,4 @@
-"""How much each output of a sequence model depends on each of its inputs: the sequential Jacobian, exactly."""
+"""The sequential Jacobian, exactly: the effect of each input on each output."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -67,21 +67,21 @@ def sequential_jacobian(
 
 
 def _squares(output: Tensor, leaf: Tensor, rows: Tensor) -> Tensor:
-    """The squared norms, summed over the rows of each output in blocks of as many as there are copies."""
+    """Squared norms of gradients, summed over the rows of each output, in blocks."""
     (copies, length, _), count = output.shape, len(rows)
     squares = torch.zeros(length, leaf.shape[1], dtype=torch.float64, device=output.device)
     for first in range(0, length * count, copies):
         numbers = torch.arange(first, min(first + copies, length * count), device=output.device)
-        places, upstream = numbers // count, torch.zeros_like(output)
-        upstream[numbers - first, places] = rows[numbers % count]
+        steps, upstream = numbers // count, torch.zeros_like(output)
+        upstream[numbers - first, steps] = rows[numbers % count]
         [gradient] = torch.autograd.grad(output, leaf, upstream, retain_graph=True, materialize_grads=True)
-        squares.index_add_(0, places, gradient[: len(numbers)].double().flatten(2).square().sum(-1))
+        squares.index_add_(0, steps, gradient[: len(numbers)].double().flatten(2).square().sum(-1))
     return squares
 
 
 @contextmanager
 def differentiable() -> Iterator[None]:
-    """Compute with gradients in a block, whatever mode the caller is in, recurrent layers in evaluation mode included.
+    """Enable gradients in a block, in recurrent layers in evaluation mode too.
 
     Inference mode is left, and cuDNN, which has no gradients of such layers, is off while the block runs.
 

@@ -1,4 +1,4 @@
-"""Labels of tokens: a letter and its marks are one label, however many tokens they are."""
+"""Labels of tokens. A letter and its marks are one label of one or more tokens."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Label(NamedTuple):
 
 
 def labels(tokens: Sequence[str]) -> list[Label]:
-    """Group tokens that are written as one, so that no mark is torn off its letter.
+    """Group tokens of one written sign, so that each mark stays with its letter.
 
     The groups are the grapheme clusters of Unicode Standard Annex 29, as far as writing needs them: marks, joined
     emoji, conjuncts of the Indic scripts, syllables of separate Hangul letters.
@@ -67,7 +67,7 @@ def visible(character: str) -> str:
 
 
 def sentence(tokens: Sequence[str]) -> str:
-    """The text of single characters put together again, to be read under a picture; "" where tokens are longer.
+    """The text of tokens of one character each, "" if a token is longer.
 
     The sign of its end, "⏎", is no part of a text.
 
@@ -89,7 +89,7 @@ def plain(text: str) -> str:
 
 
 def right_to_left(text: str) -> bool:
-    """Whether a text runs from right to left, as its first letter with a direction does (Unicode Annex 9, rule P2).
+    """Whether a text runs from right to left, by its first letter (Unicode Annex 9).
 
     >>> right_to_left("18 ביוני"), right_to_left("18 juin")
     (True, False)

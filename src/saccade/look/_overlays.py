@@ -1,4 +1,4 @@
-"""An image with maps laid over it, a panel each, and with a question about it and its answers."""
+"""An image under maps, a panel each, with a question about it and its answers."""
 
 import math
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def overlays(
     animated: bool = False,
     json: bool = False,
 ) -> list[Path]:
-    """Draw an image, beside it the image in bright grey under each map, and below a question and its answers.
+    """Draw an image, the image in grey under each map, and a question with answers.
 
     All maps share one scale of colours, from 0 to 1, or to the largest number if that is at most a half or above 1, but
     at the least to four even shares. At most eight are drawn; a line below names the others.
@@ -66,8 +66,8 @@ def overlays(
             its map.
 
     Source:
-        Zhang et al. 2019, "Self-Attention Generative Adversarial Networks", figure 5: query positions and what they
-        attend to; Kazemi, Elqursh 2017, figure 1 (https://arxiv.org/abs/1704.03162), for answers beside weights.
+        Zhang et al. 2019, "Self-Attention Generative Adversarial Networks", figure 5, for query
+        positions and their weights. Kazemi, Elqursh 2017, figure 1 (https://arxiv.org/abs/1704.03162), for answers.
 
     Example:
         >>> import torch
@@ -80,7 +80,7 @@ def overlays(
     pixels, heading = pixels_of(image), plain(title or "")
     values = checked("maps", maps, (len(captions), "rows", "columns"), least=0) if len(maps) or not answers else maps
     scores = None if words is None else checked("words", words, (len(question),), least=0)
-    names, shown = ([shortened(plain(text), 28) for text in texts] for texts in (captions, question))
+    names, asking = ([shortened(plain(text), 28) for text in texts] for texts in (captions, question))
     likeliest = [(shortened(plain(answer)), share) for answer, share in answers]
     cells = _marked(marks, values)
     frames = [_box(cell, values.shape[1:]) for cell in cells] if boxes is None else boxed(boxes, len(values))
@@ -89,8 +89,8 @@ def overlays(
 
     def draw(page: Page) -> str:
         height, rest = draw_panels(page, pixels, drawn, names, frames, darkest, scale)
-        if shown:
-            height = _draw_words(page, height, shown, scores)
+        if asking:
+            height = _draw_words(page, height, asking, scores)
         if likeliest:
             _draw_answers(page, height, likeliest)
         return rest
@@ -105,7 +105,7 @@ def overlays(
     return draw_picture(
         path,
         draw,
-        [*names, *shown, *(answer for answer, _ in likeliest), scale],
+        [*names, *asking, *(answer for answer, _ in likeliest), scale],
         title=heading,
         kind="Maps over an image",
         story=_story(values, names, cells, question, scores, answers),
@@ -115,7 +115,6 @@ def overlays(
 
 
 def _marked(marks: Sequence[Position | None] | None, maps: Tensor) -> list[Position | None]:
-    """A mark or None for each map."""
     cells: list[Position | None] = [None] * len(maps) if marks is None else list(marks)
     if len(cells) != len(maps):
         raise ShapeError(f"marks: expected a cell or None for each of {len(maps)} maps, got {len(cells)}")
@@ -141,7 +140,7 @@ def _story(
     words: Tensor | None,
     answers: Sequence[tuple[str, float]],
 ) -> str:
-    """The question and its answers, the largest number of each map and where it is, and the numbers of words."""
+    """Question and answers, the largest number of each map, and numbers of the words."""
     parts = [" ".join(question)] if question else []
     parts += ["; ".join(f"{answer} {share:.2f}" for answer, share in answers)] if answers else []
     for name, matrix, mark in zip(names, maps, marks, strict=True):
@@ -154,15 +153,15 @@ def _story(
 
 
 def _draw_words(page: Page, top: float, words: Sequence[str], scores: Tensor | None) -> float:
-    """Draw the question, each word as dark as its number is large; return where it ends."""
+    """Draw the question, words as dark as their numbers are large, and return its end."""
     widths = [page.width_of(word, 11) for word in words]
     peak = 0.0 if scores is None else float(scores.max()) or 1.0
-    places = lines_of(widths, _WIDE)
-    high = (1 + places[-1][1]) * _LINE
+    starts = lines_of(widths, _WIDE)
+    high = (1 + starts[-1][1]) * _LINE
     axes = page.axes(0, top, _WIDE, high, ticks=False)
     axes.set(xlim=(0, _WIDE), ylim=(high, 0))
     axes.axis("off")
-    for number, (left, line) in enumerate(places):
+    for number, (left, line) in enumerate(starts):
         share = 0.0 if scores is None else float(scores[number]) / peak
         draw_word(axes, words[number], (left, (line + 0.5) * _LINE, widths[number]), ramp()(share), share, 11)
     return top + high + 0.15

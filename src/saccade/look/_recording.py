@@ -1,4 +1,4 @@
-"""Recording: the weights of every attention module of a model, call by call, without a change to the model."""
+"""Recording: weights of every attention module of a model, call by call."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ _FORMAT = 1  # of the files that `Recording.save` writes
 
 
 class Coverage(NamedTuple):
-    """Names of all attention modules of a model, by how much of them a recording holds.
+    """Names of a model's attention modules, by the completeness of their records.
 
     Args:
         recorded: every call has a record with every statistic of the request.
@@ -46,7 +46,7 @@ def _statistic(name: str) -> Any:
 
 
 class Record(tuple[str, AuxOutput]):  # noqa: SLOT001  # a tuple has no room for slots
-    """One call of an attention module: a pair (name, aux), with the statistics of aux as attributes.
+    """A call of an attention module: the pair (name, aux), statistics as attributes.
 
     Args:
         name: of the module in the model.
@@ -78,7 +78,7 @@ class Record(tuple[str, AuxOutput]):  # noqa: SLOT001  # a tuple has no room for
 
     @property
     def aux(self) -> AuxOutput:
-        """Statistics of the call, None for those that were not requested."""
+        """Statistics of the call, None if not requested."""
         return self[1]
 
     weights: Tensor | None = _statistic("weights")
@@ -91,7 +91,7 @@ class Record(tuple[str, AuxOutput]):  # noqa: SLOT001  # a tuple has no room for
 
 
 class _Tally:
-    """The attention modules of a model by name: all, with a record, with an incomplete call, and called in another."""
+    """Attention modules by name: all, recorded, incomplete, and inside another."""
 
     def __init__(self, names: Iterable[str], recorded: Iterable[str] = (), partial: Iterable[str] = ()) -> None:
         self.names, self.recorded, self.partial, self.inner = list(names), set(recorded), set(partial), set[str]()
@@ -105,8 +105,8 @@ class _Tally:
 class Recording(Sequence[Record]):
     """Records of calls, in the order of the calls.
 
-    `recording[0]` is a record; `recording[-3:]` and `recording["encoder.layers.0"]`, the calls of that module and of
-    those inside it, are recordings again, which keep the numbers of their calls and the coverage of the whole.
+    `recording[0]` is a record. `recording[-3:]` and `recording["encoder.layers.0"]`, the calls of that module and of
+    those inside it, are recordings with the numbers of their calls and the coverage of the whole.
 
     >>> from saccade import AuxOutput
     >>> calls = Recording([Record(name, AuxOutput(), call, "self") for call, name in enumerate(["a.x", "b", "a.x"])])
@@ -121,7 +121,7 @@ class Recording(Sequence[Record]):
 
     @property
     def coverage(self) -> Coverage:
-        """Names of the modules that are recorded, recorded in part, and not recorded."""
+        """Names of the modules with records, with records in part, and without."""
         return self._tally.coverage()
 
     def __len__(self) -> int:
@@ -148,7 +148,7 @@ class Recording(Sequence[Record]):
         return f"Recording({len(self)} {'call' if len(self) == 1 else 'calls'} of {names})" if names else "Recording()"
 
     def save(self, path: str | Path) -> list[Path]:
-        """Write the statistics to PATH.safetensors, and names, kinds and coverage to PATH.json.
+        """Write statistics to PATH.safetensors, names, kinds and coverage to PATH.json.
 
         Args:
             path: without a suffix; its folder is made if there is none.
@@ -183,7 +183,7 @@ class Recording(Sequence[Record]):
 
 
 def load(path: str | Path) -> Recording:
-    """Read a recording that `Recording.save` wrote. Its tensors are on the CPU; nothing is unpickled.
+    """Read a recording of `Recording.save` to the CPU, without unpickling.
 
     Args:
         path: as of `save`, without a suffix.
@@ -201,7 +201,7 @@ def load(path: str | Path) -> Recording:
 
 
 def _recording(tensors: dict[str, Tensor], about: Any) -> Recording:
-    """The recording in the contents of its files, which may hold anything."""
+    """The recording in the contents of its files, which are not trusted."""
     if about["format"] != _FORMAT:
         raise ValueError(f"format {about['format']}")
     calls, coverage = about["calls"], [about["coverage"][name] for name in Coverage._fields]
@@ -230,7 +230,7 @@ def _safetensors() -> Any:
 
 
 def _aux(number: int, tensors: dict[str, Tensor]) -> AuxOutput:
-    """The statistics of one call, taken out of the tensors; `top` has two tensors, the others one."""
+    """The statistics of one call, removed from the tensors. `top` has two of them."""
     statistics: dict[str, Any] = {}
     for name in _STATISTICS:
         if (tensor := tensors.pop(f"{number}.{name}.0", None)) is not None:
@@ -242,7 +242,7 @@ def _aux(number: int, tensors: dict[str, Tensor]) -> AuxOutput:
 def record(
     model: torch_nn.Module, aux: AuxRequest = WEIGHTS, *, detach: bool = False, required: bool = True
 ) -> Iterator[Recording]:
-    """Collect the weights of each attention module of a model, call by call, while the block runs.
+    """Collect the weights of a model's attention modules, call by call, in a block.
 
     The model returns the same as without recording: a module whose caller requests no statistics returns a Tensor.
     Gradients flow through the records, unless `detach=True`. The hooks are gone when the block ends, by an error too.
@@ -293,7 +293,7 @@ def record(
 
 
 class _Recorder:
-    """The two hooks of every module, and the requests of the calls that have not returned yet."""
+    """The two hooks of every module, and the requests of the calls in progress."""
 
     def __init__(
         self, model: torch_nn.Module, names: dict[torch_nn.Module, str], request: AuxRequest, detach: bool
@@ -305,7 +305,7 @@ class _Recorder:
         self.waiting: list[tuple[torch_nn.Module, AuxRequest | None, Kind]] = []
 
     def ask(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
-        """Before a call: add the recorder's request to the caller's, unless the call is part of a recorded one."""
+        """Before a call: request the statistics, except inside a recorded call."""
         name, request = self.names[module], kwargs.get("aux")
         self.waiting.append((module, request, _kind(module, args, kwargs)))
         if len(self.waiting) > 1:
@@ -315,7 +315,7 @@ class _Recorder:
         return args, {**kwargs, "aux": self.request if request is None else _both(request, self.request)}
 
     def take(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> Any:
-        """After a call, or its failure: keep the record and return the result that the caller requested."""
+        """After a call or its failure: keep the record, and return the caller's result."""
         if not self.waiting or self.waiting[-1][0] is not module:  # a hook before ours failed: `ask` did not run
             return None
         (_, request, kind), name = self.waiting.pop(), self.names[module]

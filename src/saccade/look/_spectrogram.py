@@ -1,4 +1,4 @@
-"""Pictures of attention to sound: the tokens that were written, when each was said, and the spectrum."""
+"""Pictures of attention to sound: tokens, their times, and the spectrum."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from saccade.look._figure import FAINT, Page, checked, draw_picture, full_scale,
 from saccade.look._labels import plain, visible
 
 _WIDTH, _SPECTRUM, _ROW, _TALLEST, _GAP = 8.0, 1.5, 0.24, 12.0, 0.08  # inches: picture, spectrum, a token, all, between
-_SEEN = 1_000_000  # numbers that the colours of a spectrum go by
+_SAMPLE = 1_000_000  # numbers that the colours of a spectrum go by
 
 
 def spectrogram(
@@ -24,7 +24,7 @@ def spectrogram(
     scale: str = "weight",
     json: bool = False,
 ) -> list[Path]:
-    """Draw the spectrum of a recording, and below it a row for each token that shows where the token was said.
+    """Draw the spectrum of a recording, and below it a row of weights for each token.
 
     Args:
         weights: `(tokens, steps)`, finite, at least 0.
@@ -59,7 +59,7 @@ def spectrogram(
         count, height = len(names), min(_TALLEST, _ROW * len(names))
         below = page.axes(0, _SPECTRUM + _GAP, _WIDTH, height)
         above = page.axes(0, 0, _WIDTH, _SPECTRUM, sharex=below)
-        sampled = features.flatten()[:: 1 + features.numel() // _SEEN]
+        sampled = features.flatten()[:: 1 + features.numel() // _SAMPLE]
         low, high = torch.quantile(sampled, torch.tensor([0.02, 0.98], dtype=sampled.dtype)).tolist()  # no outliers
         above.imshow(
             features.T.numpy(), origin="lower", aspect="auto", cmap="magma", vmin=low, vmax=high,

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 _STEP, _WIDEST, _NARROWEST = 0.14, 14.0, 4.5  # inches: a step's width, and the widest and narrowest picture
 _ROW, _TALLEST, _LOWEST = 0.09, 2.6, 0.3  # of a row, and the tallest and lowest band
 _GAP = 0.3  # inches between bands
-_SEEN = 0.02  # of the largest number: rows at the edges of a band that are nowhere above it are left out
+_VISIBLE = 0.02  # of the largest number: rows at the edges of a band that are nowhere above it are left out
 _NAMED = 120  # steps that have a label each
 _TICKS = 5  # rows of a band that have their number
-_TOLD = 40  # steps of a band that the SVG describes
+_DESCRIBED = 40  # steps of a band that the SVG describes
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Band:
         name: of its numbers.
         values: `(rows, steps)`, NaN for no number; if `square`, `(rows, columns)` of the same cells.
         square: whether its columns are cells of the memory, not steps.
-        ring: whether its rows are cells of a memory, of which the first follows the last; bands of one memory show the
-            same cells.
+        ring: whether its rows are cells of a memory, and the first follows the last. Bands of one memory show the same
+            cells.
         whole: whether all rows are shown, and 1 is darkest, as for bits and their probabilities.
     """
 
@@ -59,7 +59,9 @@ class Band:
 
     @classmethod
     def along(cls, name: str, values: Tensor, where: Tensor) -> "Band":
-        """Return the band of values `(some steps, rows)` at the steps that a mask selects, `(steps,)`.
+        """Return the band of values `(some steps, rows)` at the steps of a mask.
+
+        `where` is the mask, `(steps,)`.
 
         >>> Band.along("said", torch.ones(1, 2), torch.tensor([False, True])).values
         tensor([[nan, 1.],
@@ -72,11 +74,11 @@ class Band:
     def used(self) -> Tensor:
         """Return the rows with a number that can be seen, boolean `(rows,)`."""
         large = self.values.detach().cpu().double().nan_to_num().abs().amax(1)
-        return large > _SEEN * large.max()
+        return large > _VISIBLE * large.max()
 
-    def ends(self, shown: Tensor) -> tuple[float, float]:
-        """Return the numbers that are drawn lightest and darkest; darkest are both if some are below 0."""
-        low, high = (float(end) for end in torch.aminmax(shown[~shown.isnan()]))
+    def ends(self, values: Tensor) -> tuple[float, float]:
+        """Return the numbers of the lightest and the darkest colour, ± if any is below 0."""
+        low, high = (float(end) for end in torch.aminmax(values[~values.isnan()]))
         if low < 0:
             return -max(-low, high), max(-low, high)
         return 0.0, 1.0 if self.whole else high or 1.0
@@ -90,7 +92,7 @@ def traces(
     title: str = "",
     json: bool = False,
 ) -> list[Path]:
-    """Draw bands of numbers over the same steps, the first on top, and below them those of cells by cells.
+    """Draw bands of numbers over the same steps, then those of cells by cells.
 
     Rows at the edges of a band that are nowhere above a fiftieth of its largest number are left out, and cells of a
     ring begin behind the longest stretch of such rows. At most eight bands are drawn; a line below names the others.
@@ -127,11 +129,11 @@ def traces(
         raise ShapeError(f"bands, steps: expected as many steps in each, got {got}")
     heading, rows = plain(title), _rows(bands)
     values = [_part(band, cells) for band, cells in zip(bands, rows, strict=True)]
-    shown = [shortened(plain(step)) for step in steps]
+    names = [shortened(plain(step)) for step in steps]
     return draw_picture(
         path,
-        lambda page: _draw(page, bands, rows, values, counts.pop(), shown),
-        [*shown, *(band.name for band in bands), "→↓"],
+        lambda page: _draw(page, bands, rows, values, counts.pop(), names),
+        [*names, *(band.name for band in bands), "→↓"],
         title=heading,
         kind="A memory, step by step",
         story="; ".join(map(_described, bands)),
@@ -140,7 +142,6 @@ def traces(
 
 
 def _rows(bands: Sequence[Band]) -> list[list[int]]:
-    """The rows of each band that are shown."""
     rings = dict[int, Tensor]()
     for band in bands:
         if band.ring:
@@ -148,21 +149,21 @@ def _rows(bands: Sequence[Band]) -> list[list[int]]:
             rings[len(used)] = rings.get(len(used), used) | used
     rows = list[list[int]]()
     for band in bands:
-        every, seen = list(range(len(band.values))), band.used().nonzero()[:, 0].tolist()
+        every, visible = list(range(len(band.values))), band.used().nonzero()[:, 0].tolist()
         if band.ring:
             rows.append(_behind_the_gap(rings[len(every)]))
         else:
-            rows.append(every if band.whole or not seen else every[seen[0] : seen[-1] + 1])
+            rows.append(every if band.whole or not visible else every[visible[0] : visible[-1] + 1])
     return rows
 
 
 def _behind_the_gap(used: Tensor) -> list[int]:
-    """The rows of a ring from the end of the longest stretch that is not used to its beginning."""
-    places, count = used.nonzero()[:, 0].tolist(), len(used)
-    if not places:
+    """Rows of a ring, from the end of its longest unused stretch to its beginning."""
+    cells, count = used.nonzero()[:, 0].tolist(), len(used)
+    if not cells:
         return list(range(count))
-    following = [*places[1:], places[0] + count]
-    gap, start = max((after - before, after) for before, after in zip(places, following, strict=True))
+    following = [*cells[1:], cells[0] + count]
+    gap, start = max((after - before, after) for before, after in zip(cells, following, strict=True))
     return [(start + number) % count for number in range(count - gap + 1)]
 
 
@@ -174,7 +175,7 @@ def _part(band: Band, rows: Sequence[int]) -> Tensor:
 def _numbers(
     title: str, bands: Sequence[Band], rows: Sequence[list[int]], values: Sequence[Tensor], steps: Sequence[str]
 ) -> dict[str, Any]:
-    """The rows of all bands below each other, 0 for no number; those of cells by cells beside them, by name."""
+    """Rows of all bands in one table, and bands of cells by cells, by name."""
     parts = list(zip(bands, rows, values, strict=True))
     names = [f"{band.name} {number}" for band, cells, _ in parts if not band.square for number in cells]
     squares = {band.name: {"places": cells, "values": rounded(part)} for band, cells, part in parts if band.square}
@@ -184,12 +185,12 @@ def _numbers(
 
 
 def _described(band: Band) -> str:
-    """In words, where a band is darkest at each of its first steps; "-" if nothing is drawn."""
-    shown = band.values[:, :_TOLD].nan_to_num().abs()
-    darkest = zip(shown.argmax(0).tolist(), shown.amax(0).tolist(), strict=True)
-    places = [str(row) if size else "-" for row, size in darkest]
-    more = ["…"] if band.values.shape[1] > _TOLD else []
-    return f"{band.name}: darkest at {' '.join(places + more)}"
+    """The darkest row at each of the first steps of a band, in words."""
+    sizes = band.values[:, :_DESCRIBED].nan_to_num().abs()
+    darkest = zip(sizes.argmax(0).tolist(), sizes.amax(0).tolist(), strict=True)
+    cells = [str(row) if size else "-" for row, size in darkest]
+    more = ["…"] if band.values.shape[1] > _DESCRIBED else []
+    return f"{band.name}: darkest at {' '.join(cells + more)}"
 
 
 def _draw(
@@ -204,15 +205,15 @@ def _draw(
     drawn = list(zip(bands, rows, values, strict=True))[:MOST_PANELS]
     last = max((number for number, (band, *_) in enumerate(drawn) if not band.square), default=0)
     top = 0.0
-    for number, (band, cells, shown) in enumerate(drawn):
+    for number, (band, cells, part) in enumerate(drawn):
         tallest = 2 * _TALLEST if band.square else _TALLEST
         tall = min(tallest, max(_LOWEST, len(cells) * max(_ROW, min(width / count, 0.12))))
         wide = min(width, tall) if band.square else width
         axes = page.axes(0, top, wide, tall)
-        ends = band.ends(shown)
-        extent = (0, shown.shape[1], len(cells), 0)
+        ends = band.ends(part)
+        extent = (0, part.shape[1], len(cells), 0)
         colours: dict[str, Any] = {"cmap": ramp(BOTH if ends[0] < 0 else COLOURS), "vmin": ends[0], "vmax": ends[1]}
-        axes.imshow(shown.numpy(), aspect="auto", interpolation="nearest", extent=extent, **colours)
+        axes.imshow(part.numpy(), aspect="auto", interpolation="nearest", extent=extent, **colours)
         every = max(1, -(-len(cells) // _TICKS))
         axes.set_yticks([row + 0.5 for row in range(0, len(cells), every)], [f"{row}" for row in cells[::every]])
         axes.set_title(band.name, fontsize=9, loc="left", pad=3)
@@ -229,7 +230,7 @@ def _draw(
 
 
 def _name_steps(axes: "Axes", steps: Sequence[str], room: float) -> float:
-    """Labels of the steps below the last band, or numbers; return their height in inches."""
+    """Label the steps below the last band, and return the labels' height."""
     from matplotlib.ticker import MaxNLocator
 
     if len(steps) > _NAMED or not any(steps):

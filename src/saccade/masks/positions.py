@@ -33,7 +33,7 @@ class Positioned(Mask):
 
         If all blocks are alike, they are the positions of one block.
         """
-        grid = grid.one()
+        grid = grid.first_block()
         return grid.keys(), grid.queries() + shift(self.align, grid)
 
     def relative(self, grid: Grid) -> Tensor:
@@ -95,8 +95,8 @@ class Window(Positioned):
     align: Align = None
 
     def __post_init__(self) -> None:
-        whole("left", self.left, least=0, most=FAR, none=True)
-        whole("right", self.right, least=0, most=FAR, none=True)
+        whole("left", self.left, least=0, high=FAR, none=True)
+        whole("right", self.right, least=0, high=FAR, none=True)
 
     def dense(self, grid: Grid) -> Tensor:
         keys, queries = self.both(grid)

@@ -17,13 +17,13 @@ _TAKING = Lock()
 
 @dataclass
 class Buffer:
-    """Room behind the tensors of a memory, of which `used` rows are written."""
+    """Room behind the tensors of a memory, with `used` rows written."""
 
     parts: list[Tensor]
     used: int
 
     def takes(self, length: int, total: int, count: int) -> bool:
-        """Take the rows from `length` to `total`, and return whether that was possible.
+        """Take the rows from `length` to `total`, and return whether there is room.
 
         They must fit and be unwritten, in the same inference mode. No other thread takes rows meanwhile.
         """

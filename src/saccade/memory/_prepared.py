@@ -58,7 +58,7 @@ def prepared(key: Tensor, value: Any, score: Any, mask: Any) -> Prepared:
 
 
 class Renewed:
-    """The memory in place of one whose keys were changed in place."""
+    """A memory to replace one with keys changed in place."""
 
     memory: Any = None
 

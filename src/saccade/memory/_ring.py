@@ -206,7 +206,7 @@ def placed(
 
 
 def _checkable(tree: Any) -> list[Any]:
-    """The parts of a mask or bias that are no compositions.
+    """The parts of a mask or bias, without compositions.
 
     Raises:
         ArgumentError: a part without the alignment that it needs, since the number of slots says nothing of positions.
@@ -216,7 +216,7 @@ def _checkable(tree: Any) -> list[Any]:
     if "align" in tree.__match_args__ and tree.align is None:
         raise ArgumentError(
             f"align of {type(tree).__name__}: expected 'start', 'end', an int or a tensor, since keys of a memory of "
-            "slots stand anywhere; got None (a step of a stream is align='end', or the step's position)"
+            "slots stand anywhere, got None (a step of a stream is align='end', or the step's position)"
         )
     return [part for value in inner for part in _checkable(value)] if inner else [tree]
 
@@ -231,8 +231,8 @@ def _reached(part: Definition, extent: Extent, positions: Tensor) -> Extent:
         return extent
     if positions.ndim > 2:
         raise ArgumentError(
-            f"function of {part.owner}: expected a memory whose entries share their positions, got positions of each; "
-            "write to it by positions (n,), or give a dense tensor over the slots"
+            f"function of {part.owner}: expected a memory whose entries share their positions, got positions of each. "
+            "Write to it by positions (n,), or pass a dense tensor over the slots."
         )
     if not (extent.values and positions.device.type == "cpu" and not valueless(positions) and extent.k_len):
         return extent

@@ -50,8 +50,8 @@ class Retina(nn.Module):
 
     def __init__(self, size: int = 8, scales: int = 1, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
         super().__init__()
-        whole("size", size, least=1, most=LARGEST)
-        whole("scales", scales, least=1, most=LARGEST)
+        whole("size", size, least=1, high=LARGEST)
+        whole("scales", scales, least=1, high=LARGEST)
         if size << (scales - 1) > LARGEST:
             raise ArgumentError(f"size, scales: expected patches of at most {LARGEST} pixels, got {size} and {scales}")
         if scales > 1 and size % 2:

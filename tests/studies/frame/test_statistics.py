@@ -36,7 +36,7 @@ def test_an_interval_is_infinite_with_an_unknown_source():
     assert both.error == pytest.approx(0.5)
     assert both.half() == pytest.approx(math.hypot(4.3027 * 0.3, 1.96 * 0.4), rel=1e-4)
     alone = Estimate(1.0, (Source(SEEDS, 0.0, 0, 1), Source("images", 0.01, NORMAL, 100)))
-    assert alone.half() == math.inf and alone.beyond() == 0 and alone.known.beyond() == 1
+    assert alone.half() == math.inf and alone.beyond() == 0 and alone.measured.beyond() == 1
     assert alone.short() == "+100.00 ± 1.96" and "seeds not known" in alone.long()
 
 

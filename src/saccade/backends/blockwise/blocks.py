@@ -30,7 +30,7 @@ RESULTS: dict[str, Axes] = {
     "top_indices": ("q", "t"),
     "received": ("k",),
 }
-"""Results of a block and their trailing axes; a result without "q" is summed over the blocks."""
+"""Results of a block and trailing axes. One without "q" is summed over the blocks."""
 
 INTEGERS = ("index", "top_indices")
 
@@ -70,7 +70,7 @@ def empty_results(call: Call) -> list[Tensor]:
 
 
 def evaluate(engine: Engine, call: Call, grid: Grid) -> list[Tensor]:
-    """Results of one block, from a call whose tensors are narrowed to it."""
+    """Results of one block, from a call with the block's tensors."""
     weights, allowed, statistics = engine.weigh(call, grid)
     if call.aux.weights:
         return [weights, statistics["lse"]] if call.aux.lse else [weights]
@@ -214,7 +214,7 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], needed: Sequen
 
 
 def unfilled(total: Tensor, leaf: Tensor) -> Tensor:
-    """The gradient of a leaf, from one whose keys fill up the last block."""
+    """The gradient of a leaf, from a leaf with keys that fill up the last block."""
     for dim, size in enumerate(leaf.shape):
         total = total if total.shape[dim] == size else total.narrow(dim, 0, size)
     return total.contiguous().to(leaf.dtype)

@@ -21,8 +21,9 @@ CHECKED: WeakKeyDictionary[Any, set[Any]] = WeakKeyDictionary()
 """Shapes that passed `check_rows`, by callable (by object for a method)."""
 
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 0.1, torch.bfloat16: 0.1}
-"""Largest difference of a row alone from the row among others, as a part of its largest entry: products of one row and
-of many are rounded differently.
+"""Tolerance between a row alone and among others, relative to its largest entry.
+
+Products of one row and of many are rounded differently.
 """
 
 
@@ -78,7 +79,7 @@ def check_rows(call: Call, count: int) -> None:
     """
     device, size = call.query.device, min(max(count, 2), call.query.shape[-2])
     for name, function in (("score", call.score), ("normalizer", call.normalizer)):
-        if isinstance(function, Definition) and function.known:
+        if isinstance(function, Definition) and function.is_registered:
             continue
         owner = getattr(function, "__self__", function)  # every access makes a new object of a method
         try:
@@ -98,8 +99,8 @@ def check_rows(call: Call, count: int) -> None:
                 third = "score(query, key, positions)" if name == "score" else "normalizer(scores, mask, positions)"
                 raise ArgumentError(
                     f"{name}: expected a callable whose row i follows from query row i and all keys, got another "
-                    f"result for row {row} alone than among {size} rows, and this call goes by blocks of rows; take "
-                    f"positions as a third argument, {third}, or backend='reference', which gives it all rows at once"
+                    f"result for row {row} alone than among {size} rows, and this call goes by blocks of rows. Take "
+                    f"positions as a third argument, {third}, or backend='reference', which passes all rows at once."
                 )
         checked.add(shape)
 

@@ -14,7 +14,7 @@ from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 
 Weighed = tuple[Tensor, Tensor | None, reference.Statistics]
-"""Weights `(..., rows, Lk)`, the allowed keys (broadcastable to them, or None), and statistics of the weights."""
+"""Weights `(..., rows, Lk)`, the allowed keys or None, and statistics."""
 
 
 class Whole(NamedTuple):
@@ -30,7 +30,7 @@ class Whole(NamedTuple):
 
 
 FAR_PAIRS = 1 << 25
-"""Pairs a block off the CPU, where starting a block costs as much as a million pairs: 128 MiB of float32 scores."""
+"""Pairs a block off the CPU: 128 MiB of float32 scores, to repay a block's start."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Parts of a call that are computed at once: their tensors and their results."""
+"""Parts of a call, computed together: their tensors and their results."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
@@ -37,7 +37,8 @@ class Block(NamedTuple):
         grid = call._replace(start=self.start, rows=self.rows, entries=entries)
         if self.width is None:
             return grid
-        return grid._replace(places=torch.arange(self.first_key, self.first_key + self.width, device=call.device)[None])
+        keys = torch.arange(self.first_key, self.first_key + self.width, device=call.device)
+        return grid._replace(k_index=keys[None])
 
     def pairs(self, k_len: int) -> int:
         """Number of computed pairs in each entry."""
@@ -103,7 +104,7 @@ class Tiles(NamedTuple):
         return _split(blocks, k_dim, self.keys.shape).flatten(k_dim + 1, k_dim + 2).movedim(k_dim, rank)
 
     def fill(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """A tensor whose last key is repeated up to whole blocks, once for all parts.
+        """A tensor with the last key repeated up to whole blocks, once for all parts.
 
         One with both queries and keys stays as it is, because it is as large as all pairs.
         """
@@ -119,7 +120,7 @@ class Tiles(NamedTuple):
         return call._replace(
             start=start,
             rows=self.rows,
-            places=self._key_positions(call.device),
+            k_index=self._key_positions(call.device),
             filled=self.k_len % self.size != 0,
             entries=None if self.dim is None else (self.dim, self.first, self.heads),
             alike=self.step is not None and self.step * self.size == self.rows and self._consecutive(),
@@ -190,12 +191,10 @@ class Tiles(NamedTuple):
         return _split(tensor, dim, (-1, self.rows))
 
     def _rows(self, tensor: Tensor) -> Tensor:
-        """Positions of the queries, `(tiles, rows)`."""
         first = sent(self.start + self.queries * self.rows, tensor.device)
         return first[:, None] + torch.arange(self.rows, device=tensor.device)
 
     def _key_positions(self, device: torch.device) -> Tensor:
-        """Positions of the keys, `(tiles, 1, width)`."""
         within = torch.arange(self.size, device=device)
         return (sent(self.keys, device)[:, :, None] * self.size + within).flatten(1)[:, None]
 
@@ -204,7 +203,7 @@ Part: TypeAlias = Block | Tiles
 
 
 ORDERED = ("cpu",)
-"""Devices whose `index_add_` has a fixed order; others add atomically, but sort before `index_put_`."""
+"""Devices with a fixed order in `index_add_`. Others have one in `index_put_`."""
 
 
 def sent(indices: Tensor, device: torch.device) -> Tensor:

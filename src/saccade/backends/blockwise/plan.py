@@ -29,26 +29,27 @@ SIZE = 64
 """Queries and keys in a block of the map."""
 
 LEAST = 1 << 16
-"""Pairs of queries and keys from which a map is made."""
+"""Least pairs of queries and keys for a map."""
 
 FAR = 1 << 28
-"""Pairs of all entries from which it is made off the CPU, where a few large blocks are faster than many small ones
-(`results/benchmarks/cuda-masks.json`).
+"""Least pairs of all entries for a map off the CPU.
+
+There a few large blocks are faster than many small ones (`results/benchmarks/cuda-masks.json`).
 """
 
 CPU = torch.device("cpu")
 
 SPARSE, FAR_SPARSE = 0.8, 0.3
-"""Largest share of pairs in computed blocks for which the map is used, since it copies keys; and off the CPU."""
+"""Largest share of pairs in computed blocks for a map, on the CPU and elsewhere."""
 
 SLACK = 1.1
-"""Times as many pairs that a larger block of queries may compute: fewer blocks have less overhead."""
+"""Factor of pairs that a larger block of queries may add, for fewer blocks."""
 
 APART = 1.25
-"""Times as many blocks that the entries of a batch may need together before each entry has its own list."""
+"""Limit of extra blocks, as a factor, of one list for all entries of a batch."""
 
 ENTRY = 1 << 18
-"""Pairs of an entry from which it may have its own list: below, the overhead of a block costs more."""
+"""Least pairs of an entry for its own list. For fewer, a block costs more."""
 
 
 def parts(call: Call, budget: int) -> list[Part]:
@@ -60,7 +61,7 @@ def parts(call: Call, budget: int) -> list[Part]:
 
 
 def share(call: Call) -> float:
-    """Share of the pairs that are in computed blocks."""
+    """Share of the pairs in computed blocks."""
     needs = needed(call.aligned())
     if needs is None:
         return 1.0
@@ -117,7 +118,7 @@ class Need(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the blocks that are needed."""
+        """Share of the needed blocks."""
         return mean(self.keys)
 
 
@@ -194,7 +195,7 @@ def on_host(call: Call) -> Grid:
 
 
 def mean(flags: Tensor) -> float:
-    """Share of flags that are set."""
+    """Share of true flags."""
     return int(flags.count_nonzero()) / max(1, flags.numel())
 
 
@@ -218,10 +219,10 @@ def whole(batch: tuple[int, ...], q_len: int, k_len: int, budget: int) -> Iterat
 
 
 def rows(needed: Tensor, q_len: int, budget: int) -> tuple[int, Tensor]:
-    """The largest blocks of queries with few more pairs than the smallest, and their needed keys."""
+    """Size of the largest blocks of queries with few extra pairs, and their keys."""
 
     def pairs(size: int, needed: Tensor) -> int:
-        """Number of computed pairs of a query and a block of keys; the last block of queries may be shorter."""
+        """Number of computed pairs of a query and a block of keys."""
         counts = counted(needed)[0]
         return size * int(counts.sum()) - (size * len(counts) - q_len) * int(counts[-1])
 

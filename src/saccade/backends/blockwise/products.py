@@ -13,7 +13,7 @@ from saccade.reads import Soft
 __all__ = ["Sliding", "Unread", "multiplied", "multiply"]
 
 WORTH = 1 << 20
-"""Multiplications of one batch below which a copy costs less than one more call."""
+"""Least multiplications of a batch to repay a call of its own instead of a copy."""
 
 
 def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
@@ -84,7 +84,7 @@ class _Product(torch.autograd.Function):
 
 
 class Sliding(Soft):
-    """`Soft` for values that are overlapping views."""
+    """`Soft` for values in overlapping views."""
 
     def __call__(
         self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None

@@ -24,7 +24,7 @@ from saccade.scores import Cosine, ScaledDot
 
 
 def offer(engine: Engine, call: Call, unwise: str | None = None) -> Answer:
-    """The answer of a backend that goes by blocks alone, with the reason why "auto" passes it over, if there is one."""
+    """The answer of a backend by blocks alone, with a reason to avoid it, if any."""
     reason = unsupported(call)
     if reason is not None:
         return Refusal(reason)
@@ -32,7 +32,7 @@ def offer(engine: Engine, call: Call, unwise: str | None = None) -> Answer:
 
 
 def unsupported(call: Call) -> str | None:
-    """Why no blocks can serve the call, or None."""
+    """Reason against blocks for the call, or None."""
     if tracing() and transforming():
         return "a compiler inside a torch.func transform does not see which gradients its blocks are asked for"
     if tracing() and not opaque(call):
@@ -43,9 +43,7 @@ def unsupported(call: Call) -> str | None:
 
 
 def peak_bytes(engine: Engine, call: Call) -> int:
-    """What is allocated beside inputs and output: one block's scores and what is computed from them, and float32
-    copies.
-    """
+    """Memory beside inputs and output: a block's scores and results, float32 copies."""
     size = 8 if call.query.dtype == torch.float64 else 4
     block = min(call.pairs, max(engine.budget(call), call.key.shape[-2]))
     return size * (block * 6 + call.key.numel() + call.value.numel() + call.query.numel())

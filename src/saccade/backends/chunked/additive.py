@@ -23,7 +23,7 @@ TILE = 1 << 18
 """Terms a tile: its two buffers stay in the cache of one core."""
 
 SMALL = 0.25
-"""Bound of max |q| and max |k| below which the addition theorem is used."""
+"""Bound of max |q| and max |k| for the addition theorem."""
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,13 @@ def score_tiles(kind: str, query: Tensor, key: Tensor, v: Tensor, powers: Tensor
 def gradient_tiles(
     kind: str, grad: Tensor, query: Tensor, key: Tensor, v: Tensor, powers: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of query, key and v from that of the scores, tile by tile."""
+    """Gradients of query, key and v from the scores' gradient, tile by tile."""
     left, right = sides(kind, query, key, powers)
     room, more = (query.new_empty(max(TILE, query.shape[-1])) for _ in range(2))
     grad_query, grad_key, grad_v = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)
     for n, i, j in tiles(query, key):
         terms, upstream = tile_terms(kind, left[n, i], right[n, j], room), grad[n, i, j]
-        # Σ g · term for v; then the terms become the tanh's derivative (a quarter of it for the identity), times g
+        # Σ g · term for v. Then the terms become g times the tanh's derivative (for the identity a quarter of it)
         if v.ndim == 1:
             grad_v += upstream.reshape(1, -1).mm(terms.reshape(-1, terms.shape[-1]))[0]
         else:

@@ -1,9 +1,9 @@
-"""Attention on the CPU with kernels compiled by Numba: additive scores without a tanh a term, softmax, sparsemax and
-entmax, statistics and draws.
+"""Attention on the CPU with kernels compiled by Numba.
+
+They serve additive scores without a tanh a term, softmax, sparsemax and entmax, statistics and draws.
 
 A call of a few queries is one kernel (`steps`), and so are the weights of a few draws from a memory (`draws`). Any
-other goes by blocks of queries (`blockwise`), in which what is compiled takes the place of the reference's formulas
-(`engine`), and everything else is the reference's.
+other goes by blocks of queries (`blockwise`), with kernels in place of some of the reference's formulas (`engine`).
 """
 
 import torch
@@ -26,19 +26,21 @@ from saccade.scores import Additive
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 LITTLE_SOFT = 1 << 16
-"""Pairs of a query and a key below which `auto` leaves a softmax with a mask, an entropy, the largest weights or a draw
-to the plain formula.
+"""Least pairs of a query and a key for these kernels with `auto`.
+
+This holds for a softmax with a mask, an entropy, the largest weights or a draw.
 """
 
 LITTLE_PLAIN = 1 << 19
-"""Pairs below which it leaves any other softmax to it."""
+"""Least pairs for these kernels with `auto`, for any other softmax."""
 
 LITTLE_ADDITIVE = 1 << 20
-"""Bytes up to which it leaves the terms of additive ones to it."""
+"""Least bytes of additive terms for these kernels with `auto`."""
 
 AT_ONCE = 1 << 20
-"""Pairs of a call that is computed at once: recorded, not computed again in the backward, with 4 MiB of weights and as
-much of scores.
+"""Pairs of a call computed at once, with 4 MiB of weights and as much of scores.
+
+It is recorded, not computed again in the backward.
 """
 
 
@@ -57,7 +59,7 @@ def offer(call: Call, rivals: Answers | None = None) -> Answer:
 
 
 def unwise(call: Call) -> str | None:
-    """Why `auto` passes it over although it could serve the call, or None."""
+    """Reason for `auto` to avoid this backend, or None."""
     little = "for a call this small the plain formula is faster"
     if isinstance(call.normalizer, Entmax):
         return None  # of any size: the formula halves an interval 28 times
@@ -76,7 +78,7 @@ def unwise(call: Call) -> str | None:
 
 
 def peak_bytes(call: Call) -> int:
-    """What it allocates beside inputs and output: a block; additive queries and keys packed, and their gradients."""
+    """Memory beside inputs and output: a block, packed queries, keys and gradients."""
     size = 8 if call.query.dtype == torch.float64 else 4
     packed = 2 * size * (call.query.numel() + call.key.numel()) if isinstance(call.score, Additive) else 0
     return blockwise.peak_bytes(ENGINE, call) + packed
@@ -99,8 +101,9 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def one_block(call: Call) -> bool:
-    """Whether all of the call is one block, without a loop and its bookkeeping; where a backward is to follow, what it
-    needs of the block is kept, and computed once.
+    """Whether all of the call is one block, without a loop and its bookkeeping.
+
+    The block is kept for a backward, and computed once.
     """
     if not call.built_in or tracing() or transforming():
         return False
@@ -108,7 +111,7 @@ def one_block(call: Call) -> bool:
 
 
 def pairs(call: Call) -> Pairs:
-    """The pairs that it computes: all, those of the intervals of a window, or of blocks."""
+    """The computed pairs: all, or those of a window's intervals, or of blocks."""
     if one_block(call):
         return plan.pairs(call, ENGINE.pairs, all_of_them=True)
     return fused.pairs(fused.multiplied(call).aligned()) or blockwise.counted(ENGINE, call)

@@ -22,7 +22,7 @@ from saccade.reads import Read, Sample
 from saccade.scores import Additive, Score
 
 WORTH = 1 << 14
-"""Scores below which reusing their memory is not worth a check."""
+"""Least scores for a reuse of their memory."""
 
 
 def prepare(call: Call) -> Call:
@@ -95,4 +95,4 @@ ENGINE = Engine(
     pairs=1 << 21,
     whole=Whole(fused.forward, fused.backward),
 )
-"""8 MiB of scores in a block: with smaller blocks, their overhead costs more than the cache saves."""
+"""8 MiB of scores in a block. Smaller blocks have more overhead."""

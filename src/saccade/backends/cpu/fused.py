@@ -1,4 +1,4 @@
-"""Calls whose queries may attend to one interval of keys, by one kernel.
+"""Calls with one interval of keys for each query, by one kernel.
 
 They serve dot products and additive scores under the entmax family. Blocks of the map would compute one and a half
 times the pairs of a narrow window, and write the scores to memory. The kernels compute little more than the allowed
@@ -35,8 +35,9 @@ WIDEST = 1 << 15
 """Most keys of a chunk of queries: each thread has copies of them."""
 
 LOOSE, SLACK = 4, 128
-"""Most computed keys of a query: so many times the allowed ones, and so many more. If the intervals of neighbours are
-further apart, blocks of the map are faster.
+"""Limit of computed keys: so many times the allowed ones, and so many more.
+
+If the intervals of neighbours are further apart, blocks of the map are faster.
 """
 
 MUCH = 1 << 26
@@ -46,7 +47,7 @@ WHOLE = 16
 """Features are a multiple of it."""
 
 VALUE = 2
-"""Index of the value among the leaves of a call, behind query and key, and before the v of additive scores."""
+"""Index of the value among a call's leaves: query, key, value, and additive v."""
 
 SERVED = {"output", "lse", "index", "entropy", "top_values", "top_indices"}
 """Results of the kernels."""
@@ -209,7 +210,6 @@ def _fits(call: Call) -> bool:
 
 
 def _intervals(call: Call) -> Intervals | None:
-    """Intervals of the call's mask."""
     everything = torch.tensor([0], device="cpu"), torch.tensor([call.key.shape[-2]], device="cpu")
     bounds = everything if call.mask is None else intervals(call.mask, call.grid())
     if bounds is None:

@@ -16,7 +16,6 @@ __all__ = ["defined", "forward", "gradients", "weigh"]
 def _inputs(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, powers: Tensor, mask: Tensor | None, temperature: float
 ) -> steps.Inputs:
-    """The first part of the kernels' tables."""
     length, features = query.shape[1:]
     width, out = value.shape[-2:]
     query, key, value, v, powers = (part.contiguous() for part in (query, key, value, v, powers))
@@ -33,8 +32,8 @@ def gradients(
 
     Args:
         inputs: of the forward.
-        grad: of the output `(N, Lq, Dv)`, in one piece; without weights that of the scores `(N, Lq, Lk)`, which sums to
-            zero in each row.
+        grad: of the output `(N, Lq, Dv)`, in one piece. Without weights, of the scores `(N, Lq, Lk)`, with the sum zero
+            in each row.
         weights, ways: from the forward, weights in one piece.
         temperature: T.
         key_grad: the key's gradient is added to it, in its place; None: to zeros.
@@ -54,7 +53,7 @@ def weigh(inputs: Folded, temperature: float) -> tuple[Tensor, Tensor]:
 
 
 def forward(inputs: Folded, temperature: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Output `(N, Lq, Dv)`, weights `(N, Lq, Lk)`, and how each row's scores were computed."""
+    """Output `(N, Lq, Dv)`, weights `(N, Lq, Lk)`, and each row's way of scoring."""
     table = _inputs(*inputs, temperature)
     rows, new = table.query.shape[:2], inputs.query.new_empty
     output, weights = new(*rows, table.out), new(*rows, table.width)
@@ -78,7 +77,7 @@ def _number(value: float) -> Tensor:
 def defined(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, mask: Tensor | None, temperature: float
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Weights by the formula, values and mask; queries and keys without an allowed pair are zeros."""
+    """Weights, values and mask, with zeros for queries and keys without a pair."""
     if mask is None:
         return Softmax(temperature)(Additive(v)(query, key), None), value, None
     allowed = mask.expand(*query.shape[:2], key.shape[1])

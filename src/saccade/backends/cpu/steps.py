@@ -24,10 +24,10 @@ from saccade.scores import Additive, exponentials
 __all__ = ["MemorySums", "Steps", "attention", "fits", "folded_step", "run", "serves_step"]
 
 FEW, PAIRS = 8, (1 << 10) - 1
-"""Most queries of a sequence, or pairs of a query and a key, of a step: with more, packing the keys pays."""
+"""Limits of a step: queries of a sequence, or pairs. More would repay packed keys."""
 
 MANY, TERMS = 1 << 12, 10**6
-"""Most pairs of a step that reads a memory, to whose sums it adds, or has fewer terms: a block has more overhead."""
+"""Limits of a step over a memory: pairs, or terms. A block has more overhead."""
 
 
 def serves_step(call: Call) -> bool:
@@ -194,7 +194,7 @@ class _Step(NamedTuple):
     unfolded: bool
 
     def valid(self) -> bool:
-        """Whether views still share memory with tensors, whose `data` may be replaced."""
+        """Whether views still share memory with tensors, despite a replaced `data`."""
         for tensor, view in zip(self.tensors, self.views, strict=True):
             if tensor is not view and (tensor is None or view is None or tensor.data_ptr() != view.data_ptr()):
                 return False

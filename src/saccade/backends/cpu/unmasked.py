@@ -30,7 +30,7 @@ PAIRS = 1 << 18
 """Pairs of a query and a key in a block, for each thread: a megabyte of scores."""
 
 AT_ONCE = 1 << 20
-"""Most pairs of a call whose weights are kept for the backward."""
+"""Largest number of pairs with weights kept for the backward."""
 
 
 def serves(call: Call) -> bool:
@@ -161,7 +161,6 @@ def _block(
     statistics: weights.Statistics,
     output: Tensor,
 ) -> None:
-    """Write output and statistics of one block."""
     room, ready = scratch("scores", (*query.shape[:-1], key.shape[1]), query.dtype), False
     if v is None:
         torch.bmm(query, key.mT, out=room)

@@ -1,4 +1,4 @@
-"""Dot-product scores with softmax and structured masks by torch's `flex_attention` (Dong et al. 2024), on CUDA.
+"""Dot products, softmax and masks by `flex_attention` on CUDA (Dong et al. 2024).
 
 A mask becomes a function of one query and one key (`points`), and a map of the blocks of 128 × 128 with no, some or
 only allowed pairs. The kernel skips those with none. Biases and a softcap act on each score.
@@ -26,32 +26,34 @@ from saccade.normalizers import Softmax
 CPU = torch.device("cpu")
 
 TRITON = importlib.util.find_spec("triton") is not None
-"""Whether Triton is there, which torch writes the kernels in; it is not imported to find out."""
+"""Whether Triton, the language of torch's kernels, is there, without an import."""
 
 LEAST_FEATURES = 16
 """Features that keys and values must have: the smallest product of Triton's."""
 
 PAIRS, FLOAT_PAIRS = 1 << 31, 1 << 29
-"""Pairs of queries and keys of all heads, in half types and in float32, from which `auto` prefers it to torch's kernels
-with the mask laid out. A call of it takes 3 to 7 ms on an H100, whatever the length; those take 2 to 3.5 ms for 2²⁹
-pairs in bfloat16, the most that were measured (`results/benchmarks/cuda-masks.json`), and 17 ms trained in float32:
-both limits are reckoned from these.
+"""Least pairs of all heads for `auto`, in half types and in float32.
+
+A call takes 3 to 7 ms on an H100 at any length. torch's kernels with a dense mask take 2 to 3.5 ms for 2²⁹ pairs in
+bfloat16, the longest measured call (`results/benchmarks/cuda-masks.json`), and 17 ms trained in float32. Both limits
+follow from these times.
 """
 
 LEAST = 1 << 20
-"""Pairs a head from which `auto` takes it for what torch's other kernels do not know."""
+"""Least pairs a head for `auto`, of calls beyond torch's other kernels."""
 
 SPARSE = 0.75
-"""Share of pairs that may be allowed at most for `auto` to take it where torch's other kernels could serve as well."""
+"""Largest share of allowed pairs for `auto`, beside torch's other kernels."""
 
 PACKED = 0.5
-"""Share of pairs taken for allowed where documents are packed, in intervals and by functions: what ids and ends hold is
-not looked at, and no function is asked.
+"""Assumed share of allowed pairs of packed documents, intervals and functions.
+
+Their ids and ends are not read, and no function runs.
 """
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
-    """Whether its kernels run here and know the call; what does not pay where "auto" chooses."""
+    """Whether its kernels run here and serve the call, and its reason against `auto`."""
     reason = unsupported(call)
     if reason is not None:
         return Refusal(reason)
@@ -59,7 +61,7 @@ def offer(call: Call, rivals: Answers | None = None) -> Answer:
 
 
 def unsupported(call: Call) -> str | None:
-    """Why this backend cannot serve the call, or None."""
+    """Reason against this backend for the call, or None."""
     if call.query.device.type != "cuda":
         return f"its kernels run on CUDA alone, and the tensors are on {call.query.device.type}"
     if not TRITON:
@@ -72,7 +74,7 @@ def unsupported(call: Call) -> str | None:
 
 
 def unserved(call: Call) -> str | None:
-    """What of the call its kernels do not know on any device, or None."""
+    """Part of the call that its kernels serve on no device, or None."""
     reason = why_not_sdpa(call, capped=True)
     if reason is not None:
         return reason
@@ -83,16 +85,16 @@ def unserved(call: Call) -> str | None:
         return "its kernels know no softcap tensor"
     if call.dropout_p > 0:
         return "its kernels know no dropout"
-    asked = [name for name in call.aux.names() if name != "lse"]
-    if asked:
-        return "its kernels return the output and lse, not what else aux asks for: " + ", ".join(asked)
+    statistics = [name for name in call.aux.names() if name != "lse"]
+    if statistics:
+        return "its kernels return the output and lse, not other statistics of aux: " + ", ".join(statistics)
     if transforming():
         return "torch's kernels have no second derivative and no rule for every torch.func transform"
     return points.unknown(call)
 
 
 def unwise(call: Call, rivals: Answers) -> str | None:
-    """Why `auto` should pass this backend over although it could serve: where it would not pay."""
+    """Reason for `auto` to avoid this backend, or None."""
     if tracing():
         return "under a compiler sizes are symbols, and whether skipping blocks pays depends on them"
     pairs = call.query.shape[-2] * call.key.shape[-2]
@@ -115,8 +117,9 @@ def unwise(call: Call, rivals: Answers) -> str | None:
 
 
 def allowed(mask: Mask, q_len: int, k_len: int) -> float:
-    """About which share of the pairs a mask allows at most, told by its structure: no tensor is looked at, since that
-    would wait for the device.
+    """Upper bound of the share of pairs that a mask allows, roughly, by its structure.
+
+    It reads no tensor, since that would wait for the device.
 
     >>> round(allowed(masks.Causal(), 4096, 4096), 2), round(allowed(masks.Window(40, 41), 4096, 4096), 2)
     (0.5, 0.02)
@@ -138,18 +141,18 @@ def allowed(mask: Mask, q_len: int, k_len: int) -> float:
 def banded(
     left: int | None, right: int | None, shift: int | Tensor, q_len: int, k_len: int, samples: int = 64
 ) -> float:
-    """Which share of the pairs lies from `left` before to `right` after the diagonal, by some of the rows."""
-    seen = 0.0
+    """Share of the pairs from `left` before to `right` after the diagonal."""
+    total = 0.0
     for sample in range(samples):
         position = (2 * sample + 1) * q_len // (2 * samples) + int(shift)
         first = 0 if left is None else max(position - left, 0)
         last = k_len - 1 if right is None else min(position + right, k_len - 1)
-        seen += max(last - first + 1, 0)
-    return seen / (samples * k_len)
+        total += max(last - first + 1, 0)
+    return total / (samples * k_len)
 
 
 def peak_bytes(call: Call) -> int:
-    """What it allocates beside inputs and output: clean copies of the inputs, a statistic a row, the map of blocks."""
+    """Memory beside inputs and output: clean inputs, a statistic a row, the map."""
     copied = sum(t.numel() * t.element_size() for t in (call.query, call.key, call.value))
     rows = math.prod(call.batch) * call.query.shape[-2]
     if call.mask is None:
@@ -159,7 +162,7 @@ def peak_bytes(call: Call) -> int:
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """The output, and lse where it is asked for."""
+    """The output, and lse if requested."""
     if not (call.query.shape[-2] and call.key.shape[-2] and math.prod(call.batch)):
         return reference.run(call)  # no pair: nothing to compute, but what has no rows or no keys still has a shape
     assert isinstance(call.normalizer, Softmax)
@@ -171,7 +174,7 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def shared_with(lse: Tensor, sink: Tensor | float) -> Tensor:
-    """Share of the keys beside a sink `(..., Lq, 1)`: e^lse / (e^lse + e^sink) = σ(lse − sink), 0 for an empty row."""
+    """Share of the keys beside a sink, σ(lse − sink), `(..., Lq, 1)`, 0 in empty rows."""
     lse = lse[..., None]
     empty = lse.detach() == -torch.inf
     return torch.sigmoid(lse.masked_fill(empty, 0.0) - sink).masked_fill(empty, 0.0)

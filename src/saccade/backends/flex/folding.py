@@ -16,7 +16,7 @@ Read = Callable[..., Tensor]
 
 
 class Fold(NamedTuple):
-    """Batch dimensions of which the first `split` become b, the others h.
+    """Batch dimensions: the first `split` of them become b, the others h.
 
     The last `groups` of h share keys.
 

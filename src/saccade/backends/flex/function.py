@@ -27,7 +27,7 @@ BLOCK = 128
 """Queries and keys of a block: torch's kernels are tuned for it."""
 
 VARIANTS = 256
-"""Most compiled kinds of calls: masks, biases, head dimensions, dtypes, with a backward or not."""
+"""Limit of compiled kinds of calls: masks, biases, sizes, dtypes, backward."""
 
 
 class Settings(NamedTuple):
@@ -120,8 +120,8 @@ def ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
 def cleaned(query: Tensor, key: Tensor, value: Tensor, fold: Fold) -> tuple[Tensor, Tensor, Tensor, Read]:
     """Queries, keys and values with finite rows alone, and the poison of their scores.
 
-    A kernel multiplies whole blocks, and 0 · NaN is NaN. Finding the keys without an allowed pair would take a look at
-    every pair; this looks at every number, and the mask decides which pairs it concerns.
+    A kernel multiplies whole blocks, and 0 · NaN is NaN. A search for keys without an allowed pair would read
+    every pair. This reads every number, and the mask decides its pairs.
     """
     lost = [~tensor.detach().isfinite().all(-1) for tensor in (query, key, value)]
     clean = [t.masked_fill(gone[..., None], 0.0) for t, gone in zip((query, key, value), lost, strict=True)]
@@ -138,7 +138,7 @@ Kernel = Callable[[Tensor, Tensor, Tensor, Score, BlockMask | None, bool, bool],
 def plain(
     query: Tensor, key: Tensor, value: Tensor, score: Score, mask: BlockMask | None, grouped: bool, lse: bool
 ) -> tuple[Tensor, Tensor]:
-    """flex_attention without its scale, which would be compiled in as a number."""
+    """flex_attention without its scale, a number that would be compiled in."""
     output, aux = flex_attention(
         query,
         key,
@@ -192,7 +192,7 @@ def textbook(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> t
 
 
 class _TwiceDifferentiable(torch.autograd.Function):
-    """torch's kernel and its backward, whose derivatives the reference has."""
+    """torch's kernel and its backward, with the reference's derivatives behind them."""
 
     @staticmethod
     def forward(ctx: Any, settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

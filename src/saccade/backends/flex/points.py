@@ -22,7 +22,7 @@ from saccade.masks import Mask
 
 Score = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
-KNOWN = (
+SERVED = (
     masks.Dense, masks.Both, masks.Either, masks.Not, masks.Causal, masks.Window, masks.Around, masks.Lengths,
     masks.Documents, masks.Prefix, masks.Intervals, masks.Where, biases.Dense, biases.Total, biases.Alibi,
     biases.RelativePosition, biases.GaussianWindow, biases.Position, Tables,
@@ -30,10 +30,10 @@ KNOWN = (
 
 
 def unknown(call: Call) -> str | None:
-    """Why a mask or bias cannot act on single scores, or None."""
+    """Reason against a mask or bias of single scores, or None."""
     for part in (call.mask, call.bias):
         for definition in definitions(part) if part is not None else ():
-            if type(definition) not in KNOWN:
+            if type(definition) not in SERVED:
                 return f"it has no formula of one query and one key for {name_of(definition)}"
             if isinstance(definition, OfPositions) and min(call.grid()[:2]) and definition.batch(call.query.device):
                 return f"it asks about one query and one key, and {definition.owner} answers for batch dimensions, too"
@@ -132,7 +132,7 @@ def added(bias: Bias, fold: Fold) -> Read:
     if isinstance(bias, biases.RelativePosition):
         return from_table(bias, fold)
     if isinstance(bias, biases.Position):
-        tables = bias.given(fold.dtype)
+        tables = bias.arguments(fold.dtype)
         return lambda b, h, i, j: bias.function(i, j, *tables).to(fold.dtype)
     assert isinstance(bias, biases.GaussianWindow)
     center, width = fold.read(fold.real(bias.center), "q"), fold.real(bias.width)

@@ -1,4 +1,4 @@
-"""Dot-product scores with softmax through torch's own kernels (`torch.nn.functional.scaled_dot_product_attention`).
+"""Dot-product scores with softmax by torch's `scaled_dot_product_attention`.
 
 Every score that is a dot product of something serves: general projects the query, cosine takes unit vectors. Queries
 that share keys (groups) become more rows of one head, not copies of the keys.
@@ -28,29 +28,30 @@ from saccade.normalizers import Softmax
 
 NOTHING = AuxOutput()
 LAYOUT_LIMIT, FAR_LAYOUT_LIMIT = 64 << 20, 1 << 30
-"""Bytes of weights, mask or bias that may be laid out before `auto` prefers a backend of linear memory; off the CPU."""
+"""Limits of dense weights, mask or bias in bytes, on the CPU and elsewhere."""
 
 LITTLE_SUNK = 1 << 19
-"""Pairs of a query and a key below which `auto` leaves a softmax with a sink to others, which copy no keys."""
+"""Least pairs of a softmax with a sink. Others copy no keys for fewer."""
 
 FEW_SUNK = 128
-"""Queries below which it does."""
+"""Least queries of a softmax with a sink."""
 
 FEW_HALF = 256
-"""Queries below which half types are converted to float32 on any CPU: torch's kernels for them begin slowly."""
+"""Least queries for torch's kernels of half types on a CPU: they start slowly."""
 
 HALF_EMPTY = 0.5
-"""Share of the pairs in blocks that a mask leaves any, up to which `auto` takes our blocks in the place of torch's
-kernel with the mask laid out. At half of them they are 1.3 to 1.8 times as fast forward and 1.0 to 1.5 times trained,
-at a quarter 1.9 to 3.3 and 1.5 to 2.5 times (8 heads, 1,024 to 4,096 keys, one thread).
+"""Largest share of pairs in nonempty blocks for our blocks with `auto`.
+
+At half of the pairs they are 1.3 to 1.8 times as fast forward and 1.0 to 1.5 times trained, at a quarter 1.9 to 3.3 and
+1.5 to 2.5 times (8 heads, 1,024 to 4,096 keys, one thread).
 """
 
 MANY = 1 << 20
-"""Pairs of queries and keys from which it looks for such blocks."""
+"""Least pairs of queries and keys for a search for empty blocks."""
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
-    """Whether torch's kernels know the call; what they would lay out where "auto" chooses."""
+    """Whether torch's kernels serve the call, and their reason against `auto`."""
     reason = why_not_sdpa(call)
     if reason is not None:
         return Refusal(reason)
@@ -69,7 +70,7 @@ def offer(call: Call, rivals: Answers | None = None) -> Answer:
 
 
 def unwise(call: Call, rivals: Answers) -> str | None:
-    """Why `auto` should pass this backend over although it could serve, or None."""
+    """Reason for `auto` to avoid this backend, or None."""
     query = call.query
     if tracing():
         return _sinking(call) if sunk(call) else None
@@ -87,14 +88,14 @@ def unwise(call: Call, rivals: Answers) -> str | None:
 
 
 def _mostly_empty(call: Call, rivals: Answers) -> bool:
-    """Whether our blocks on a CPU beat torch's kernel with the mask laid out, since most of them are empty."""
+    """Whether our blocks beat torch's kernel with a dense mask, as most are empty."""
     if call.query.shape[-2] * call.key.shape[-2] < MANY or call.query.device.type != "cpu":
         return False
     return lays_out(call) and rivals.serves("cpu") and share(call) <= HALF_EMPTY
 
 
 def _laying_out(call: Call) -> str | None:
-    """What torch's kernels would lay out in memory, if it is too much."""
+    """Tensors too large to be laid out for torch's kernels, in words, or None."""
     layout, here = (4 if call.mask is None else 5) * call.pairs, call.query.device.type == "cpu"
     limit = LAYOUT_LIMIT if here else FAR_LAYOUT_LIMIT
     if layout <= limit:
@@ -111,7 +112,7 @@ def _laying_out(call: Call) -> str | None:
 
 
 def _sinking(call: Call) -> str | None:
-    """Why `auto` should pass a sink over: keys and values are copied with one more, which pays for many queries."""
+    """Reason for `auto` to avoid a sink and its copies of keys and values, or None."""
     if tracing() or call.query.device.type != "cpu":
         return "a sink is one more key to its kernels: measured on a CPU alone, where sizes are known"
     if call.pairs < LITTLE_SUNK or call.query.shape[-2] < FEW_SUNK:
@@ -125,7 +126,7 @@ def sunk(call: Call) -> bool:
 
 
 def rounding() -> bool:
-    """Whether float32 products are rounded to bfloat16 here: torch's kernels then set up each small product anew."""
+    """Whether float32 products are rounded to bfloat16, slow for small products here."""
     return torch.get_float32_matmul_precision() == "medium" and _native(torch.bfloat16)
 
 
@@ -144,7 +145,7 @@ def lays_out(call: Call) -> bool:
 
 
 def laid_out(call: Call) -> int:
-    """How many entries mask and bias have once they are dense tensors."""
+    """Number of entries of dense mask and bias."""
     grid, rank = call.grid(), len(call.batch)
     unfolded = call.query.shape[:-2] == call.key.shape[:-2] == call.value.shape[:-2]
     if type(call.mask) is Dense and call.bias is None and unfolded and call.query.device.type == "cpu":
@@ -154,11 +155,11 @@ def laid_out(call: Call) -> int:
     batch = [1] * rank
     for part in (call.mask, call.bias):
         leaves = part.leaves() if part is not None else []
-        found = [tuple(tensor.shape[: max(tensor.ndim - len(axes), 0)]) for tensor, axes in leaves]
-        found += (
+        shapes = [tuple(tensor.shape[: max(tensor.ndim - len(axes), 0)]) for tensor, axes in leaves]
+        shapes += (
             [function.batch(call.query.device) for function in functions(part)] if grid.q_len and grid.k_len else []
         )
-        for leading in found:
+        for leading in shapes:
             for offset, size in enumerate(reversed(leading)):
                 batch[rank - 1 - offset] = max(batch[rank - 1 - offset], size)
     for dim in range(rank - 1, -1, -1):  # groups that share keys are folded into rows, each with its own entries
@@ -169,9 +170,7 @@ def laid_out(call: Call) -> int:
 
 
 def peak_bytes(call: Call) -> int:
-    """What it allocates beside inputs and output: mask and bias laid out, and weights where torch takes its math
-    path.
-    """
+    """Memory beside inputs and output: dense mask and bias, and maybe weights."""
     size = 8 if call.query.dtype == torch.float64 else 4
     layout = laid_out(call) * size if lays_out(call) else 0
     math_path = call.query.device.type == "cpu" and (call.dropout_p > 0 or call.query.shape[-1] != call.value.shape[-1])
@@ -180,9 +179,7 @@ def peak_bytes(call: Call) -> int:
 
 
 def pairs(call: Call) -> Pairs | None:
-    """The pairs of documents, of each of which torch's kernels look at all, or at fewer if it is causal; of other
-    masks they do not tell.
-    """
+    """The pairs of documents, all of each or fewer if causal. None for other masks."""
     documents = documented(call)
     if documents is None:
         return None
@@ -192,7 +189,7 @@ def pairs(call: Call) -> Pairs | None:
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """The output by torch's kernels; forbidden keys are cleaned if their NaN came through."""
+    """The output by torch's kernels, cleaned if NaN of forbidden keys came through."""
     if call.mask is None and call.bias is None:
         return attention(call), NOTHING
     if tracing() or call.query.device.type != "cpu" or valueless(call.query):  # values must not be read
@@ -202,7 +199,7 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def suspicious(call: Call, output: Tensor) -> bool:
-    """Whether forbidden NaN or infinities may have come through, by the output, or by the inputs of a backward."""
+    """Whether forbidden NaN may have come through, by output or backward's inputs."""
     if torch.is_grad_enabled() and output.requires_grad:
         return reference.untrusted(call)
     return not math.isfinite(output.sum().item())
@@ -260,7 +257,7 @@ def widened(call: Call) -> tuple[Tensor, Tensor]:
 
 
 def widens(call: Call) -> bool:
-    """Whether half types are computed in float32, as on a CPU without instructions for them."""
+    """Whether half types are computed in float32, on a CPU without their instructions."""
     if call.query.dtype not in HALF or call.query.device.type != "cpu":
         return False
     if sunk(call) or not _native(call.query.dtype):  # a sink is a feature of the queries: no rounding
@@ -308,7 +305,7 @@ def upright(query: Tensor, scale: float) -> tuple[Tensor, float]:
 
 
 def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor | None]:
-    """Mask and bias / T as torch takes them, boolean or floating, and rows without an allowed key `(..., Lq, 1)`.
+    """Mask and bias / T for torch, and rows without an allowed key `(..., Lq, 1)`.
 
     None for the rows on a CPU: its kernels give zeros there, forward and backward, as tests check.
     """
@@ -332,7 +329,7 @@ def laid_out_bias(call: Call, temperature: float) -> tuple[Tensor | None, Tensor
 def four_dimensional(
     batch: tuple[int, ...], query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_causal: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """The tensors as `(N, H, L, D)`, the layout of the fast kernels; groups that share keys become rows."""
+    """The tensors as `(N, H, L, D)`, the fast layout. Groups that share keys are rows."""
     rank = len(batch)
     query, key, value = (t.expand(*(1,) * (rank + 2 - t.ndim), *t.shape) for t in (query, key, value))
     bias = bias.expand(*(1,) * (rank + 2 - bias.ndim), *bias.shape) if bias is not None else None

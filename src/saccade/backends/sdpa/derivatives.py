@@ -1,4 +1,4 @@
-"""Second derivatives for torch's kernels, which have first ones alone."""
+"""Second derivatives for torch's kernels."""
 
 import math
 from typing import Any

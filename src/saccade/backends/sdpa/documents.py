@@ -23,11 +23,12 @@ from saccade.scores import Score
 __all__ = ["Documented", "by_documents", "documented"]
 
 LEAST = 1 << 18
-"""Pairs of queries and keys of a head from which documents are looked for."""
+"""Least pairs of a head for a search for documents."""
 
 SHORT = 64
-"""Mean queries a document from which this pays: each document is a call of torch's kernel, and blocks of 64 queries and
-keys hold several shorter ones.
+"""Least mean queries a document.
+
+Each document is a call of torch's kernel, and blocks of 64 queries and keys hold several shorter ones.
 """
 
 
@@ -44,7 +45,7 @@ class Row(NamedTuple):
     keys: list[int]
 
     def lengths(self) -> list[tuple[int, int]]:
-        """Queries and keys of the documents that have both."""
+        """Queries and keys of documents with both."""
         return [(count, self.k_lens[key]) for count, key in zip(self.q_lens, self.keys, strict=True) if key >= 0]
 
     @property

@@ -1,14 +1,14 @@
-"""Rows by subject: functions from a place to its rows."""
+"""Rows by subject: functions from a setup to its rows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from saccade.bench._rows import additive, commands, dot, masks, networks, random_calls, weights
-from saccade.bench.row import Place, Row
+from saccade.bench.row import Row, Setup
 from saccade.errors import ArgumentError
 
-_SUBJECTS: tuple[tuple[str, Callable[[Place], list[Row]]], ...] = (
+_SUBJECTS: tuple[tuple[str, Callable[[Setup], list[Row]]], ...] = (
     ("additive", additive.rows),
     ("sparse", weights.sparse),
     ("dot", dot.rows),
@@ -26,9 +26,9 @@ _SUBJECTS: tuple[tuple[str, Callable[[Place], list[Row]]], ...] = (
 )
 
 
-def rows(place: Place) -> list[Row]:
-    """Return all rows, in the order in which they are measured."""
-    return [replace(row, subject=subject) for subject, make in _SUBJECTS for row in make(place)]
+def rows(setup: Setup) -> list[Row]:
+    """Return all rows in the order of measurement."""
+    return [replace(row, subject=subject) for subject, make in _SUBJECTS for row in make(setup)]
 
 
 def select(rows: Sequence[Row], pattern: str = "*", *, quick: bool = False) -> list[Row]:
@@ -44,8 +44,8 @@ def select(rows: Sequence[Row], pattern: str = "*", *, quick: bool = False) -> l
 
     Example:
         >>> import saccade.bench, torch
-        >>> place = Place(torch.device("cpu"))
-        >>> [row.shape for row in select(saccade.bench.rows(place), "additive forward *256 eager", quick=True)]
+        >>> setup = Setup(torch.device("cpu"))
+        >>> [row.shape for row in select(saccade.bench.rows(setup), "additive forward *256 eager", quick=True)]
         ['8x256x256']
     """
     offered = [row for row in rows if row.quick] if quick else list(rows)

@@ -1,4 +1,4 @@
-"""Additive attention: whole sequences, training, steps of a decoder, and memory of a training step."""
+"""Additive attention: whole sequences, training, decoder steps, training memory."""
 
 import math
 from functools import partial
@@ -20,7 +20,7 @@ from saccade.bench.formulas import (
     textbook,
     training,
 )
-from saccade.bench.row import Place, Prepare, Row, Run, Target, Work, as_fast, speed_of, times, within
+from saccade.bench.row import Prepare, Row, Run, Setup, Target, Work, as_fast, speed_of, times, within
 from saccade.scores import Additive
 
 _LENGTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -32,15 +32,15 @@ _SMALL = ((3, 301, 77, 130), (32, 40, 45, 512), (16, 64, 64, 64), (2, 128, 128, 
 _MEMORY = (1024, 2048, 4096, 8192, 16384)
 
 
-def rows(place: Place) -> list[Row]:
+def rows(setup: Setup) -> list[Row]:
     """Return the rows of additive attention."""
     return [
-        *(row for step in PASSES for length in _LENGTHS for row in _sequence(place, length, step)),
-        *(row for length in _STEPS for row in _decoder_step(place, length)),
-        *(_plain_sum(place, batch, keys, 512) for batch in (8, 16, 32, 64) for keys in (32, 128, 512)),
-        _plain_sum(place, 1, 1, 8),
-        *(_small(place, sizes, step) for step in PASSES for sizes in _SMALL),
-        *(_memory(place, length) for length in _MEMORY),
+        *(row for step in PASSES for length in _LENGTHS for row in _sequence(setup, length, step)),
+        *(row for length in _STEPS for row in _decoder_step(setup, length)),
+        *(_plain_sum(setup, batch, keys, 512) for batch in (8, 16, 32, 64) for keys in (32, 128, 512)),
+        _plain_sum(setup, 1, 1, 8),
+        *(_small(setup, sizes, step) for step in PASSES for sizes in _SMALL),
+        *(_memory(setup, length) for length in _MEMORY),
     ]
 
 
@@ -48,8 +48,8 @@ def _score(v: Tensor) -> dict[str, Any]:
     return {"score": Additive(v)}
 
 
-def _sequence(place: Place, length: int, step: str) -> list[Row]:
-    """Whole sequences of a length beside the textbook formula, eager and compiled, and beside Keras's."""
+def _sequence(setup: Setup, length: int, step: str) -> list[Row]:
+    """Whole sequences beside the textbook formula, eager and compiled, and Keras's."""
     backward, prepare = step != "forward", PASSES[step]
     sizes = (8 if length <= 256 else 1, length, length, 256)
     peers: dict[str, Prepare] = {"eager": prepare(textbook)}
@@ -59,12 +59,12 @@ def _sequence(place: Place, length: int, step: str) -> list[Row]:
         peers["Keras's formula"] = prepare(keras)
     return [
         attention_row(
-            *(place, f"additive {step}", sizes, step, _score),
+            *(setup, f"additive {step}", sizes, step, _score),
             peer=peer,
             inputs=normal(sizes, grad=backward, v_grad=backward),
             theirs=theirs,
             work=additive_work(math.prod(sizes), step),
-            targets=_targets(place, peer, backward) if length == 256 else (),
+            targets=_targets(setup, peer, backward) if length == 256 else (),
             peer_bytes=4 * math.prod(sizes) * (4 if backward else 2),
             quick=length == 256 and (peer == "eager" or (peer == "torch.compile" and not backward)),
         )
@@ -72,58 +72,58 @@ def _sequence(place: Place, length: int, step: str) -> list[Row]:
     ]
 
 
-def _targets(place: Place, peer: str, backward: bool) -> tuple[Target, ...]:
+def _targets(setup: Setup, peer: str, backward: bool) -> tuple[Target, ...]:
     """Targets at 256: those of a CPU, or in other numbers those of a GPU."""
-    if place.device.type == "cuda":
+    if setup.device.type == "cuda":
         speed = speed_of(1e12 if backward else 5e12, "terms", 1)
         return (speed,) if backward else (times(15), speed) if peer == "eager" else ()
     if backward:
         return (times(25),) if peer == "eager" else ()
-    speed = speed_of(5e9, "terms", place.threads)
+    speed = speed_of(5e9, "terms", setup.threads)
     return {"eager": (times(30), speed), "torch.compile": (times(10), speed)}.get(peer, ())
 
 
-def _small(place: Place, sizes: tuple[int, int, int, int], step: str) -> Row:
+def _small(setup: Setup, sizes: tuple[int, int, int, int], step: str) -> Row:
     """A small call, or one of odd sizes, beside the speed of a large one."""
-    backward, run = step != "forward", PASSES[step](attention(place, _score))
+    backward, run = step != "forward", PASSES[step](attention(setup, _score))
     return attention_row(
-        *(place, f"additive small {step}", sizes, step, _score),
+        *(setup, f"additive small {step}", sizes, step, _score),
         shape="x".join(map(str, sizes)),
         size=math.prod(sizes),
         peer=f"ours at {'x'.join(map(str, _LARGE))}",
         inputs=normal(sizes, grad=backward, v_grad=backward),
-        theirs=lambda *_: run(*normal(_LARGE, grad=backward, v_grad=backward)(place)),
+        theirs=lambda *_: run(*normal(_LARGE, grad=backward, v_grad=backward)(setup)),
         work=additive_work(math.prod(sizes), step),
-        targets=(as_fast(0.6, math.prod(sizes), math.prod(_LARGE)),) if place.device.type == "cpu" else (),
+        targets=(as_fast(0.6, math.prod(sizes), math.prod(_LARGE)),) if setup.device.type == "cpu" else (),
         same=False,
     )
 
 
-def _step(place: Place, batch: int, keys: int, dim: int, **more: Any) -> Row:
-    """One query an entry that reads keys which were prepared once; the keys are values too."""
+def _step(setup: Setup, batch: int, keys: int, dim: int, **more: Any) -> Row:
+    """A query of each entry over keys prepared once, with the keys as values."""
 
     def ours(query: Tensor, key: Tensor, v: Tensor) -> Run:
         memory = remember(key, key, score=Additive(v))
-        return lambda: memory.read(query, backend=place.backend)
+        return lambda: memory.read(query, backend=setup.backend)
 
     return Row(
         family="additive decoder step",
         shape=f"{batch}x{keys}x{dim}",
         size=keys,
-        inputs=lambda place: (
-            *(place.normal(batch, length, dim) for length in (1, keys)),
-            place.normal(dim, scale=dim**-0.5),
+        inputs=lambda setup: (
+            *(setup.normal(batch, length, dim) for length in (1, keys)),
+            setup.normal(dim, scale=dim**-0.5),
         ),
         ours=ours,
         **more,
     )
 
 
-def _decoder_step(place: Place, keys: int) -> list[Row]:
-    """A step beside the textbook formula, and beside plain torch on remembered exponentials."""
-    sizes, cpu = (64, keys, 512), place.device.type == "cpu"
+def _decoder_step(setup: Setup, keys: int) -> list[Row]:
+    """A step beside the textbook formula, and beside torch on remembered exponentials."""
+    sizes, cpu = (64, keys, 512), setup.device.type == "cpu"
     beside = partial(
-        _step, place, *sizes, work=additive_work(math.prod(sizes)), peer_bytes=8 * math.prod(sizes), quick=keys == 32
+        _step, setup, *sizes, work=additive_work(math.prod(sizes)), peer_bytes=8 * math.prod(sizes), quick=keys == 32
     )
     return [
         beside(
@@ -138,23 +138,23 @@ def _decoder_step(place: Place, keys: int) -> list[Row]:
     ]
 
 
-def _plain_sum(place: Place, batch: int, keys: int, dim: int) -> Row:
-    """A step beside the sum of the numbers that it reads: the keys' exponentials, and the values.
+def _plain_sum(setup: Setup, batch: int, keys: int, dim: int) -> Row:
+    """A step beside the sum of its numbers: the keys' exponentials, and the values.
 
     A step of one key of 8 features has next to nothing to read: its time is Python's in every step.
     """
     size = batch * keys * dim
     return _step(
-        *(place, batch, keys, dim),
+        *(setup, batch, keys, dim),
         peer="a plain sum of the same bytes",
         theirs=lambda query, key, v: torch.stack([key, key]).sum,
         work=Work(8.0 * size, "B", "copy"),
-        targets=(as_fast(0.6, size, size),) if place.device.type == "cpu" and keys > 1 else (),
+        targets=(as_fast(0.6, size, size),) if setup.device.type == "cpu" and keys > 1 else (),
         same=False,
     )
 
 
-def _memory(place: Place, length: int) -> Row:
+def _memory(setup: Setup, length: int) -> Row:
     """Memory of a training step beyond its inputs."""
     return Row(
         family="additive memory of training",
@@ -162,7 +162,7 @@ def _memory(place: Place, length: int) -> Row:
         size=length,
         peer="eager",
         inputs=normal((length, length, 32), grad=True, v_grad=True),
-        ours=training(attention(place, _score)),
+        ours=training(attention(setup, _score)),
         theirs=training(textbook),
         targets=(within(400),) if length == _MEMORY[-1] else (),
         memory=True,

@@ -1,4 +1,4 @@
-"""Start of commands, in processes of their own, beside a process that only imports their dependencies."""
+"""Start of commands in new processes, beside imports of their dependencies."""
 
 import itertools
 import shutil
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from saccade.bench.row import Place, Prepare, Row, Run, Target, beyond, run_python
+from saccade.bench.row import Prepare, Row, Run, Setup, Target, beyond, run_python
 
 _STEPS = 4
 _SIZES = ("--hidden-dim", "16", "--embedding-dim", "8")
@@ -17,9 +17,9 @@ _PAIRS = "".join(
 )
 
 
-def rows(place: Place) -> list[Row]:
-    """Return the rows of commands: an answer beside importing torch, a training beside importing Lightning."""
-    settings = ("--threads", f"{place.threads}", "--device", f"{place.device}")
+def rows(setup: Setup) -> list[Row]:
+    """Return rows of commands: an answer beside torch, a training beside Lightning."""
+    settings = ("--threads", f"{setup.threads}", "--device", f"{setup.device}")
     training = f"start of a training of {_STEPS} steps"
     return [
         _row("start of predict", "import torch", partial(_predict, settings), beyond(1.2), quick=True),
@@ -33,7 +33,7 @@ def _row(family: str, imported: str, ours: Prepare, target: Target, *, quick: bo
         shape="translate",
         size=1,
         peer=imported,
-        inputs=lambda place: (),
+        inputs=lambda setup: (),
         ours=ours,
         theirs=lambda: partial(run_python, ["-c", f"{imported}, torch"]),
         targets=(target,),

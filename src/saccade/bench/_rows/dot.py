@@ -1,4 +1,4 @@
-"""Dot scores with softmax beside torch's kernels and others, from tiny, where `attend` itself costs, to large."""
+"""Dot scores with softmax beside torch's kernels and others, from tiny to large."""
 
 import warnings
 from functools import partial
@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 from saccade import attend
 from saccade.bench import formulas
 from saccade.bench.formulas import compiled, forward, training
-from saccade.bench.row import Absent, Place, Prepare, Row, Work, close_behind, package
+from saccade.bench.row import Absent, Prepare, Row, Setup, Work, close_behind, package
 from saccade.masks import Causal
 
 _SHAPES = ((1, 1, 4, 8), (2, 4, 16, 16), (64, 16), (2, 4, 128, 32), (4, 8, 512, 64), (1, 8, 2048, 64))
@@ -21,10 +21,10 @@ _TORCH = ("torch", "torch's math kernel")  # the target holds beside both
 _KINDS = ("forward", "causal", "mask", "recorded forward", "forward+backward")
 
 
-def rows(place: Place) -> list[Row]:
+def rows(setup: Setup) -> list[Row]:
     """Return the rows of dot scores; a mask is measured if there are heads."""
     return [
-        _row(place, kind, shape, peer, theirs)
+        _row(setup, kind, shape, peer, theirs)
         for kind in _KINDS
         for shape in _SHAPES
         if len(shape) == 4 or kind not in ("causal", "mask")
@@ -32,18 +32,18 @@ def rows(place: Place) -> list[Row]:
     ]
 
 
-def _row(place: Place, kind: str, shape: tuple[int, ...], peer: str, theirs: Prepare) -> Row:
+def _row(setup: Setup, kind: str, shape: tuple[int, ...], peer: str, theirs: Prepare) -> Row:
     *batch, length, dim = shape
     causal = Causal() if kind == "causal" else None
     pairs = torch.Size(batch).numel() * length**2 / (2 if kind == "causal" else 1)  # half of them are forbidden
 
-    def inputs(place: Place) -> tuple[Tensor, ...]:
+    def inputs(setup: Setup) -> tuple[Tensor, ...]:
         grad = kind in ("recorded forward", "forward+backward")
-        qkv = tuple(place.normal(*shape, grad=grad) for _ in range(3))
-        return (*qkv, torch.rand(shape[0], 1, length, length, device=place.device) > 0.3) if kind == "mask" else qkv
+        qkv = tuple(setup.normal(*shape, grad=grad) for _ in range(3))
+        return (*qkv, torch.rand(shape[0], 1, length, length, device=setup.device) > 0.3) if kind == "mask" else qkv
 
     def ours(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
-        return attend(query, key, value, mask=causal if mask is None else mask, backend=place.backend)
+        return attend(query, key, value, mask=causal if mask is None else mask, backend=setup.backend)
 
     return Row(
         family=f"dot {kind}",
@@ -60,7 +60,7 @@ def _row(place: Place, kind: str, shape: tuple[int, ...], peer: str, theirs: Pre
 
 
 def _peers(kind: str, shape: tuple[int, ...]) -> dict[str, Prepare]:
-    """Torch's choice among its kernels, its plain kernel, and at two of the sizes other packages."""
+    """Torch's choice of a kernel, its plain kernel, and at two sizes other packages."""
     prepare = training if kind == "forward+backward" else forward
     causal = kind == "causal"
     peers: dict[str, Prepare] = {
@@ -78,7 +78,7 @@ def _peers(kind: str, shape: tuple[int, ...]) -> dict[str, Prepare]:
 
 
 def _math(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool) -> Tensor:
-    """Torch's plain kernel by its name: to choose it otherwise costs more than a small call."""
+    """Torch's plain kernel by its name, since a choice costs more than a small call."""
     forbidden = None if mask is None else torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, -torch.inf)
     output: Tensor = torch.ops.aten._scaled_dot_product_attention_math(query, key, value, forbidden, 0.0, causal)[0]
     return output

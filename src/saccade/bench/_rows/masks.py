@@ -1,4 +1,4 @@
-"""Masks that leave most pairs out, and steps of decoders and streams whose cost must not grow."""
+"""Masks that leave most pairs out, and steps of decoders with a constant cost."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 from saccade import AuxRequest, remember
 from saccade._definitions.structure import Grid
 from saccade.bench.formulas import PASSES, Function, additive_work, attention, attention_row, dot_work, normal
-from saccade.bench.row import Place, Row, Run, Target, Work, at_most, close_behind, times, within
+from saccade.bench.row import Row, Run, Setup, Target, Work, at_most, close_behind, times, within
 from saccade.masks import Around, Causal, Documents, Mask, Prefix, Window
 from saccade.memory import Memory
 from saccade.normalizers import Entmax, Sparsemax
@@ -22,21 +22,21 @@ _HEADS, _DIM, _DOCUMENT = 8, 64, 512
 _SHORT, _LENGTH, _LONG, _MILLION = 4096, 8192, 1 << 17, 1 << 20
 _DENSE = "torch, the mask laid out"
 
-_WAYS: dict[str, Callable[[Place], dict[str, Any]]] = {
-    "dot": lambda place: {"score": ScaledDot()},
-    "additive": lambda place: {"score": Additive(torch.linspace(-1, 1, _DIM, device=place.device) / _DIM**0.5)},
-    "cosine": lambda place: {"score": Cosine(beta=4.0)},
-    "sparsemax": lambda place: {"normalizer": Sparsemax()},
-    "entmax 1.5": lambda place: {"normalizer": Entmax()},
-    "draws": lambda place: {"read": Sample()},
-    "entropy": lambda place: {"aux": AuxRequest(entropy=True)},
-    "top 4": lambda place: {"aux": AuxRequest(top=4)},
+_WAYS: dict[str, Callable[[Setup], dict[str, Any]]] = {
+    "dot": lambda setup: {"score": ScaledDot()},
+    "additive": lambda setup: {"score": Additive(torch.linspace(-1, 1, _DIM, device=setup.device) / _DIM**0.5)},
+    "cosine": lambda setup: {"score": Cosine(beta=4.0)},
+    "sparsemax": lambda setup: {"normalizer": Sparsemax()},
+    "entmax 1.5": lambda setup: {"normalizer": Entmax()},
+    "draws": lambda setup: {"read": Sample()},
+    "entropy": lambda setup: {"aux": AuxRequest(entropy=True)},
+    "top 4": lambda setup: {"aux": AuxRequest(top=4)},
 }
 """Options of `attend`, by the first word of a row's name."""
 
 
 class _Case(NamedTuple):
-    """A call under a mask, the pairs that the mask allows, and the targets forward and trained."""
+    """A call under a mask, its allowed pairs, and targets forward and in training."""
 
     way: str
     name: str
@@ -51,7 +51,7 @@ def _window(way: str, name: str, left: int, right: int, *targets: Target, length
     return _Case(way, name, Window(left, right), length * (left + right + 1), length, targets)
 
 
-def rows(place: Place) -> list[Row]:
+def rows(setup: Setup) -> list[Row]:
     """Return the rows of masks: pairs that they forbid ought to cost nothing."""
     triangle, long = _LENGTH * (_LENGTH + 1) // 2, _LONG // 8
     laid_out = (
@@ -70,20 +70,20 @@ def rows(place: Place) -> list[Row]:
     for step in PASSES:
         for case in laid_out:
             quick = case is laid_out[0] and step == "forward"
-            made.append(_row(place, case, _DENSE, _dense(case), step, quick=quick))
-        made.append(_row(place, causal, "torch", partial(sdpa, is_causal=True), step))
-        made.append(_row(place, apart, "torch, a batch of 16", _batch, step))
-        made += [_row(place, case, "without a mask", _call(place, case, False), step, same=False) for case in masked]
-        made.append(_row(place, growth, f"8 calls of {long}", _parts(place, growth, long), step, same=False))
+            made.append(_row(setup, case, _DENSE, _dense(case), step, quick=quick))
+        made.append(_row(setup, causal, "torch", partial(sdpa, is_causal=True), step))
+        made.append(_row(setup, apart, "torch, a batch of 16", _batch, step))
+        made += [_row(setup, case, "without a mask", _call(setup, case, False), step, same=False) for case in masked]
+        made.append(_row(setup, growth, f"8 calls of {long}", _parts(setup, growth, long), step, same=False))
         for way in _WAYS:
             case = _window(way, "window 128, one pass", 128, 0, length=_SHORT)
-            blocks = _call(Place(place.device, "chunked"), case)
-            made.append(_row(place, case, "backend chunked", blocks, step, same=way != "draws"))
-    return [*made, _memory(place), *(_gpu(place) if place.device.type == "cuda" else [])]
+            blocks = _call(Setup(setup.device, "chunked"), case)
+            made.append(_row(setup, case, "backend chunked", blocks, step, same=way != "draws"))
+    return [*made, _memory(setup), *(_gpu(setup) if setup.device.type == "cuda" else [])]
 
 
 def _ideal(way: str) -> list[_Case]:
-    """A call under three masks; it may cost twice the price of its allowed pairs without a mask."""
+    """A call under three masks, at up to twice the price of its allowed pairs alone."""
     kinds: tuple[tuple[str, Mask | None, int], ...] = (
         ("window 128", Window(128, 0), _SHORT * 129),
         ("causal", Causal(), _SHORT * (_SHORT + 1) // 2),
@@ -95,8 +95,8 @@ def _ideal(way: str) -> list[_Case]:
     ]
 
 
-def _gpu(place: Place) -> list[Row]:
-    """Kernels that skip blocks, each beside torch's with the mask laid out: from which size on do they pay?"""
+def _gpu(setup: Setup) -> list[Row]:
+    """Kernels that skip blocks, each beside torch's with a dense mask."""
     cases = [
         _Case("dot", f"{name}, by {backend}", mask, pairs, length)
         for backend in ("flex", "triton", "chunked")
@@ -108,32 +108,31 @@ def _gpu(place: Place) -> list[Row]:
         )
     ]
     return [
-        _row(Place(place.device, case.name.rpartition(" ")[2]), case, _DENSE, _dense(case), step)
+        _row(Setup(setup.device, case.name.rpartition(" ")[2]), case, _DENSE, _dense(case), step)
         for case in cases
         for step in PASSES
     ]
 
 
-def _memory(place: Place) -> Row:
+def _memory(setup: Setup) -> Row:
     """Memory of training with a million keys beyond the inputs."""
     case = _window("dot", "window 256, memory of training", 256, 0, within(3 * 1024), length=_MILLION)
     sizes = (1, 1, _MILLION, _MILLION, _DIM)
     warm = normal((1, 1, 4096, 4096, _DIM), grad=True)
     memory = {"memory": True, "warm": warm, "peer_bytes": _MILLION**2, "same": False}
-    return _row(place, case, _DENSE, _dense(case), "forward+backward", sizes=sizes, work=None, **memory)
+    return _row(setup, case, _DENSE, _dense(case), "forward+backward", sizes=sizes, work=None, **memory)
 
 
 def _row(
-    place: Place, case: _Case, peer: str, theirs: Function, step: str, sizes: tuple[int, ...] = (), **more: Any
+    setup: Setup, case: _Case, peer: str, theirs: Function, step: str, sizes: tuple[int, ...] = (), **more: Any
 ) -> Row:
-    """A case beside another call of its tensors."""
     terms, memory = _HEADS * case.pairs * _DIM, "memory" in more
     work = additive_work(terms, step) if case.way == "additive" else dot_work(terms, step)
     if case.way == "draws":  # one value is read of a row, and no gradient of it reaches the scores
         work = Work(2.0 * terms, "FLOP", "multiply")
     family = f"{case.way}, {case.name}" if memory else f"{case.way}, {case.name} {step}"
     return attention_row(
-        *(place, family, sizes or (1, _HEADS, case.length, case.length, _DIM), step, partial(_options, place, case)),
+        *(setup, family, sizes or (1, _HEADS, case.length, case.length, _DIM), step, partial(_options, setup, case)),
         peer=peer,
         theirs=PASSES[step](lambda query, key, value, v: theirs(query, key, value)),
         targets=case.targets if memory else case.targets[step != "forward" :][:1],
@@ -141,21 +140,21 @@ def _row(
     )
 
 
-def _options(place: Place, case: _Case, *_: Tensor, masked: bool = True) -> dict[str, Any]:
-    return {**_WAYS[case.way](place), "mask": (case.mask or _documents(place, case.length)) if masked else None}
+def _options(setup: Setup, case: _Case, *_: Tensor, masked: bool = True) -> dict[str, Any]:
+    return {**_WAYS[case.way](setup), "mask": (case.mask or _documents(setup, case.length)) if masked else None}
 
 
-def _call(place: Place, case: _Case, masked: bool = True) -> Function:
-    return attention(place, partial(_options, place, case, masked=masked))
+def _call(setup: Setup, case: _Case, masked: bool = True) -> Function:
+    return attention(setup, partial(_options, setup, case, masked=masked))
 
 
-def _documents(place: Place, length: int) -> Documents:
-    ids = torch.arange(length, device=place.device) // _DOCUMENT
+def _documents(setup: Setup, length: int) -> Documents:
+    ids = torch.arange(length, device=setup.device) // _DOCUMENT
     return Documents(ids, ids)
 
 
 def _dense(case: _Case) -> Function:
-    """torch's kernel; the mask is laid out in the first call, which is not measured."""
+    """torch's kernel, with a mask made in the first call, before the measurement."""
 
     @cache
     def laid_out(length: int, device: torch.device) -> Tensor:
@@ -169,15 +168,13 @@ def _dense(case: _Case) -> Function:
 
 
 def _batch(*tensors: Tensor) -> Tensor:
-    """The documents as a batch, and back."""
     apart = [tensor.unflatten(-2, (-1, _DOCUMENT)).movedim(-3, 0).flatten(0, 1) for tensor in tensors]
     joined: Tensor = sdpa(*apart).unflatten(0, (-1, 1)).movedim(0, -3).flatten(-3, -2)
     return joined
 
 
-def _parts(place: Place, case: _Case, length: int) -> Function:
-    """A call for each part of the queries and keys."""
-    call = _call(place, case)
+def _parts(setup: Setup, case: _Case, length: int) -> Function:
+    call = _call(setup, case)
 
     def run(*tensors: Tensor) -> Tensor:
         parts = zip(*(tensor.split(length, -2) for tensor in tensors), strict=True)
@@ -189,11 +186,11 @@ def _parts(place: Place, case: _Case, length: int) -> Function:
 _RADIUS, _KEPT, _PIECE, _MANY, _FEW, _WIDE = 64, 256, 100, 100_000, 1_000, 256
 
 
-def steps(place: Place) -> list[Row]:
-    """Return the rows of steps: with many keys beside few, of which an equal number may be attended to."""
+def steps(setup: Setup) -> list[Row]:
+    """Return rows of steps: many keys beside few, with equally many allowed."""
 
-    def inputs(length: int, place: Place) -> tuple[Tensor, ...]:
-        return tuple(place.normal(1, length, _WIDE) for _ in range(2))
+    def inputs(length: int, setup: Setup) -> tuple[Tensor, ...]:
+        return tuple(setup.normal(1, length, _WIDE) for _ in range(2))
 
     around = 2 * _RADIUS + 1
     kinds: tuple[tuple[str, int, int, Callable[..., Run]], ...] = (
@@ -207,8 +204,8 @@ def steps(place: Place) -> list[Row]:
             size=_MANY,
             peer=f"of {_FEW} keys",
             inputs=partial(inputs, length),
-            ours=partial(read, place, score, _MANY),
-            theirs=partial(read, place, score, _FEW),
+            ours=partial(read, setup, score, _MANY),
+            theirs=partial(read, setup, score, _FEW),
             work=additive_work(float(keys * _WIDE)) if score == "additive" else Work(8.0 * keys * _WIDE, "B", "copy"),
             targets=(at_most(1.5),),
             same=False,
@@ -223,14 +220,14 @@ def _score(kind: str, like: Tensor) -> Additive | ScaledDot:
     return Additive(v) if kind == "additive" else ScaledDot()
 
 
-def _around(place: Place, kind: str, length: int, key: Tensor, value: Tensor) -> Run:
+def _around(setup: Setup, kind: str, length: int, key: Tensor, value: Tensor) -> Run:
     """A read of the keys near the middle of a memory."""
     memory = remember(*(part[:, :length].contiguous() for part in (key, value)), score=_score(kind, key))
     query, mask = key[:, :1], Around(torch.full((1, 1), length / 2, device=key.device), _RADIUS)
-    return lambda: memory.read(query, mask=mask, backend=place.backend)
+    return lambda: memory.read(query, mask=mask, backend=setup.backend)
 
 
-def _streamed(place: Place, kind: str, length: int, key: Tensor, value: Tensor) -> Run:
+def _streamed(setup: Setup, kind: str, length: int, key: Tensor, value: Tensor) -> Run:
     """A write and a read after `length` written keys; each call is the next step."""
     none = torch.arange(0, device=key.device)
     memory = remember(key[:, :0], value[:, :0], score=_score(kind, key), positions=none, capacity=_KEPT)
@@ -246,4 +243,4 @@ def _streamed(place: Place, kind: str, length: int, key: Tensor, value: Tensor) 
 
     while written < length:
         write(_PIECE)
-    return lambda: write(1).read(query, mask=mask, backend=place.backend)
+    return lambda: write(1).read(query, mask=mask, backend=setup.backend)

@@ -1,4 +1,4 @@
-"""Networks: external memories, mixtures of experts, kernel regression, and training steps of a translator."""
+"""Networks: external memories, mixtures of experts, regression, training steps."""
 
 import warnings
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade.bench.formulas import training
-from saccade.bench.row import Place, Prepare, Row, Run, Work, at_most, package, times
+from saccade.bench.row import Prepare, Row, Run, Setup, Work, at_most, package, times
 from saccade.kernels.cells import lstm_cell
 from saccade.kernels.threads import without_kernels
 from saccade.models.padded import Padded
@@ -24,7 +24,7 @@ _STEPS, _INPUT = 10, 8
 
 
 class _Sizes(NamedTuple):
-    """Sizes of a network: its controller is an LSTM that reads the input and what was read last."""
+    """Sizes of a network with an LSTM controller of the input and the last reads."""
 
     name: str
     batch: int
@@ -37,38 +37,38 @@ class _Sizes(NamedTuple):
 _NTM, _DNC = _Sizes("NTM", 16, 128, 20, 100, 1), _Sizes("DNC", 32, 64, 32, 128, 4)
 
 
-def memories(place: Place) -> list[Row]:
-    """Return the rows of external memories, beside plain formulas, ours and those of pytorch-ntm."""
+def memories(setup: Setup) -> list[Row]:
+    """Return the rows of external memories beside plain formulas and pytorch-ntm's."""
     return [
-        _memory(place, _NTM, "pytorch-ntm's formulas", partial(_network, _NTM, _per_head)),
-        _memory(place, _NTM, "plain formulas", partial(_plain, partial(_network, _NTM, _controlled))),
-        _memory(place, _DNC, "plain formulas", partial(_plain, partial(_network, _DNC, _controlled))),
+        _memory(setup, _NTM, "pytorch-ntm's formulas", partial(_network, _NTM, _per_head)),
+        _memory(setup, _NTM, "plain formulas", partial(_plain, partial(_network, _NTM, _controlled))),
+        _memory(setup, _DNC, "plain formulas", partial(_plain, partial(_network, _DNC, _controlled))),
     ]
 
 
-def _memory(place: Place, sizes: _Sizes, peer: str, theirs: Prepare) -> Row:
+def _memory(setup: Setup, sizes: _Sizes, peer: str, theirs: Prepare) -> Row:
     return Row(
         family=f"{sizes.name}, {_STEPS} steps forward+backward",
         shape=f"{sizes.batch}x{sizes.cells}x{sizes.cell_dim}",
         size=sizes.cells,
         peer=peer,
-        inputs=lambda place: (place.normal(_STEPS, sizes.batch, _INPUT),),
+        inputs=lambda setup: (setup.normal(_STEPS, sizes.batch, _INPUT),),
         ours=partial(_network, sizes, _controlled),
         theirs=theirs,
-        targets=(times(3 if sizes is _NTM else 2),) if place.device.type == "cpu" else (),
+        targets=(times(3 if sizes is _NTM else 2),) if setup.device.type == "cpu" else (),
         quick=peer == "plain formulas",
     )
 
 
 def _network(sizes: _Sizes, function: Callable[..., Tensor], inputs: Tensor) -> Run:
-    """A function of sizes, memory, controller and inputs, with the gradients of all weights."""
+    """A function of sizes, memory, controller and inputs, with gradients of weights."""
     torch.manual_seed(0)
     addressing: Any = "shift" if sizes is _NTM else "links"
     memory = ExternalMemory(sizes.hidden, sizes.cell_dim, num_reads=sizes.reads, addressing=addressing)
     lstm = nn.LSTMCell(_INPUT + sizes.reads * sizes.cell_dim, sizes.hidden)
     weights = [weight for module in (memory, lstm) for weight in module.to(inputs.device).parameters()]
     with torch.no_grad():
-        for weight in weights:  # starts as large as what is written
+        for weight in weights:  # starts at the scale of the writes
             weight.normal_(std=1 if weight.shape[-1] == sizes.cell_dim else sizes.hidden**-0.5)
     return training(lambda *_: function(sizes, memory, lstm, inputs))(*weights)
 
@@ -85,7 +85,6 @@ def _plain(ours: Prepare, *inputs: Tensor) -> Run:
 
 
 def _controlled(sizes: _Sizes, memory: ExternalMemory, lstm: nn.LSTMCell, inputs: Tensor) -> Tensor:
-    """The read of each step."""
     state = memory.start(sizes.batch, sizes.cells)
     hidden = cell = inputs.new_zeros(sizes.batch, sizes.hidden)
     step, reads = lstm_cell(lstm.weight_hh, lstm.bias_hh), []
@@ -98,7 +97,7 @@ def _controlled(sizes: _Sizes, memory: ExternalMemory, lstm: nn.LSTMCell, inputs
 
 
 def _per_head(sizes: _Sizes, module: ExternalMemory, lstm: nn.LSTMCell, inputs: Tensor) -> Tensor:
-    """The NTM as pytorch-ntm computes it (https://github.com/loudinthecloud/pytorch-ntm).
+    """The NTM with pytorch-ntm's formulas (github.com/loudinthecloud/pytorch-ntm).
 
     By the equations of Graves et al. 2014: a linear layer for each head, cosine similarity of all cells, powers as
     they stand, and the convolution in a loop over the batch. The order of a step and the add vector's tanh are ours, so
@@ -138,17 +137,16 @@ def _addressed(memory: Tensor, before: Tensor, outputs: Tensor) -> Tensor:
     return powers / (powers.sum(1, keepdim=True) + 1e-16)
 
 
-def regression(place: Place) -> list[Row]:
-    """Return the rows of a kernel's bandwidth by leave-one-out, beside statsmodels' cross-validation."""
+def regression(setup: Setup) -> list[Row]:
+    """Return the rows of a leave-one-out bandwidth, beside statsmodels."""
     return [_bandwidth(count) for count in (100, 300, 1000)]
 
 
 def _bandwidth(count: int) -> Row:
-    """The bandwidth of noisy points on a sine."""
 
-    def inputs(place: Place) -> tuple[Tensor, ...]:
-        points = 6.3 * torch.rand(count, 1, device=place.device).double()
-        return points, points.sin() + 0.3 * place.normal(count, 1)
+    def inputs(setup: Setup) -> tuple[Tensor, ...]:
+        points = 6.3 * torch.rand(count, 1, device=setup.device).double()
+        return points, points.sin() + 0.3 * setup.normal(count, 1)
 
     def theirs(points: Tensor, values: Tensor) -> Run:
         kind = package("statsmodels.nonparametric.kernel_regression").KernelReg
@@ -175,11 +173,11 @@ def _bandwidth(count: int) -> Row:
 
 
 _TOKENS, _DIM, _HIDDEN, _CHOSEN, _FEWEST = 1 << 15, 128, 1024, 2, 4
-"""Tokens and sizes of mixtures: with 256 experts each is given 256 tokens, so that products are most of the work."""
+"""Tokens and sizes of mixtures. 256 experts have 256 tokens each, mostly products."""
 
 
-def experts(place: Place) -> list[Row]:
-    """Return the rows of mixtures by the number of experts, beside a mixture of four that takes as many tokens."""
+def experts(setup: Setup) -> list[Row]:
+    """Return the rows of mixtures by numbers of experts, beside one of four experts."""
     return [*(_experts(count, noise=False) for count in (16, 64, 256)), _experts(256, noise=True)]
 
 
@@ -202,7 +200,7 @@ def _experts(count: int, *, noise: bool) -> Row:
         shape=f"{count} experts",
         size=count,
         peer=f"{_FEWEST} experts",
-        inputs=lambda place: (place.normal(_TOKENS, _DIM, grad=True), place.normal(_TOKENS, _DIM)),
+        inputs=lambda setup: (setup.normal(_TOKENS, _DIM, grad=True), setup.normal(_TOKENS, _DIM)),
         ours=partial(prepare, count),
         theirs=partial(prepare, _FEWEST),
         work=Work(2.0 * 3 * 2 * _TOKENS * _CHOSEN * _DIM * _HIDDEN, "FLOP", "multiply"),
@@ -224,12 +222,12 @@ _HARD: dict[str, dict[str, Any]] = {
         "entropy_bonus": 0.02,
     },
 }
-"""Options of hard attention that are measured; the paper is Xu et al. 2015."""
+"""Measured options of hard attention. The paper is Xu et al. 2015."""
 _SENTENCES, _WORDS, _VOCABULARY = 64, 14, 4000
 
 
-def trainings(place: Place) -> list[Row]:
-    """Return the rows of a translator's training step: kernels, hard attention, and memory by the shapes of batches."""
+def trainings(setup: Setup) -> list[Row]:
+    """Return the rows of a translator's training step: kernels, reads and memory."""
 
     def row(family: str, peer: str, ours: Prepare, theirs: Prepare, **more: Any) -> Row:
         return Row(
@@ -237,7 +235,7 @@ def trainings(place: Place) -> list[Row]:
             shape=f"{_SENTENCES}x{_WORDS}",
             size=_WORDS,
             peer=peer,
-            inputs=lambda place: (torch.zeros(0, device=place.device),),
+            inputs=lambda setup: (torch.zeros(0, device=setup.device),),
             ours=ours,
             theirs=theirs,
             **more,
@@ -245,7 +243,7 @@ def trainings(place: Place) -> list[Row]:
 
     soft = partial(_step, {})
     hard = [row(name, "soft attention", partial(_step, options), soft, same=False) for name, options in _HARD.items()]
-    if place.device.type != "cpu":
+    if setup.device.type != "cpu":
         return hard
     return [row("kernels", "plain formulas", soft, partial(_plain, soft), quick=True), *hard, _shapes()]
 
@@ -269,7 +267,7 @@ def _step(options: dict[str, Any], like: Tensor) -> Run:
 
 
 def _shapes() -> Row:
-    """Memory of products of many shapes, as of batches of texts, by the number of shapes that oneDNN keeps."""
+    """Memory of products of many shapes, by the number of shapes that oneDNN keeps."""
 
     def prepare(first: Tensor, second: Tensor) -> Run:
         def run() -> None:
@@ -288,7 +286,7 @@ def _shapes() -> Row:
         shape="1000x512x512",
         size=1000,
         peer="all shapes kept",
-        inputs=lambda place: (place.normal(1000, 512), place.normal(512, 512)),
+        inputs=lambda setup: (setup.normal(1000, 512), setup.normal(512, 512)),
         ours=bounded,
         theirs=prepare,
         memory=True,

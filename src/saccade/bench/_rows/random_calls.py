@@ -1,4 +1,4 @@
-"""Random calls of `attend`, each compared with the definition: shapes, strides, broadcasts, masks, biases, reads."""
+"""Random calls of `attend`, each compared with the definition."""
 
 import random
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from saccade import attend, biases, masks, normalizers, reads, scores
 from saccade._definitions.structure import Definition
-from saccade.bench.row import Place, Row, Run
+from saccade.bench.row import Row, Run, Setup
 from saccade.errors import UnsupportedBackend
 
 _CALLS = 250
@@ -19,17 +19,17 @@ _TERMS = 1_000_000  # query-key-feature terms of one call: the definition lays t
 Call = tuple[list[Tensor], dict[str, Any]]
 
 
-def rows(place: Place) -> list[Row]:
-    """Return the rows of random calls, by their numbers: a mismatch names the number within the row."""
+def rows(setup: Setup) -> list[Row]:
+    """Return the rows of random calls, by numbers that a mismatch names."""
     return [
         Row(
             family=f"random calls {'forward+backward' if trained else 'forward'}",
             shape=f"{first} to {first + _CALLS - 1}",
             size=first + 1,
             peer="the definition in float64",
-            inputs=lambda place: (),
-            ours=partial(_side, place, first, trained, ours=True),
-            theirs=partial(_side, place, first, trained, ours=False),
+            inputs=lambda setup: (),
+            ours=partial(_side, setup, first, trained, ours=True),
+            theirs=partial(_side, setup, first, trained, ours=False),
             quick=first == 0,
         )
         for trained in (False, True)
@@ -37,12 +37,12 @@ def rows(place: Place) -> list[Row]:
     ]
 
 
-def _side(place: Place, first: int, trained: bool, *, ours: bool) -> Run:
-    """All calls of a row that the place's backend serves; if it serves none, all, so that it gives its reason."""
-    calls = [_drawn(number, place.device) for number in range(first, first + _CALLS)]
-    if place.backend != "auto":
-        calls = [call for call in calls if _serves(call, place.backend, trained)] or calls
-    backend = place.backend if ours else "reference"
+def _side(setup: Setup, first: int, trained: bool, *, ours: bool) -> Run:
+    """Calls of a row that the backend serves, or if none all, for the reason."""
+    calls = [_drawn(number, setup.device) for number in range(first, first + _CALLS)]
+    if setup.backend != "auto":
+        calls = [call for call in calls if _serves(call, setup.backend, trained)] or calls
+    backend = setup.backend if ours else "reference"
     return lambda: tuple(_vector(call, backend, trained, double=not ours) for call in calls)
 
 
@@ -73,7 +73,7 @@ def _vector(call: Call, backend: str, trained: bool, *, double: bool = False) ->
 
 
 def _drawn(number: int, device: torch.device) -> Call:
-    """The call with this number; one that is not smooth is in float64, since rounding may choose another key."""
+    """The call with this number, in float64 unless smooth, since rounding may choose."""
     rng, generator = random.Random(number), torch.Generator().manual_seed(number)
     batch = rng.choice(((), (1,), (3,), (2, 3), (1, 5)))
     queries, keys = (rng.choice((1, 2, rng.randint(3, 40), rng.randint(41, 300), rng.randint(301, 1000))) for _ in "qk")
@@ -110,7 +110,6 @@ def _drawn(number: int, device: torch.device) -> Call:
 
 
 def _mask(rng: random.Random, normal: Callable[..., Tensor], queries: int, keys: int, device: torch.device) -> Any:
-    """A mask of any kind."""
     starts = (normal(queries) * keys / 2).long().flatten().sort().values
     kinds: tuple[masks.Mask, ...] = (
         masks.Dense(normal(queries, keys) > 0.3),

@@ -1,4 +1,4 @@
-"""Weights and values: sparse normalizers, half types, statistics, draws, and values that are computed when read."""
+"""Weights and values: sparse normalizers, half types, statistics, lazy values."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from saccade import AuxRequest, attend
 from saccade.bench.formulas import PASSES, Function, additive_work, attention, attention_row, dot_work
-from saccade.bench.row import Place, Prepare, Row, Run, Work, at_most, package, times
+from saccade.bench.row import Prepare, Row, Run, Setup, Work, at_most, package, times
 from saccade.masks import Window
 from saccade.normalizers import Entmax, Normalizer, Sparsemax
 from saccade.reads import Argmax, Read, Sample, Soft, TopK
@@ -23,30 +23,29 @@ _SPARSE: tuple[tuple[str, Normalizer, str, dict[str, float]], ...] = (
     ("entmax 1.5", Entmax(1.5), "entmax15", {}),
     ("entmax 1.5", Entmax(1.5), "entmax_bisect", {"alpha": 1.5}),
 )
-"""Name, our normalizer, the function of the package `entmax` for it, and the function's options."""
+"""Name, our normalizer, the package `entmax`'s function, and its options."""
 _SPARSE_CALLS = (1, 1, 30, 16), (32, 1, 30, 16), (8, 256, 256, 64)
 
 
-def sparse(place: Place) -> list[Row]:
-    """Return the rows of sparsemax and entmax beside the `entmax` package: of scores alone, and whole attention."""
+def sparse(setup: Setup) -> list[Row]:
+    """Return the rows of sparsemax and entmax beside the `entmax` package."""
     alone, whole = list[Row](), list[Row]()
     for name, normalizer, peer, options in _SPARSE:
         for step in PASSES:
             alone += [_normalized(name, normalizer, peer, options, shape, step) for shape in _SCORES]
             if not options:
-                whole += [_attention(place, name, normalizer, peer, sizes, step) for sizes in _SPARSE_CALLS]
+                whole += [_attention(setup, name, normalizer, peer, sizes, step) for sizes in _SPARSE_CALLS]
     return [*alone, *whole]
 
 
 def _normalized(name: str, normalizer: Normalizer, peer: str, options: Any, shape: tuple[int, ...], step: str) -> Row:
-    """A normalizer of scores and nothing else."""
     prepare, backward = PASSES[step], step != "forward"
     return Row(
         family=f"{name} {step}",
         shape="x".join(map(str, shape)),
         size=math.prod(shape),
         peer=f"entmax.{peer}",
-        inputs=lambda place: (place.normal(*shape, grad=backward),),
+        inputs=lambda setup: (setup.normal(*shape, grad=backward),),
         ours=prepare(lambda scores: normalizer(scores, None)),
         theirs=lambda scores: prepare(partial(getattr(package("entmax"), peer), **options))(scores),
         # weights and gradient are read again; scores of a decoder's step lie in the cache, and bound nothing
@@ -56,15 +55,14 @@ def _normalized(name: str, normalizer: Normalizer, peer: str, options: Any, shap
     )
 
 
-def _attention(place: Place, name: str, normalizer: Normalizer, peer: str, sizes: tuple[int, ...], step: str) -> Row:
-    """Dot scores, the normalizer, and the expectation."""
+def _attention(setup: Setup, name: str, normalizer: Normalizer, peer: str, sizes: tuple[int, ...], step: str) -> Row:
 
     def theirs(*inputs: Tensor) -> Run:
         weigh = getattr(package("entmax"), peer)
         return PASSES[step](lambda query, key, value, v: weigh(query @ key.mT, dim=-1) @ value)(*inputs)
 
     return attention_row(
-        *(place, f"{name} attention {step}", sizes, step, lambda v: {"score": Dot(), "normalizer": normalizer}),
+        *(setup, f"{name} attention {step}", sizes, step, lambda v: {"score": Dot(), "normalizer": normalizer}),
         shape="x".join(map(str, sizes)),
         size=math.prod(sizes[:3]),
         peer=f"matmul, entmax.{peer}",
@@ -86,25 +84,25 @@ _ONE_QUERY = ((1, 8, 4096, 64), (8, 8, 1024, 64), (64, 8, 256, 64))
 """Keys of calls with one query, without a memory that would keep them in float32."""
 
 
-def half(place: Place) -> list[Row]:
-    """Return the rows of half types on a CPU beside float32; a GPU multiplies them faster than float32."""
-    if place.device.type != "cpu":
+def half(setup: Setup) -> list[Row]:
+    """Return the rows of half types on a CPU beside float32."""
+    if setup.device.type != "cpu":
         return []
     usual = (1, 4, 1024, 64)
     return [
-        *(_half(place, call, kind, step, usual, 1024) for call in _HALF for kind in _TYPES for step in PASSES),
-        *(_half(place, "dot", kind, "forward", shape, 1) for shape in _ONE_QUERY for kind in _TYPES),
+        *(_half(setup, call, kind, step, usual, 1024) for call in _HALF for kind in _TYPES for step in PASSES),
+        *(_half(setup, "dot", kind, "forward", shape, 1) for shape in _ONE_QUERY for kind in _TYPES),
     ]
 
 
-def _half(place: Place, call: str, kind: str, step: str, shape: tuple[int, ...], queries: int) -> Row:
-    make, sizes = PASSES[step](attention(place, _HALF[call])), (*shape[:-2], queries, *shape[-2:])
+def _half(setup: Setup, call: str, kind: str, step: str, shape: tuple[int, ...], queries: int) -> Row:
+    make, sizes = PASSES[step](attention(setup, _HALF[call])), (*shape[:-2], queries, *shape[-2:])
 
     def ours(*inputs: Tensor) -> Run:
         return make(*(tensor.detach().to(_TYPES[kind]).requires_grad_(tensor.requires_grad) for tensor in inputs))
 
     return attention_row(
-        *(place, f"{kind} {step}, {call}", sizes, step, _HALF[call]),
+        *(setup, f"{kind} {step}, {call}", sizes, step, _HALF[call]),
         shape="x".join(map(str, shape)) + ("" if queries == shape[-2] else f", {queries} query"),
         peer="float32",
         ours=ours,
@@ -130,28 +128,28 @@ _TOP = ((8, 8, 512, 64), (32, 8, 128, 64), (1, 8, 2048, 64), (4, 8, 64, 64))
 """Other sizes of dot products with their largest weights."""
 
 
-def statistics(place: Place) -> list[Row]:
+def statistics(setup: Setup) -> list[Row]:
     """Return the rows of statistics and of draws beside the call without them."""
-    gpu, rows = place.device.type == "cuda", list[Row]()
+    gpu, rows = setup.device.type == "cuda", list[Row]()
     for score, (shape, _) in _KINDS.items():
         for name, request in _REQUESTS.items():
             factor = 1.5 if not gpu else 2.2 if name == "received" else 1.3
-            rows.append(_statistic(place, score, name, {"aux": request}, factor, shape, quick=score != "cosine"))
-        rows.append(_statistic(place, score, "sample", {"read": Sample()}, 1.3, shape, quick=score != "cosine"))
+            rows.append(_statistic(setup, score, name, {"aux": request}, factor, shape, quick=score != "cosine"))
+        rows.append(_statistic(setup, score, "sample", {"read": Sample()}, 1.3, shape, quick=score != "cosine"))
     options = {"aux": _REQUESTS["top 4"]}
-    return rows + [_statistic(place, "dot", "top 4", options, 1.5, shape, quick=False) for shape in _TOP]
+    return rows + [_statistic(setup, "dot", "top 4", options, 1.5, shape, quick=False) for shape in _TOP]
 
 
 def _statistic(
-    place: Place, score: str, name: str, options: dict[str, Any], factor: float, shape: tuple[int, ...], *, quick: bool
+    setup: Setup, score: str, name: str, options: dict[str, Any], factor: float, shape: tuple[int, ...], *, quick: bool
 ) -> Row:
     """Attention with some options beside attention without them."""
     make, terms = _KINDS[score][1], math.prod(shape) * shape[-2]
     sizes = (*shape[:-1], *shape[-2:])
     return attention_row(
-        *(place, f"{name}, {score}", sizes, "forward", lambda v: {"score": make(v), **options}),
+        *(setup, f"{name}, {score}", sizes, "forward", lambda v: {"score": make(v), **options}),
         peer="soft" if name == "sample" else "without",
-        theirs=PASSES["forward"](attention(place, lambda v: {"score": make(v)})),
+        theirs=PASSES["forward"](attention(setup, lambda v: {"score": make(v)})),
         work=additive_work(terms) if score == "additive" else dot_work(terms),
         targets=(at_most(factor),),
         same=name != "sample",
@@ -170,23 +168,23 @@ _READS: tuple[tuple[int, Read], ...] = (
 """Number of values that a query reads, and the read."""
 
 
-def lazy(place: Place) -> list[Row]:
-    """Return the rows of values that are computed when they are read, beside all of them encoded first."""
+def lazy(setup: Setup) -> list[Row]:
+    """Return the rows of lazy values, beside values encoded first."""
     return [
-        *(_lazy(place, count, read, 1, step) for step in PASSES for count, read in _READS),
-        *(_lazy(place, count, read, 64, "forward") for count, read in ((1, Argmax()), (8, TopK(8)))),
+        *(_lazy(setup, count, read, 1, step) for step in PASSES for count, read in _READS),
+        *(_lazy(setup, count, read, 64, "forward") for count, read in ((1, Argmax()), (8, TopK(8)))),
     ]
 
 
-def _lazy(place: Place, count: int, read: Read, queries: int, step: str) -> Row:
+def _lazy(setup: Setup, count: int, read: Read, queries: int, step: str) -> Row:
     """A network of two layers encodes the values."""
     backward, several = step != "forward", f", {queries} queries" if queries > 1 else ""
 
-    def inputs(place: Place) -> tuple[Tensor, ...]:
-        attended = [place.normal(_BATCH, length, _DIM) for length in (queries, _KEYS)]  # the encoder alone learns
-        first = place.normal(_THING, _HIDDEN, grad=backward, scale=_THING**-0.5)
-        second = place.normal(_HIDDEN, _DIM, grad=backward, scale=_HIDDEN**-0.5)
-        return *attended, place.normal(_BATCH, _KEYS, _THING), first, second
+    def inputs(setup: Setup) -> tuple[Tensor, ...]:
+        attended = [setup.normal(_BATCH, length, _DIM) for length in (queries, _KEYS)]  # the encoder alone learns
+        first = setup.normal(_THING, _HIDDEN, grad=backward, scale=_THING**-0.5)
+        second = setup.normal(_HIDDEN, _DIM, grad=backward, scale=_HIDDEN**-0.5)
+        return *attended, setup.normal(_BATCH, _KEYS, _THING), first, second
 
     def encoded(things: Tensor, first: Tensor, second: Tensor) -> Tensor:
         return (things @ first).relu() @ second
@@ -194,7 +192,7 @@ def _lazy(place: Place, count: int, read: Read, queries: int, step: str) -> Row:
     def attended(values: Callable[..., Any]) -> Function:
         def run(query: Tensor, key: Tensor, *rest: Tensor) -> Tensor:
             there = read.map(lambda tensor, axes: tensor.to(query.device))
-            return attend(query, key, values(*rest), read=there, backend=place.backend)
+            return attend(query, key, values(*rest), read=there, backend=setup.backend)
 
         return run
 
