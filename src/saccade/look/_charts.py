@@ -172,7 +172,7 @@ def _curves_story(lines: Sequence[Curve], ticks: Sequence[tuple[float, str]], te
 
 
 def _check_dots(count: int, series: Sequence[Dots]) -> None:
-    """Reject other than 1 to 100 rows, and series without a finite number or None a row."""
+    """Reject a wrong number of rows, and series that do not fit them."""
     if not 0 < count <= _MOST_ROWS:
         raise ArgumentError(f"rows: expected 1 to {_MOST_ROWS}, got {count}. Draw the largest")
     for group in series:

@@ -201,7 +201,7 @@ def load(path: str | Path) -> Recording:
 
 
 def _recording(tensors: dict[str, Tensor], about: Any) -> Recording:
-    """The recording in the contents of its files, which are not trusted."""
+    """The recording in untrusted contents of its files."""
     if about["format"] != _FORMAT:
         raise ValueError(f"format {about['format']}")
     calls, coverage = about["calls"], [about["coverage"][name] for name in Coverage._fields]
