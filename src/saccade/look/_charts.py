@@ -251,6 +251,7 @@ def dots(
         pairs = ((group.name, group.values[row]) for group in series)
         parts.append(f"{name}: " + ", ".join(f"{what} {value:.4g}" for what, value in pairs if value is not None))
     texts, named = [label, *names, *(group.name for group in series)], [group.name for group in series]
-    behind = {**numbers(heading, named, rows, []), "values": [list(group.values) for group in series]}
+    more = {"values": [list(group.values) for group in series], "errors": [list(group.errors) for group in series]}
+    behind = {**numbers(heading, named, rows, []), **more}
     about = {"title": heading, "note": plain(note), "kind": "Bars" if bars else "Dots", "story": "; ".join(parts)}
     return draw_picture(path, draw, texts, **about, behind=behind if json else None)

@@ -116,8 +116,8 @@ def test_asking_changes_no_model_and_no_generator(run, asked, unsaved, tmp_path)
 
 
 def check_numbers(told):
-    """All pictures say their numbers in one form."""
-    assert {"title", "rows", "columns", "values", "darkest"} <= told.keys()
+    """Numbers of all pictures have one form: a colour scale ends at `darkest`, a chart has errors."""
+    assert {"title", "rows", "columns", "values"} <= told.keys() and ("darkest" in told) != ("errors" in told)
     values = torch.tensor(told["values"])
     assert values.isfinite().all() and len(values) == (len(told["rows"]) or 1)
     assert not told["columns"] or values.shape[1] == len(told["columns"])
