@@ -19,13 +19,12 @@ from saccade.models.positions import waves
 from saccade.nn import Attention
 from saccade.train.environment import choose_device
 from saccade.train.randomness import generator, seeded
-from studies.frame.claims import Claim, Verdict, conclude, decided, nothing, tabled
+from studies.frame.claims import Claim, Estimate, Verdict, conclude, decided, nothing, tabled
 from studies.frame.digits import Digits, OnDigits, open_data
-from studies.frame.direct import Budget, Job, fit, size, work
+from studies.frame.direct import Budget, fit, job, size
 from studies.frame.page import costs, curve, picture
 from studies.frame.seeds import Numbers, over_seeds, pack, unpack
-from studies.frame.statistics import Estimate
-from studies.frame.study import Study, Work
+from studies.frame.study import Step, Study, Work
 
 ATTENTION, VECTOR = "attention", "one vector"
 AUTOENCODER, PRINCIPAL, PIXELS = "autoencoder", "principal components", "pixels"
@@ -193,18 +192,18 @@ def measure(options: Options) -> Work:
     digits, device, sizes = open_data(options.data), choose_device(options.device), SIZES[options.quick]
     lengths, codes, copying, coding = *sizes[:2], sizes[2].within(options), sizes[3].within(options)
 
-    def code_of(model: str, code: int, seed: int) -> Job:
+    def code_of(model: str, code: int, seed: int) -> Step:
         about = {"part": "codes", "model": model, "code": code, "seed": seed}
         measured = partial(coded, model, code, digits, seed, coding, device)
-        return Job(about, measured, coding if model == AUTOENCODER else None)
+        return job(about, measured, coding if model == AUTOENCODER else None)
 
     jobs = [code_of(PIXELS, 0, 0), *(code_of(PRINCIPAL, code, 0) for code in codes)]
     for seed in range(1, options.seeds + 1):
         for model in (ATTENTION, VECTOR):
             measured = partial(copied, model, options.width, lengths, seed, copying, device)
-            jobs.append(Job({"part": "copying", "model": model, "seed": seed}, measured, copying))
+            jobs.append(job({"part": "copying", "model": model, "seed": seed}, measured, copying))
         jobs += [code_of(AUTOENCODER, code, seed) for code in codes]
-    return work("bottleneck", options, jobs, options.name, {"data": digits.fingerprint, "side": digits.side})
+    return Work(jobs, {"data": digits.fingerprint, "side": digits.side}, options.name)
 
 
 class Findings:
@@ -316,7 +315,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="bottleneck",
     sentence="how much one vector of fixed size keeps, beside attention: copied sequences, codes of digits",
     title="What passes through one vector",
     claim="The more is read, the smaller the share of it that one vector of a fixed size keeps. Attention, which can "

@@ -21,13 +21,12 @@ from saccade.errors import ArgumentError
 from saccade.nn import MultiheadAttention
 from saccade.train.environment import choose_device
 from saccade.train.options import flag
-from studies.frame.claims import Claim, conclude, rule
+from studies.frame.claims import Claim, Estimate, Within, conclude, rule
 from studies.frame.folder import Folder
 from studies.frame.growth import Power, crossings, exponent, median_error, milliseconds, timed
-from studies.frame.options import Shared, arguments, check_positive, default_folder
+from studies.frame.options import Shared, check_positive
 from studies.frame.page import curve, picture, sentence
-from studies.frame.statistics import Estimate, Within
-from studies.frame.study import Step, Study, Work, made_here
+from studies.frame.study import Step, Study, Work
 
 PASSES = ("forward", "forward+backward")
 GRU, CONVOLUTION, ATTENTION = "GRU", "convolution", "self-attention"
@@ -198,7 +197,7 @@ def measure(options: Options) -> Work:
     """Return a step for each length and pass."""
     sizes, device = options.sizes(), str(choose_device(options.device))
     threads = torch.get_num_threads()
-    decided = {**arguments(options), **asdict(sizes), "lengths": list(sizes.lengths)}
+    decided = {**asdict(sizes), "lengths": list(sizes.lengths)}
     steps = []
     for length in sizes.lengths:
         for way in PASSES:
@@ -206,10 +205,10 @@ def measure(options: Options) -> Work:
             row = {"pass": way, "length": length}
             steps.append(Step(f"{way}, length {length}", [row], partial(_take_turns, point, sizes.seconds)))
     decided |= {"device": device, "threads": threads}
-    return Work(default_folder("complexity", options), decided, steps, made_here(options.device))
+    return Work(steps, decided)
 
 
-def _take_turns(point: Point, seconds: float, folder: Folder) -> bool:
+def _take_turns(point: Point, seconds: float, _: Folder) -> list[dict[str, Any]]:
     """Time all layers at one point in turns, and measure the memory of each."""
     calls = [prepared(name, point) for name in LAYERS]
     for call in calls:
@@ -219,9 +218,7 @@ def _take_turns(point: Point, seconds: float, folder: Folder) -> bool:
         name: {"seconds": middle, "error": median_error(taken), **_memory(name, point)}
         for name, middle, taken in zip(LAYERS, medians(rounds), zip(*rounds, strict=True), strict=True)
     }
-    folder.content["rows"].append({"pass": point.way, "length": point.length, "rounds": len(rounds), "layers": layers})
-    folder.commit()
-    return True
+    return [{"pass": point.way, "length": point.length, "rounds": len(rounds), "layers": layers}]
 
 
 def _memory(name: str, point: Point) -> dict[str, Any]:
@@ -375,7 +372,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="complexity",
     sentence="time and memory of layers by sequence length (Vaswani et al. 2017, table 1)",
     title="Time and memory of a layer by length",
     claim="A self-attention layer takes n² d operations where a recurrent one takes n d² and a convolution k n d², for "

@@ -18,12 +18,11 @@ from saccade.nn import MultiheadAttention
 from saccade.normalizers import Identity
 from saccade.train.environment import choose_device
 from saccade.train.randomness import generator, seeded
-from studies.frame.claims import Claim, conclude, decided, tabled
-from studies.frame.direct import Budget, Job, fit, size, work
+from studies.frame.claims import Claim, Estimate, Exact, conclude, decided, tabled
+from studies.frame.direct import Budget, fit, job, size
 from studies.frame.options import Direct
 from studies.frame.page import costs, curve, picture
 from studies.frame.seeds import over_seeds
-from studies.frame.statistics import Estimate, Exact
 from studies.frame.study import Study, Work
 
 ATTENTION, FAST, LOCATION = "attention", "fast weights", "attention by location"
@@ -248,11 +247,11 @@ def measure(options: Direct) -> Work:
     device, budget = choose_device(options.device), (QUICK if options.quick else BUDGET).within(options)
     layers = (ATTENTION, DENSE) if options.quick else LAYERS
     jobs = [
-        Job({"model": name, "seed": seed}, partial(recalled, name, PAIRS, seed, budget, device), budget)
+        job({"model": name, "seed": seed}, partial(recalled, name, PAIRS, seed, budget, device), budget)
         for seed in range(1, options.seeds + 1)
         for name in layers
     ]
-    return work("fast-weights", options, jobs)
+    return Work(jobs)
 
 
 class Findings:
@@ -352,7 +351,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="fast-weights",
     sentence="attention as a matrix made of the input, beside convolution: associative recall (Ba et al. 2016)",
     title="Weights that move with the input",
     claim="Attention's weights are made of the input and move with it, a convolution's are learned and stay; and at "

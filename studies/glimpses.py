@@ -15,14 +15,13 @@ from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.data import BUILTIN
 from saccade.tasks.glimpse.task import Batch
 from saccade.train.randomness import seeded
-from studies.frame.claims import Claim, bars, conclude, nothing, rule
+from studies.frame.claims import Claim, bars, conclude, judged, nothing, rule
 from studies.frame.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, wrong_shares
 from studies.frame.noise import ratio_text, variance_text
 from studies.frame.options import Seeded
 from studies.frame.page import COSTS, costs, dots, paragraphs
 from studies.frame.scores import by_model
 from studies.frame.seeds import between, spread
-from studies.frame.statistics import judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -241,7 +240,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="glimpses",
     sentence="agents with glimpses: number, scales, policy and clutter (Mnih et al. 2014, tables 1 and 2 of NIPS)",
     title="Glimpses",
     claim="An eye that learns where to look recognizes images of which it sees little. It is better than one that "
@@ -251,7 +249,7 @@ STUDY = Study(
     "https://papers.nips.cc/paper/5542-recurrent-models-of-visual-attention; there random glimpses are in clutter "
     "alone, and the gain of a coarse view is not tested",
     options=Options,
-    measure=Trainings("glimpses", variants, parts, "translated", task=Glimpse, open_data=open_canvas),
+    measure=Trainings(variants, parts, "translated", task=Glimpse, open_data=open_canvas),
     compare=Findings,
     plot=plot,
     body="""

@@ -21,12 +21,11 @@ from saccade.normalizers import Entmax, Normalizer, Sigmoid, Softmax, Sparsemax
 from saccade.scores import Dot
 from saccade.train.environment import choose_device
 from saccade.train.randomness import generator, seeded
-from studies.frame.claims import Claim, conclude, decided, tabled
+from studies.frame.claims import Claim, Exact, conclude, decided, tabled
 from studies.frame.digits import Digits, OnDigits, open_data
-from studies.frame.direct import Budget, Job, fit, size, work
+from studies.frame.direct import Budget, fit, job, size
 from studies.frame.page import costs, curve, picture
 from studies.frame.seeds import Numbers, over_seeds
-from studies.frame.statistics import Exact
 from studies.frame.study import Study, Work
 
 if TYPE_CHECKING:
@@ -207,14 +206,14 @@ def measure(options: OnDigits) -> Work:
     digits, device = open_data(options.data), choose_device(options.device)
     budget = (QUICK if options.quick else BUDGET).within(options)
     both = Budget(2 * budget.steps, 2 * budget.minutes)
-    jobs = [Job({"part": "graph", "model": way, "seed": 0}, partial(graph, way)) for way in GRAPH]
+    jobs = [job({"part": "graph", "model": way, "seed": 0}, partial(graph, way)) for way in GRAPH]
     for seed in range(1, options.seeds + 1):
-        jobs += [Job({"part": "gradients", "model": way, "seed": seed}, partial(compared, way, seed)) for way in WAYS]
+        jobs += [job({"part": "gradients", "model": way, "seed": seed}, partial(compared, way, seed)) for way in WAYS]
         for optimizer in OPTIMIZERS:
             for gate in (UNIFORM, SOFT, SPARSE) if options.quick else (*GATES, *LEARNED):
                 about = {"part": "forgetting", "optimizer": optimizer, "model": gate, "seed": seed}
-                jobs.append(Job(about, partial(forgotten, gate, optimizer, digits, seed, budget, device), both))
-    return work("isolation", options, jobs, options.name, {"data": digits.fingerprint})
+                jobs.append(job(about, partial(forgotten, gate, optimizer, digits, seed, budget, device), both))
+    return Work(jobs, {"data": digits.fingerprint}, options.name)
 
 
 class Findings:
@@ -337,7 +336,6 @@ def _figure(graphs: Mapping[str, Mapping[str, Any]], title: str) -> "Figure":
 
 
 STUDY = Study(
-    name="isolation",
     sentence="gradients of attended values, and forgetting of experts by kind of gate (Jacobs et al. 1991)",
     title="What is not attended to does not change",
     claim="Attention masks the error that is propagated back: a value's gradient is its weight times the output's, and "

@@ -15,12 +15,11 @@ from saccade.tasks.memorize.data import Corpus, open_corpus
 from saccade.tasks.memorize.data.problems import PROBLEMS
 from saccade.tasks.memorize.measures import Said, judged
 from saccade.train.results import undisturbed
-from studies.frame.claims import Claim, Verdict, both_bars, conclude, nothing, rule, tabled
+from studies.frame.claims import Claim, Estimate, Verdict, both_bars, conclude, nothing, rule, tabled
 from studies.frame.options import Seeded
 from studies.frame.page import costs, picture
 from studies.frame.scores import by_model
 from studies.frame.seeds import Cell, between, contrast, spread
-from studies.frame.statistics import Estimate
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -215,7 +214,6 @@ def _drawn(result: Findings, path: Path, names: Sequence[str], title: str) -> st
 
 
 STUDY = Study(
-    name="memory",
     sentence="errors beyond the training lengths, by kind of memory (Graves et al. 2014, section 4)",
     title="Memory beyond the lengths of training",
     claim="A controller with an external memory that it writes and reads does on sequences beyond the lengths of "
@@ -223,7 +221,7 @@ STUDY = Study(
     source="Graves, Wayne, Danihelka 2014, figures 4 and 5 for copy, figure 11 for recall, "
     "https://arxiv.org/abs/1410.5401",
     options=Options,
-    measure=Trainings("memory", variants, parts, "copy", task=Memorize, open_data=opened),
+    measure=Trainings(variants, parts, "copy", task=Memorize, open_data=opened),
     compare=Findings,
     plot=plot,
     body="""

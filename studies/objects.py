@@ -15,13 +15,12 @@ from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.image.scenes.grammar import named, read
 from saccade.tasks.image.shown import Shown
 from saccade.train.results import undisturbed
-from studies.frame.claims import NOTHING, Claim, Verdict, both_bars, conclude, rule, together
+from studies.frame.claims import NOTHING, Claim, Estimate, Result, Verdict, both_bars, conclude, judged, rule, together
 from studies.frame.growth import weights
 from studies.frame.options import Seeded
 from studies.frame.page import COSTS, costs, curve, picture, sentence
 from studies.frame.scores import by_model
 from studies.frame.seeds import Cell, Numbers, between, contrast, pack, spread, unpack
-from studies.frame.statistics import Estimate, Result, judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -210,7 +209,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="objects",
     sentence="captions by number of objects, with attention and from one fixed vector",
     title="Captions by the number of things",
     claim="A model that reads an image as one fixed vector writes worse captions the more things the image shows, and "
@@ -219,7 +217,6 @@ STUDY = Study(
     "2015, figure 2, https://arxiv.org/abs/1409.0473, for sentences",
     options=Options,
     measure=Trainings(
-        "objects",
         variants,
         lambda data, options: [Part({"measured": "captions"}, measured)],
         quick="scenes",

@@ -20,12 +20,11 @@ from saccade.tasks.translate.data import BUILTIN
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.metrics import length_unit
 from saccade.train.randomness import generator
-from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule
+from studies.frame.claims import NOTHING, Claim, Exact, Verdict, Within, bars, conclude, rule
 from studies.frame.folder import Folder
 from studies.frame.options import Trained
 from studies.frame.page import about_data, paragraphs, picture, sentence, signatures
 from studies.frame.scores import ERRORS, SENTENCES, digits, learned, mean, metric_name
-from studies.frame.statistics import Exact, Within
 from studies.frame.study import Step, Study
 from studies.frame.training import Part, Trainings, Variant, scored, tested
 
@@ -102,11 +101,9 @@ def deviation(name: str, seed: int = 1) -> float:
     return largest / float(straight.abs().max())
 
 
-def _permute(name: str, folder: Folder) -> bool:
-    kind, holds, *_ = LAYERS[name]
-    folder.content["rows"].append({"layer": name, "kind": kind, "holds": holds, "deviation": deviation(name)})
-    folder.commit()
-    return True
+def _permute(name: str, _: Folder) -> list[dict[str, Any]]:
+    layer = LAYERS[name]
+    return [{"layer": name, "kind": layer.kind, "holds": layer.holds, "deviation": deviation(name)}]
 
 
 def shuffled(pairs: Sequence[Pair], unit: str) -> list[Pair]:
@@ -223,14 +220,13 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="order",
     sentence="the effect of shuffled words on each model (Vaswani et al. 2017, section 3.5)",
     title="What the order of the words is worth",
     claim="Attention has no recurrence and no convolution, so without a mask it sees the positions of its input as a "
     "set. A model that attends to all of them sees their order by what is added for it.",
     source="Vaswani et al. 2017, section 3.5, https://arxiv.org/abs/1706.03762",
     options=Trained,
-    measure=Trainings("order", lambda options: VARIANTS, parts, before=PERMUTATIONS),
+    measure=Trainings(lambda options: VARIANTS, parts, before=PERMUTATIONS),
     compare=Findings,
     plot=plot,
     body="""

@@ -28,12 +28,11 @@ from saccade.tasks.image.scenes.scene import NOISE
 from saccade.tasks.labels.answers import ClassAnswers
 from saccade.train.randomness import generator
 from saccade.train.results import undisturbed
-from studies.frame.claims import Claim, Verdict, both_bars, conclude, nothing, rule
+from studies.frame.claims import Claim, Estimate, Verdict, both_bars, conclude, judged, nothing, rule
 from studies.frame.options import Seeded
 from studies.frame.page import costs, picture
 from studies.frame.scores import by_model
 from studies.frame.seeds import between, pack, spread, unpack
-from studies.frame.statistics import Estimate, judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -343,7 +342,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="pointing",
     sentence="do answers depend on the cells with the largest weights? (after Jain, Wallace 2019)",
     title="Is attention an explanation?",
     claim="The answer of a model that has learned to answer hangs on the cells that it attends to. The heaviest cell "
@@ -353,7 +351,7 @@ STUDY = Study(
     "Wiegreffe, Pinter 2019, https://arxiv.org/abs/1908.04626, who answer that it depends on the definition of an "
     "explanation; erasing after Serrano, Smith 2019, https://arxiv.org/abs/1906.03731; all three of texts",
     options=Options,
-    measure=Trainings("pointing", variants, parts, "scenes", task=AnswerQuestions, open_data=opened),
+    measure=Trainings(variants, parts, "scenes", task=AnswerQuestions, open_data=opened),
     compare=Findings,
     plot=plot,
     body="""

@@ -1,7 +1,7 @@
 """The error of kernel regression by the number of points (Nadaraya 1964)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,13 +14,12 @@ from saccade import look, runs
 from saccade.errors import ArgumentError
 from saccade.nn import KernelRegression
 from saccade.train.options import flag
-from studies.frame.claims import Claim, Verdict, conclude, rule
+from studies.frame.claims import Claim, Estimate, Verdict, Within, conclude, rule
 from studies.frame.folder import Folder
 from studies.frame.growth import Power, exponent
-from studies.frame.options import Shared, arguments, check_positive, default_folder
+from studies.frame.options import Shared, check_positive
 from studies.frame.page import curve, picture
 from studies.frame.seeds import Numbers, over_seeds
-from studies.frame.statistics import Estimate, Within
 from studies.frame.study import Step, Study, Work, made_here
 
 MEAN, BEST, KERNEL, LEARNED = "mean", "best bandwidth", "leave-one-out", "learned kernel"
@@ -152,16 +151,14 @@ def measure(options: Options) -> Work:
             rows = [{"way": LEARNED, "n": count, "seed": seed}]
             name = f"a kernel learned of {count} points, seed {seed}"
             steps.append(Step(name, rows, partial(_measure, rows, sizes["steps"])))
-    return Work(default_folder("regression", options), {**arguments(options), **sizes}, steps, made_here("cpu"))
+    return Work(steps, sizes, about=made_here("cpu"))
 
 
-def _measure(rows: Sequence[dict[str, Any]], steps: int, folder: Folder) -> bool:
+def _measure(rows: Sequence[dict[str, Any]], steps: int, folder: Folder) -> Iterator[dict[str, Any]]:
     for row in rows:
         if not folder.rows(**row):
             points = drawn(row["n"], row["seed"])
-            folder.content["rows"].append({**row, **estimate(row["way"], points, folder.path / "runs", steps)})
-            folder.commit()
-    return True
+            yield {**row, **estimate(row["way"], points, folder.path / "runs", steps)}
 
 
 class Findings:
@@ -247,7 +244,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="regression",
     sentence="error of kernel regression by number of points (Nadaraya 1964, Watson 1964)",
     title="Kernel regression by the number of known points",
     claim="The squared error of a Nadaraya-Watson estimate of a curve over one number falls as n^(-4/5) with n known "

@@ -21,7 +21,7 @@ from saccade.models import cnn, ram, tiles, whole
 from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.data import BUILTIN, open_data
 from saccade.tasks.image.dataset import Dataset
-from studies.frame.claims import Claim, Verdict, bars, conclude, rule
+from studies.frame.claims import Claim, Estimate, Source, Verdict, bars, conclude, rule
 from studies.frame.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, wrong_shares
 from studies.frame.folder import Folder
 from studies.frame.growth import MEASURING, Power, exponent, median_error, milliseconds, timed
@@ -29,7 +29,6 @@ from studies.frame.options import check_positive
 from studies.frame.page import curve, picture
 from studies.frame.scores import by_model
 from studies.frame.seeds import between
-from studies.frame.statistics import Estimate, Source
 from studies.frame.study import Step, Study, Work
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -121,10 +120,10 @@ def measure(options: Options) -> Work:
     seconds = options.seconds or (_QUICK_SECONDS if options.quick else _SECONDS)
     rows = {side: [{"measured": "time", "side": side}] for side in _SIDES}
     steps = [Step(f"{side} pixels a side", rows[side], partial(_take_turns, side, seconds)) for side in _SIDES]
-    return Trainings("scaling", _variants, _parts, "translated", steps, Glimpse, open_canvas)(options)
+    return Trainings(_variants, _parts, "translated", steps, Glimpse, open_canvas)(options)
 
 
-def _take_turns(side: int, seconds: float, folder: Folder) -> bool:
+def _take_turns(side: int, seconds: float, _: Folder) -> list[dict[str, Any]]:
     """Time one answer of every model in turns, by the clock of a single thread."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -139,9 +138,7 @@ def _take_turns(side: int, seconds: float, folder: Folder) -> bool:
         }
     finally:
         torch.set_num_threads(before)
-    folder.content["rows"].append({"measured": "time", "side": side, "rounds": len(rounds), "models": models})
-    folder.commit()
-    return True
+    return [{"measured": "time", "side": side, "rounds": len(rounds), "models": models}]
 
 
 def _variants(options: Options) -> list[Variant]:
@@ -251,7 +248,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="scaling",
     sentence="cost of a prediction by image size, from glimpses and from the whole image (Mnih et al. 2014)",
     title="What an answer costs by the size of the image",
     claim="The cost of an eye depends on its number of glimpses, not on the size of the image. A model that attends to "

@@ -6,11 +6,10 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-from studies.frame.claims import NOTHING, Claim, bars, conclude, rule
+from studies.frame.claims import NOTHING, Claim, bars, conclude, judged, rule
 from studies.frame.options import Trained
 from studies.frame.page import about_data, paragraphs, signatures
 from studies.frame.scores import ERRORS, SENTENCES, Score, Trial, dotted
-from studies.frame.statistics import judged
 from studies.frame.study import Study
 from studies.frame.training import Trainings, Variant, whole_test
 
@@ -104,7 +103,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="scores",
     sentence="every alignment score in one translator (Luong, Pham, Manning 2015, tables 1 and 4)",
     title="Attention by what it compares",
     claim="A translator gets better from step to step, in the order of the paper's own figures: without attention "
@@ -113,7 +111,7 @@ STUDY = Study(
     "position (local-p, 19.0).",
     source="tables 1 and 4 of Luong, Pham, Manning 2015, https://arxiv.org/abs/1508.04025",
     options=Options,
-    measure=Trainings("scores", variants, whole_test),
+    measure=Trainings(variants, whole_test),
     compare=Findings,
     plot=plot,
     body="""

@@ -14,12 +14,11 @@ from saccade.models.reinforce import gradient_noise
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.data.corpus import Corpus
 from saccade.train.randomness import seeded
-from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule, worded
+from studies.frame.claims import NOTHING, Claim, Estimate, Result, Verdict, bars, conclude, rule, worded
 from studies.frame.noise import ratio_text, variance_text
 from studies.frame.options import Trained, check_positive
 from studies.frame.page import about_data, paragraphs, sentence, signatures
 from studies.frame.scores import ERRORS, SENTENCES, Score, Trial, dotted
-from studies.frame.statistics import Estimate, Result
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, whole_test
 
@@ -235,7 +234,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="soft-hard",
     sentence="is soft attention better than hard, and how noisy are hard gradients? (Xu et al. 2015, section 4)",
     title="Soft attention and hard",
     claim="Hard attention, which reads one position of the source at each step and learns where by what it is rewarded "
@@ -243,7 +241,7 @@ STUDY = Study(
     source="after Xu et al. 2015, section 4 and table 1, there for captions of images, "
     "https://arxiv.org/abs/1502.03044",
     options=Options,
-    measure=Trainings("soft-hard", variants, parts),
+    measure=Trainings(variants, parts),
     compare=Findings,
     plot=plot,
     defaults={"reward_weight": _REWARD},

@@ -134,7 +134,7 @@ MUTANTS = [
         "return groups * score - groups * np.asarray(partial, dtype=np.float64)",
     ),
     Mutant(
-        "studies/frame/statistics.py",
+        "studies/frame/claims.py",
         "return self.number.level_of(abs(self.margin - abs(self.number.value)))",
         "return self.number.level_of(abs(self.margin + abs(self.number.value)))",
     ),

@@ -69,6 +69,11 @@ class Folder:
         """Return the rows with these values."""
         return [row for row in self.content["rows"] if columns.items() <= row.items()]
 
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Commit a row."""
+        self.content["rows"].append(row)
+        self.commit()
+
     def commit(self) -> None:
         """Write report.json; a kill leaves the old file or the new one."""
         write_json(self.path / _FILE, self.content)

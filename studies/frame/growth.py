@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from studies.frame.statistics import LEVEL, Estimate, Source, quantile
+from studies.frame.claims import LEVEL, Estimate, Source, quantile
 
 LENGTHS, MEASURING = "lengths", "measurements"
 """Sources of an exponent's error: few lengths, or errors of the measurements."""

@@ -13,7 +13,7 @@ from saccade import look
 from saccade.look import Curve, Dots
 from saccade.train.files import write
 from saccade.train.task import value
-from studies.frame.statistics import Estimate
+from studies.frame.claims import Estimate
 
 if TYPE_CHECKING:
     from studies.frame.study import Study
@@ -134,7 +134,7 @@ def curve(
         trend: as in `Curve`.
 
     Example:
-        >>> from studies.frame.statistics import Source
+        >>> from studies.frame.claims import Source
         >>> line = curve("a", [1.0], [Estimate(0.5, (Source("seeds", 0.1, 2, 3),))], scale=100)
         >>> line.y, round(line.errors[0], 1)
         ([50.0], 43.0)

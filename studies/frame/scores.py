@@ -21,9 +21,9 @@ from saccade.tasks.translate.metrics import in_place, score
 from saccade.tasks.translate.source import encode_sources
 from saccade.train.randomness import generator, seeded
 from saccade.train.task import Metric, value
+from studies.frame.claims import Estimate
 from studies.frame.page import picture, sentence
 from studies.frame.seeds import Cell, contrast, pseudo_values
-from studies.frame.statistics import Estimate
 
 SENTENCES = "sentences"
 ERRORS = (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from studies.frame.statistics import SEEDS, Estimate, Source
+from studies.frame.claims import SEEDS, Estimate, Source
 
 Numbers = NDArray[np.float64]
 

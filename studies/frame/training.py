@@ -1,7 +1,7 @@
 """Studies of trained models: ordinary runs below runs/, with a budget."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from saccade.train.task import Task, options_class
 from saccade.train.task import recipe as recipe_of
 from saccade.train.trained import load_trained
 from studies.frame.folder import Folder
-from studies.frame.options import Seeded, Trained, arguments, command, default_folder, whole
+from studies.frame.options import Seeded, Trained, command, whole
 from studies.frame.scores import measured
 from studies.frame.study import Step, Work
 
@@ -81,7 +81,6 @@ class Trainings:
     """Trainings and measurements of a study; `measure` of a `Study`.
 
     Args:
-        name: of the study.
         variants: the models, from the options.
         parts: measurements of each, from the data and the options.
         quick: built-in data of --quick.
@@ -90,7 +89,6 @@ class Trainings:
         open_data: opens the data that the options name.
     """
 
-    name: str
     variants: Callable[[Any], Sequence[Variant]]
     parts: Callable[[Any, Any], Sequence[Part]]
     quick: str = "dates"
@@ -113,21 +111,23 @@ class Trainings:
         jobs = [(variant, seed) for seed in range(1, options.seeds + 1) for variant in self.variants(options)]
         steps = [self._step(options, variant, seed, parts) for variant, seed in jobs]
         about = {"data": options.data, **({"minutes": QUICK_MINUTES / len(jobs)} if options.quick else {})}
-        decided = {**arguments(options), "data": data.fingerprint}  # another folder may hold the same data
-        return Work(default_folder(self.name, options, options.data), decided, [*self.before, *steps], about)
+        decided = {"data": data.fingerprint}  # another folder may hold the same data
+        return Work([*self.before, *steps], decided, options.data, about)
 
     def _step(self, options: Seeded, variant: Variant, seed: int, parts: Sequence[Part]) -> Step:
         rows = [{"model": variant.name, "seed": seed, **part.about} for part in parts]
         return Step(f"{variant.name}, seed {seed}", rows, partial(self._train, options, variant, seed, parts))
 
-    def _train(self, options: Seeded, variant: Variant, seed: int, parts: Sequence[Part], folder: Folder) -> bool:
-        """Train a model if necessary, and measure missing parts. False if interrupted."""
+    def _train(
+        self, options: Seeded, variant: Variant, seed: int, parts: Sequence[Part], folder: Folder
+    ) -> Iterator[dict[str, Any]]:
+        """Train a model if necessary, and measure missing parts."""
         name = f"{re.sub(r'[^a-z0-9-]+', '-', variant.name.lower())}-{seed}"
         minutes = folder.content.get("minutes", MINUTES)  # more seeds train as long as the first
         chosen = settings(options, variant, seed, folder.path / "runs" / name, minutes, self.task)
         outcome = train(self.task, chosen, given=set(variant.values))
         if outcome.results is None:
-            return False
+            raise KeyboardInterrupt
         plan = open_plan(outcome.run.folder)
         typed = _command(self.task, chosen, plan, set(variant.values))
         about = {key: outcome.results[key] for key in _ABOUT}
@@ -141,10 +141,7 @@ class Trainings:
         for part in parts:
             row = {"model": variant.name, "seed": seed, **part.about}
             if not folder.rows(**row):
-                columns = part.measure(trained.task, trained.model, seed)
-                folder.content["rows"].append({**row, **columns, "command": typed})
-                folder.commit()
-        return True
+                yield {**row, **part.measure(trained.task, trained.model, seed), "command": typed}
 
 
 def tested(corpus: Corpus, data: str) -> list[Pair]:

@@ -12,9 +12,9 @@ from saccade.models.rnnsearch import RNNSearch
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.batches import Batch
 from studies import soft_hard as module
+from studies.frame.claims import judged
 from studies.frame.folder import ReportError
 from studies.frame.options import arguments
-from studies.frame.statistics import judged
 from studies.frame.study import make
 from studies.frame.training import opened, settings
 from studies.soft_hard import LEARNED, PAPER, STUDY, Findings, Options, estimators, noise, variants

@@ -7,13 +7,14 @@ from torch import nn
 from saccade.errors import ArgumentError
 from studies.frame import direct
 from studies.frame.claims import Verdict
-from studies.frame.direct import Budget, Job, fit, work
+from studies.frame.direct import Budget, fit, job
 from studies.frame.folder import ReportError
 from studies.frame.options import Direct
-from studies.frame.study import Study, make
+from studies.frame.study import Study, Work, make
 
 
 class Found:
+    __module__ = "studies.a"
     verdict = Verdict("reproduced", "yes")
 
     def __init__(self, content):
@@ -32,10 +33,9 @@ def study_of(jobs, data="", decided=None):
     """A study of these jobs, whose page is a table of seeds."""
     texts = dict.fromkeys(("sentence", "title", "claim", "source"), "text")
     return Study(
-        name="a",
         **texts,
         options=Direct,
-        measure=lambda options: work("a", options, jobs, data, decided),
+        measure=lambda options: Work(jobs, decided or {}, data),
         compare=Found,
         plot=lambda result, folder: {},
         body="## Seeds\n\n{rows}\n\n## How it was measured\n\n{where}",
@@ -54,7 +54,7 @@ def jobs_of(made, seeds, stop=None):
         return {"right": 0.5, "steps": 3, "seconds": 1.0, "parameters": 7}
 
     return [
-        Job({"model": "m", "seed": seed}, lambda seed=seed: measure(seed), Budget(5, 1.0))
+        job({"model": "m", "seed": seed}, lambda seed=seed: measure(seed), Budget(5, 1.0))
         for seed in range(1, seeds + 1)
     ]
 
