@@ -4,7 +4,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from saccade import look
 from saccade.bench.formulas import training
-from saccade.bench.measure import medians, turns, waiting
+from saccade.bench.measure import waiting
 from saccade.bench.peak import alone, growth
 from saccade.bench.row import Absent, Run
 from saccade.errors import ArgumentError
 from saccade.nn import MultiheadAttention
 from saccade.train.environment import choose_device
-from saccade.train.options import flag
 from studies.frame.claims import Claim, Estimate, Within, conclude, rule
 from studies.frame.folder import Folder
-from studies.frame.growth import Power, crossings, exponent, median_error, milliseconds, timed
-from studies.frame.options import Shared, check_positive
-from studies.frame.page import curve, picture, sentence
+from studies.frame.growth import Power, crossings, draw_powers, exponent, in_turns, long_end, milliseconds, timed
+from studies.frame.options import Shared, check_positive, filled
+from studies.frame.page import curve, sentence
 from studies.frame.study import Step, Study, Work
 
 PASSES = ("forward", "forward+backward")
@@ -33,25 +31,16 @@ GRU, CONVOLUTION, ATTENTION = "GRU", "convolution", "self-attention"
 NEAR = 0.2  # margin of an exponent around its formula's, for caches and the constant cost of a call
 _KERNEL = 3  # k, positions that a convolution reads at once
 _WARM = 16  # positions of the call before the one whose memory is measured
-_FEWEST = 3  # lengths, for an exponent with an error; and rounds, for a median with an error
 _LONGEST = 1 << 20
-_LONG = 4  # the long end: lengths of a fourth of the longest or more, three at the least
+_SIZES = {
+    "lengths": (64, 128, 256, 512, 1024, 1448, 2048, 2896, 4096),
+    "width": 256,
+    "batch": 4,
+    "heads": 4,
+    "seconds": 10.0,
+}
+_QUICK = {**_SIZES, "lengths": (128, 256, 512, 724, 1024, 1448, 2048), "width": 64, "seconds": 5.0}
 _VISIBLE = 1 << 20  # bytes: fewer are lost among the pages of a process
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Lengths in positions, width in features, sequences, heads, seconds at a length."""
-
-    lengths: tuple[int, ...] = (64, 128, 256, 512, 1024, 1448, 2048, 2896, 4096)
-    width: int = 256
-    batch: int = 4
-    heads: int = 4
-    seconds: float = 10.0
-
-
-_QUICK = Sizes((128, 256, 512, 724, 1024, 1448, 2048), width=64, seconds=5.0)
-_NAMES = tuple(field.name for field in fields(Sizes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,23 +70,21 @@ class Options(Shared):
         """Reject options without meaning."""
         super().__post_init__()
         check_positive(self, "width", "batch", "heads", "seconds")
-        lengths = {*(self.lengths or range(1, _FEWEST + 1))}
-        if len(lengths) < _FEWEST or not all(0 < n <= _LONGEST for n in lengths):
+        lengths = {*(self.lengths or _SIZES["lengths"])}
+        if len(lengths) < 3 or not all(0 < n <= _LONGEST for n in lengths):
             got = " ".join(map(str, self.lengths or ()))
-            raise ArgumentError(f"--lengths: expected {_FEWEST} or more, from 1 to {_LONGEST}, got {got}")
+            raise ArgumentError(f"--lengths: expected 3 or more, from 1 to {_LONGEST}, got {got}")
         cores = os.cpu_count() or 1
         if self.threads is not None and not 0 < self.threads <= cores:
             raise ArgumentError(f"--threads: expected a number from 1 to {cores}, got {self.threads}")
-        if self.quick and any(getattr(self, name) is not None for name in _NAMES):
-            raise ArgumentError(f"--quick: expected none of {', '.join(map(flag, _NAMES))} beside it, got some")
+        sizes = self.sizes()
+        if sizes["width"] % sizes["heads"]:
+            raise ArgumentError(f"--heads: expected a divisor of --width = {sizes['width']}, got {sizes['heads']}")
 
-    def sizes(self) -> Sizes:
+    def sizes(self) -> dict[str, Any]:
         """Return the sizes with defaults filled in."""
-        typed = {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
-        sizes = replace(_QUICK if self.quick else Sizes(), **typed)
-        if sizes.width % sizes.heads:
-            raise ArgumentError(f"--heads: expected a divisor of --width = {sizes.width}, got {sizes.heads}")
-        return replace(sizes, lengths=tuple(sorted({*sizes.lengths})))
+        sizes = filled(self, _SIZES, _QUICK)
+        return {**sizes, "lengths": sorted({*sizes["lengths"]})}
 
 
 @dataclass(frozen=True)
@@ -197,28 +184,21 @@ def measure(options: Options) -> Work:
     """Return a step for each length and pass."""
     sizes, device = options.sizes(), str(choose_device(options.device))
     threads = torch.get_num_threads()
-    decided = {**asdict(sizes), "lengths": list(sizes.lengths)}
     steps = []
-    for length in sizes.lengths:
+    for length in sizes["lengths"]:
         for way in PASSES:
-            point = Point(way, length, sizes.width, sizes.batch, sizes.heads, device, threads)
+            point = Point(way, length, sizes["width"], sizes["batch"], sizes["heads"], device, threads)
             row = {"pass": way, "length": length}
-            steps.append(Step(f"{way}, length {length}", [row], partial(_take_turns, point, sizes.seconds)))
-    decided |= {"device": device, "threads": threads}
-    return Work(steps, decided)
+            steps.append(Step(f"{way}, length {length}", [row], partial(_take_turns, point, sizes["seconds"])))
+    return Work(steps, {**sizes, "device": device, "threads": threads})
 
 
 def _take_turns(point: Point, seconds: float, _: Folder) -> list[dict[str, Any]]:
     """Time all layers at one point in turns, and measure the memory of each."""
-    calls = [prepared(name, point) for name in LAYERS]
-    for call in calls:
-        call()  # the first call allocates
-    rounds = turns(calls, seconds=seconds, least=_FEWEST, wait=waiting(torch.device(point.device)))
-    layers = {
-        name: {"seconds": middle, "error": median_error(taken), **_memory(name, point)}
-        for name, middle, taken in zip(LAYERS, medians(rounds), zip(*rounds, strict=True), strict=True)
-    }
-    return [{"pass": point.way, "length": point.length, "rounds": len(rounds), "layers": layers}]
+    calls = {name: prepared(name, point) for name in LAYERS}
+    rounds, layers = in_turns(calls, seconds=seconds, wait=waiting(torch.device(point.device)))
+    layers = {name: {**columns, **_memory(name, point)} for name, columns in layers.items()}
+    return [{"pass": point.way, "length": point.length, "rounds": rounds, "layers": layers}]
 
 
 def _memory(name: str, point: Point) -> dict[str, Any]:
@@ -236,9 +216,7 @@ class Findings:
         self.layers = list(content["rows"][0]["layers"])
         self.lengths = sorted({length for _, length in self.rows})
         self.width = int(content["arguments"]["width"])
-        self.long = [n for n in self.lengths if n * _LONG >= self.lengths[-1]]
-        if len(self.long) < 3:
-            self.long = self.lengths[-3:]
+        self.long = long_end(self.lengths)
         self.claims = [claim for way in PASSES for claim in self._claims(way)]
         self.verdict = conclude(self.claims)
 
@@ -248,8 +226,7 @@ class Findings:
 
     def median(self, way: str, length: int, name: str) -> Estimate:
         """Return a layer's time at one length in milliseconds."""
-        layer = self._layer(way, name, length)
-        return timed(layer["seconds"], layer["error"], self.rows[way, length]["rounds"])
+        return timed(self._layer(way, name, length), self.rows[way, length]["rounds"])
 
     def _long(self, way: str, name: str, key: str) -> list[Any]:
         return [self._layer(way, name, length)[key] for length in self.long]
@@ -357,17 +334,14 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
             times = [result.median(way, length, name) for length in result.lengths]
             ends = 1e3 * line.at(result.lengths[0]), 1e3 * line.at(result.lengths[-1])
             curves.append(curve(f"{name}: n^({line.text()})", result.lengths, times, trend=ends))
-        title = f"Time of one call, {way}, by length"
-        drawn = look.curves(
+        pictures[f"picture_{number}"] = draw_powers(
             curves,
             folder / way.replace("+", "-"),
-            ticks=[(length, str(length)) for length in result.lengths],
-            labels=("positions n; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
-            title=title,
+            result.lengths,
+            labels=("positions n", "milliseconds"),
+            title=f"Time of one call, {way}, by length",
             note=f"Width d = {result.width}. The claim: self-attention n² d, recurrent n d², convolution k n d²",
-            log="xy",
         )
-        pictures[f"picture_{number}"] = picture(drawn, title)
     return pictures
 
 

@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from saccade import look, runs
+from saccade import runs
 from saccade.errors import ArgumentError
 from saccade.nn import KernelRegression
-from saccade.train.options import flag
 from studies.frame.claims import Claim, Estimate, Verdict, Within, conclude, rule
 from studies.frame.folder import Folder
-from studies.frame.growth import Power, exponent
-from studies.frame.options import Shared, check_positive
-from studies.frame.page import curve, picture
+from studies.frame.growth import Power, draw_powers, exponent
+from studies.frame.options import Shared, check_positive, filled
+from studies.frame.page import curve
 from studies.frame.seeds import Numbers, over_seeds
 from studies.frame.study import Step, Study, Work, made_here
 
@@ -61,13 +60,10 @@ class Options(Shared):
         if len(counts) < 3 or not all(_FEWEST <= n <= _LARGEST for n in counts):
             got = " ".join(map(str, self.counts or ()))
             raise ArgumentError(f"--counts: expected 3 or more, from {_FEWEST} to {_LARGEST}, got {got}")
-        if self.quick and any(getattr(self, name) is not None for name in _SIZES):
-            raise ArgumentError(f"--quick: expected none of {', '.join(map(flag, _SIZES))} beside it, got some")
 
     def sizes(self) -> dict[str, Any]:
         """Return counts, seeds, learned and steps, with defaults filled in."""
-        typed = {name: value for name in _SIZES if (value := getattr(self, name)) is not None}
-        sizes: dict[str, Any] = {**(_QUICK if self.quick else _SIZES), **typed}
+        sizes = filled(self, _SIZES, _QUICK)
         return {**sizes, "counts": sorted({*sizes["counts"]})}
 
 
@@ -225,22 +221,20 @@ def _text(power: Power | None) -> str:
 
 def plot(result: Findings, folder: Path) -> dict[str, str]:
     """Draw the errors by the number of points."""
-    title = "How far estimates are off, by the number of known points"
     curves = []
     for way, counts in result.counts.items():
         power, means = result.powers[way], [result.mean(way, count) for count in counts]
         ends = None if power is None else (power.at(counts[0]), power.at(counts[-1]))
         curves.append(curve(way if power is None else f"{way}: n^({power.text()})", counts, means, trend=ends))
-    drawn = look.curves(
+    drawn = draw_powers(
         curves,
         folder / "errors",
-        ticks=[(count, str(count)) for count in result.counts[MEAN]],
-        labels=("known points n; bars: 95% intervals; dotted: the fitted power", "squared error"),
-        title=title,
+        result.counts[MEAN],
+        labels=("known points n", "squared error"),
+        title="How far estimates are off, by the number of known points",
         note="The claim: n^(-4/5) for Nadaraya-Watson; the mean stays",
-        log="xy",
     )
-    return {"picture": picture(drawn, title)}
+    return {"picture": drawn}
 
 
 STUDY = Study(

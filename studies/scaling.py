@@ -13,8 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from saccade import look
-from saccade.bench.measure import medians, turns
 from saccade.bench.row import Run
 from saccade.errors import ArgumentError
 from saccade.models import cnn, ram, tiles, whole
@@ -24,9 +22,9 @@ from saccade.tasks.image.dataset import Dataset
 from studies.frame.claims import Claim, Estimate, Source, Verdict, bars, conclude, rule
 from studies.frame.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, wrong_shares
 from studies.frame.folder import Folder
-from studies.frame.growth import MEASURING, Power, exponent, median_error, milliseconds, timed
+from studies.frame.growth import MEASURING, Power, draw_powers, exponent, in_turns, long_end, milliseconds, timed
 from studies.frame.options import check_positive
-from studies.frame.page import curve, picture
+from studies.frame.page import curve
 from studies.frame.scores import by_model
 from studies.frame.seeds import between
 from studies.frame.study import Step, Study, Work
@@ -38,8 +36,6 @@ NEAR = 0.1  # a power of the pixels: sixteen times as many take 1.3 times as lon
 _SIDES = (28, 60, 100, 200, 283, 400, 566, 800)
 _CANVASES = (60, 100, 200)  # the eyes are trained on the first
 _SECONDS, _QUICK_SECONDS, _QUICK_MINUTES = 20.0, 3.0, 0.75  # of turns at a size, and of training a model
-_FEWEST = 3  # rounds, for a median with an error
-_LONG = 4  # the long end: sides of a fourth of the longest or more, three at the least
 _EYES = ("ram", "tiles")
 
 
@@ -128,17 +124,12 @@ def _take_turns(side: int, seconds: float, _: Folder) -> list[dict[str, Any]]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        runs = [prepared(name, side) for name in MODELS]
-        for run in runs:
-            run()  # the first call allocates
-        rounds = turns(runs, seconds=seconds, least=_FEWEST, clock=time.thread_time)
-        models = {
-            name: {"seconds": middle, "error": median_error(taken), "flops": operations(name, side)}
-            for name, middle, taken in zip(MODELS, medians(rounds), zip(*rounds, strict=True), strict=True)
-        }
+        calls = {name: prepared(name, side) for name in MODELS}
+        rounds, models = in_turns(calls, seconds=seconds, clock=time.thread_time)
+        models = {name: {**columns, "flops": operations(name, side)} for name, columns in models.items()}
     finally:
         torch.set_num_threads(before)
-    return [{"measured": "time", "side": side, "rounds": len(rounds), "models": models}]
+    return [{"measured": "time", "side": side, "rounds": rounds, "models": models}]
 
 
 def _variants(options: Options) -> list[Variant]:
@@ -160,7 +151,7 @@ class Findings:
         self.timed = {row["side"]: row for row in content["rows"] if row["measured"] == "time"}
         self.tried = [row for row in content["rows"] if row["measured"] == "size"]
         self.sides = sorted(self.timed)
-        self.long = [side for side in self.sides if side * _LONG >= self.sides[-1] or side in self.sides[-3:]]
+        self.long = long_end(self.sides)
         self.powers = {name: self._power(name, "seconds") for name in MODELS}
         self.claims = self._claims()
         verdict = conclude(self.claims)
@@ -180,8 +171,7 @@ class Findings:
 
     def median(self, side: int, name: str) -> Estimate:
         """Return a model's time at one size in milliseconds."""
-        model = self.timed[side]["models"][name]
-        return timed(model["seconds"], model["error"], self.timed[side]["rounds"])
+        return timed(self.timed[side]["models"][name], self.timed[side]["rounds"])
 
     def _claims(self) -> list[Claim]:
         claims, side = [], self.sides[-1]
@@ -234,17 +224,15 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         ends = 1e3 * power.at(result.sides[0] ** 2), 1e3 * power.at(result.sides[-1] ** 2)
         times = [result.median(side, name) for side in result.sides]
         curves.append(curve(f"{name}: pixels^({power.text()})", result.sides, times, trend=ends))
-    title = "Time of one answer by the size of the image"
-    drawn = look.curves(
+    drawn = draw_powers(
         curves,
         folder / "scaling",
-        ticks=[(side, str(side)) for side in result.sides],
-        labels=("pixels a side; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
-        title=title,
+        result.sides,
+        labels=("pixels a side", "milliseconds"),
+        title="Time of one answer by the size of the image",
         note="One image, one thread. The claim: what an eye costs does not grow with the image",
-        log="xy",
     )
-    return {"picture": picture(drawn, title)}
+    return {"picture": drawn}
 
 
 STUDY = Study(

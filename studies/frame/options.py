@@ -113,6 +113,14 @@ def check_positive(options: Any, *names: str) -> None:
             raise ArgumentError(f"{flag(name)}: {wrong}")
 
 
+def filled(options: Shared, usual: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sizes of the command line, with defaults, or those of --quick."""
+    typed = {name: value for name in usual if (value := getattr(options, name)) is not None}
+    if options.quick and typed:
+        raise ArgumentError(f"--quick: expected none of {', '.join(map(flag, usual))} beside it, got some")
+    return {**(quick if options.quick else usual), **typed}
+
+
 def whole(options: T, quick: str) -> T:
     """Return the options with the data of --quick filled in."""
     if not options.quick and not options.data:
