@@ -15,9 +15,9 @@ from saccade.tasks.translate import Translate
 from saccade.tasks.translate.data.corpus import Corpus
 from saccade.train.randomness import seeded
 from studies.frame.claims import NOTHING, Claim, Estimate, Result, Verdict, bars, conclude, rule, worded
-from studies.frame.noise import ratio_text, variance_text
+from studies.frame.noise import ratio_sentences, variance_table
 from studies.frame.options import Trained, check_positive
-from studies.frame.page import about_data, paragraphs, sentence, signatures
+from studies.frame.page import about_data, paragraphs, signatures
 from studies.frame.scores import ERRORS, SENTENCES, Score, Trial, dotted
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, whole_test
@@ -183,29 +183,6 @@ class Findings(Trial):
         decides_nothing = f"; trained otherwise, which decides nothing, {others}" if others else ""
         return Verdict(verdict.result, reason + decides_nothing)
 
-    def noise(self) -> list[list[str]]:
-        """Return the variance of each estimator's gradient, at the weights of each model."""
-        names = list(dict.fromkeys(name for row in self.noises for name in row["estimators"]))
-        names.sort(key=lambda name: name != LEARNED)
-        rows = [["at the weights of", *names]]
-        for row in self.noises:
-            variances = (variance_text(row["estimators"].get(name)) for name in names)
-            rows.append([f"{row['model']}, seed {row['seed']}", *variances])
-        return rows
-
-    def ratios(self) -> list[str]:
-        """Return the ratios of variances to the trained baseline's, in words."""
-        texts = []
-        for row in self.noises:
-            for trained in (name for name in _BESIDE if name in row["estimators"]):
-                ours = row["estimators"][trained]["batches"]
-                for name, other in row["estimators"].items():
-                    if name != trained:
-                        ratio = ratio_text(other["batches"], ours)
-                        at = f"at the weights of {row['model']}, seed {row['seed']}"
-                        texts.append(f"{at}, {name} has {ratio}, beside {_BESIDE[trained]}")
-        return texts
-
     def fields(self) -> dict[str, Any]:
         """Return the fields of the page."""
         return {
@@ -213,8 +190,8 @@ class Findings(Trial):
                 ("model", "beside soft"), lambda name: None if name.endswith(SOFT) else self.beside(name)
             ),
             "bars": bars(SENTENCES, self.seeds),
-            "noise": self.noise(),
-            "ratios": paragraphs(*(f"{sentence(ratio)}." for ratio in self.ratios())),
+            "noise": variance_table(self.noises, LEARNED),
+            "ratios": paragraphs(*ratio_sentences(self.noises, _BESIDE)),
             "reward": self.content["arguments"].get("reward_weight", _REWARD),
             "row": self.noises[0],
             "rule": rule(len(self.claims(paper=True))),

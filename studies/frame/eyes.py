@@ -17,8 +17,6 @@ from saccade.train.task import options_class
 from studies.frame.options import Seeded
 from studies.frame.seeds import pack, unpack
 
-__all__ = ["EYE", "PATHS", "SMALL", "Canvas", "canvas_options", "measured", "open_canvas", "wrong_shares"]
-
 EYE: Mapping[str, Any] = {
     "batch_size": 128,
     "samples": 1,

@@ -4,7 +4,7 @@ report.json  runs/MODEL-SEED/ (ordinary runs)  index.md  index.html  pictures
 """
 
 import fcntl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,11 @@ _KINDS = {"report": str, "command": str, "arguments": dict, "runs": dict, "rows"
 
 class ReportError(SaccadeError):
     """A folder holds something else, or another report."""
+
+
+def select(rows: Iterable[Any], **columns: Any) -> list[Any]:
+    """Return the rows with these values, columns by name."""
+    return [row for row in rows if columns.items() <= row.items()]
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Folder:
 
     def rows(self, **columns: Any) -> list[dict[str, Any]]:
         """Return the rows with these values."""
-        return [row for row in self.content["rows"] if columns.items() <= row.items()]
+        return select(self.content["rows"], **columns)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Commit a row."""

@@ -2,7 +2,7 @@
 
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,10 @@ from studies.frame.claims import Estimate
 if TYPE_CHECKING:
     from studies.frame.study import Study
 
-__all__ = ["COSTS", "about_data", "clock", "costs", "curve", "dots", "exists", "markdown_of", "paragraphs", "picture"]
-__all__ += ["publish", "runs", "sentence", "signatures", "summary", "table", "where"]
-
 _TEMPLATE = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
 COSTS = ("seeds", "steps", "seconds", "parameters")
 """Columns of `costs` behind the name."""
+SPEED = "tokens/s in training"
 _NAMES = ("index.md", "index.html")
 _PICTURE = re.compile(r'<p><img alt="([^"]*)" src="([^"]*)\.png" /></p>')
 _STYLE = """
@@ -206,18 +204,26 @@ def where(about: Mapping[str, Any]) -> str:
     return paragraphs(f"Machine: {machine}.", f"Versions: {versions}.")
 
 
-def costs(content: Mapping[str, Any], models: Sequence[str], name: str = "model") -> list[list[str]]:
+def costs(
+    content: Mapping[str, Any], models: Iterable[str], name: str = "model", columns: Sequence[str] = COSTS
+) -> list[list[str]]:
     """Return a table of models: seeds, mean steps, mean seconds, and parameters.
 
     >>> run = {"model": "a", "seed": 1, "steps": 9, "seconds": 1.6, "parameters": 1000}
     >>> costs({"runs": {"a-1": run, "b-1": {**run, "model": "b"}}}, ["a"])[1]
     ['a', '1', '9', '2', '1,000']
     """
-    rows = [[name, *COSTS]]
+    cells: dict[str, Callable[[Sequence[Mapping[str, Any]]], str]] = {
+        "seeds": lambda runs: str(len({run["seed"] for run in runs})),
+        "steps": lambda runs: f"{statistics.fmean(run['steps'] for run in runs):.0f}",
+        "seconds": lambda runs: f"{statistics.fmean(run['seconds'] for run in runs):.0f}",
+        SPEED: lambda runs: f"{statistics.fmean(run['tokens_per_second']['train'] for run in runs):,.0f}",
+        "parameters": lambda runs: f"{runs[0]['parameters']:,}",
+    }
+    rows = [[name, *columns]]
     for model in models:
-        every = [run for run in content["runs"].values() if run["model"] == model]
-        means = [f"{statistics.fmean(run[key] for run in every):.0f}" for key in ("steps", "seconds")]
-        rows.append([model, str(len({run["seed"] for run in every})), *means, f"{every[0]['parameters']:,}"])
+        of_model = [run for run in content["runs"].values() if run["model"] == model]
+        rows.append([model, *(cells[column](of_model) for column in columns)])
     return rows
 
 

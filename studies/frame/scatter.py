@@ -8,8 +8,6 @@ from saccade.errors import ArgumentError
 from saccade.look._charts import STYLES, WIDE
 from saccade.look._figure import GRID, Page, draw_picture, name_axes
 
-__all__ = ["Point", "draw_words"]
-
 _LETTER = (0.015, 0.032)  # width of a letter and height of a line, of the width and the height of all points
 
 

@@ -22,7 +22,7 @@ from saccade.tasks.translate.source import encode_sources
 from saccade.train.randomness import generator, seeded
 from saccade.train.task import Metric, value
 from studies.frame.claims import Estimate
-from studies.frame.page import picture, sentence
+from studies.frame.page import SPEED, costs, picture, sentence
 from studies.frame.seeds import Cell, contrast, pseudo_values
 
 SENTENCES = "sentences"
@@ -188,16 +188,12 @@ class Trial:
 
     def tabled(self, header: tuple[str, str], beside: Callable[[str], Score | None]) -> list[list[str]]:
         """Return a table of models: scores, differences and costs."""
-        rows = [[header[0], self.name, header[1], "steps", "seconds", "tokens/s in training", "parameters"]]
+        columns = costs(self.content, self.scores, header[0], ("steps", "seconds", SPEED, "parameters"))
+        scores = [[self.name, header[1]]]
         for model, average in self.scores.items():
             other = beside(model)
-            difference = "" if other is None else other.text(self.digits, signed=True)
-            runs = [run for run in self.content["runs"].values() if run["model"] == model]
-            steps, seconds = (f"{statistics.fmean(run[key] for run in runs):.0f}" for key in ("steps", "seconds"))
-            speed = f"{statistics.fmean(run['tokens_per_second']['train'] for run in runs):,.0f}"
-            size = f"{runs[0]['parameters']:,}"
-            rows.append([model, average.text(self.digits), difference, steps, seconds, speed, size])
-        return rows
+            scores.append([average.text(self.digits), "" if other is None else other.text(self.digits, signed=True)])
+        return [[row[0], *score, *row[1:]] for row, score in zip(columns, scores, strict=True)]
 
 
 def dotted(trial: Trial, path: Path, ending: str, note: str) -> str:

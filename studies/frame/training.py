@@ -23,8 +23,6 @@ from studies.frame.options import Seeded, Trained, command, whole
 from studies.frame.scores import measured
 from studies.frame.study import Step, Work
 
-__all__ = ["Part", "Trainings", "Variant", "opened", "scheduled", "settings", "tested", "whole_test"]
-
 MINUTES = 40.0  # of training of a model at most, without a budget
 QUICK_MINUTES = 3.0  # of training in all with --quick; the rest of five minutes is for data and measurements
 _ABOUT = ("steps", "seconds", "tokens_per_second", "parameters", "metrics", "hardware", "versions")
