@@ -135,8 +135,8 @@ MUTANTS = [
     ),
     Mutant(
         "studies/frame/claims.py",
-        "return self.number.level_of(abs(self.margin - abs(self.number.value)))",
-        "return self.number.level_of(abs(self.margin + abs(self.number.value)))",
+        "return self.margin - abs(self.number.value)",
+        "return self.margin + abs(self.number.value)",
     ),
     Mutant(
         "bench/measure.py",

@@ -99,9 +99,9 @@ class Estimate:
         return math.hypot(*(source.error for source in self.sources))
 
     @property
-    def sign(self) -> int:
-        """1 above 0, else -1."""
-        return 1 if self.value > 0 else -1
+    def holds(self) -> bool:
+        """Whether the number is above 0."""
+        return self.value > 0
 
     @property
     def p(self) -> float:
@@ -118,7 +118,7 @@ class Estimate:
 
     def beyond(self, level: float = LEVEL) -> int:
         """Return 1 or -1 if the interval lies above or below 0, else 0."""
-        return self.sign if self.half(level) < abs(self.value) else 0
+        return (1 if self.holds else -1) if self.half(level) < abs(self.value) else 0
 
     def less(self, margin: float) -> Self:
         """Return the number minus a constant."""
@@ -187,19 +187,23 @@ class Within:
     margin: float
 
     @property
-    def sign(self) -> int:
-        """1 if the number is within the margin, else -1."""
-        return 1 if abs(self.number.value) < self.margin else -1
+    def rest(self) -> float:
+        """The distance to the margin, above 0 within it."""
+        return self.margin - abs(self.number.value)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the number is within the margin."""
+        return self.rest > 0
 
     @property
     def p(self) -> float:
         """Level of the interval that ends at the margin."""
-        return self.number.level_of(abs(self.margin - abs(self.number.value)))
+        return self.number.level_of(abs(self.rest))
 
     def missing(self, level: float = LEVEL) -> str:
         """Return how many seeds or examples would decide with the number as it is."""
-        rest = self.margin - abs(self.number.value)
-        return _enough(self.number, lambda other: other.power(rest, level))
+        return _enough(self.number, lambda other: other.power(self.rest, level))
 
 
 @dataclass(frozen=True)
@@ -209,18 +213,13 @@ class Exact:
     holds: bool
     p: float = 0.0
 
-    @property
-    def sign(self) -> int:
-        """1 if it holds, else -1."""
-        return 1 if self.holds else -1
-
     def missing(self, level: float = LEVEL) -> str:
         """Return "": the claim is decided."""
         return ""
 
 
 Claimed = Estimate | Within | Exact
-"""Statistics of a claim: `sign` 1 if it holds, two-sided `p`, and `missing`."""
+"""Statistics of a claim: whether it `holds`, the two-sided `p`, and `missing`."""
 
 
 def judged(claims: Sequence[Claimed], level: float = LEVEL) -> list[Result]:
@@ -232,9 +231,9 @@ def judged(claims: Sequence[Claimed], level: float = LEVEL) -> list[Result]:
     """
     if not claims:
         return []
-    decided = multipletests([claim.p for claim in claims], level, "holm")[0]
-    signed: dict[int, Result] = {1: "reproduced", -1: "contradicted"}
-    return [signed[claim.sign] if sure else "not decided" for claim, sure in zip(claims, decided, strict=True)]
+    sure = multipletests([claim.p for claim in claims], level, "holm")[0]
+    signs: list[Result] = ["reproduced" if claim.holds else "contradicted" for claim in claims]
+    return [sign if decided else "not decided" for sign, decided in zip(signs, sure, strict=True)]
 
 
 def quantile(freedom: float, level: float = LEVEL) -> float:
@@ -287,13 +286,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Claim:
-    """A part of a study's claim.
-
-    Args:
-        text: the claim in words.
-        number: its statistics, above 0 if it holds.
-        measured: the number in words.
-    """
+    """A part of a study's claim in words, its statistics, and its number in words."""
 
     text: str
     number: Claimed
@@ -319,15 +312,12 @@ def worded(claims: Sequence[Claim]) -> str:
     If the same number would decide several claims, it stands once, at the end.
     """
     results = judged([claim.number for claim in claims])
-    level = LEVEL / max(1, results.count("not decided"))
-    judgements = list(zip(claims, results, strict=True))
-    missing = [claim.number.missing(level) if result == "not decided" else "" for claim, result in judgements]
+    level, pairs = LEVEL / max(1, results.count("not decided")), list(zip(claims, results, strict=True))
+    missing = [claim.number.missing(level) if result == "not decided" else "" for claim, result in pairs]
     alike = {text for text in missing if missing.count(text) > 1} - {""}
-    texts = [
-        f"{claim.text}: {result}, {claim.measured}{f' ({text})' if text not in ('', *alike) else ''}"
-        for (claim, result), text in zip(judgements, missing, strict=True)
-    ]
-    return "; ".join([*texts, *sorted(alike)])
+    endings = [f" ({text})" if text not in ("", *alike) else "" for text in missing]
+    texts = [f"{claim.text}: {result}, {claim.measured}" for claim, result in pairs]
+    return "; ".join([*map("".join, zip(texts, endings, strict=True)), *sorted(alike)])
 
 
 def conclude(claims: Sequence[Claim], combine: Callable[[Sequence[Result]], Result] = together) -> Verdict:

@@ -34,10 +34,7 @@ def select(rows: Iterable[Any], **columns: Any) -> list[Any]:
 class Folder:
     """A report, complete or not.
 
-    Args:
-        path: the folder.
-        content: of report.json: "report", "command", "arguments", "runs" by name, "rows".
-        defaults: values of arguments that the report.json of an older report lacks.
+    The content is that of report.json. The defaults are values of arguments that an older one lacks.
     """
 
     path: Path
@@ -55,11 +52,7 @@ class Folder:
         resume: bool = True,
         defaults: Mapping[str, Any] | None = None,
     ) -> "Folder":
-        """Return the report in a folder, or a new one, without writing it.
-
-        Raises:
-            ReportError: if the folder is something else, or was made with other arguments.
-        """
+        """Return the report in a folder, or a new one, without writing it."""
         if not resume and path.exists():
             path = beside(path)
         content = {"report": name, "command": command, "arguments": dict(arguments), "runs": {}, "rows": []}
@@ -85,11 +78,7 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the report until this process ends, and read or create its rows.
-
-        Raises:
-            ReportError: if another process makes the report, or has just made it with other arguments.
-        """
+        """Hold the report until this process ends, and read or create its rows."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / ".lock").open("a") as file:
             try:

@@ -39,13 +39,9 @@ _FOLDS = 10
 class Score:
     """A score over seeds, or a weighted sum of scores.
 
-    Args:
-        cells: its terms.
-
-    Example:
-        >>> a, b = (Score((Cell(name, [[1.0, 2.0], [1.5, 2.5]]),)) for name in "ab")
-        >>> (a - b).text(1), a.times(2.0).value
-        ('0.0 ± 1.5', 3.5)
+    >>> a, b = (Score((Cell(name, [[1.0, 2.0], [1.5, 2.5]]),)) for name in "ab")
+    >>> (a - b).text(1), a.times(2.0).value
+    ('0.0 ± 1.5', 3.5)
     """
 
     cells: tuple[Cell, ...]
@@ -85,9 +81,8 @@ class Score:
 def measured(task: Translate, model: nn.Module, pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
     """Translate sentences as the run's own evaluation does, and score them together.
 
-    Returns:
-        Columns of a row: "score" of all sentences as a corpus, its standard "error", the "replicates" of the error,
-        the "seconds" of translating, and others.
+    The columns are the "score" of all sentences as a corpus, its standard "error" with its "replicates", the "seconds"
+    of translating, and others.
     """
     began = time.perf_counter()
     with torch.inference_mode(), seeded(seed, "test"):
@@ -169,11 +164,7 @@ def by_model(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 class Trial:
-    """Scores of models on the whole test split.
-
-    Args:
-        content: of report.json; its rows with a score count.
-    """
+    """Scores of models on the whole test split, from report.json."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content

@@ -16,10 +16,9 @@ from studies.frame.options import Shared, arguments, command, default_folder
 
 @dataclass(frozen=True)
 class Step:
-    """A part of a study that makes one row or more.
+    """A part of a study, with a name that is printed when it begins.
 
     Args:
-        name: printed when the step begins.
         rows: the first columns of each row, which identify it: a step whose rows all exist is skipped.
         do: measures the missing rows; each is committed before the next.
     """
@@ -118,12 +117,7 @@ def made_here(device: str) -> dict[str, Any]:
 
 
 def make(study: Study, options: Shared) -> Made:
-    """Measure the missing rows, one commit each, then write the page.
-
-    Raises:
-        ReportError: if the folder belongs to something else.
-        SaccadeError: if the data cannot be read, or the device does not exist.
-    """
+    """Measure the missing rows, one commit each, then write the page."""
     typed = command(f"saccade report {study.name}", options, study.options())
     work = study.measure(options)
     path = Path(options.output or default_folder(study.name, options, work.data))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from saccade.errors import ArgumentError
 from saccade.tasks.translate import Translate
@@ -30,14 +30,7 @@ _ABOUT = ("steps", "seconds", "tokens_per_second", "parameters", "metrics", "har
 
 @dataclass(frozen=True)
 class Variant:
-    """A model to be trained.
-
-    Args:
-        name: in the report; the column "model" of its rows.
-        model: of the task.
-        values: options that differ from the recipe.
-        recipe: the model whose recipe is taken; default: its own.
-    """
+    """A model to be trained, with a name in the report and options that differ from the recipe of a model."""
 
     name: str
     model: str
@@ -47,26 +40,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Part:
-    """A measurement of every trained model, with a row as its result.
-
-    Args:
-        about: columns that distinguish its row from the model's others.
-        measure: from the task, the model and the run's seed to the other columns.
-    """
+    """A measurement of every trained model: a row's first columns, and the others by task, model and seed."""
 
     about: Mapping[str, Any]
     measure: Callable[[Any, Any, int], dict[str, Any]]
-
-
-class Opened(Protocol):
-    """Opened data."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identifies the data in a string."""
-
-    def size(self, split: str) -> int | None:
-        """Return the number of examples of a split."""
 
 
 def opened(options: Trained) -> Corpus:
@@ -84,7 +61,7 @@ class Trainings:
         quick: built-in data of --quick.
         before: steps without training, which come first.
         task: of the models.
-        open_data: opens the data that the options name.
+        open_data: opens the data that the options name, with a fingerprint and sizes of splits.
     """
 
     variants: Callable[[Any], Sequence[Variant]]
@@ -92,7 +69,7 @@ class Trainings:
     quick: str = "dates"
     before: Sequence[Step] = ()
     task: type[Task] = Translate
-    open_data: Callable[[Any], Opened] = opened
+    open_data: Callable[[Any], Any] = opened
 
     def __call__(self, options: Seeded) -> Work:
         """Return a step for each model and seed.
@@ -106,15 +83,18 @@ class Trainings:
         if not data.size("test"):
             raise ArgumentError(f"--data: expected examples in the test split of {options.data}, got none")
         parts = self.parts(data, options)
-        jobs = [(variant, seed) for seed in range(1, options.seeds + 1) for variant in self.variants(options)]
-        steps = [self._step(options, variant, seed, parts) for variant, seed in jobs]
-        about = {"data": options.data, **({"minutes": QUICK_MINUTES / len(jobs)} if options.quick else {})}
+        steps = [
+            Step(
+                f"{variant.name}, seed {seed}",
+                [{"model": variant.name, "seed": seed, **part.about} for part in parts],
+                partial(self._train, options, variant, seed, parts),
+            )
+            for seed in range(1, options.seeds + 1)
+            for variant in self.variants(options)
+        ]
+        about = {"data": options.data, **({"minutes": QUICK_MINUTES / len(steps)} if options.quick else {})}
         decided = {"data": data.fingerprint}  # another folder may hold the same data
         return Work([*self.before, *steps], decided, options.data, about)
-
-    def _step(self, options: Seeded, variant: Variant, seed: int, parts: Sequence[Part]) -> Step:
-        rows = [{"model": variant.name, "seed": seed, **part.about} for part in parts]
-        return Step(f"{variant.name}, seed {seed}", rows, partial(self._train, options, variant, seed, parts))
 
     def _train(
         self, options: Seeded, variant: Variant, seed: int, parts: Sequence[Part], folder: Folder
@@ -169,7 +149,7 @@ def settings(
     run = {"model": variant.model, "run": str(folder), "seed": seed, "device": options.device}
     run |= {} if options.threads is None else {"threads": options.threads}
     budget = {"max_steps": options.max_steps, "max_minutes": options.max_minutes}
-    if budget == {"max_steps": None, "max_minutes": None}:
+    if not any(budget.values()):
         budget = {"max_steps": recipe.get("max_steps"), "max_minutes": minutes}
     values = {**recipe, **budget, **data, **run, **variant.values}
     names = {field.name for field in fields(flat)}
