@@ -132,7 +132,7 @@ def copied(
         surprise = float(F.cross_entropy(logits.flatten(0, 1), tokens.flatten())) / math.log(2)
         bits = round(length * (math.log2(SYMBOLS) - surprise), 4)
         tested[str(length)] = {"sequences": count, "right": right, "bits": bits}
-    return {"lengths": tested, "parameters": size(copier), **vars(spent)}
+    return {"lengths": tested, "parameters": size(copier), **spent}
 
 
 def coded(model: str, code: int, digits: Digits, seed: int, budget: Budget, device: torch.device) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def coded(model: str, code: int, digits: Digits, seed: int, budget: Budget, devi
 
     spent = fit(network, loss, budget, _RATE)
     kept = _kept(digits, partial(applied, encoder), partial(applied, network), images=seed == 1)
-    return {**kept, "parameters": size(network), **vars(spent)}
+    return {**kept, "parameters": size(network), **spent}
 
 
 def _kept(digits: Digits, encode: Any, restore: Any, *, images: bool) -> dict[str, Any]:

@@ -209,7 +209,7 @@ def recalled(name: str, pairs: Sequence[int], seed: int, budget: Budget, device:
         for count in pairs:
             keys, values, target = (part.to(device) for part in drawn(count, _TESTED, seed, "test"))
             right[str(count)] = float((model(keys, values).argmax(-1) == target).double().mean())
-    return {"pairs": right, **_varied(model.cpu().double(), pairs, seed), "parameters": size(model), **vars(spent)}
+    return {"pairs": right, **_varied(model.cpu().double(), pairs, seed), "parameters": size(model), **spent}
 
 
 @torch.no_grad()

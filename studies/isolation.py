@@ -196,8 +196,8 @@ def forgotten(
         "moved": float(move.norm() / learned.norm()),
         "same": not bool(move.any()) and torch.equal(later, logits),
         "parameters": size(model),
-        "steps": sum(part.steps for part in spent),
-        "seconds": round(sum(part.seconds for part in spent), 3),
+        "steps": sum(part["steps"] for part in spent),
+        "seconds": round(sum(part["seconds"] for part in spent), 3),
     }
 
 

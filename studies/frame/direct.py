@@ -25,14 +25,6 @@ class Budget:
         return Budget(options.max_steps or self.steps, options.max_minutes or self.minutes)
 
 
-@dataclass(frozen=True)
-class Spent:
-    """Steps and seconds of a training."""
-
-    steps: int
-    seconds: float
-
-
 def job(about: Mapping[str, Any], measure: Callable[[], dict[str, Any]], budget: Budget | None = None) -> Step:
     """Return the step of one row, and of an entry of "runs" with the costs of a training.
 
@@ -59,15 +51,14 @@ def fit(
     budget: Budget,
     rate: float,
     optimizer: type[torch.optim.Adam] | type[torch.optim.SGD] = torch.optim.Adam,
-) -> Spent:
+) -> dict[str, Any]:
     """Train with a new optimizer, clipped gradients, and a rate of half a cosine.
 
-    Args:
-        model: left in evaluation mode.
-        loss: from the number of a step, of which batches are functions.
-        budget: if minutes end the training, the rate has not come down.
-        rate: at the first step.
-        optimizer: its class.
+    The loss is a function of the number of a step. The model is left in evaluation mode. If minutes end the training,
+    the rate has not come down.
+
+    Returns:
+        "steps" and "seconds".
     """
     trained = list(model.parameters())
     stepping = optimizer(trained, lr=rate)
@@ -82,7 +73,7 @@ def fit(
         schedule.step()
         step += 1
     model.eval()
-    return Spent(step, round(time.perf_counter() - begun, 3))
+    return {"steps": step, "seconds": round(time.perf_counter() - begun, 3)}
 
 
 def size(model: nn.Module) -> int:

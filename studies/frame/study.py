@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from saccade.train.environment import choose_device, hardware, versions
 from saccade.train.notes import say
 from studies.frame import page
-from studies.frame.claims import Verdict
 from studies.frame.folder import Folder
 from studies.frame.options import Shared, arguments, command, default_folder
 
@@ -45,17 +44,6 @@ class Work:
     about: Mapping[str, Any] | None = None
 
 
-class Findings(Protocol):
-    """The comparison of a study: computed from report.json alone."""
-
-    @property
-    def verdict(self) -> Verdict:
-        """Verdict on the claim."""
-
-    def fields(self) -> Mapping[str, Any]:
-        """Fields of the page: tables as lists of rows, texts, numbers."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Study:
     """A claim of the literature, and how it is tested.
@@ -67,7 +55,8 @@ class Study:
         source: the papers, with addresses.
         options: the dataclass of the command line; its docstrings are the help.
         measure: from the options to the work: variants to train, or rows to measure.
-        compare: from report.json to the findings.
+        compare: from report.json alone to findings: a `verdict`, and `fields()` of the page: tables as lists of rows,
+            texts, numbers.
         body: the page below its verdict, in Markdown; `{name}` is a field of the findings or a picture.
         plot: draws into a folder; returns a picture in Markdown by the name of its field.
         defaults: values of arguments that are newer than some stored reports.
@@ -79,7 +68,7 @@ class Study:
     source: str
     options: type[Shared]
     measure: Callable[[Any], Work]
-    compare: Callable[[Mapping[str, Any]], Findings]
+    compare: Callable[[Mapping[str, Any]], Any]
     body: str
     plot: Callable[[Any, Path], Mapping[str, str]]
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -90,9 +79,8 @@ class Study:
         return self.compare.__module__.rpartition(".")[2].replace("_", "-")
 
 
-@dataclass(frozen=True)
-class Made:
-    """The result of `make`."""
+class Made(NamedTuple):
+    """A report: its folder, its page for a terminal, and whether rows were missing."""
 
     folder: Path
     text: str

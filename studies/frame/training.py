@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,14 @@ from saccade.tasks.translate.data import open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.environment import choose_device
 from saccade.train.fit import train
+from saccade.train.notes import say
 from saccade.train.options import Options
 from saccade.train.plan import Plan, fitted, open_plan
 from saccade.train.task import Task, options_class
 from saccade.train.task import recipe as recipe_of
 from saccade.train.trained import load_trained
 from studies.frame.folder import Folder
-from studies.frame.options import Seeded, Trained, command, whole
+from studies.frame.options import Seeded, Trained, command
 from studies.frame.scores import measured
 from studies.frame.study import Step, Work
 
@@ -72,12 +73,12 @@ class Trainings:
     open_data: Callable[[Any], Any] = opened
 
     def __call__(self, options: Seeded) -> Work:
-        """Return a step for each model and seed.
-
-        Raises:
-            SaccadeError: if the data cannot be read or have no test split, or the device does not exist.
-        """
-        options = whole(options, self.quick)
+        """Return a step for each model and seed."""
+        if not options.quick and not options.data:
+            raise ArgumentError("--data: expected a corpus, got none; --quick tries the claim on built-in data")
+        if options.quick:
+            options = replace(options, data=options.data or self.quick)
+            say(f"trying the claim on {options.data}: {options.builtin[options.data]}")
         choose_device(options.device)
         data = self.open_data(options)
         if not data.size("test"):
