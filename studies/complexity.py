@@ -1,14 +1,16 @@
 """Time and memory of layers by the length of their input (Vaswani et al. 2017)."""
 
-import math
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -163,34 +165,26 @@ def prepared(name: str, point: Point) -> Run:
 
 
 def bytes_of(name: str, point: Point) -> int:
-    """Return the growth of a fresh process's memory during one call of a layer.
-
-    Raises:
-        Absent: the process failed, with the reason.
-    """
-    return alone("studies.complexity", [name, *map(str, vars(point).values())])
+    """Return the growth of a fresh process's memory during one call of a layer."""
+    return alone("studies.complexity", [name, json.dumps(vars(point))])
 
 
-def _main(name: str, way: str, *numbers: str) -> None:
+def _main(name: str, point: Point) -> None:
     """Print the bytes of `bytes_of`, in the fresh process."""
-    length, width, batch, heads, device, threads = numbers
-    torch.set_num_threads(int(threads))
-    point = Point(way, int(length), int(width), int(batch), int(heads), device, int(threads))
+    torch.set_num_threads(point.threads)
     prepared(name, replace(point, length=_WARM))()
-    sys.stdout.write(f"{growth(prepared(name, point), torch.device(device))}\n")
+    sys.stdout.write(f"{growth(prepared(name, point), torch.device(point.device))}\n")
 
 
 def measure(options: Options) -> Work:
     """Return a step for each length and pass."""
-    sizes, device = options.sizes(), str(choose_device(options.device))
-    threads = torch.get_num_threads()
-    steps = []
-    for length in sizes["lengths"]:
-        for way in PASSES:
-            point = Point(way, length, sizes["width"], sizes["batch"], sizes["heads"], device, threads)
-            row = {"pass": way, "length": length}
-            steps.append(Step(f"{way}, length {length}", [row], partial(_take_turns, point, sizes["seconds"])))
-    return Work(steps, {**sizes, "device": device, "threads": threads})
+    sizes, device, steps = options.sizes(), str(choose_device(options.device)), []
+    fixed = {"device": device, "threads": torch.get_num_threads()}
+    for length, way in product(sizes["lengths"], PASSES):
+        point = Point(way, length, sizes["width"], sizes["batch"], sizes["heads"], **fixed)
+        do = partial(_take_turns, point, sizes["seconds"])
+        steps.append(Step(f"{way}, length {length}", [{"pass": way, "length": length}], do))
+    return Work(steps, {**sizes, **fixed})
 
 
 def _take_turns(point: Point, seconds: float, _: Folder) -> list[dict[str, Any]]:
@@ -220,16 +214,13 @@ class Findings:
         self.claims = [claim for way in PASSES for claim in self._claims(way)]
         self.verdict = conclude(self.claims)
 
-    def _layer(self, way: str, name: str, length: int) -> Mapping[str, Any]:
-        layer: Mapping[str, Any] = self.rows[way, length]["layers"][name]
-        return layer
-
-    def median(self, way: str, length: int, name: str) -> Estimate:
-        """Return a layer's time at one length in milliseconds."""
-        return timed(self._layer(way, name, length), self.rows[way, length]["rounds"])
+    def medians(self, way: str, name: str) -> list[Estimate]:
+        """Return a layer's time at each length in milliseconds."""
+        rows = [self.rows[way, length] for length in self.lengths]
+        return [timed(row["layers"][name], row["rounds"]) for row in rows]
 
     def _long(self, way: str, name: str, key: str) -> list[Any]:
-        return [self._layer(way, name, length)[key] for length in self.long]
+        return [self.rows[way, length]["layers"][name][key] for length in self.long]
 
     def _products(self, name: str) -> list[float]:
         return [LAYERS[name].products(length, self.width) for length in self.long]
@@ -250,12 +241,13 @@ class Findings:
 
         It is the exponent of the ratio of times taken in turns: a disturbance of both cancels.
         """
-        pairs = [(self._layer(way, ATTENTION, n), self._layer(way, name, n)) for n in self.long]
-        ratios = [ours["seconds"] / theirs["seconds"] for ours, theirs in pairs]
-        relative = [math.hypot(*(layer["error"] / layer["seconds"] for layer in pair)) for pair in pairs]
-        errors = [ratio * error for ratio, error in zip(ratios, relative, strict=True)]
+        seconds, errors = (
+            [np.array(self._long(way, layer, key)) for layer in (ATTENTION, name)] for key in ("seconds", "error")
+        )
+        ratios = seconds[0] / seconds[1]
+        apart = ratios * np.hypot(errors[0] / seconds[0], errors[1] / seconds[1])
         shape = [ours / theirs for ours, theirs in zip(self._products(ATTENTION), self._products(name), strict=True)]
-        return self._power(way, ratios, errors, shape).exponent
+        return self._power(way, ratios.tolist(), apart.tolist(), shape).exponent
 
     def memory(self, way: str, name: str) -> Power | None:
         """Return the power of the length in a layer's memory, if it is visible."""
@@ -284,19 +276,19 @@ class Findings:
 
     def table(self, way: str) -> list[list[str]]:
         """Return times and memory by length, with exponents."""
-        rows = [["length", *(f"{name}, {unit}" for unit in ("ms", "MiB") for name in self.layers)]]
-        for length in self.lengths:
-            times = [milliseconds(self.median(way, length, name)) for name in self.layers]
-            amounts = [self._layer(way, name, length)["bytes"] for name in self.layers]
-            rows.append([str(length), *times, *("-" if n is None else f"{n / 2**20:.1f}" for n in amounts)])
-        powers = [*(self.time(way, name) for name in self.layers), *(self.memory(way, name) for name in self.layers)]
-        formulas = [f"{self.expected(name):.2f}" for name in self.layers]
-        rows.append(["exponent", *("-" if power is None else power.text() for power in powers)])
-        return [*rows, ["by its formula", *formulas, *["" for _ in self.layers]]]
+        times, amounts = [["length", *map(str, self.lengths), "exponent", "by its formula"]], []
+        for name in self.layers:
+            cells = [*map(milliseconds, self.medians(way, name)), self.time(way, name).text()]
+            times.append([f"{name}, ms", *cells, f"{self.expected(name):.2f}"])
+            memory = self.memory(way, name)
+            sizes = [self.rows[way, length]["layers"][name]["bytes"] for length in self.lengths]
+            cells = ["-" if size is None else f"{size / 2**20:.1f}" for size in sizes]
+            amounts.append([f"{name}, MiB", *cells, "-" if memory is None else memory.text(), ""])
+        return [list(row) for row in zip(*times, *amounts, strict=True)]
 
     def crossing(self, way: str) -> str:
         """Return the shortest length with attention slower than the GRU, in words."""
-        ours, theirs = ([self._layer(way, name, n)["seconds"] for n in self.lengths] for name in (ATTENTION, GRU))
+        ours, theirs = ([time.value for time in self.medians(way, name)] for name in (ATTENTION, GRU))
         met = crossings(self.lengths, ours, theirs)
         if met and ours[-1] > theirs[-1]:
             return f"{way}, {ATTENTION} takes longer than the {GRU} from {self._widths(met[-1])}"
@@ -331,8 +323,8 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         curves = []
         for name in result.layers:
             line = result.time(way, name)
-            times = [result.median(way, length, name) for length in result.lengths]
             ends = 1e3 * line.at(result.lengths[0]), 1e3 * line.at(result.lengths[-1])
+            times = result.medians(way, name)
             curves.append(curve(f"{name}: n^({line.text()})", result.lengths, times, trend=ends))
         pictures[f"picture_{number}"] = draw_powers(
             curves,
@@ -405,4 +397,4 @@ weights, so its memory may grow with n alone.
 )
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    _main(sys.argv[1], Point(**json.loads(sys.argv[2])))
