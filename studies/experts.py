@@ -85,7 +85,7 @@ def variants(options: Options) -> list[Variant]:
 
 def parts(corpus: Corpus, options: Options) -> list[Part]:
     """Return the score; and perplexity, balance, and the knowledge of experts."""
-    pairs = tested(corpus, options.data)
+    pairs = tested(corpus)
 
     def measured(task: Translate, model: Any, seed: int) -> dict[str, Any]:
         shares = specialization(task, model, pairs, task.groups(pairs))

@@ -149,7 +149,7 @@ def variants(options: Options) -> list[Variant]:
 def parts(corpus: Corpus, options: Options) -> list[Part]:
     """Return the Jacobians of the first test sentences; their languages take turns."""
     count = min(options.sentences, _FEW) if options.quick else options.sentences
-    pairs = tested(corpus, options.data)[:count]
+    pairs = tested(corpus)[:count]
     return [Part({"measured": "jacobian"}, lambda task, model, seed: measured(task, model, pairs))]
 
 

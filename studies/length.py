@@ -47,7 +47,7 @@ def parts(corpus: Corpus, options: Trained) -> list[Part]:
     unit = "characters" if options.data in _DATA else length_unit(options.source)
     return [
         scored({"unit": unit, "lengths": name}, pairs, length=round(middle, 3), few=len(pairs) < FEW)
-        for name, middle, pairs in groups(tested(corpus, options.data), unit)
+        for name, middle, pairs in groups(tested(corpus), unit)
     ]
 
 

@@ -137,7 +137,7 @@ VARIANTS = [*(Variant(name, name) for name in Translate.models), Variant(SET, "t
 def parts(corpus: Corpus, options: Trained) -> list[Part]:
     """Return the score of the test sentences in order, and shuffled."""
     unit = "either" if options.data in BUILTIN else length_unit(options.source)
-    straight = tested(corpus, options.data)
+    straight = tested(corpus)
     other = shuffled(straight, unit)
     about = {"rule": unit, "changed": sum(a.source != b.source for a, b in zip(straight, other, strict=True))}
     return [scored({"words": way}, pairs, **about) for way, pairs in zip(WAYS, (straight, other), strict=True)]

@@ -221,7 +221,6 @@ STUDY = Study(
     measure=Trainings(variants, parts),
     compare=Findings,
     plot=plot,
-    defaults={"reward_weight": _REWARD},
     body="""
 {picture}
 

@@ -107,7 +107,7 @@ def test_a_group_is_a_corpus_of_its_own():
 
 @every(("data", "source", "unit"), [("a", "de", "words"), ("a", "ja", "characters"), ("dates", None, "characters")])
 def test_lengths_are_counted_in_the_units_of_the_data(data, source, unit, monkeypatch):
-    monkeypatch.setattr(module, "tested", lambda corpus, data: [Pair("w w", "a b c d e", "")] * 30)
+    monkeypatch.setattr(module, "tested", lambda corpus: [Pair("w w", "a b c d e", "")] * 30)
     [part] = parts(None, STUDY.options(data=data, source=source))
     assert part.about == {"unit": unit, "lengths": "1-5" if unit == "words" else "1-10"}
     row = part.measure(Echo("a b c d e", "files", "en"), None, 1)
