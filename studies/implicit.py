@@ -193,10 +193,8 @@ class Findings:
         """Return how much is on the word, in percent."""
 
         def cells(model: str, way: str) -> list[list[float]]:
-            means = (
-                [statistics.fmean(row) for row in self._shares(model, way, key)] for key in ("share", "found", "digit")
-            )
-            return [self.right(model), *means]
+            shares = (self._shares(model, way, key) for key in ("share", "found", "digit"))
+            return [self.right(model), *([*map(statistics.fmean, rows)] for rows in shares)]
 
         names = ["targets right", "on the word", "most on the word", "on the very digit"]
         return [*self._tabled(names, cells), ["an even share", "", "", f"{100 * self.first['even']:.2f}", "", ""]]

@@ -113,21 +113,15 @@ def exponent(
 
     .. math:: \sigma_b^2 = \frac{\sum_i r_i^2 / (m - 2)}{\sum_i (x_i - \bar x)^2}
 
+    It is None of fewer than two lengths, and its error is unknown of fewer than three.
+
     Args:
-        lengths: n, three or more for a known error.
-        amounts: seconds or bytes, above 0.
+        lengths: n.
+        amounts: above 0.
         errors: their standard errors; None: 0.
         shape: amounts by a formula, from which distances are taken instead, after fitting a further power.
         of: the word for lengths.
         freedoms: degrees of freedom of each amount's error; None: infinite.
-
-    Returns:
-        The power; None of fewer than two lengths.
-
-    Example:
-        >>> power = exponent([100, 200, 400], [1.0, 4.0, 16.0])
-        >>> power.text(), round(power.at(800), 6)
-        ('2.00 ± 0.00', 64.0)
     """
     x, y, count = np.log2(lengths), np.log2(amounts), len(lengths)
     straight, constant = y if shape is None else y - np.log2(shape), np.ones(count)
