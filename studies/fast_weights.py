@@ -59,7 +59,7 @@ class _Convolution(nn.Module):
 
 
 class Kind(NamedTuple):
-    """A mixing layer, features of the networks behind it, which even out parameters, and its weights in words."""
+    """A mixing layer, features of the networks behind it, its weights in words."""
 
     make: Callable[[int, int], nn.Module]
     hidden: int
@@ -160,7 +160,7 @@ def drawn(pairs: int, count: int, seed: int, *labels: object) -> tuple[Tensor, T
 
 
 def recalled(name: str, pairs: Sequence[int], seed: int, budget: Budget, device: torch.device) -> dict[str, Any]:
-    """Train a network on examples that are the same for all layers; return its recall and how its layers vary."""
+    """Train a network; return its recall and the variation of its layers."""
     with seeded(seed, "recall"):
         model = Recaller(name, max(pairs)).to(device)
 

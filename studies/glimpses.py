@@ -72,7 +72,7 @@ def variants(options: Options) -> list[Variant]:
 
 
 def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
-    """Return the noise of each estimator's gradient at the weights of a model; none if it learns no draws.
+    """Return the noise of each estimator's gradient, none if a model learns no draws.
 
     "variance" is the sum over weights of the variance over gradients, "signal" the squared length of the mean gradient,
     both means over groups, and "batches" are the variances. "average" is that of the moving average: the mean reward.

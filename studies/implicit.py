@@ -84,12 +84,12 @@ def ways(task: Translate, model: Any, pair: Pair) -> dict[str, Tensor]:
 
 
 def columns(weights: Sequence[Tensor], words: Sequence[Sequence[range]], groups: Sequence[str]) -> dict[str, Any]:
-    """Return statistics of one way of weighing inputs, over sentences with weights `(outputs, inputs)`.
+    """Return statistics of weights `(outputs, inputs)` of sentences.
 
-    The words are the inputs that decide each output, none of an output that is always the same. Of each sentence, over
-    outputs that a word decides: "share", the mean share on the word, "found", how often the largest weight is on it,
-    and "digit", how often it is on the very digit of a year. Of all: "beyond", mean shares farther away than some
-    steps, by the source's length, and "near", hits and outputs by the word's distance.
+    The words are the inputs that decide each output, none of an output that is always the same. Over the decided
+    outputs of a sentence, "share" is the mean share on the word. "found" is how often the largest weight is on it, and
+    "digit" how often it is on the very digit of a year. Over all sentences, "beyond" are mean shares farther away than
+    some steps, by the source's length, and "near" hits and outputs by the word's distance.
     """
     means: dict[str, list[float]] = {"share": [], "found": [], "digit": []}
     beyond: dict[str, dict[int, list[float]]] = {group: {least: [] for least in STEPS} for group in groups}

@@ -22,7 +22,7 @@ Result = Literal["reproduced", "contradicted", "not decided"]
 
 @dataclass(frozen=True)
 class Source:
-    """One source of chance in a number: seeds or examples, of which `count` were drawn.
+    """One source of chance in a number: a count of seeds or of examples.
 
     Args:
         error: its standard error; 0 if unknown.
@@ -69,7 +69,7 @@ class Estimate:
     sources: tuple[Source, ...]
 
     def half(self, level: float = LEVEL) -> float:
-        """Return half the width of the interval, infinite if a source of chance is unknown."""
+        """Return half the width of the interval, infinite without a source's error."""
         if not self.is_known:
             return math.inf
         return math.sqrt(sum((quantile(source.freedom, level) * source.error) ** 2 for source in self.sources))
@@ -155,7 +155,7 @@ class Estimate:
         return self.times(100).text(signed=True)
 
     def long(self) -> str:
-        """Return a share as a difference in points, with the standard error of each source.
+        """Return a difference in points, with the standard error of each source.
 
         >>> Estimate(0.5, (Source("seeds", 0.0, 0, 1), Source("images", 0.01, 9, 10))).long()
         '+50.00 ± 2.26 points (standard errors: seeds not known, images 1.00)'
@@ -298,7 +298,7 @@ def together(results: Collection[Result]) -> Result:
 
 
 def worded(claims: Sequence[Claim]) -> str:
-    """Return claims with verdicts, numbers, and seeds or examples for a decision, once if several need the same."""
+    """Return claims with verdicts, numbers, and seeds or examples for a decision."""
     results = judged([claim.number for claim in claims])
     level, pairs = LEVEL / max(1, results.count("not decided")), list(zip(claims, results, strict=True))
     missing = [claim.number.missing(level) if result == "not decided" else "" for claim, result in pairs]

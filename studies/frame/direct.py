@@ -26,7 +26,7 @@ class Budget:
 
 
 def job(about: Mapping[str, Any], measure: Callable[[], dict[str, Any]], budget: Budget | None = None) -> Step:
-    """Return the step of one row, and of an entry of "runs" with the costs of a training.
+    """Return the step of one row, and of the costs of its training in "runs".
 
     Args:
         about: the first columns: "model", "seed" and others that identify the row.

@@ -1,4 +1,4 @@
-"""Times in turns, lines by least squares, and powers of a length with their exponents."""
+"""Times in turns, lines by least squares, and powers of a length."""
 
 import itertools
 import math
@@ -64,7 +64,7 @@ def fit(lengths: Sequence[float], heights: Sequence[float], counts: Sequence[flo
 
 @dataclass(frozen=True)
 class _Wider(Estimate):
-    """A number with two estimates of its error, of which `other` is not the wider at 5%."""
+    """A number with two estimates of its error; `other` is not the wider at 5%."""
 
     other: Source
 
@@ -158,7 +158,7 @@ def long_end(lengths: Sequence[int]) -> list[int]:
 
 
 def in_turns(calls: Mapping[str, Run], **options: Any) -> tuple[int, dict[str, dict[str, Any]]]:
-    """Return the rounds of `turns`, and the median "seconds" of each call with their "error"."""
+    """Return the rounds, and the median "seconds" of each call with "error"."""
     for call in calls.values():
         call()  # the first call allocates
     rounds = turns([*calls.values()], least=FEWEST, **options)
