@@ -189,8 +189,11 @@ class Findings:
     def __init__(self, content: Mapping[str, Any]) -> None:
         [self.row] = content["rows"]
         self.words = _WORDS[self.row["by"]]
-        sides = torch.tensor(self.row["weights"], dtype=torch.float64), self.row["source"], self.row["target"]
-        self.weights, self.source, self.target = by_words(*sides) if self.row["pieces"] else sides
+        self.source: list[str] = self.row["source"]
+        self.target: list[str] = self.row["target"]
+        self.weights = torch.tensor(self.row["weights"], dtype=torch.float64)
+        if self.row["pieces"]:
+            self.weights, self.source, self.target = by_words(self.weights, self.source, self.target)
         self.unit = "words" if self.row["pieces"] else "tokens"
         self.far = off_diagonal(self.weights)
         largest = self.weights.max(-1)
@@ -245,9 +248,9 @@ def _percent(share: float | Tensor) -> str:
 
 def plot(result: Findings, folder: Path) -> dict[str, str]:
     """Draw the weights."""
-    words, path = result.words, folder / "alignment"
-    about = {"title": f"{words['picture']}: {result.row['text']}", "verb": words["verb"], "scale": words["share"]}
-    drawn = look.alignment(result.weights, result.source, result.target, path, **about)
+    words, sides, path = result.words, (result.source, result.target), folder / "alignment"
+    title, verb, scale = f"{words['picture']}: {result.row['text']}", words["verb"], words["share"]
+    drawn = look.alignment(result.weights, *sides, path, title=title, verb=verb, scale=scale)
     caption = f"A row for each of the {result.unit} that were written, a column for each of the source's"
     return {"picture": picture(drawn, caption)}
 

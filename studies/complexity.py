@@ -34,7 +34,7 @@ NEAR = 0.2  # margin of an exponent around its formula's, for caches and the con
 _KERNEL = 3  # k, positions that a convolution reads at once
 _WARM = 16  # positions of the call before the one whose memory is measured
 _LONGEST = 1 << 20
-_SIZES = {
+_SIZES: dict[str, Any] = {
     "lengths": (64, 128, 256, 512, 1024, 1448, 2048, 2896, 4096),
     "width": 256,
     "batch": 4,
@@ -177,12 +177,12 @@ def _main(name: str, point: Point) -> None:
 def measure(options: Options) -> Work:
     """Return a step for each length and pass."""
     sizes, device, steps = options.sizes(), str(choose_device(options.device)), []
-    fixed = {"device": device, "threads": torch.get_num_threads()}
+    threads = torch.get_num_threads()
     for length, way in product(sizes["lengths"], PASSES):
-        point = Point(way, length, sizes["width"], sizes["batch"], sizes["heads"], **fixed)
+        point = Point(way, length, sizes["width"], sizes["batch"], sizes["heads"], device, threads)
         do = partial(_take_turns, point, sizes["seconds"])
         steps.append(Step(f"{way}, length {length}", [{"pass": way, "length": length}], do))
-    return Work(steps, {**sizes, **fixed})
+    return Work(steps, {**sizes, "device": device, "threads": threads})
 
 
 def _take_turns(point: Point, seconds: float, _: Folder) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from saccade.bench.row import Run
 from saccade.look import Curve
 from studies.frame.claims import LEVEL, Estimate, Source, quantile
 from studies.frame.page import picture
+from studies.frame.seeds import Numbers
 
 LENGTHS, MEASURING = "lengths", "measurements"
 """Sources of an exponent's error: few lengths, or errors of the measurements."""
@@ -36,7 +37,10 @@ class Line:
         return self.start + self.slope * length
 
 
-def weights(lengths: Sequence[float], counts: Sequence[float]) -> list[float] | None:
+Floats = Sequence[float] | Numbers
+
+
+def weights(lengths: Floats, counts: Floats) -> list[float] | None:
     r"""Return the weights of heights in the slope of a line by least squares.
 
     .. math:: b = \sum_i w_i\, y_i, \qquad w_i = \frac{n_i (x_i - \bar x)}{\sum_j n_j (x_j - \bar x)^2}
@@ -48,12 +52,12 @@ def weights(lengths: Sequence[float], counts: Sequence[float]) -> list[float] | 
     """
     if len({*lengths}) < 2:
         return None
-    far = lengths - np.average(lengths, weights=counts)
+    far = np.asarray(lengths) - np.average(lengths, weights=counts)
     ws: list[float] = (counts * far / np.dot(counts, far**2)).tolist()
     return ws
 
 
-def fit(lengths: Sequence[float], heights: Sequence[float], counts: Sequence[float]) -> Line | None:
+def fit(lengths: Floats, heights: Floats, counts: Floats) -> Line | None:
     """Return the line of `weights`, None of fewer than two lengths."""
     if (ws := weights(lengths, counts)) is None:
         return None
@@ -135,7 +139,7 @@ def exponent(
     inexact = Source(MEASURING, math.sqrt(parts.sum()), parts.sum() ** 2 / lost if lost else math.inf, rounds)
     if count < FEWEST:
         return Power(Estimate(line.slope, (Source(of, inexact.error, 0, count),)), line)
-    far = float(((straight - rest.at(x)) ** 2).sum()) / (count - 2)
+    far = float(((straight - rest.start - rest.slope * x) ** 2).sum()) / (count - 2)
     scattered = Source(of, math.sqrt(far * np.dot(ws, ws)), count - 2, count, fitted=2)
     other, widest = sorted((scattered, inexact), key=lambda source: quantile(source.freedom) * source.error)
     return Power(_Wider(line.slope, (widest,), other), line)
