@@ -77,15 +77,13 @@ class Options(Shared):
     """Weights: attention or jacobian. Default: attention if the model attends."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if self.text and not self.text.strip():
             raise ArgumentError("--text: expected a sentence, got spaces")
         LookRequest(by=self.by)  # rejects another value
 
 
-def measure(options: Options) -> Work:
-    """Return the step that translates the sentence, after a training with --quick."""
+def _measure(options: Options) -> Work:
     if options.quick == bool(options.run):
         got = "both" if options.quick else "neither"
         raise ArgumentError(f"--run: expected the folder of a translation run, or --quick, got {got}")
@@ -221,7 +219,6 @@ class Findings:
         return Verdict("not decided", f"{named}, {less}; {crossings}")
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         row, words = self.row, self.words
         by_word = [["written", words["most"], words["weight"], f"beyond {MARGIN:g} of the diagonal, %"]]
         for word, peak, weights, far in zip(self.target, self.peaks, self.weights, self.far, strict=True):
@@ -246,8 +243,7 @@ def _percent(share: float | Tensor) -> str:
     return f"{100 * float(share):.1f}"
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the weights."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     words, sides, path = result.words, (result.source, result.target), folder / "alignment"
     title, verb, scale = f"{words['picture']}: {result.row['text']}", words["verb"], words["share"]
     drawn = look.alignment(result.weights, *sides, path, title=title, verb=verb, scale=scale)
@@ -262,9 +258,9 @@ STUDY = Study(
     "the diagonal, and jump where the languages order words otherwise, as adjectives and nouns of French and English.",
     source=_ATTENTION["source"],
     options=Options,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 “{text}” is translated as “{translation}”.
 

@@ -63,18 +63,15 @@ class Findings:
         self.verdict = self._decide()
 
     def accuracies(self, name: str, key: str = "accuracy") -> list[float]:
-        """Return the accuracies of a network, one a seed."""
         return [row[key] for row in self.rows[name]]
 
     def table(self) -> list[list[str]]:
-        """Return accuracies in percent, and costs."""
         rows = [["network", "test accuracy", "validation", *COSTS]]
         for name, *cost in costs(self.content, MODELS)[1:]:
             rows.append([name, *(spread(self.accuracies(name, key)) for key in ("accuracy", "validation")), *cost])
         return rows
 
     def by_seed(self) -> list[list[str]]:
-        """Return the test accuracies of each seed."""
         pairs = zip(*map(self.accuracies, MODELS), strict=True)
         rows = [[str(seed), *(f"{100 * score:.2f}" for score in pair)] for seed, pair in enumerate(pairs, 1)]
         return [["seed", *MODELS], *rows]
@@ -90,7 +87,6 @@ class Findings:
         return Verdict(verdict.result, f"{verdict.reason}{beside}")
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         return {
             "table": self.table(),
             "seeds": self.by_seed(),
@@ -101,8 +97,7 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the accuracies."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     rates = {name: result.accuracies(name) for name in MODELS}
     return {"picture": dots(rates, folder / "cnn-attention", "accuracy", "Accuracy with self-attention and without")}
 
@@ -123,7 +118,7 @@ STUDY = Study(
         open_data=lambda options: open_images(options.data),
     ),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

@@ -65,7 +65,6 @@ class Options(Trained):
     """Number of experts that a token takes."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if not 2 <= self.experts <= 1 << 16:
             raise ArgumentError(f"--experts: expected a number from 2 to {1 << 16:,}, got {self.experts}")
@@ -83,8 +82,7 @@ def variants(options: Options) -> list[Variant]:
     return [Variant(DENSE, "transformer", budget), *experts]
 
 
-def parts(corpus: Corpus, options: Options) -> list[Part]:
-    """Return the score; and perplexity, balance, and the knowledge of experts."""
+def _parts(corpus: Corpus, options: Options) -> list[Part]:
     pairs = tested(corpus)
 
     def measured(task: Translate, model: Any, seed: int) -> dict[str, Any]:
@@ -196,7 +194,6 @@ class Findings:
         self.verdict = self._decide()
 
     def values(self, model: str, name: str) -> list[float]:
-        """Return a measurement of a model, one a seed."""
         return [row[name] for row in self.rows if row["model"] == model and name in row]
 
     def _claims(self) -> list[Claim]:
@@ -230,7 +227,6 @@ class Findings:
         return spread([statistics.fmean(mixtures) for mixtures in loads], 2, 1) if all(loads) else ""
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         scored = next(row for row in self.rows if "score" in row)
         metric = metric_name(scored["metric"])
         balance = [["losses", "test perplexity", metric, *_MEASURED.values(), "the same on test"]]
@@ -254,8 +250,7 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the variation of loads by the losses."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     models = [model for model in result.models if result.values(model, "load")]
     names = ("importance", "load")
     series = [Dots(name, *deviations(result.values(model, name) for model in models)) for name in names]
@@ -273,9 +268,9 @@ STUDY = Study(
     source="Shazeer et al. 2017, appendix A, table 6, there of 256 experts in a language model, "
     "https://arxiv.org/abs/1701.06538",
     options=Options,
-    measure=Trainings(variants, parts),
+    measure=Trainings(variants, _parts),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

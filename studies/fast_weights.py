@@ -58,7 +58,7 @@ class _Convolution(nn.Module):
         return mixed
 
 
-class Kind(NamedTuple):
+class _Kind(NamedTuple):
     """A mixing layer, features of the networks behind it, its weights in words."""
 
     make: Callable[[int, int], nn.Module]
@@ -74,12 +74,12 @@ def _location(width: int, length: int) -> nn.Module:
     return _attention(width, length, score="location", max_length=length)
 
 
-LAYERS: Mapping[str, Kind] = {
-    ATTENTION: Kind(_attention, 128, "softmax of what query and key say of each other"),
-    FAST: Kind(partial(_attention, normalizer=Identity()), 128, "query times key"),
-    LOCATION: Kind(_location, 128, "softmax of what the query alone says of each place"),
-    DENSE: Kind(partial(_Convolution, channels=20), 134, "learned, of each distance"),
-    SEPARABLE: Kind(_Convolution, 176, "learned, of each distance"),
+LAYERS: Mapping[str, _Kind] = {
+    ATTENTION: _Kind(_attention, 128, "softmax of what query and key say of each other"),
+    FAST: _Kind(partial(_attention, normalizer=Identity()), 128, "query times key"),
+    LOCATION: _Kind(_location, 128, "softmax of what the query alone says of each place"),
+    DENSE: _Kind(partial(_Convolution, channels=20), 134, "learned, of each distance"),
+    SEPARABLE: _Kind(_Convolution, 176, "learned, of each distance"),
 }
 """Layers by name.
 
@@ -135,7 +135,6 @@ class Recaller(nn.Module):
         return logits
 
     def passed(self, keys: Tensor, values: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return the last features and the inputs of mixing layers."""
         features, inputs = self.keys(keys) + self.values(values), []
         for index, (layer, network) in enumerate(zip(self.layers, self.networks, strict=True)):
             inputs.append(self.norms[2 * index](features))
@@ -208,8 +207,7 @@ def _varied(model: Recaller, pairs: Sequence[int], seed: int) -> dict[str, Any]:
     return {**about, "shown": [[[round(number, 4) for number in row] for row in grid.tolist()] for grid in strongest]}
 
 
-def measure(options: Direct) -> Work:
-    """Return a training a layer and seed."""
+def _measure(options: Direct) -> Work:
     device, budget = choose_device(options.device), (QUICK if options.quick else BUDGET).within(options)
     layers = (ATTENTION, DENSE) if options.quick else LAYERS
     jobs = [
@@ -232,7 +230,6 @@ class Findings:
         self.verdict = conclude(self.claims)
 
     def right(self, name: str, pairs: int) -> Estimate:
-        """Return the share of right answers."""
         return over_seeds([row["pairs"][str(pairs)] for row in self.rows[name]])
 
     def _largest(self, names: Sequence[str], column: str) -> float:
@@ -259,14 +256,12 @@ class Findings:
         return claims
 
     def table(self) -> list[list[str]]:
-        """Return right answers in percent by layer and number of pairs."""
         body = [[name, *(self.right(name, count).times(100).text(1) for count in self.pairs)] for name in self.layers]
         guesses = [f"{100 * (1 + (count - 1) / VALUES) / count:.1f}" for count in self.pairs]
         header = ["layer", *(f"{count} pairs" for count in self.pairs)]
         return [header, *body, ["a guess of the pairs' values", *guesses]]
 
     def matrices(self) -> list[list[str]]:
-        """Return the weights of each layer, and how they vary from input to input."""
         rows = [["layer", "its weights", "variation", "distance of M(x) x"]]
         for name in self.layers:
             varied = self._variation(name)
@@ -275,7 +270,6 @@ class Findings:
         return rows
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         return {
             "claims": tabled(self.claims),
             "decided": decided(len(self.claims)),
@@ -285,8 +279,7 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the matrices, and recall by the number of pairs."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     titles = "Layers as matrices", "Questions answered right, by the number of pairs"
     images = [[torch.tensor(image) for image in result.rows[name][0]["shown"]] for name in result.layers]
     matrices = look.grid(
@@ -322,9 +315,9 @@ STUDY = Study(
     "https://arxiv.org/abs/1610.06258, for the task; Arora et al. 2023, https://arxiv.org/abs/2312.04927, for "
     "convolutions on it",
     options=Direct,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {matrices}
 

@@ -39,7 +39,6 @@ class Source:
     fitted: int = 1
 
     def of(self, count: int) -> "Source":
-        """Return the same source with another number of draws."""
         more = 1.0 if self.fixed else (count - self.fitted) / max(1, self.count - self.fitted)
         return replace(self, error=self.error * math.sqrt(self.count / count), freedom=self.freedom * more, count=count)
 
@@ -91,7 +90,6 @@ class Estimate:
 
     @property
     def holds(self) -> bool:
-        """Whether the number is above 0."""
         return self.value > 0
 
     @property
@@ -112,11 +110,9 @@ class Estimate:
         return (1 if self.holds else -1) if self.half() < abs(self.value) else 0
 
     def less(self, margin: float) -> Self:
-        """Return the number minus a constant."""
         return replace(self, value=self.value - margin)
 
     def times(self, factor: float) -> Self:
-        """Return a multiple."""
         sources = tuple(replace(source, error=abs(factor) * source.error) for source in self.sources)
         return replace(self, value=factor * self.value, sources=sources)
 
@@ -184,7 +180,6 @@ class Within:
 
     @property
     def holds(self) -> bool:
-        """Whether the number is within the margin."""
         return self.rest > 0
 
     @property
@@ -205,7 +200,6 @@ class Exact:
     p: float = 0.0
 
     def missing(self, level: float = LEVEL) -> str:
-        """Return "": the claim is decided."""
         return ""
 
 

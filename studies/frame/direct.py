@@ -21,7 +21,6 @@ class Budget:
     minutes: float
 
     def within(self, options: Direct) -> "Budget":
-        """Return the budget with the options of the command."""
         return Budget(options.max_steps or self.steps, options.max_minutes or self.minutes)
 
 

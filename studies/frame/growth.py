@@ -33,7 +33,6 @@ class Line:
     start: float
 
     def at(self, length: float) -> float:
-        """Return the height at a length."""
         return self.start + self.slope * length
 
 
@@ -73,11 +72,9 @@ class _Wider(Estimate):
     other: Source
 
     def half(self, level: float = LEVEL) -> float:
-        """Return half the width of the wider interval."""
         return max(super().half(level), quantile(self.other.freedom, level) * self.other.error)
 
     def times(self, factor: float) -> Self:
-        """Return a multiple."""
         return replace(super().times(factor), other=replace(self.other, error=abs(factor) * self.other.error))
 
 
@@ -90,15 +87,12 @@ class Power:
 
     @property
     def value(self) -> float:
-        """The exponent alone."""
         return self.exponent.value
 
     def at(self, length: float) -> float:
-        """Return the fitted amount at a length."""
         return float(2 ** self.line.at(math.log2(length)))
 
     def text(self, decimals: int = 2) -> str:
-        """Return the exponent ± half its interval."""
         return self.exponent.text(decimals)
 
 

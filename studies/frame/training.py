@@ -73,7 +73,6 @@ class Trainings:
     open_data: Callable[[Any], Any] = opened
 
     def __call__(self, options: Seeded) -> Work:
-        """Return a step for each model and seed."""
         if not options.quick and not options.data:
             raise ArgumentError("--data: expected a corpus, got none; --quick tries the claim on built-in data")
         if options.quick:
