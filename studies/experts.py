@@ -190,31 +190,21 @@ class Findings:
         self.content = content
         self.rows: list[dict[str, Any]] = content["rows"]
         self.models = list(dict.fromkeys(row["model"] for row in self.rows))
-        self.claims = self._claims()
-        self.verdict = self._decide()
-
-    def values(self, model: str, name: str) -> list[float]:
-        return [row[name] for row in self.rows if row["model"] == model and name in row]
-
-    def _claims(self) -> list[Claim]:
-        claims, names = [], {"load": "CV(load)", "perplexity": "perplexity"}
+        self.claims, names = list[Claim](), {"load": "CV(load)", "perplexity": "perplexity"}
         for model, name in product([name for name in self.models if name not in (DENSE, WITHOUT)], names):
             lower = over_seeds(self.values(WITHOUT, name), self.values(model, name))
             text = f"{names[name]} is lower with {model} than with no loss"
-            claims.append(Claim(text, lower, f"by {lower.text(4)}"))
-        return claims
-
-    def _decide(self) -> Verdict:
-        if not any(row.get("score", 0) > 0 for row in self.rows):
-            return NOTHING
+            self.claims.append(Claim(text, lower, f"by {lower.text(4)}"))
         results = judged([claim.number for claim in self.claims])
         load, perplexity = together(results[::2]), together(results[1::2])
         loads = [statistics.fmean(self.values(model, "most")) for model in (WITHOUT, BOTH)]
-        return Verdict(
-            together(results),
-            f"that losses even loads out is {load}, that they lower perplexity {perplexity}; the largest load is "
-            f"{loads[0]:.1f} times the mean without losses and {loads[1]:.2f} times with both",
-        )
+        reason = f"that losses even loads out is {load}, that they lower perplexity {perplexity}; the largest load is "
+        reason += f"{loads[0]:.1f} times the mean without losses and {loads[1]:.2f} times with both"
+        scored = any(row.get("score", 0) > 0 for row in self.rows)
+        self.verdict = Verdict(together(results), reason) if scored else NOTHING
+
+    def values(self, model: str, name: str) -> list[float]:
+        return [row[name] for row in self.rows if row["model"] == model and name in row]
 
     def _row(self, model: str, names: Sequence[str], decimals: int) -> list[str]:
         values = (self.values(model, name) for name in names)

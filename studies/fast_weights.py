@@ -226,7 +226,20 @@ class Findings:
         self.rows = by_model(content["rows"])
         self.layers = [name for name in LAYERS if name in self.rows]
         self.pairs = [int(count) for count in self.rows[ATTENTION][0]["pairs"]]
-        self.claims = self._claims()
+        longest, fixed = self.pairs[-1], [name for name in FIXED if name in self.layers]
+        far, still = self._largest(self.layers, "distance"), self._largest(fixed, "variation")
+        varied, right = self._variation(ATTENTION), {name: self.right(name, longest) for name in (ATTENTION, *fixed)}
+        percent = {name: f"{share.times(100).text(1)}%" for name, share in right.items()}
+        solved = f"attention answers more than {SOLVED:.0%} of {longest} pairs"
+        self.claims = [
+            Claim("every layer is a matrix, of its input, times it", Exact(far <= EXACT), f"within {far:.0e}"),
+            Claim("a convolution's is the same for every input", Exact(still <= EXACT), f"to {still:.0e}"),
+            Claim("attention's varies", varied, f"by {varied.text(3)}"),
+            Claim(solved, right[ATTENTION].less(SOLVED), percent[ATTENTION]),
+        ]
+        for name in fixed:
+            text = f"{name} answers less than {FAILED:.0%}"
+            self.claims.append(Claim(text, right[name].times(-1).less(-FAILED), percent[name]))
         self.verdict = conclude(self.claims)
 
     def right(self, name: str, pairs: int) -> Estimate:
@@ -237,23 +250,6 @@ class Findings:
 
     def _variation(self, name: str) -> Estimate:
         return over_seeds([row["variation"] for row in self.rows[name]])
-
-    def _claims(self) -> list[Claim]:
-        longest, fixed = self.pairs[-1], [name for name in FIXED if name in self.layers]
-        far, still = self._largest(self.layers, "distance"), self._largest(fixed, "variation")
-        varied, right = self._variation(ATTENTION), {name: self.right(name, longest) for name in (ATTENTION, *fixed)}
-        percent = {name: f"{share.times(100).text(1)}%" for name, share in right.items()}
-        solved = f"attention answers more than {SOLVED:.0%} of {longest} pairs"
-        claims = [
-            Claim("every layer is a matrix, of its input, times it", Exact(far <= EXACT), f"within {far:.0e}"),
-            Claim("a convolution's is the same for every input", Exact(still <= EXACT), f"to {still:.0e}"),
-            Claim("attention's varies", varied, f"by {varied.text(3)}"),
-            Claim(solved, right[ATTENTION].less(SOLVED), percent[ATTENTION]),
-        ]
-        for name in fixed:
-            text = f"{name} answers less than {FAILED:.0%}"
-            claims.append(Claim(text, right[name].times(-1).less(-FAILED), percent[name]))
-        return claims
 
     def table(self) -> list[list[str]]:
         body = [[name, *(self.right(name, count).times(100).text(1) for count in self.pairs)] for name in self.layers]

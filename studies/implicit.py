@@ -21,7 +21,7 @@ from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.data.deciding import deciding
 from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.metrics import length_groups
-from studies.frame.claims import Claim, Verdict, both_bars, conclude, judged, nothing, rule
+from studies.frame.claims import Claim, both_bars, conclude, judged, nothing, rule
 from studies.frame.options import Trained
 from studies.frame.page import costs, deviations, paragraphs, picture, sentence
 from studies.frame.scores import SENTENCES, by_model
@@ -165,20 +165,17 @@ class Findings:
             for way, name in ((JACOBIAN, "Jacobian"), (ATTENTION, "attention"))
             for other in WITHOUT
         }
-        self.verdict = self._decide()
+        right = {name: statistics.fmean(self.right(name)) for name in (ATTENDS, *WITHOUT)}
+        few = [f"{name} {100 * share:.1f}%" for name, share in right.items() if share < LEARNED]
+        poor = f"models have learned too little: right are {', '.join(few)}; train them longer"
+        claims = [Claim(text, gain, gain.long()) for text, gain in self.gains.items()]
+        self.verdict = nothing(poor) if few else conclude(claims)
 
     def _shares(self, model: str, way: str, key: str) -> list[list[float]]:
         return [unpack(row["ways"][way][key], "shares") for row in self.rows[model]]
 
     def right(self, model: str) -> list[float]:
         return [run["metrics"]["exact_match"] for run in self.content["runs"].values() if run["model"] == model]
-
-    def _decide(self) -> Verdict:
-        right = {name: statistics.fmean(self.right(name)) for name in (ATTENDS, *WITHOUT)}
-        few = [f"{name} {100 * share:.1f}%" for name, share in right.items() if share < LEARNED]
-        if few:
-            return nothing(f"models have learned too little: right are {', '.join(few)}; train them longer")
-        return conclude([Claim(text, gain, gain.long()) for text, gain in self.gains.items()])
 
     def _tabled(self, names: Sequence[str], cells: Callable[[str, str], list[list[float]]]) -> list[list[str]]:
         rows = [[model, way, *map(spread, cells(model, way))] for model, way in self.ways]
