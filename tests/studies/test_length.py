@@ -9,7 +9,7 @@ from studies import length as module
 from studies.frame.folder import ReportError
 from studies.frame.study import make
 from studies.frame.training import settings
-from studies.length import STUDY, Findings, groups, parts
+from studies.length import STUDY, Findings, parts
 from study_rows import Echo, content_of, described, row_of, run_of, written
 from tiers import every
 
@@ -96,22 +96,22 @@ def test_the_page_is_complete(tmp_path):
     assert "encoder-decoder: 25 (hollow) at 1-5, 18 at 6-10, 10 at 11-15" in picture["desc"]
 
 
-def test_a_group_is_a_corpus_of_its_own():
-    pairs = [Pair("w " * (12 if index == 3 else 4), "a b c d e", "") for index in range(11)]
-    assert [(name, mean, len(some)) for name, mean, some in groups(pairs, "words")] == [
-        ("1-5", 4, 10),
-        ("11-15", 12, 1),
-    ]
-    assert [name for name, *_ in groups(pairs, "characters")] == ["1-10", "21-30"]
-
-
-@every(("data", "source", "unit"), [("a", "de", "words"), ("a", "ja", "characters"), ("dates", None, "characters")])
-def test_lengths_are_counted_in_the_units_of_the_data(data, source, unit, monkeypatch):
-    monkeypatch.setattr(module, "tested", lambda corpus, data: [Pair("w w", "a b c d e", "")] * 30)
-    [part] = parts(None, STUDY.options(data=data, source=source))
-    assert part.about == {"unit": unit, "lengths": "1-5" if unit == "words" else "1-10"}
-    row = part.measure(Echo("a b c d e", "files", "en"), None, 1)
-    assert row["score"] == pytest.approx(100.0) and (row["few"], row["sentences"]) == (False, 30)
+@every(
+    ("data", "source", "lengths"),
+    [
+        ("a", "de", [("1-5", 4, True), ("11-15", 12, False)]),
+        ("a", "ja", [("1-10", 7, True), ("21-30", 23, False)]),
+        ("dates", None, [("1-10", 7, True), ("21-30", 23, False)]),
+    ],
+)
+def test_a_group_of_lengths_is_a_corpus_of_its_own(data, source, lengths, monkeypatch):
+    pairs = [Pair("w " * (4 if index == 3 else 12), "a b c d e", "") for index in range(31)]
+    monkeypatch.setattr(module, "tested", lambda corpus, data: pairs)
+    groups = parts(None, STUDY.options(data=data, source=source))
+    rows = [{**part.about, **part.measure(Echo("a b c d e", "files", "en"), None, 1)} for part in groups]
+    assert [(row["lengths"], row["length"], row["few"]) for row in rows] == lengths
+    assert {row["unit"] for row in rows} == {"words" if source == "de" else "characters"}
+    assert [row["sentences"] for row in rows] == [1, 30] and rows[1]["score"] == pytest.approx(100.0)
 
 
 def test_both_models_have_one_recipe(tmp_path, corpus):
