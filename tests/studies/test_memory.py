@@ -17,7 +17,7 @@ from saccade.train.task import options_class, recipe
 from saccade.train.trained import load_trained
 from studies.frame import training
 from studies.frame.training import settings
-from studies.memory import CONTENT, LOCATION, LSTM, NEAR, NTM, STUDY, VARIANTS, Findings, Options, variants
+from studies.memory import CONTENT, LOCATION, LSTM, NEAR, NTM, STUDY, VARIANTS, Findings, Options
 from study_rows import described, run_of, written
 from tiers import every
 
@@ -193,12 +193,14 @@ def test_incomparable_data_are_rejected(words, message, tmp_path, monkeypatch, c
 
 def test_models_have_their_recipes_but_for_addressing(tmp_path):
     options = Options(data="copy")
-    runs = [vars(settings(options, variant, 1, tmp_path, 40.0, Memorize)) for variant in variants(options)]
+    runs = [
+        vars(settings(options, variant, 1, tmp_path, 40.0, Memorize)) for variant in STUDY.measure.variants(options)
+    ]
     for other in runs[1:3]:
         assert {key for key in other if runs[0][key] != other[key]} == {"by"}
     assert all(run["max_steps"] == runs[0]["max_steps"] and run["batch_size"] == 16 for run in runs)
     for options in (Options(data="recall", max_steps=10), Options(quick=True, data="copy")):
-        for variant in variants(options):
+        for variant in STUDY.measure.variants(options):
             assert set(variant.values) <= set(options_class(Memorize, variant.model).__dataclass_fields__)
-    quick = [settings(options, variant, 1, tmp_path, 1.0, Memorize) for variant in variants(options)]
+    quick = [settings(options, variant, 1, tmp_path, 1.0, Memorize) for variant in STUDY.measure.variants(options)]
     assert {(run.max_steps, run.schedule_steps, run.longest) for run in quick} == {(1200, 1200, 10)}
