@@ -13,7 +13,7 @@ from saccade.train.task import options_class
 from studies import objects as study
 from studies.frame.seeds import pack, unpack
 from studies.frame.study import make
-from studies.objects import ATTENTION, EXACT, FIXED, NAMED, STUDY, Findings, Options, variants
+from studies.objects import ATTENTION, EXACT, FIXED, NAMED, STUDY, Findings, Options
 from study_rows import run_of, written
 from tiers import every
 
@@ -165,6 +165,6 @@ def test_things_that_cannot_be_compared_are_rejected(options, words, tmp_path):
 
 def test_every_model_has_the_options_of_its_variant():
     for options in (Options(data="scenes", max_steps=10), Options(quick=True, data="scenes")):
-        for variant in variants(options):
+        for variant in STUDY.measure.variants(options):
             assert {*variant.values} <= {*options_class(Caption, variant.model).__dataclass_fields__}, variant.name
     assert Options(quick=True).things == (1, 3) and Options(quick=True, most=5).things == (1, 5)
