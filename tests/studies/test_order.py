@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from saccade.tasks.translate.data.corpus import Pair
 from studies import order
 from studies.frame import training
-from studies.order import HOLDS, LAYERS, SET, STUDY, Findings, deviation, parts, shuffled
+from studies.order import HOLDS, LAYERS, SET, STUDY, Findings, deviation, shuffled
 from study_rows import content_of, described, row_of, run_of, written
 from tiers import every
 
@@ -127,6 +127,6 @@ def test_both_ways_have_the_same_references(data, source, unit, monkeypatch):
     read = []
     monkeypatch.setattr(order, "tested", lambda corpus, data: [Pair("a b", "x", "g"), Pair("7", "y", "g")])
     monkeypatch.setattr(training, "measured", lambda task, model, pairs, seed: read.append(pairs) or {})
-    rows = [part.measure(None, None, 1) for part in parts(None, STUDY.options(data=data, source=source))]
+    rows = [part.measure(None, None, 1) for part in STUDY.measure.parts(None, STUDY.options(data=data, source=source))]
     assert rows == 2 * [{"rule": unit, "changed": 1}]
     assert [pair.target for pair in read[1]] == ["x", "y"] and [pairs[0].source for pairs in read] == ["a b", "b a"]
