@@ -2,7 +2,7 @@ import pytest
 
 from studies.frame.options import Trained
 from studies.frame.training import settings
-from studies.scores import PUBLISHED, STUDY, VARIANTS, Findings, Options, variants
+from studies.scores import PUBLISHED, STUDY, VARIANTS, Findings, Options
 from study_rows import content_of, described, row_of, run_of, written
 from tiers import every
 
@@ -74,7 +74,7 @@ def test_the_page_is_complete(tmp_path, content):
 
 
 def test_the_claim_alone_is_six_rows(tmp_path):
-    page = written(STUDY, made_up(models=variants(Options(claimed=True))), tmp_path)
+    page = written(STUDY, made_up(models=STUDY.measure.variants(Options(claimed=True))), tmp_path)
     assert "| local-m → local-p | +2.00 ± 0.00 | holds |" in page and "| cosine |" not in page
 
 

@@ -17,7 +17,7 @@ from studies.frame.options import arguments
 from studies.frame.statistics import judged
 from studies.frame.study import make
 from studies.frame.training import opened, settings
-from studies.soft_hard import LEARNED, PAPER, STUDY, Findings, Options, estimators, noise, variants
+from studies.soft_hard import LEARNED, PAPER, STUDY, Findings, Options, estimators, noise
 from study_rows import content_of, described, row_of, run_of, written
 from tiers import every, rest_slow
 
@@ -114,7 +114,7 @@ def test_a_loss_that_is_not_excluded_is_not_decided():
             row.update(row_of(f"rnnsearch {XU}", 19.8, slant=0.1, seed=row["seed"], measured="score"))
     found = Findings(content)
     assert found.beside(f"rnnsearch {XU}").number.error > 0.2
-    assert judged([claim.number for claim in found.claims(paper=True)]) == ["not decided"] == [found.verdict.result]
+    assert judged([claim.number for claim in found.paper.values()]) == ["not decided"] == [found.verdict.result]
     assert "as in the paper does as well: not decided, -0.20 ± " in found.verdict.reason
 
 
@@ -131,11 +131,11 @@ def test_the_tables(content):
 
 def test_variances_are_compared_batch_by_batch(content):
     first, *_ = Findings(content).ratios()
-    told = "at the weights of rnnsearch reinforce, seed 1, leave-one-out has 0.5 times the variance (0.5 to 0.5)"
-    assert first == f"{told}, beside the learned baseline"
+    told = "At the weights of rnnsearch reinforce, seed 1, leave-one-out has 0.5 times the variance (0.5 to 0.5)"
+    assert first == f"{told}, beside the learned baseline."
     content["rows"] = [row for row in content["rows"] if "estimators" not in row]
     content["rows"].append(noise_of("luong reinforce", learned_baseline=0.0, leave_one_out=1.0))
-    assert Findings(content).ratios()[0].endswith("no variance to compare, beside the learned baseline")
+    assert Findings(content).ratios()[0].endswith("no variance to compare, beside the learned baseline.")
 
 
 class Task(Translate):
@@ -220,7 +220,7 @@ def test_the_plot_describes_its_points(tmp_path, content):
 
 
 def test_variants_differ_in_their_reads_alone(tmp_path):
-    ways = variants(Options(data="dates", samples=3, entropy_bonus=0.5, reward_weight=0.25))
+    ways = STUDY.measure.variants(Options(data="dates", samples=3, entropy_bonus=0.5, reward_weight=0.25))
     made = {one.name: settings(Options(data="dates"), one, 1, tmp_path, 1.0) for one in ways}
     reads = {name: (one.read, one.baseline, one.samples, one.entropy_bonus) for name, one in made.items()}
     xu = {name: one for name, one in made.items() if name.endswith("reinforce, as in the paper")}
@@ -241,7 +241,7 @@ def test_variants_differ_in_their_reads_alone(tmp_path):
 
 
 def test_quick_has_time_for_one_translator():
-    assert {one.model for one in variants(Options(quick=True))} == {"rnnsearch"}
+    assert {one.model for one in STUDY.measure.variants(Options(quick=True))} == {"rnnsearch"}
 
 
 @pytest.mark.parametrize(
