@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -72,23 +72,11 @@ class Options(Shared):
         return {**sizes, "counts": sorted({*sizes["counts"]})}
 
 
-class Points(NamedTuple):
-    """Points on a curve with noise, `(n,)` each, and the seed that drew them."""
-
-    x: Numbers
-    y: Numbers
-    seed: int
-
-
-def drawn(count: int, seed: int) -> Points:
-    """Return points on a period of a cosine, with noise of deviation 0.3.
-
-    >>> drawn(5, 1).x.shape
-    (5,)
-    """
+def drawn(count: int, seed: int) -> tuple[Numbers, Numbers]:
+    """Return points on a period of a cosine, with noise of deviation 0.3."""
     numbers = np.random.default_rng([seed, count])
     x = numbers.uniform(0, 1, count)
-    return Points(x, _curve(x) + NOISE * numbers.standard_normal(count), seed)
+    return x, _curve(x) + NOISE * numbers.standard_normal(count)
 
 
 def _curve(x: Numbers) -> Numbers:
@@ -96,43 +84,37 @@ def _curve(x: Numbers) -> Numbers:
     return np.cos(2 * np.pi * x)
 
 
-def estimate(way: str, points: Points, folder: Path, steps: int) -> dict[str, Any]:
+def estimate(way: str, count: int, seed: int, folder: Path, steps: int) -> dict[str, Any]:
     """Return the squared distance from the curve, "mse", and the "bandwidth", if any."""
+    x, y = drawn(count, seed)
 
-    def kernel(bandwidth: Any = "leave-one-out") -> dict[str, Any]:
-        model = KernelRegression(bandwidth=bandwidth).fit(points.x[:, None], points.y)
-        return {"mse": _distance(model.predict(_GRID[:, None])), "bandwidth": model.bandwidth_}
+    def distance(estimated: Numbers) -> float:
+        return float(((estimated - _curve(_GRID)) ** 2).mean())
 
-    if way == LEARNED:
-        return _learned(points, folder, steps)
-    if way == MEAN:
-        return {"mse": _distance(points.y.mean())}
-    if way == KERNEL:
-        return kernel()
+    def kernel(bandwidth: Any) -> dict[str, Any]:
+        model = KernelRegression(bandwidth=bandwidth).fit(x[:, None], y)
+        return {"mse": distance(model.predict(_GRID[:, None])), "bandwidth": model.bandwidth_}
 
     def error(log_width: float) -> float:
         return float(kernel(math.exp(log_width))["mse"])
 
-    best = minimize_scalar(error, bounds=_BOUNDS, method="bounded", options={"xatol": 1e-3})
-    return {"mse": float(best.fun), "bandwidth": math.exp(float(best.x))}
-
-
-def _distance(estimated: Numbers) -> float:
-    return float(((estimated - _curve(_GRID)) ** 2).mean())
-
-
-def _learned(points: Points, folder: Path, steps: int) -> dict[str, Any]:
-    """An ordinary run, tested on the curve itself."""
-    other = drawn(_VALIDATED, points.seed + 1_000_000)
-    splits = {"train": points[:2], "validation": other[:2], "test": (_GRID, _curve(_GRID))}
+    if way == MEAN:
+        return {"mse": distance(y.mean())}
+    if way == KERNEL:
+        return kernel("leave-one-out")
+    if way == BEST:
+        best = minimize_scalar(error, bounds=_BOUNDS, method="bounded", options={"xatol": 1e-3})
+        return kernel(math.exp(float(best.x)))
+    # An ordinary run, tested on the curve itself.
+    splits = {"train": (x, y), "validation": drawn(_VALIDATED, seed + 1_000_000), "test": (_GRID, _curve(_GRID))}
     options: dict[str, Any] = {"max_steps": steps, "warmup_steps": min(100, steps), "patience": None, "threads": 1}
     options |= {"checkpoint_steps": steps, "validation_steps": steps, "weight_decay": 0.0}
     run = runs.train(
         "regress",
-        data={name: list(zip(x.tolist(), y.tolist(), strict=True)) for name, (x, y) in splits.items()},
+        data={name: list(zip(*(numbers.tolist() for numbers in split), strict=True)) for name, split in splits.items()},
         model="learned-kernel",
-        run=folder / f"learned-kernel-{len(points.x)}-{points.seed}",
-        seed=points.seed,
+        run=folder / f"learned-kernel-{count}-{seed}",
+        seed=seed,
         device="cpu",
         **options,
     )
@@ -141,25 +123,28 @@ def _learned(points: Points, folder: Path, steps: int) -> dict[str, Any]:
     return {"mse": float(results["metrics"]["mse"]), "seconds": results["seconds"], "steps": results["steps"]}
 
 
-def measure(options: Options) -> Work:
-    """Return a step a seed, without training, and a step a learned kernel."""
+def _measure(options: Options) -> Work:
+    """A step a seed, without training, and a step a learned kernel."""
     sizes, steps = options.sizes(), []
+
+    def step(name: str, rows: Sequence[dict[str, Any]]) -> Step:
+        return Step(name, rows, partial(_estimated, rows, sizes["steps"]))
+
     for seed in range(1, sizes["seeds"] + 1):
         rows = [{"way": way, "n": count, "seed": seed} for count in sizes["counts"] for way in (MEAN, BEST, KERNEL)]
-        steps.append(Step(f"points drawn by seed {seed}", rows, partial(_measure, rows, sizes["steps"])))
+        steps.append(step(f"points drawn by seed {seed}", rows))
     for seed in range(1, min(sizes["learned"], sizes["seeds"]) + 1):
-        for count in (n for n in sizes["counts"] if n <= _LEARNABLE):
-            rows = [{"way": LEARNED, "n": count, "seed": seed}]
-            name = f"a kernel learned of {count} points, seed {seed}"
-            steps.append(Step(name, rows, partial(_measure, rows, sizes["steps"])))
+        for n in (count for count in sizes["counts"] if count <= _LEARNABLE):
+            rows = [{"way": LEARNED, "n": n, "seed": seed}]
+            steps.append(step(f"a kernel learned of {n} points, seed {seed}", rows))
     return Work(default_folder("regression", options), {**arguments(options), **sizes}, steps, made_here("cpu"))
 
 
-def _measure(rows: Sequence[dict[str, Any]], steps: int, folder: Folder) -> bool:
+def _estimated(rows: Sequence[dict[str, Any]], steps: int, folder: Folder) -> bool:
     for row in rows:
         if not folder.rows(**row):
-            points = drawn(row["n"], row["seed"])
-            folder.content["rows"].append({**row, **estimate(row["way"], points, folder.path / "runs", steps)})
+            columns = estimate(row["way"], row["n"], row["seed"], folder.path / "runs", steps)
+            folder.content["rows"].append({**row, **columns})
             folder.commit()
     return True
 
@@ -175,21 +160,6 @@ class Findings:
             if (counts := sorted({row["n"] for row in content["rows"] if row["way"] == way}))
         }
         self.powers = {way: self.power(way) for way in self.counts}
-        self.verdict = self._decide()
-
-    def mean(self, way: str, count: int, column: str = "mse") -> Estimate:
-        """Return the mean of a measurement over seeds."""
-        rows = (row for row in self.content["rows"] if (row["way"], row["n"]) == (way, count))
-        return over_seeds([float(row[column]) for row in rows])
-
-    def power(self, way: str, column: str = "mse") -> Power | None:
-        """Return the power of n that a measurement follows; None of one number of points."""
-        means = [self.mean(way, count, column) for count in self.counts[way]]
-        values, errors = [mean.value for mean in means], [mean.error for mean in means]
-        freedoms = [mean.sources[0].freedom for mean in means]
-        return exponent(self.counts[way], values, errors, of="numbers of points", freedoms=freedoms)
-
-    def _decide(self) -> Verdict:
         mean, best, kernel = (self.powers[way] for way in (MEAN, BEST, KERNEL))
         assert mean is not None
         assert best is not None
@@ -204,7 +174,19 @@ class Findings:
         last = self.counts[KERNEL][-1]
         excess = self.mean(KERNEL, last).value / self.mean(BEST, last).value
         other = f"by that of leave-one-out it falls as n^({_text(kernel)}), to {excess:.2f} times the best"
-        return Verdict(verdict.result, f"{verdict.reason}; {other}")
+        self.verdict = Verdict(verdict.result, f"{verdict.reason}; {other}")
+
+    def mean(self, way: str, count: int, column: str = "mse") -> Estimate:
+        """Return the mean of a measurement over seeds."""
+        rows = (row for row in self.content["rows"] if (row["way"], row["n"]) == (way, count))
+        return over_seeds([float(row[column]) for row in rows])
+
+    def power(self, way: str, column: str = "mse") -> Power | None:
+        """Return the power of n that a measurement follows; None of one number of points."""
+        means = [self.mean(way, count, column) for count in self.counts[way]]
+        values, errors = [mean.value for mean in means], [mean.error for mean in means]
+        freedoms = [mean.sources[0].freedom for mean in means]
+        return exponent(self.counts[way], values, errors, of="numbers of points", freedoms=freedoms)
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of the page."""
@@ -226,8 +208,7 @@ def _text(power: Power | None) -> str:
     return "-" if power is None else power.text(3)
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the errors by the number of points."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     title = "How far estimates are off, by the number of known points"
     curves = []
     for way, counts in result.counts.items():
@@ -255,9 +236,9 @@ STUDY = Study(
     "of the mean of all answers stays.",
     source="Nadaraya 1964; Watson 1964; Stone 1982, 'Optimal global rates of convergence'; Härdle, Marron 1985",
     options=Options,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

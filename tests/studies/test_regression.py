@@ -70,21 +70,21 @@ def test_without_learned_kernels_there_is_no_column():
 
 
 def test_points_are_those_of_their_seed_and_count():
-    points = drawn(400, 3)
-    assert np.array_equal(points.x, drawn(400, 3).x) and not np.array_equal(points.x, drawn(400, 4).x)
-    rest = points.y - np.cos(2 * np.pi * points.x)
-    assert rest.std() == pytest.approx(NOISE, rel=0.2) and 0 <= points.x.min() < points.x.max() <= 1
+    x, y = drawn(400, 3)
+    assert np.array_equal(x, drawn(400, 3)[0]) and not np.array_equal(x, drawn(400, 4)[0])
+    rest = y - np.cos(2 * np.pi * x)
+    assert rest.std() == pytest.approx(NOISE, rel=0.2) and 0 <= x.min() < x.max() <= 1
 
 
 def test_the_best_bandwidth_beats_others_and_the_mean(tmp_path):
-    found = {way: estimate(way, drawn(200, 1), tmp_path, 2) for way in (MEAN, BEST, KERNEL)}
+    found = {way: estimate(way, 200, 1, tmp_path, 2) for way in (MEAN, BEST, KERNEL)}
     assert found[MEAN]["mse"] == pytest.approx(0.5, rel=0.05)
     assert found[BEST]["mse"] <= found[KERNEL]["mse"] * (1 + 1e-6) < 0.02 and 0.01 < found[BEST]["bandwidth"] < 0.1
 
 
 @pytest.mark.slow
 def test_a_learned_kernel_is_an_ordinary_run(tmp_path):
-    found = estimate(LEARNED, drawn(40, 2), tmp_path, 3)
+    found = estimate(LEARNED, 40, 2, tmp_path, 3)
     assert found["steps"] == 3 and 0 < found["mse"] < 2
     assert (tmp_path / "learned-kernel-40-2/results.json").exists()
 
@@ -98,11 +98,11 @@ def estimated(monkeypatch, tmp_path):
     """Errors from a formula; the list of estimates, of which the eighth is interrupted once."""
     estimates = []
 
-    def formula(way, points, folder, steps):
-        estimates.append((way, len(points.x), points.seed))
+    def formula(way, count, seed, folder, steps):
+        estimates.append((way, count, seed))
         if len(estimates) == 8:
             raise KeyboardInterrupt
-        return {"mse": len(points.x) ** -0.8, "bandwidth": 0.1}
+        return {"mse": count**-0.8, "bandwidth": 0.1}
 
     monkeypatch.setattr(module, "estimate", formula)
     monkeypatch.chdir(tmp_path)
