@@ -30,7 +30,6 @@ from studies.pooling import (
     denials,
     directions,
     relative,
-    variants,
 )
 from study_rows import content_of, described, run_of, written
 from tasks.classify_text.conftest import labelled
@@ -128,11 +127,12 @@ def test_the_tables():
     assert first == ["sum", "78.00 ± 0.10", "", "", "79.00 ± 0.10", "5", "2", "1,000"]
     assert second[:2] == ["fixed dot", "79.00 ± 0.10"] and second[2].startswith("+1.00 ± ")
     assert second[3] == "reproduced"
-    _, first, second, *_ = findings.negation()
+    fields = findings.fields()
+    _, first, second, *_ = fields["negation"]
     assert first == ["sum", "-1.00", "-1.00", "50%", "0%"]
     assert second == ["fixed dot", "-4.00", "+4.00", "100%", "100%"]
-    assert findings.pairs()[1][:3] == ["the movie was not good", "0.88 → 0.73", "0.88 → 0.12"]
-    header, dot, *_, attention, recurrent = findings.weighed()
+    assert fields["pairs"][1][:3] == ["the movie was not good", "0.88 → 0.73", "0.88 → 0.12"]
+    header, dot, *_, attention, recurrent = fields["weighed"]
     assert header[1:3] == ["weight without a not", "with it"]
     assert dot == ["fixed dot", "0.500", "0.250", "+0.00 ± 0.00", "its own alone"]
     assert attention[3].startswith("+2.11 ± ") and attention[4] == recurrent[4] == "reproduced"
@@ -283,7 +283,7 @@ def test_another_split_is_trained_on_again_with_vectors(tmp_path, rows):
     assert len(content["runs"]) == 12 and f"sum{VECTORS}" in {run["model"] for run in content["runs"].values()}
     assert "--train-split phrases.train" in content["runs"]["sum-1"]["command"]
     assert "--vectors" in content["runs"]["sum-vectors-1"]["command"]
-    assert [one.name for one in variants(Options(data="d"))] == [one.name for one in VARIANTS]
+    assert [one.name for one in STUDY.measure.variants(Options(data="d"))] == [one.name for one in VARIANTS]
 
 
 def test_options_without_meaning_are_rejected(tmp_path, rows, capsys):
