@@ -43,7 +43,6 @@ from studies.pointing import (
     heaviest_first,
     maps,
     measured,
-    variants,
 )
 from study_rows import run_of, written
 from tiers import every
@@ -399,7 +398,7 @@ def test_data_without_known_things_are_rejected(tmp_path, monkeypatch, capsys):
 
 def test_models_have_the_options_of_their_variants():
     for options in (Options(data="scenes", max_steps=10), Options(quick=True, data="scenes")):
-        for variant in variants(options):
+        for variant in STUDY.measure.variants(options):
             assert set(variant.values) <= set(options_class(AnswerQuestions, variant.model).__dataclass_fields__)
-    quick = variants(Options(quick=True, data="scenes"))
+    quick = STUDY.measure.variants(Options(quick=True, data="scenes"))
     assert [variant.name for variant in quick] == ["soft", "fixed vector"] and quick[0].values["widths"] == "24,32"
