@@ -19,9 +19,9 @@ from saccade.tasks.translate.translation import attends
 from saccade.train.fit import train
 from studies.frame.claims import Verdict
 from studies.frame.folder import Folder
-from studies.frame.options import Shared, Trained, arguments
+from studies.frame.options import Shared, Trained
 from studies.frame.page import picture
-from studies.frame.study import Step, Study, Work, made_here
+from studies.frame.study import Step, Study, Work
 from studies.frame.training import QUICK_MINUTES, Variant, settings
 
 MARGIN = 1.0  # source words from the diagonal that count as on it
@@ -99,21 +99,20 @@ def measure(options: Options) -> Work:
     has_attention = run is None or attends(run.model)
     LookRequest(by=options.by).check_attends(has_attention)
     by: By = options.by or ("attention" if has_attention else "jacobian")
-    text, name = options.text or (_DATE if options.quick else _TEXT), "quick" if run is None else run.folder.name
+    text, name = options.text or (_DATE if options.quick else _TEXT), "" if run is None else run.folder.name
     steps = run.results["steps"] if run is not None and run.results else None  # more steps make another report
     step = Step("the sentence", [{"text": text}], partial(_translate, options, text, by, run))
-    folder = f"reports/alignment-{name}{'' if by == 'attention' else f'-{by}'}"
-    chosen = {**arguments(options), "text": text, "by": by, "steps": steps}
-    return Work(folder, chosen, [step], made_here(options.device))
+    chosen, data = {"text": text, "by": by, "steps": steps}, f"{name}{'' if by == 'attention' else f'-{by}'}"
+    return Work([step], chosen, data)
 
 
-def _translate(options: Options, text: str, by: By, run: runs.Run | None, folder: Folder) -> bool:
-    """Write the row; False if the user interrupted the training before it."""
+def _translate(options: Options, text: str, by: By, run: runs.Run | None, folder: Folder) -> list[dict[str, Any]]:
+    """Translate, after the training of --quick."""
     if run is None:
         quick = Trained(quick=True, data="dates", device=options.device, threads=options.threads)
         chosen = settings(quick, Variant("rnnsearch", "rnnsearch"), 1, folder.path / "runs/rnnsearch-1", QUICK_MINUTES)
         if (outcome := train(Translate, chosen)).results is None:
-            return False
+            raise KeyboardInterrupt
         run = runs.load(outcome.run.folder, device=options.device)
     translation: Any = next(run.answers([text], LookRequest(by=by), "pictures"))
     if not translation.outputs or not translation.outputs[0].ids:
@@ -124,9 +123,7 @@ def _translate(options: Options, text: str, by: By, run: runs.Run | None, folder
     row |= {"translation": best.text, "score": round(best.score, 5)}
     row |= {"source": list(translation.source_tokens[:-1]), "target": list(best.tokens[:-1])}  # without the ends
     row["weights"] = [[round(weight, 5) for weight in line[:-1]] for line in weights.tolist()[:-1]]
-    folder.content["rows"].append({**row, "steps": run.results["steps"] if run.results else None})
-    folder.commit()
-    return True
+    return [{**row, "steps": run.results["steps"] if run.results else None}]
 
 
 def off_diagonal(weights: Tensor, margin: float = MARGIN) -> Tensor:
@@ -264,7 +261,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="alignment",
     sentence="alignment of one sentence: is it sharp, and what is reordered? (Bahdanau, Cho, Bengio 2015, figure 3)",
     title="The alignment of one sentence",
     claim="In this sentence, as this one training translates it, the words of the translation read the source along "

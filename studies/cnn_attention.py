@@ -110,7 +110,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="cnn-attention",
     sentence="does self-attention improve a convolutional network of equal size?",
     title="Self-attention in a convolutional network",
     claim="A convolution sees what is near. Self-attention over its features lets every position see all others, and a "
@@ -119,7 +118,6 @@ STUDY = Study(
     "ImageNet above a ResNet-50",
     options=Options,
     measure=Trainings(
-        "cnn-attention",
         lambda options: [Variant(WITHOUT, "cnn"), Variant(WITH, "cnn-attention", recipe="cnn-attention")],
         lambda data, options: [Part({"measured": "accuracy"}, measured)],
         quick="shapes",

@@ -24,12 +24,11 @@ from saccade.tasks.translate.batches import Encoded, encode, pad
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.balance import balances
 from saccade.train.randomness import seeded
-from studies.frame.claims import NOTHING, Claim, Verdict, rule, together, worded
+from studies.frame.claims import NOTHING, Claim, Verdict, judged, rule, together, worded
 from studies.frame.options import Trained
 from studies.frame.page import about_data, costs, paragraphs, picture, sentence
 from studies.frame.scores import metric_name
 from studies.frame.seeds import over_seeds, spread
-from studies.frame.statistics import judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, tested, whole_test
 
@@ -277,7 +276,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="experts",
     sentence="do balancing losses even the load of experts and lower the error? (Shazeer et al. 2017, appendix A)",
     title="Experts and their balance",
     claim="Without losses a gate loads its experts unevenly, and the model is worse for it. Either of two losses, of "
@@ -286,7 +284,7 @@ STUDY = Study(
     source="Shazeer et al. 2017, appendix A, table 6, there of 256 experts in a language model, "
     "https://arxiv.org/abs/1701.06538",
     options=Options,
-    measure=Trainings("experts", variants, parts),
+    measure=Trainings(variants, parts),
     compare=Findings,
     plot=plot,
     body="""

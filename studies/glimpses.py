@@ -15,14 +15,13 @@ from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.data import BUILTIN
 from saccade.tasks.glimpse.task import Batch
 from saccade.train.randomness import seeded
-from studies.frame.claims import Claim, bars, conclude, nothing, rule
+from studies.frame.claims import Claim, bars, conclude, judged, nothing, rule
 from studies.frame.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, wrong_shares
-from studies.frame.noise import ratio_text, variance_text
+from studies.frame.noise import ratio_sentences, variance_table
 from studies.frame.options import Seeded
 from studies.frame.page import COSTS, costs, dots, paragraphs
 from studies.frame.scores import by_model
 from studies.frame.seeds import between, spread
-from studies.frame.statistics import judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -190,27 +189,6 @@ class Findings:
             table.append([name, *(spread(self.errors(name, key)) for key in errors), *means, *cost])
         return table
 
-    def noise(self) -> list[list[str]]:
-        """Return the variance of each estimator's gradient, at the weights of each eye."""
-        names = list(dict.fromkeys(name for row in self.noises for name in row["estimators"]))
-        rows = [["at the weights of", *names]]
-        for row in self.noises:
-            variances = (variance_text(row["estimators"].get(name)) for name in names)
-            rows.append([f"{row['model']}, seed {row['seed']}", *variances])
-        return rows
-
-    def ratios(self) -> list[str]:
-        """Return the variances beside the learned baseline's, at the first eye's weights."""
-        texts = []
-        for row in self.noises:
-            learned = row["estimators"].get(LEARNED)
-            for name, other in row["estimators"].items():
-                if row["model"] == FIRST and name != LEARNED and learned:
-                    ratio = ratio_text(other["batches"], learned["batches"])
-                    at = f"At the weights of {FIRST}, seed {row['seed']}"
-                    texts.append(f"{at}, {name} has {ratio}, beside the learned baseline with one.")
-        return texts
-
     def fields(self) -> dict[str, Any]:
         """Return the fields of the page."""
         claims = [["claim", "errors", "difference", "in the paper", "verdict"]]
@@ -218,6 +196,7 @@ class Findings:
         for claim, (_, more, fewer, paper), result in zip(self.claims, self.compared, results, strict=True):
             claims.append([claim.text, f"{more} − {fewer}", claim.measured, paper, result])
         seeds = [[name, *(f"{100 * error:.2f}" for error in self.errors(name))] for name in self.rows]
+        first = [row for row in self.noises if row["model"] == FIRST]
         moving = [row["estimators"][MOVING] for row in self.noises if MOVING in row["estimators"]]
         older = "In these older rows it is the share of right answers, which overstates the noise of other rewards."
         return {
@@ -225,8 +204,8 @@ class Findings:
             "claims": claims,
             "bars": f"{bars('images', len(self.rows[FIRST]))} {rule(len(self.claims))}",
             "seeds": [["seed", *(str(row["seed"]) for row in self.rows[FIRST])], *seeds],
-            "noise": self.noise(),
-            "ratios": paragraphs(*self.ratios()),
+            "noise": variance_table(self.noises, LEARNED),
+            "ratios": paragraphs(*ratio_sentences(first, {LEARNED: "the learned baseline with one"})),
             "older": "" if all("average" in columns for columns in moving) else older,
             "sizes": self.noises[0],
             "images": self.first[FIRST]["images"],
@@ -241,7 +220,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="glimpses",
     sentence="agents with glimpses: number, scales, policy and clutter (Mnih et al. 2014, tables 1 and 2 of NIPS)",
     title="Glimpses",
     claim="An eye that learns where to look recognizes images of which it sees little. It is better than one that "
@@ -251,7 +229,7 @@ STUDY = Study(
     "https://papers.nips.cc/paper/5542-recurrent-models-of-visual-attention; there random glimpses are in clutter "
     "alone, and the gain of a coarse view is not tested",
     options=Options,
-    measure=Trainings("glimpses", variants, parts, "translated", task=Glimpse, open_data=open_canvas),
+    measure=Trainings(variants, parts, "translated", task=Glimpse, open_data=open_canvas),
     compare=Findings,
     plot=plot,
     body="""

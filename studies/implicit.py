@@ -21,12 +21,11 @@ from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.data.deciding import deciding
 from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.metrics import length_groups
-from studies.frame.claims import Claim, Verdict, both_bars, conclude, nothing, rule
+from studies.frame.claims import Claim, Verdict, both_bars, conclude, judged, nothing, rule
 from studies.frame.options import Trained
 from studies.frame.page import costs, paragraphs, picture, sentence
 from studies.frame.scores import SENTENCES, by_model
 from studies.frame.seeds import between, pack, spread, unpack
-from studies.frame.statistics import judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, opened, tested
 
@@ -276,7 +275,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="implicit",
     sentence="which inputs move each output, with and without attention: the sequential Jacobian (Graves 2012)",
     title="What moves an output, with attention and without",
     claim="A network without attention attends implicitly: its outputs move with some inputs more than with others. "
@@ -285,7 +283,7 @@ STUDY = Study(
     "Networks, chapter 3; of ByteNet, Kalchbrenner et al. 2016 draw it, figure 6, https://arxiv.org/abs/1610.10099; "
     "attention is that of Bahdanau, Cho, Bengio 2015, https://arxiv.org/abs/1409.0473. None of them compares these",
     options=Options,
-    measure=Trainings("implicit", variants, parts, open_data=open_dates),
+    measure=Trainings(variants, parts, open_data=open_dates),
     compare=Findings,
     plot=plot,
     body="""

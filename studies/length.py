@@ -87,7 +87,6 @@ class Findings:
         return conclude([falls, Claim(stays, (attention - none.times(HALF)).number, changes[0])])
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         *changes, gain = self.changes
         table = [[f"{self.unit} in the source", SENTENCES, *self.scores]]
         for name, row in self.groups.items():
@@ -129,7 +128,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="length",
     sentence="BLEU by source length with and without attention (Bahdanau, Cho, Bengio 2015, figure 2)",
     title="Scores by length of the source, with and without attention",
     claim="A translator without attention has to press the source into one vector, and translates worse the longer the "
@@ -138,7 +136,7 @@ STUDY = Study(
     source="Bahdanau, Cho, Bengio 2015, section 5.1 and figure 2, https://arxiv.org/abs/1409.0473",
     options=Trained,
     measure=Trainings(
-        "length", lambda options: [Variant(model, model, recipe=MODELS[0]) for model in MODELS], parts, "several-dates"
+        lambda options: [Variant(model, model, recipe=MODELS[0]) for model in MODELS], parts, "several-dates"
     ),
     compare=Findings,
     plot=plot,

@@ -16,12 +16,11 @@ from saccade.tasks.memorize.data import Corpus, open_corpus
 from saccade.tasks.memorize.data.problems import PROBLEMS
 from saccade.tasks.memorize.measures import Said, judged
 from saccade.train.results import undisturbed
-from studies.frame.claims import Claim, both_bars, conclude, nothing, rule, tabled
+from studies.frame.claims import Claim, Estimate, both_bars, conclude, nothing, rule, tabled
 from studies.frame.options import Seeded
 from studies.frame.page import costs, picture
 from studies.frame.scores import by_model
 from studies.frame.seeds import Cell, contrast, spread
-from studies.frame.statistics import Estimate
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -145,7 +144,6 @@ class Findings:
         return contrast([self._cell(name, self.longest), self._cell(name, self.trained, -1.0)], "sequences")
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         ends, words = (self.trained, self.longest), {1: "worse", -1: "better", 0: "not decided"}
         scores = [["model", *self.groups, f"at {self.longest} more than {NTM}"]]
         bits = [["model", *self.groups]]
@@ -201,7 +199,6 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="memory",
     sentence="errors beyond the training lengths, by kind of memory (Graves et al. 2014, section 4)",
     title="Memory beyond the lengths of training",
     claim="A controller with an external memory that it writes and reads does on sequences beyond the lengths of "
@@ -210,7 +207,6 @@ STUDY = Study(
     "https://arxiv.org/abs/1410.5401",
     options=Options,
     measure=Trainings(
-        "memory",
         _variants,
         lambda data, options: [Part({"measured": "lengths"}, _measured)],
         quick="copy",

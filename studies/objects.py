@@ -15,13 +15,12 @@ from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.image.scenes.grammar import named, read
 from saccade.tasks.image.shown import Shown
 from saccade.train.results import undisturbed
-from studies.frame.claims import NOTHING, Claim, Verdict, both_bars, conclude, rule, tabled, together
+from studies.frame.claims import NOTHING, Claim, Estimate, Result, Verdict, both_bars, conclude, rule, tabled, together
 from studies.frame.growth import weights
 from studies.frame.options import Seeded
 from studies.frame.page import COSTS, costs, curve, picture, sentence
 from studies.frame.scores import by_model
 from studies.frame.seeds import Cell, Numbers, between, contrast, pack, spread, unpack
-from studies.frame.statistics import Estimate, Result
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -153,7 +152,6 @@ class Findings:
         return [*table, ["with one thing more", "", *(slope.short() for slope in slopes)]]
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         results = {text: result for text, _, result in tabled(self.counted)}
         claims = [
             [claim.text, claim.measured, results.get(claim.text, "nothing learned")]
@@ -200,7 +198,6 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="objects",
     sentence="captions by number of objects, with attention and from one fixed vector",
     title="Captions by the number of things",
     claim="A model that reads an image as one fixed vector writes worse captions the more things the image shows, and "
@@ -209,7 +206,6 @@ STUDY = Study(
     "2015, figure 2, https://arxiv.org/abs/1409.0473, for sentences",
     options=Options,
     measure=Trainings(
-        "objects",
         _variants,
         lambda data, options: [Part({"measured": "captions"}, measured)],
         quick="scenes",

@@ -20,12 +20,11 @@ from saccade.tasks.translate.data import BUILTIN
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.metrics import length_unit
 from saccade.train.randomness import generator
-from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule
-from studies.frame.direct import Job
+from studies.frame.claims import NOTHING, Claim, Exact, Verdict, Within, bars, conclude, rule
+from studies.frame.folder import Folder
 from studies.frame.options import Trained
 from studies.frame.page import about_data, paragraphs, picture, sentence, signatures
 from studies.frame.scores import ERRORS, SENTENCES, by_model, digits, learned, mean, metric_name
-from studies.frame.statistics import Exact, Within
 from studies.frame.study import Step, Study
 from studies.frame.training import Part, Trainings, Variant, scored, tested
 
@@ -93,8 +92,9 @@ def deviation(name: str, seed: int = 1) -> float:
     return largest / float(straight.abs().max())
 
 
-def _permuted(name: str) -> dict[str, Any]:
-    return {"kind": LAYERS[name].kind, "holds": LAYERS[name].holds, "deviation": deviation(name)}
+def _permuted(name: str, _: Folder) -> list[dict[str, Any]]:
+    layer = LAYERS[name]
+    return [{"layer": name, "kind": layer.kind, "holds": layer.holds, "deviation": deviation(name)}]
 
 
 def shuffled(pairs: Sequence[Pair], unit: str) -> list[Pair]:
@@ -167,7 +167,6 @@ class Findings:
         return claims
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         layers = [["layer", "by its definition", "deviation", "so it is"]]
         for row in self.layers:
             defined, is_so = (f"{'not ' * (not so)}{row['kind']}" for so in (row["holds"], row["deviation"] < HOLDS))
@@ -203,7 +202,6 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="order",
     sentence="the effect of shuffled words on each model (Vaswani et al. 2017, section 3.5)",
     title="What the order of the words is worth",
     claim="Attention has no recurrence and no convolution, so without a mask it sees the positions of its input as a "
@@ -211,10 +209,9 @@ STUDY = Study(
     source="Vaswani et al. 2017, section 3.5, https://arxiv.org/abs/1706.03762",
     options=Trained,
     measure=Trainings(
-        "order",
         lambda options: VARIANTS,
         _parts,
-        before=[Step(name, [{"layer": name}], Job({"layer": name}, partial(_permuted, name)).do) for name in LAYERS],
+        before=[Step(name, [{"layer": name}], partial(_permuted, name)) for name in LAYERS],
     ),
     compare=Findings,
     plot=_plot,

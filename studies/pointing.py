@@ -28,12 +28,11 @@ from saccade.tasks.image.scenes.scene import NOISE
 from saccade.tasks.labels.answers import ClassAnswers
 from saccade.train.randomness import generator
 from saccade.train.results import undisturbed
-from studies.frame.claims import Claim, Verdict, both_bars, conclude, nothing, rule, tabled
+from studies.frame.claims import Claim, Estimate, Verdict, both_bars, conclude, nothing, rule, tabled
 from studies.frame.options import Seeded
 from studies.frame.page import costs, picture
 from studies.frame.scores import by_model
 from studies.frame.seeds import between, pack, spread, unpack
-from studies.frame.statistics import Estimate
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -117,8 +116,8 @@ def measured(task: AnswerQuestions, model: Any, seed: int, limit: int) -> dict[s
     """Answer all test questions, and some of them again with cells erased.
 
     Columns of all questions are "accuracy", "right", "chance", and "blind", the best guess from the image and the kind.
-    Up to `limit` are asked with erased cells. "before" is whether these were right, "first" the probability of the first
-    answer. "anywhere" and "anything" are the shares of cells and of things that matter.
+    Up to `limit` are asked with erased cells. "before" is whether these were right, "first" the probability of the
+    first answer. "anywhere" and "anything" are the shares of cells and of things that matter.
     """
     right, chances, blind, partial = list[bool](), list[float](), list[float](), list[int]()
     with undisturbed(model, seed, "test"):
@@ -260,7 +259,6 @@ class Findings:
         return between(before, after, paired=True)
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         results, before = {text: result for text, _, result in tabled(self.counted)}, list[str]()
         claims = [["model", "claim", "difference", "verdict"]]
         for name, claimed in self.claims.items():
@@ -336,7 +334,6 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="pointing",
     sentence="do answers depend on the cells with the largest weights? (after Jain, Wallace 2019)",
     title="Is attention an explanation?",
     claim="The answer of a model that has learned to answer hangs on the cells that it attends to. The heaviest cell "
@@ -346,7 +343,7 @@ STUDY = Study(
     "Wiegreffe, Pinter 2019, https://arxiv.org/abs/1908.04626, who answer that it depends on the definition of an "
     "explanation; erasing after Serrano, Smith 2019, https://arxiv.org/abs/1906.03731; all three of texts",
     options=Options,
-    measure=Trainings("pointing", _variants, _parts, "scenes", task=AnswerQuestions, open_data=_opened),
+    measure=Trainings(_variants, _parts, "scenes", task=AnswerQuestions, open_data=_opened),
     compare=Findings,
     plot=_plot,
     body="""

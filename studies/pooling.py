@@ -20,13 +20,12 @@ from saccade.tasks.splits import SplitNames, SplitOptions
 from saccade.tasks.text.special import SPECIAL
 from saccade.train.results import measure
 from saccade.train.task import value
-from studies.frame.claims import Claim, bars, conclude, nothing, rule
+from studies.frame.claims import Claim, Estimate, bars, conclude, judged, nothing, rule
 from studies.frame.options import Seeded
 from studies.frame.page import costs, dots, paragraphs, picture, table
 from studies.frame.scatter import Point, draw_words
 from studies.frame.scores import SENTENCES, by_model
 from studies.frame.seeds import Cell, contrast, pack, spread, unpack
-from studies.frame.statistics import Estimate, judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant
 
@@ -84,7 +83,6 @@ class Options(Seeded):
     """File of word vectors: every model is trained once more with them."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if self.vectors == "":
             raise ArgumentError("--vectors: expected a file, got an empty name")
@@ -247,7 +245,6 @@ class Findings:
         return [pair for row in self.probes[name] for pair in row["pairs"]]
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         first, arguments = self.models[0], self.content["arguments"]
         seeds = len(self.rows[first])
         headings = ("## Accuracy", "## Accuracy, with vectors from elsewhere")
@@ -288,7 +285,6 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="pooling",
     sentence="five ways to pool the words of a sentence, and the effect of negation",
     title="Attention as pooling",
     claim="Each of these ways to pool the words of a sentence classifies it better than the one before: their sum, "
@@ -299,7 +295,6 @@ STUDY = Study(
     "above its mean and its maximum, for documents; the other steps and the not are ours",
     options=Options,
     measure=Trainings(
-        "pooling",
         _variants,
         lambda corpus, options: [Part({"measured": "accuracy"}, _measured), Part({"measured": "not"}, denials)],
         quick="reviews",

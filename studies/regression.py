@@ -1,7 +1,7 @@
 """The error of kernel regression by the number of points (Nadaraya 1964)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from saccade import look, runs
+from saccade import runs
 from saccade.errors import ArgumentError
 from saccade.nn import KernelRegression
-from saccade.train.options import flag
-from studies.frame.claims import Claim, Verdict, conclude, rule
+from studies.frame.claims import Claim, Estimate, Verdict, Within, conclude, rule
 from studies.frame.folder import Folder
-from studies.frame.growth import Power, exponent
-from studies.frame.options import Shared, arguments, check_positive, default_folder
-from studies.frame.page import curve, picture
+from studies.frame.growth import Power, draw_powers, exponent
+from studies.frame.options import Shared, check_positive, filled
+from studies.frame.page import curve
 from studies.frame.seeds import Numbers, over_seeds
-from studies.frame.statistics import Estimate, Within
 from studies.frame.study import Step, Study, Work, made_here
 
 MEAN, BEST, KERNEL, LEARNED = "mean", "best bandwidth", "leave-one-out", "learned kernel"
@@ -53,7 +51,6 @@ class Options(Shared):
     """Steps of a learned kernel's training. Default: 1000, 500 with --quick."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         check_positive(self, "seeds", "steps")
         if self.learned is not None and self.learned < 0:
@@ -62,13 +59,10 @@ class Options(Shared):
         if len(counts) < 3 or not all(_FEWEST <= n <= _LARGEST for n in counts):
             got = " ".join(map(str, self.counts or ()))
             raise ArgumentError(f"--counts: expected 3 or more, from {_FEWEST} to {_LARGEST}, got {got}")
-        if self.quick and any(getattr(self, name) is not None for name in _SIZES):
-            raise ArgumentError(f"--quick: expected none of {', '.join(map(flag, _SIZES))} beside it, got some")
 
     def sizes(self) -> dict[str, Any]:
         """Return counts, seeds, learned and steps, with defaults filled in."""
-        typed = {name: value for name in _SIZES if (value := getattr(self, name)) is not None}
-        sizes: dict[str, Any] = {**(_QUICK if self.quick else _SIZES), **typed}
+        sizes = filled(self, _SIZES, _QUICK)
         return {**sizes, "counts": sorted({*sizes["counts"]})}
 
 
@@ -137,16 +131,13 @@ def _measure(options: Options) -> Work:
         for n in (count for count in sizes["counts"] if count <= _LEARNABLE):
             rows = [{"way": LEARNED, "n": n, "seed": seed}]
             steps.append(step(f"a kernel learned of {n} points, seed {seed}", rows))
-    return Work(default_folder("regression", options), {**arguments(options), **sizes}, steps, made_here("cpu"))
+    return Work(steps, sizes, about=made_here("cpu"))
 
 
-def _estimated(rows: Sequence[dict[str, Any]], steps: int, folder: Folder) -> bool:
+def _estimated(rows: Sequence[dict[str, Any]], steps: int, folder: Folder) -> Iterator[dict[str, Any]]:
     for row in rows:
         if not folder.rows(**row):
-            columns = estimate(row["way"], row["n"], row["seed"], folder.path / "runs", steps)
-            folder.content["rows"].append({**row, **columns})
-            folder.commit()
-    return True
+            yield {**row, **estimate(row["way"], row["n"], row["seed"], folder.path / "runs", steps)}
 
 
 class Findings:
@@ -189,7 +180,6 @@ class Findings:
         return exponent(self.counts[way], values, errors, of="numbers of points", freedoms=freedoms)
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         expected = {MEAN: "0", BEST: f"{EXPECTED:.2f}", KERNEL: f"{EXPECTED:.2f}", LEARNED: ""}
         table = [["points", *map(str, self.counts[MEAN]), "power of n", "by the theory"]]  # by columns
         for way, column in [*((way, "mse") for way in self.counts), (BEST, "bandwidth"), (KERNEL, "bandwidth")]:
@@ -209,26 +199,23 @@ def _text(power: Power | None) -> str:
 
 
 def _plot(result: Findings, folder: Path) -> dict[str, str]:
-    title = "How far estimates are off, by the number of known points"
     curves = []
     for way, counts in result.counts.items():
         power, means = result.powers[way], [result.mean(way, count) for count in counts]
         ends = None if power is None else (power.at(counts[0]), power.at(counts[-1]))
         curves.append(curve(way if power is None else f"{way}: n^({power.text()})", counts, means, trend=ends))
-    drawn = look.curves(
+    drawn = draw_powers(
         curves,
         folder / "errors",
-        ticks=[(count, str(count)) for count in result.counts[MEAN]],
-        labels=("known points n; bars: 95% intervals; dotted: the fitted power", "squared error"),
-        title=title,
+        result.counts[MEAN],
+        labels=("known points n", "squared error"),
+        title="How far estimates are off, by the number of known points",
         note="The claim: n^(-4/5) for Nadaraya-Watson; the mean stays",
-        log="xy",
     )
-    return {"picture": picture(drawn, title)}
+    return {"picture": drawn}
 
 
 STUDY = Study(
-    name="regression",
     sentence="error of kernel regression by number of points (Nadaraya 1964, Watson 1964)",
     title="Kernel regression by the number of known points",
     claim="The squared error of a Nadaraya-Watson estimate of a curve over one number falls as n^(-4/5) with n known "

@@ -13,23 +13,20 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from saccade import look
-from saccade.bench.measure import medians, turns
 from saccade.bench.row import Run
 from saccade.errors import ArgumentError
 from saccade.models import cnn, ram, tiles, whole
 from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.data import BUILTIN, open_data
 from saccade.tasks.image.dataset import Dataset
-from studies.frame.claims import Claim, Verdict, bars, conclude, rule
-from studies.frame.direct import Job
+from studies.frame.claims import Claim, Estimate, Source, Verdict, bars, conclude, rule
 from studies.frame.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, wrong_shares
-from studies.frame.growth import MEASURING, Power, exponent, median_error, milliseconds, timed
+from studies.frame.folder import Folder
+from studies.frame.growth import MEASURING, Power, draw_powers, exponent, in_turns, long_end, milliseconds, timed
 from studies.frame.options import check_positive
-from studies.frame.page import curve, picture
+from studies.frame.page import curve
 from studies.frame.scores import by_model
 from studies.frame.seeds import between
-from studies.frame.statistics import Estimate, Source
 from studies.frame.study import Step, Study, Work
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -39,8 +36,6 @@ NEAR = 0.1  # a power of the pixels: sixteen times as many take 1.3 times as lon
 _SIDES = (28, 60, 100, 200, 283, 400, 566, 800)
 _CANVASES = (60, 100, 200)  # the eyes are trained on the first
 _SECONDS, _QUICK_SECONDS, _QUICK_MINUTES = 20.0, 3.0, 0.75  # of turns at a size, and of training a model
-_FEWEST = 3  # rounds, for a median with an error
-_LONG = 4  # the long end: sides of a fourth of the longest or more, three at the least
 _EYES = ("ram", "tiles")
 
 
@@ -69,7 +64,6 @@ class Options(Canvas):
     """Processor seconds at each size. Default: 20, with --quick 3."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         check_positive(self, "seconds")
         if self.canvas != _CANVASES[0]:
@@ -101,29 +95,24 @@ def operations(name: str, side: int) -> int:
 
 def _measure(options: Options) -> Work:
     seconds = options.seconds or (_QUICK_SECONDS if options.quick else _SECONDS)
-    steps = []
-    for side in _SIDES:
-        about = {"measured": "time", "side": side}
-        steps.append(Step(f"{side} pixels a side", [about], Job(about, partial(_taken, side, seconds)).do))
-    return Trainings("scaling", _variants, _parts, "translated", steps, Glimpse, open_canvas)(options)
+    steps = [
+        Step(f"{side} pixels a side", [{"measured": "time", "side": side}], partial(_taken, side, seconds))
+        for side in _SIDES
+    ]
+    return Trainings(_variants, _parts, "translated", steps, Glimpse, open_canvas)(options)
 
 
-def _taken(side: int, seconds: float) -> dict[str, Any]:
+def _taken(side: int, seconds: float, _: Folder) -> list[dict[str, Any]]:
     """Times of one answer of every model in turns, by the clock of a single thread."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        runs = [prepared(name, side) for name in MODELS]
-        for run in runs:
-            run()  # the first call allocates
-        rounds = turns(runs, seconds=seconds, least=_FEWEST, clock=time.thread_time)
-        models = {
-            name: {"seconds": middle, "error": median_error(taken), "flops": operations(name, side)}
-            for name, middle, taken in zip(MODELS, medians(rounds), zip(*rounds, strict=True), strict=True)
-        }
+        calls = {name: prepared(name, side) for name in MODELS}
+        rounds, models = in_turns(calls, seconds=seconds, clock=time.thread_time)
+        models = {name: {**columns, "flops": operations(name, side)} for name, columns in models.items()}
     finally:
         torch.set_num_threads(before)
-    return {"rounds": len(rounds), "models": models}
+    return [{"measured": "time", "side": side, "rounds": rounds, "models": models}]
 
 
 def _variants(options: Options) -> list[Variant]:
@@ -146,7 +135,7 @@ class Findings:
         self.tried = [row for row in content["rows"] if row["measured"] == "size"]
         self.sides = sorted(self.timed)
         longest, rounds = self.sides[-1], self.timed[self.sides[-1]]["rounds"]
-        self.long = [side for side in self.sides if side * _LONG >= longest or side in self.sides[-3:]]
+        self.long = long_end(self.sides)
         self.powers = {name: self._power(name, "seconds") for name in MODELS}
         self.claims = list[Claim]()
         for name, grows in GROWS.items():
@@ -174,15 +163,13 @@ class Findings:
 
     def median(self, side: int, name: str) -> Estimate:
         """Return a model's time at one size in milliseconds."""
-        model = self.timed[side]["models"][name]
-        return timed(model["seconds"], model["error"], self.timed[side]["rounds"])
+        return timed(self.timed[side]["models"][name], self.timed[side]["rounds"])
 
     def _by_side(self, columns: Mapping[str, list[str]]) -> list[list[str]]:
         rows = zip([*map(str, self.sides), "power of the pixels"], *columns.values(), strict=True)
         return [["pixels a side", *columns], *map(list, rows)]
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         times, counts = dict[str, list[str]](), dict[str, list[str]]()
         for name in MODELS:
             flops = [self.timed[side]["models"][name]["flops"] / 1e6 for side in self.sides]
@@ -210,21 +197,18 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
         ends = 1e3 * power.at(sides[0] ** 2), 1e3 * power.at(sides[-1] ** 2)
         times = [result.median(side, name) for side in sides]
         curves.append(curve(f"{name}: pixels^({power.text()})", sides, times, trend=ends))
-    title = "Time of one answer by the size of the image"
-    drawn = look.curves(
+    drawn = draw_powers(
         curves,
         folder / "scaling",
-        ticks=[(side, str(side)) for side in sides],
-        labels=("pixels a side; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
-        title=title,
+        sides,
+        labels=("pixels a side", "milliseconds"),
+        title="Time of one answer by the size of the image",
         note="One image, one thread. The claim: what an eye costs does not grow with the image",
-        log="xy",
     )
-    return {"picture": picture(drawn, title)}
+    return {"picture": drawn}
 
 
 STUDY = Study(
-    name="scaling",
     sentence="cost of a prediction by image size, from glimpses and from the whole image (Mnih et al. 2014)",
     title="What an answer costs by the size of the image",
     claim="The cost of an eye depends on its number of glimpses, not on the size of the image. A model that attends to "

@@ -65,7 +65,6 @@ class Findings(Trial):
         self.verdict = conclude(self.claims) if trained else NOTHING
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         published = [["score", "paper's BLEU", "unknown words replaced", f"{self.name} here"]]
         for name, score in self.scores.items():
             texts = ("-" if figure is None else f"{figure:.1f}" for figure in PUBLISHED.get(name, (None, None)))
@@ -89,7 +88,6 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="scores",
     sentence="every alignment score in one translator (Luong, Pham, Manning 2015, tables 1 and 4)",
     title="Attention by what it compares",
     claim="A translator gets better from step to step, in the order of the paper's own figures: without attention "
@@ -98,9 +96,7 @@ STUDY = Study(
     "position (local-p, 19.0).",
     source="tables 1 and 4 of Luong, Pham, Manning 2015, https://arxiv.org/abs/1508.04025",
     options=Options,
-    measure=Trainings(
-        "scores", lambda options: VARIANTS[: len(PUBLISHED)] if options.claimed else VARIANTS, whole_test
-    ),
+    measure=Trainings(lambda options: VARIANTS[: len(PUBLISHED)] if options.claimed else VARIANTS, whole_test),
     compare=Findings,
     plot=_plot,
     body="""

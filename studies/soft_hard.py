@@ -15,7 +15,7 @@ from saccade.tasks.translate import Translate
 from saccade.tasks.translate.data.corpus import Corpus
 from saccade.train.randomness import seeded
 from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule, worded
-from studies.frame.noise import ratio_text, variance_text
+from studies.frame.noise import ratio_sentences, variance_table
 from studies.frame.options import Trained, check_positive
 from studies.frame.page import about_data, paragraphs, signatures
 from studies.frame.scores import ERRORS, SENTENCES, Score, Trial, dotted
@@ -54,7 +54,6 @@ class Options(Trained):
     It acts in the rows trained as in the paper, with a λ_r chosen by validation."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if not 2 <= self.samples <= 1000:
             raise ArgumentError(f"--samples: expected a number from 2 to 1000, got {self.samples}")
@@ -166,37 +165,14 @@ class Findings(Trial):
         decides_nothing = f"; trained otherwise, which decides nothing, {others}" if others else ""
         return Verdict(verdict.result, reason + decides_nothing)
 
-    def noise(self) -> list[list[str]]:
-        """Return the variance of each estimator's gradient, at the weights of each model."""
-        names = list(dict.fromkeys(name for row in self.noises for name in row["estimators"]))
-        names.sort(key=lambda name: name != LEARNED)
-        rows = [["at the weights of", *names]]
-        for row in self.noises:
-            variances = (variance_text(row["estimators"].get(name)) for name in names)
-            rows.append([f"{row['model']}, seed {row['seed']}", *variances])
-        return rows
-
-    def ratios(self) -> list[str]:
-        """Return the ratios of variances to the trained baseline's, in words."""
-        texts = []
-        for row in self.noises:
-            every, at = row["estimators"], f"At the weights of {row['model']}, seed {row['seed']}"
-            for trained, baseline in _BESIDE.items():
-                for name in every if trained in every else ():
-                    if name != trained:
-                        ratio = ratio_text(every[name]["batches"], every[trained]["batches"])
-                        texts.append(f"{at}, {name} has {ratio}, beside {baseline}.")
-        return texts
-
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         return {
             "scores": self.tabled(
                 ("model", "beside soft"), lambda name: None if name.endswith(SOFT) else self.beside(name)
             ),
             "bars": bars(SENTENCES, self.seeds),
-            "noise": self.noise(),
-            "ratios": paragraphs(*self.ratios()),
+            "noise": variance_table(self.noises, LEARNED),
+            "ratios": paragraphs(*ratio_sentences(self.noises, _BESIDE)),
             "reward": self.content["arguments"].get("reward_weight", _REWARD),
             "row": self.noises[0],
             "rule": rule(len(self.paper)),
@@ -210,7 +186,6 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="soft-hard",
     sentence="is soft attention better than hard, and how noisy are hard gradients? (Xu et al. 2015, section 4)",
     title="Soft attention and hard",
     claim="Hard attention, which reads one position of the source at each step and learns where by what it is rewarded "
@@ -218,7 +193,7 @@ STUDY = Study(
     source="after Xu et al. 2015, section 4 and table 1, there for captions of images, "
     "https://arxiv.org/abs/1502.03044",
     options=Options,
-    measure=Trainings("soft-hard", _variants, _parts),
+    measure=Trainings(_variants, _parts),
     compare=Findings,
     plot=_plot,
     defaults={"reward_weight": _REWARD},

@@ -4,7 +4,7 @@ report.json  runs/MODEL-SEED/ (ordinary runs)  index.md  index.html  pictures
 """
 
 import fcntl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,14 +25,16 @@ class ReportError(SaccadeError):
     """A folder holds something else, or another report."""
 
 
+def select(rows: Iterable[Any], **columns: Any) -> list[Any]:
+    """Return the rows with these values, columns by name."""
+    return [row for row in rows if columns.items() <= row.items()]
+
+
 @dataclass(frozen=True)
 class Folder:
     """A report, complete or not.
 
-    Args:
-        path: the folder.
-        content: of report.json: "report", "command", "arguments", "runs" by name, "rows".
-        defaults: values of arguments that the report.json of an older report lacks.
+    The content is that of report.json. The defaults are values of arguments that an older one lacks.
     """
 
     path: Path
@@ -50,11 +52,7 @@ class Folder:
         resume: bool = True,
         defaults: Mapping[str, Any] | None = None,
     ) -> "Folder":
-        """Return the report in a folder, or a new one, without writing it.
-
-        Raises:
-            ReportError: if the folder is something else, or was made with other arguments.
-        """
+        """Return the report in a folder, or a new one, without writing it."""
         if not resume and path.exists():
             path = beside(path)
         content = {"report": name, "command": command, "arguments": dict(arguments), "runs": {}, "rows": []}
@@ -67,7 +65,12 @@ class Folder:
 
     def rows(self, **columns: Any) -> list[dict[str, Any]]:
         """Return the rows with these values."""
-        return [row for row in self.content["rows"] if columns.items() <= row.items()]
+        return select(self.content["rows"], **columns)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Commit a row."""
+        self.content["rows"].append(row)
+        self.commit()
 
     def commit(self) -> None:
         """Write report.json; a kill leaves the old file or the new one."""
@@ -75,11 +78,7 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the report until this process ends, and read or create its rows.
-
-        Raises:
-            ReportError: if another process makes the report, or has just made it with other arguments.
-        """
+        """Hold the report until this process ends, and read or create its rows."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / ".lock").open("a") as file:
             try:

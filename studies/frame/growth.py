@@ -1,17 +1,27 @@
-"""Lines by least squares, and powers of a length: exponents and crossings."""
+"""Times in turns, lines by least squares, and powers of a length with their exponents."""
 
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from pathlib import Path
+from typing import Any, Self
 
-from studies.frame.statistics import LEVEL, Estimate, Source, quantile
+import numpy as np
+
+from saccade import look
+from saccade.bench.measure import medians, turns
+from saccade.bench.row import Run
+from saccade.look import Curve
+from studies.frame.claims import LEVEL, Estimate, Source, quantile
+from studies.frame.page import picture
 
 LENGTHS, MEASURING = "lengths", "measurements"
 """Sources of an exponent's error: few lengths, or errors of the measurements."""
-_FEWEST = 3  # lengths, for distances from a line
+FEWEST = 3
+"""Rounds for a median with an error, and lengths for distances from a line."""
+_LONG = 4  # the long end: lengths of a fourth of the longest or more, three at the least
 
 
 @dataclass(frozen=True)
@@ -31,16 +41,10 @@ def weights(lengths: Sequence[float], counts: Sequence[float]) -> list[float] | 
 
     .. math:: b = \sum_i w_i\, y_i, \qquad w_i = \frac{n_i (x_i - \bar x)}{\sum_j n_j (x_j - \bar x)^2}
 
-    Args:
-        lengths: x.
-        counts: n, the weight of each height, such as its number of sentences.
+    for lengths x and counts n, such as numbers of sentences; None of fewer than two lengths.
 
-    Returns:
-        w; None of fewer than two lengths.
-
-    Example:
-        >>> weights([5, 15], [100, 100]), weights([5], [100])
-        ([-0.1, 0.1], None)
+    >>> weights([5, 15], [100, 100]), weights([5], [100])
+    ([-0.1, 0.1], None)
     """
     total = sum(counts)
     middle = sum(n * x for n, x in zip(counts, lengths, strict=True)) / total if total else 0.0
@@ -52,18 +56,14 @@ def fit(lengths: Sequence[float], heights: Sequence[float], counts: Sequence[flo
     """Return the line of `weights`, None of fewer than two lengths."""
     if (ws := weights(lengths, counts)) is None:
         return None
-    slope = sum(w * y for w, y in zip(ws, heights, strict=True))
-    middle, mean = (sum(n * z for n, z in zip(counts, of, strict=True)) / sum(counts) for of in (lengths, heights))
+    slope = float(np.dot(ws, heights))
+    middle, mean = (float(np.average(of, weights=counts)) for of in (lengths, heights))
     return Line(slope, mean - slope * middle)
 
 
 @dataclass(frozen=True)
 class _Wider(Estimate):
-    """A number with two estimates of its error. The wider interval counts.
-
-    Args:
-        other: the source that is not the wider at 5%.
-    """
+    """A number with two estimates of its error, of which `other` is not the wider at 5%."""
 
     other: Source
 
@@ -78,12 +78,7 @@ class _Wider(Estimate):
 
 @dataclass(frozen=True)
 class Power:
-    """A power of the length, fitted to amounts.
-
-    Args:
-        exponent: with its error.
-        line: through the logarithms (base 2).
-    """
+    """A power of the length: its exponent, and the line through logarithms (base 2)."""
 
     exponent: Estimate
     line: Line
@@ -142,7 +137,7 @@ def exponent(
     relative = [w * e / a / math.log(2) for w, e, a in zip(ws, errors or [0.0] * len(x), amounts, strict=True)]
     rounds = len(x) if freedoms is None else round(min(freedoms)) + 1
     inexact = Source(MEASURING, math.hypot(*relative), _welch(relative, freedoms or [math.inf] * len(x)), rounds)
-    if len(x) < _FEWEST:
+    if len(x) < FEWEST:
         return Power(Estimate(line.slope, (Source(of, inexact.error, 0, len(x)),)), line)
     far = sum((height - rest.at(n)) ** 2 for n, height in zip(x, straight, strict=True)) / (len(x) - 2)
     scattered = Source(of, math.sqrt(far * sum(w * w for w in ws)), len(x) - 2, len(x), fitted=2)
@@ -167,6 +162,24 @@ def crossings(lengths: Sequence[float], ours: Sequence[float], theirs: Sequence[
     return results
 
 
+def long_end(lengths: Sequence[int]) -> list[int]:
+    """Return the lengths of a fourth of the longest or more, three at the least.
+
+    >>> long_end([1, 2, 10, 20, 50]), long_end([1, 10, 100])
+    ([10, 20, 50], [1, 10, 100])
+    """
+    return [n for n in lengths if n * _LONG >= lengths[-1] or n in lengths[-FEWEST:]]
+
+
+def in_turns(calls: Mapping[str, Run], **options: Any) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Return the rounds of `turns`, and the median "seconds" of each call with their "error"."""
+    for call in calls.values():
+        call()  # the first call allocates
+    rounds = turns([*calls.values()], least=FEWEST, **options)
+    times = zip(calls, medians(rounds), zip(*rounds, strict=True), strict=True)
+    return len(rounds), {name: {"seconds": middle, "error": median_error(taken)} for name, middle, taken in times}
+
+
 def median_error(taken: Sequence[float]) -> float:
     """Return the standard error of the median of times, from their middle half.
 
@@ -177,15 +190,32 @@ def median_error(taken: Sequence[float]) -> float:
     return 1.2533 * (high - low) / 1.349 / math.sqrt(len(taken))
 
 
-def timed(seconds: float, error: float, rounds: int) -> Estimate:
-    """Return the median of times in milliseconds with its error."""
-    return Estimate(1e3 * seconds, (Source(MEASURING, 1e3 * error, rounds - 1, rounds),))
+def timed(columns: Mapping[str, float], rounds: int) -> Estimate:
+    """Return a median of `in_turns` in milliseconds with its error."""
+    return Estimate(1e3 * columns["seconds"], (Source(MEASURING, 1e3 * columns["error"], rounds - 1, rounds),))
 
 
 def milliseconds(time: Estimate) -> str:
     """Return a median in milliseconds ± half its interval, in three digits or more.
 
-    >>> milliseconds(timed(0.0123, 0.0001, 11))
+    >>> milliseconds(timed({"seconds": 0.0123, "error": 0.0001}, 11))
     '12.3 ± 0.2'
     """
     return time.text(max(0, 2 - math.floor(math.log10(time.value))))
+
+
+def draw_powers(
+    curves: Sequence[Curve], path: Path, lengths: Sequence[int], labels: tuple[str, str], title: str, note: str
+) -> str:
+    """Draw amounts by length with their fitted powers; return the picture."""
+    x, y = labels
+    drawn = look.curves(
+        curves,
+        path,
+        ticks=[(length, str(length)) for length in lengths],
+        labels=(f"{x}; bars: 95% intervals; dotted: the fitted power", y),
+        title=title,
+        note=note,
+        log="xy",
+    )
+    return picture(drawn, title)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from studies.frame.statistics import SEEDS, Estimate, Source
+from studies.frame.claims import SEEDS, Estimate, Source
 
 Numbers = NDArray[np.float64]
 
@@ -52,14 +52,9 @@ def contrast(cells: Sequence[Cell], of: str = "examples") -> Estimate:
     examples. The degrees of freedom of a sum of variances are Welch's. The part of one training on one example alone
     counts in both errors, which rather overstates their sum.
 
-    Args:
-        cells: the terms.
-        of: the word for examples.
-
-    Example:
-        >>> x = contrast([Cell("a", [[1, 1], [0, 1]]), Cell("b", [[0, 1], [0, 0]], -1.0)])
-        >>> x.value, [(source.name, round(source.error, 3), source.freedom) for source in x.sources]
-        (0.5, [('seeds', 0.354, 2.0), ('examples', 0.0, 1)])
+    >>> x = contrast([Cell("a", [[1, 1], [0, 1]]), Cell("b", [[0, 1], [0, 0]], -1.0)])
+    >>> x.value, [(source.name, round(source.error, 3), source.freedom) for source in x.sources]
+    (0.5, [('seeds', 0.354, 2.0), ('examples', 0.0, 1)])
     """
     value = sum(cell.weight * (cell.numbers.mean() if cell.value is None else cell.value) for cell in cells)
     by_models, by_samples = dict[Hashable, Numbers](), dict[Hashable, Numbers]()
@@ -108,13 +103,10 @@ def spread(values: Sequence[float], decimals: int = 2, scale: float = 100.0) -> 
 def pack(values: Sequence[float], kind: str) -> str:
     """Return numbers of many examples as hexadecimal digits.
 
-    Args:
-        values: the numbers.
-        kind: "bits" (four a digit), "counts" (0 to 15, a digit each) or "shares" (-1 to 1, three digits each).
+    The kind is "bits" (four a digit), "counts" (0 to 15, a digit each) or "shares" (-1 to 1, three digits each).
 
-    Example:
-        >>> pack([True, False, True, False, True], "bits"), pack([0, 10, 3], "counts"), pack([0, 1, -1], "shares")
-        ('a8', '0a3', '800fff001')
+    >>> pack([True, False, True, False, True], "bits"), pack([0, 10, 3], "counts"), pack([0, 1, -1], "shares")
+    ('a8', '0a3', '800fff001')
     """
     if kind == "bits":
         rows = [values[first : first + 4] for first in range(0, len(values), 4)]
@@ -123,16 +115,10 @@ def pack(values: Sequence[float], kind: str) -> str:
 
 
 def unpack(digits: str, kind: str, count: int | None = None) -> list[Any]:
-    """Return the numbers that `pack` wrote; shares to within 1 / 4094.
+    """Return the numbers that `pack` wrote: so many bits, shares to within 1 / 4094.
 
-    Args:
-        digits: the text.
-        kind: as in `pack`.
-        count: number of bits, the last of which may fill no digit.
-
-    Example:
-        >>> unpack("88", "bits", 5), unpack("0a3", "counts"), unpack("800fff001", "shares")
-        ([True, False, False, False, True], [0, 10, 3], [0.0, 1.0, -1.0])
+    >>> unpack("88", "bits", 5), unpack("0a3", "counts"), unpack("800fff001", "shares")
+    ([True, False, False, False, True], [0, 10, 3], [0.0, 1.0, -1.0])
     """
     if kind == "bits":
         return [bool(int(digit, 16) & 8 >> start) for digit in digits for start in range(4)][:count]

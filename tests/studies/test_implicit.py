@@ -12,8 +12,8 @@ from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.options import RECIPES
 from studies import implicit as study
 from studies.frame import training
+from studies.frame.claims import judged
 from studies.frame.seeds import pack, unpack
-from studies.frame.statistics import judged
 from studies.frame.study import make
 from studies.implicit import (
     ATTENTION,

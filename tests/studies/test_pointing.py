@@ -21,8 +21,8 @@ from saccade.tasks.image.scenes.scene import Box
 from saccade.train.results import measure
 from saccade.train.task import options_class
 from studies import pointing as study
+from studies.frame.claims import judged
 from studies.frame.seeds import pack, unpack
-from studies.frame.statistics import judged
 from studies.frame.training import Variant
 from studies.pointing import (
     ANY,

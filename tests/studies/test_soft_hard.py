@@ -12,9 +12,9 @@ from saccade.models.rnnsearch import RNNSearch
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.batches import Batch
 from studies import soft_hard as module
+from studies.frame.claims import judged
 from studies.frame.folder import ReportError
 from studies.frame.options import arguments
-from studies.frame.statistics import judged
 from studies.frame.study import make
 from studies.frame.training import opened, settings
 from studies.soft_hard import LEARNED, PAPER, STUDY, Findings, Options, estimators, noise
@@ -123,19 +123,19 @@ def test_the_tables(content):
     assert found.translators == ["rnnsearch", "luong"]
     assert found.fields()["scores"][1][:3] == ["rnnsearch soft", "20.00 ± 1.13", ""]
     assert found.fields()["scores"][2][:3] == ["rnnsearch reinforce", "18.00 ± 1.13", "-2.00 ± 0.00"]
-    header, soft, reinforce, *_ = found.noise()
+    header, soft, reinforce, *_ = found.fields()["noise"]
     assert header == ["at the weights of", "learned baseline", "leave-one-out", "as in the paper"]
     assert soft == ["rnnsearch soft, seed 1", "-", "2.00e+00 ± 3e-01", "-"]
     assert reinforce == ["rnnsearch reinforce, seed 1", "4.00e+00 ± 6e-01", "2.00e+00 ± 3e-01", "-"]
 
 
 def test_variances_are_compared_batch_by_batch(content):
-    first, *_ = Findings(content).ratios()
+    first, *_ = Findings(content).fields()["ratios"].split("\n\n")
     told = "At the weights of rnnsearch reinforce, seed 1, leave-one-out has 0.5 times the variance (0.5 to 0.5)"
     assert first == f"{told}, beside the learned baseline."
     content["rows"] = [row for row in content["rows"] if "estimators" not in row]
     content["rows"].append(noise_of("luong reinforce", learned_baseline=0.0, leave_one_out=1.0))
-    assert Findings(content).ratios()[0].endswith("no variance to compare, beside the learned baseline.")
+    assert Findings(content).fields()["ratios"].endswith("no variance to compare, beside the learned baseline.")
 
 
 class Task(Translate):
