@@ -31,7 +31,7 @@ from studies.pooling import (
     directions,
     relative,
 )
-from study_rows import content_of, described, run_of, written
+from study_rows import complete, content_of, described, run_of, stored, written
 from tasks.classify_text.conftest import labelled
 from tiers import every
 
@@ -139,12 +139,9 @@ def test_the_tables():
 
 
 def test_the_page_is_complete(tmp_path):
-    page = written(STUDY, made_up(), tmp_path)
-    pictures = [f"{name}.{kind}" for name in ("directions", "pooling") for kind in ("png", "svg")]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["index.html", "index.md", *pictures])
     words = ["**reproduced**", "| fixed dot | 79.00 ± 0.10 | +1.00 ± ", "1000 texts", "| the movie was not good |"]
     words += ["SWEM, pooled words (Shen et al. 2018) 84.3", "No word vectors from elsewhere", "along the learned query"]
-    assert all(word in page for word in words)
+    complete(STUDY, made_up(), tmp_path, words, "directions", "pooling")
     texts = described(tmp_path / "pooling.svg")
     assert texts["title"] == "Accuracy by what is made of the words"
     assert texts["desc"].startswith("sum: accuracy 78; fixed dot: accuracy 79")
@@ -230,10 +227,6 @@ def rows():
     return [(f"{'good' if n % 2 else 'bad'} film number {n}", "yes" if n % 2 else "no") for n in range(60)]
 
 
-def stored(folder):
-    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
-
-
 @pytest.mark.slow
 def test_a_killed_study_goes_on_and_measures_no_row_again(rows, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -286,13 +279,10 @@ def test_another_split_is_trained_on_again_with_vectors(tmp_path, rows):
     assert [one.name for one in STUDY.measure.variants(Options(data="d"))] == [one.name for one in VARIANTS]
 
 
-def test_options_without_meaning_are_rejected(tmp_path, rows, capsys):
+def test_options_without_meaning_are_rejected(tmp_path, rows, rejects):
     data = labelled(tmp_path / "a.tsv", [(text, str(n % 3)) for n, (text, _) in enumerate(rows)])
-    for words, message in (
-        (["--data", str(data)], "--data: expected two labels, the positive one last by the alphabet, got 0, 1, 2"),
-        (["--data", "d", "--vectors", ""], "--vectors: expected a file, got an empty name"),
-        (["--quick", "--data", "dates"], "--quick: expected no --data but reviews beside it"),
-        (["--source", "de"], "unknown option --source"),
-    ):
-        assert main(["report", "pooling", *words, "--output", str(tmp_path / "r")]) == 2
-        assert message in capsys.readouterr().err
+    labels = "--data: expected two labels, the positive one last by the alphabet, got 0, 1, 2"
+    rejects(f"pooling --data {data}", labels)
+    rejects("pooling --data d --vectors=", "--vectors: expected a file, got an empty name")
+    rejects("pooling --quick --data dates", "--quick: expected no --data but reviews beside it")
+    rejects("pooling --source de", "unknown option --source")
