@@ -14,8 +14,6 @@ from saccade.tasks.classify_text import ClassifyText
 from saccade.tasks.text.words import Words
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
-from studies.frame import training
-from studies.frame.folder import Folder
 from studies.frame.options import Seeded
 from studies.frame.seeds import pack, unpack
 from studies.frame.training import settings
@@ -228,41 +226,6 @@ def rows():
 
 
 @pytest.mark.slow
-def test_a_killed_study_goes_on_and_measures_no_row_again(rows, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    commit, run, trained, stop = Folder.commit, training.train, [], 7
-    words = ["report", "pooling", "--data", str(labelled(tmp_path / "texts.tsv", rows)), "--max-steps", "2"]
-
-    def killing(folder):
-        commit(folder)
-        if len(folder.content["rows"]) == stop:
-            raise KeyboardInterrupt
-
-    def recorded(kind, chosen, **more):
-        outcome = run(kind, chosen, **more)
-        trained.extend([chosen.run] * outcome.fresh)
-        return outcome
-
-    monkeypatch.setattr(training, "train", recorded)
-    with monkeypatch.context() as patch:
-        patch.setattr(Folder, "commit", killing)
-        assert main(words) == 130
-    folder = tmp_path / "reports/pooling-texts.tsv"
-    before = stored(folder)["rows"]
-    assert len(before) == stop and main(words) == 0
-    content = stored(folder)
-    assert content["rows"][:stop] == before and len(content["rows"]) == 12
-    assert len(trained) == len({*trained}) == len(content["runs"]) == 6
-    for row in content["rows"]:
-        if row["measured"] == "accuracy":
-            right = unpack(row["right"], "bits", row["texts"])
-            assert len(right) == row["texts"] > 0 and sum(right) / len(right) == pytest.approx(row["accuracy"])
-    probes = {row["model"]: row for row in content["rows"] if row["measured"] == "not"}
-    assert probes["fixed dot"]["directions"] and not probes["fixed MLP"]["directions"]
-    assert "weights" in probes["rnn-attention"]["pairs"][0] and "weights" not in probes["sum"]["pairs"][0]
-
-
-@pytest.mark.slow
 def test_another_split_is_trained_on_again_with_vectors(tmp_path, rows):
     """Phrases lie beside sentences: stsa.binary.phrases.train beside stsa.binary.dev and .test."""
     for name, part in (("phrases.train", rows), ("dev", rows[:10]), ("test", rows[10:20]), ("train", rows[:4])):
@@ -274,6 +237,13 @@ def test_another_split_is_trained_on_again_with_vectors(tmp_path, rows):
     content = stored(tmp_path / "r")
     assert content["arguments"]["data"].startswith("train 60, validation 10, test 10,")
     assert len(content["runs"]) == 12 and f"sum{VECTORS}" in {run["model"] for run in content["runs"].values()}
+    for row in content["rows"]:
+        if row["measured"] == "accuracy":
+            right = unpack(row["right"], "bits", row["texts"])
+            assert len(right) == row["texts"] > 0 and sum(right) / len(right) == pytest.approx(row["accuracy"])
+    probes = {row["model"]: row for row in content["rows"] if row["measured"] == "not"}
+    assert probes["fixed dot"]["directions"] and not probes["fixed MLP"]["directions"]
+    assert "weights" in probes["rnn-attention"]["pairs"][0] and "weights" not in probes["sum"]["pairs"][0]
     assert "--train-split phrases.train" in content["runs"]["sum-1"]["command"]
     assert "--vectors" in content["runs"]["sum-vectors-1"]["command"]
     assert [one.name for one in STUDY.measure.variants(Options(data="d"))] == [one.name for one in VARIANTS]
