@@ -12,10 +12,11 @@ from saccade import look
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.metrics import length, length_groups, length_unit
 from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule
+from studies.frame.folder import select
 from studies.frame.growth import fit, weights
 from studies.frame.options import Trained
 from studies.frame.page import about_data, curve, paragraphs, picture, sentence, signatures
-from studies.frame.scores import ERRORS, SENTENCES, Score, by_model, digits, learned, mean, metric_name
+from studies.frame.scores import ERRORS, SENTENCES, Score, digits, learned, mean, metric_name
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scored, tested
 
@@ -54,8 +55,7 @@ class Findings:
         self.unit, self.metric = str(self.rows[0]["unit"]), str(self.rows[0]["metric"])
         self.scores = dict[str, dict[str, Score]]()
         for model in dict.fromkeys(run["model"] for run in content["runs"].values()):  # with attention first
-            rows = by_model(self.rows)[model]
-            self.scores[model] = {name: mean([x for x in rows if x["lengths"] == name], name) for name in self.groups}
+            self.scores[model] = {n: mean(select(self.rows, model=model, lengths=n), n) for n in self.groups}
         self.fitted = [row for row in self.groups.values() if row["replicates"]]  # those with an error
         self.lengths, self.counts = ([row[key] for row in self.fitted] for key in ("length", SENTENCES))
         self.heading = sentence(f"{metric_name(self.metric)} by length of the source")

@@ -21,7 +21,7 @@ from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.metrics import length_unit
 from saccade.train.randomness import generator
 from studies.frame.claims import NOTHING, Claim, Exact, Verdict, Within, bars, conclude, rule
-from studies.frame.folder import Folder
+from studies.frame.folder import Folder, select
 from studies.frame.options import Trained
 from studies.frame.page import about_data, paragraphs, picture, sentence, signatures
 from studies.frame.scores import ERRORS, SENTENCES, by_model, digits, learned, mean, metric_name
@@ -138,33 +138,26 @@ class Findings:
         self.layers: list[dict[str, Any]] = [row for row in content["rows"] if "layer" in row]
         self.rows: list[dict[str, Any]] = [row for row in content["rows"] if "words" in row]
         self.name, self.digits = metric_name(self.rows[0]["metric"]), digits(self.rows[0]["metric"])
-        self.scores = {
-            model: {way: mean([row for row in rows if row["words"] == way]) for way in WAYS}
-            for model, rows in by_model(self.rows).items()
-        }
+        models = by_model(self.rows).items()
+        self.scores = {model: {way: mean(select(rows, words=way)) for way in WAYS} for model, rows in models}
         self.losses = {model: both["in order"] - both["shuffled"] for model, both in self.scores.items()}
         self.failed = [model for model, both in self.scores.items() if not learned(both["in order"])]
-        self.claims = self._claims()
-        self.verdict = conclude(self.claims)
-        if failed := self.failed:
-            models = len(self.scores)
-            poor = self.verdict.result == "reproduced" and (SET in failed or len(failed) == models - 1)
-            reason = NOTHING.reason if len(failed) == models else f"{', '.join(failed)} got nothing right"
-            result = "not decided" if poor else self.verdict.result
-            self.verdict = Verdict(result, f"{self.verdict.reason}; {reason}")
-
-    def _claims(self) -> list[Claim]:
-        """Layers are as defined, a set loses nothing, and every sequence something."""
         wrong = [row["layer"] for row in self.layers if (row["deviation"] < HOLDS) != row["holds"]]
         layers = "of the layers, exactly attention without positions and without a mask sees a set"
-        claims = [Claim(layers, Exact(not wrong), f"but for {', '.join(wrong)}" if wrong else "to rounding")]
+        self.claims = [Claim(layers, Exact(not wrong), f"but for {', '.join(wrong)}" if wrong else "to rounding")]
         for model, loss in self.losses.items():
             text, margin = loss.text(self.digits, signed=True), MARGIN * self.scores[model]["in order"].value
             if model == SET and model not in self.failed:
-                claims.append(Claim(f"{model} loses less than {MARGIN:.0%}", Within(loss.number, margin), text))
+                self.claims.append(Claim(f"{model} loses less than {MARGIN:.0%}", Within(loss.number, margin), text))
             elif model not in self.failed:
-                claims.append(Claim(f"{model} loses something", loss.number, text))
-        return claims
+                self.claims.append(Claim(f"{model} loses something", loss.number, text))
+        self.verdict = conclude(self.claims)
+        if failed := self.failed:
+            sequences = len(self.scores) - 1
+            poor = self.verdict.result == "reproduced" and (SET in failed or len(failed) == sequences)
+            reason = NOTHING.reason if len(failed) > sequences else f"{', '.join(failed)} got nothing right"
+            result = "not decided" if poor else self.verdict.result
+            self.verdict = Verdict(result, f"{self.verdict.reason}; {reason}")
 
     def fields(self) -> dict[str, Any]:
         layers = [["layer", "by its definition", "deviation", "so it is"]]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from saccade import runs
 from saccade.errors import ArgumentError
 from saccade.nn import KernelRegression
 from studies.frame.claims import Claim, Estimate, Verdict, Within, conclude, rule
-from studies.frame.folder import Folder
+from studies.frame.folder import Folder, select
 from studies.frame.growth import Power, draw_powers, exponent
 from studies.frame.options import Shared, check_positive, filled
 from studies.frame.page import curve
@@ -23,6 +24,7 @@ from studies.frame.study import Step, Study, Work, made_here
 
 MEAN, BEST, KERNEL, LEARNED = "mean", "best bandwidth", "leave-one-out", "learned kernel"
 EXPECTED, WIDTH = -4 / 5, -1 / 5  # powers of n by which error and bandwidth fall
+_THEORY = {MEAN: "0", BEST: f"{EXPECTED:.2f}", KERNEL: f"{EXPECTED:.2f}", LEARNED: ""}
 NEAR = 0.1  # margin of an exponent: -2/3 and -1 differ by more from -4/5
 NOISE = 0.3
 _BOUNDS = math.log(2e-3), math.log(0.3)  # of the logarithm of the best bandwidth
@@ -119,18 +121,15 @@ def estimate(way: str, count: int, seed: int, folder: Path, steps: int) -> dict[
 
 def _measure(options: Options) -> Work:
     """A step a seed, without training, and a step a learned kernel."""
-    sizes, steps = options.sizes(), []
-
-    def step(name: str, rows: Sequence[dict[str, Any]]) -> Step:
-        return Step(name, rows, partial(_estimated, rows, sizes["steps"]))
-
-    for seed in range(1, sizes["seeds"] + 1):
-        rows = [{"way": way, "n": count, "seed": seed} for count in sizes["counts"] for way in (MEAN, BEST, KERNEL)]
-        steps.append(step(f"points drawn by seed {seed}", rows))
-    for seed in range(1, min(sizes["learned"], sizes["seeds"]) + 1):
-        for n in (count for count in sizes["counts"] if count <= _LEARNABLE):
-            rows = [{"way": LEARNED, "n": n, "seed": seed}]
-            steps.append(step(f"a kernel learned of {n} points, seed {seed}", rows))
+    sizes = options.sizes()
+    counts, seeds = sizes["counts"], range(1, sizes["seeds"] + 1)
+    jobs = {f"points drawn by seed {seed}": product(counts, (MEAN, BEST, KERNEL), [seed]) for seed in seeds}
+    for seed, n in product(seeds[: sizes["learned"]], (n for n in counts if n <= _LEARNABLE)):
+        jobs[f"a kernel learned of {n} points, seed {seed}"] = product([n], [LEARNED], [seed])
+    steps = []
+    for name, job in jobs.items():
+        rows = [{"way": way, "n": n, "seed": seed} for n, way, seed in job]
+        steps.append(Step(name, rows, partial(_estimated, rows, sizes["steps"])))
     return Work(steps, sizes, about=made_here("cpu"))
 
 
@@ -145,11 +144,8 @@ class Findings:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
-        self.counts = {
-            way: counts
-            for way in (MEAN, BEST, KERNEL, LEARNED)
-            if (counts := sorted({row["n"] for row in content["rows"] if row["way"] == way}))
-        }
+        counts = {way: {row["n"] for row in select(content["rows"], way=way)} for way in _THEORY}
+        self.counts = {way: sorted(counts[way]) for way in _THEORY if counts[way]}
         self.powers = {way: self.power(way) for way in self.counts}
         mean, best, kernel = (self.powers[way] for way in (MEAN, BEST, KERNEL))
         assert mean is not None
@@ -169,8 +165,7 @@ class Findings:
 
     def mean(self, way: str, count: int, column: str = "mse") -> Estimate:
         """Return the mean of a measurement over seeds."""
-        rows = (row for row in self.content["rows"] if (row["way"], row["n"]) == (way, count))
-        return over_seeds([float(row[column]) for row in rows])
+        return over_seeds([float(row[column]) for row in select(self.content["rows"], way=way, n=count)])
 
     def power(self, way: str, column: str = "mse") -> Power | None:
         """Return the power of n that a measurement follows; None of one number of points."""
@@ -180,13 +175,12 @@ class Findings:
         return exponent(self.counts[way], values, errors, of="numbers of points", freedoms=freedoms)
 
     def fields(self) -> dict[str, Any]:
-        expected = {MEAN: "0", BEST: f"{EXPECTED:.2f}", KERNEL: f"{EXPECTED:.2f}", LEARNED: ""}
         table = [["points", *map(str, self.counts[MEAN]), "power of n", "by the theory"]]  # by columns
         for way, column in [*((way, "mse") for way in self.counts), (BEST, "bandwidth"), (KERNEL, "bandwidth")]:
             cells = [self.mean(way, n, column).text(5) if n in self.counts[way] else "" for n in self.counts[MEAN]]
-            header, theory = (way, expected[way]) if column == "mse" else (f"h, {way}", f"{WIDTH:.2f}")
+            header, theory = (way, _THEORY[way]) if column == "mse" else (f"h, {way}", f"{WIDTH:.2f}")
             table.append([header, *cells, _text(self.power(way, column)), theory])
-        seeds = {way: len({row["seed"] for row in self.content["rows"] if row["way"] == way}) for way in self.counts}
+        seeds = {way: len({row["seed"] for row in select(self.content["rows"], way=way)}) for way in self.counts}
         return {
             "errors": [list(row) for row in zip(*table, strict=True)],
             "rule": rule(2),
