@@ -85,11 +85,7 @@ class Options(Shared):
 
 
 def measure(options: Options) -> Work:
-    """Return the step that translates the sentence, after a training with --quick.
-
-    Raises:
-        ArgumentError: without a run, with a run of another task, or by attention of a model without.
-    """
+    """Return the step that translates the sentence, after a training with --quick."""
     if options.quick == bool(options.run):
         got = "both" if options.quick else "neither"
         raise ArgumentError(f"--run: expected the folder of a translation run, or --quick, got {got}")
@@ -193,11 +189,8 @@ class Findings:
     def __init__(self, content: Mapping[str, Any]) -> None:
         [self.row] = content["rows"]
         self.words = _WORDS[self.row["by"]]
-        weights = torch.tensor(self.row["weights"], dtype=torch.float64)
-        source, target = self.row["source"], self.row["target"]
-        self.weights, self.source, self.target = weights, source, target
-        if self.row["pieces"]:
-            self.weights, self.source, self.target = by_words(weights, source, target)
+        sides = torch.tensor(self.row["weights"], dtype=torch.float64), self.row["source"], self.row["target"]
+        self.weights, self.source, self.target = by_words(*sides) if self.row["pieces"] else sides
         self.unit = "words" if self.row["pieces"] else "tokens"
         self.far = off_diagonal(self.weights)
         largest = self.weights.max(-1)
@@ -210,7 +203,7 @@ class Findings:
         self.verdict = self._decide()
 
     def _decide(self) -> Verdict:
-        words, far = self.words, _percent(float(self.far.mean()))
+        words, far = self.words, _percent(self.far.mean())
         count, pairs = crossed(self.peaks), len(self.target) * (len(self.target) - 1) // 2
         crossings = f"{count} of {pairs} pairs of {self.unit} are crossed, {far}% {words['away']}"
         if not self.groups:
@@ -229,7 +222,7 @@ class Findings:
         row, words = self.row, self.words
         by_word = [["written", words["most"], words["weight"], f"beyond {MARGIN:g} of the diagonal, %"]]
         for word, peak, weights, far in zip(self.target, self.peaks, self.weights, self.far, strict=True):
-            by_word.append([word, self.source[peak], _percent(float(weights[peak])), _percent(float(far))])
+            by_word.append([word, self.source[peak], _percent(weights[peak]), _percent(far)])
         groups = [[written, read, _percent(sure)] for written, read, sure in self.groups]
         header = ["written", words["place"], f"least {words['share']}, %"]
         joined = f" Pieces of words are put together: {words['share']}s of the pieces of a source word are summed, a "
@@ -246,16 +239,15 @@ class Findings:
         }
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
+def _percent(share: float | Tensor) -> str:
+    return f"{100 * float(share):.1f}"
 
 
 def plot(result: Findings, folder: Path) -> dict[str, str]:
     """Draw the weights."""
-    title, verb = f"{result.words['picture']}: {result.row['text']}", result.words["verb"]
-    sides = result.source, result.target
-    scale = result.words["share"]
-    drawn = look.alignment(result.weights, *sides, folder / "alignment", title=title, verb=verb, scale=scale)
+    words, path = result.words, folder / "alignment"
+    about = {"title": f"{words['picture']}: {result.row['text']}", "verb": words["verb"], "scale": words["share"]}
+    drawn = look.alignment(result.weights, result.source, result.target, path, **about)
     caption = f"A row for each of the {result.unit} that were written, a column for each of the source's"
     return {"picture": picture(drawn, caption)}
 

@@ -278,7 +278,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         "digits": "Digits that came back from codes of so many numbers",
     }
     lengths, models = result.lengths, (ATTENTION, VECTOR)
-    positions, flat = [math.log2(length) for length in lengths], [0.0] * len(lengths)
+    positions = [math.log2(length) for length in lengths]
     shares = look.curves(
         [curve(name, positions, result.copied(name), 100) for name in models],
         folder / "bottleneck",
@@ -291,10 +291,11 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     curves = []
     for name in models:
         values = [bits.value for bits in result.copied(name, "bits")]
-        curves.append(Curve(name, lengths, [max(1.0, bits) for bits in values], flat, [bits < 1 for bits in values]))
+        hollow = [bits < 1 for bits in values]
+        curves.append(Curve(name, lengths, [max(1.0, bits) for bits in values], hollow=hollow))
     whole = [length * math.log2(SYMBOLS) for length in lengths]
     bits = look.curves(
-        [*curves, Curve("all there are", lengths, whole, flat, [True] * len(lengths))],
+        [*curves, Curve("all there are", lengths, whole, hollow=[True] * len(lengths))],
         folder / "bottleneck-bits",
         ticks=[(length, str(length)) for length in lengths],
         labels=("tokens", "bits"),

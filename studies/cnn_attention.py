@@ -58,10 +58,8 @@ class Findings:
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content, self.rows = content, by_model(content["rows"])
         self.images: int = self.rows[WITHOUT][0]["images"]
-        ours, theirs = (
-            [unpack(row["right"], "bits", self.images) for row in self.rows[name]] for name in (WITH, WITHOUT)
-        )
-        self.difference = between(ours, theirs)
+        right = {name: [unpack(row["right"], "bits", self.images) for row in rows] for name, rows in self.rows.items()}
+        self.difference = between(right[WITH], right[WITHOUT])
         self.verdict = self._decide()
 
     def accuracies(self, name: str, key: str = "accuracy") -> list[float]:

@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from saccade.train.balance import balances
 from saccade.train.randomness import seeded
 from studies.frame.claims import NOTHING, Claim, Verdict, judged, rule, together, worded
 from studies.frame.options import Trained
-from studies.frame.page import about_data, costs, paragraphs, picture, sentence
+from studies.frame.page import COSTS, SPEED, about_data, costs, deviations, paragraphs, picture, sentence
 from studies.frame.scores import metric_name
 from studies.frame.seeds import over_seeds, spread
 from studies.frame.study import Study
@@ -84,7 +85,7 @@ def variants(options: Options) -> list[Variant]:
 
 def parts(corpus: Corpus, options: Options) -> list[Part]:
     """Return the score; and perplexity, balance, and the knowledge of experts."""
-    pairs = tested(corpus, options.data)
+    pairs = tested(corpus)
 
     def measured(task: Translate, model: Any, seed: int) -> dict[str, Any]:
         shares = specialization(task, model, pairs, task.groups(pairs))
@@ -179,10 +180,9 @@ def information(first: Tensor, second: Tensor) -> float:
     >>> information(x, torch.tensor([3, 3, 0, 0])), information(x, torch.tensor([0, 1, 0, 1]))
     (1.0, 0.0)
     """
-    pairs = first * (int(second.max()) + 1) + second
-    shares = (torch.bincount(numbers).double() / len(first) for numbers in (first, second, pairs))
-    entropy, other, joint = (float(torch.special.entr(share).sum()) for share in shares)
-    return max(0.0, (entropy + other - joint) / entropy) if entropy > 0 else 0.0
+    from sklearn.metrics import homogeneity_score
+
+    return float(homogeneity_score(first, second)) if len(first.unique()) > 1 else 0.0
 
 
 class Findings:
@@ -200,13 +200,11 @@ class Findings:
         return [row[name] for row in self.rows if row["model"] == model and name in row]
 
     def _claims(self) -> list[Claim]:
-        claims = []
-        for model in self.models:
-            for name, words in (("load", "CV(load)"), ("perplexity", "perplexity")):
-                if model in PAPER and model != WITHOUT:
-                    lower = over_seeds(self.values(WITHOUT, name), self.values(model, name))
-                    text = f"{words} is lower with {model} than with no loss"
-                    claims.append(Claim(text, lower, f"by {lower.text(4)}"))
+        claims, names = [], {"load": "CV(load)", "perplexity": "perplexity"}
+        for model, name in product([name for name in self.models if name not in (DENSE, WITHOUT)], names):
+            lower = over_seeds(self.values(WITHOUT, name), self.values(model, name))
+            text = f"{names[name]} is lower with {model} than with no loss"
+            claims.append(Claim(text, lower, f"by {lower.text(4)}"))
         return claims
 
     def _decide(self) -> Verdict:
@@ -234,19 +232,13 @@ class Findings:
     def fields(self) -> dict[str, Any]:
         """Return the fields of the page."""
         scored = next(row for row in self.rows if "score" in row)
-        balance = [
-            ["losses", "test perplexity", metric_name(scored["metric"]), *_MEASURED.values(), "the same on test"]
-        ]
+        metric = metric_name(scored["metric"])
+        balance = [["losses", "test perplexity", metric, *_MEASURED.values(), "the same on test"]]
         for model in self.models:
             scores = self._row(model, ("perplexity", "score"), 4)
             balance.append([model, *scores, *self._row(model, [*_MEASURED], 2), self._tested(model)])
         names = [name for name in _SHARES if any(name in row for row in self.rows)]
         shares = [[model, *self._row(model, names, 2)] for model in self.models if self.values(model, "token")]
-        expenses = costs(self.content, self.models, "losses")
-        expenses[0].append("tokens/s in training")
-        for row in expenses[1:]:
-            runs = [run for run in self.content["runs"].values() if run["model"] == row[0]]
-            row.append(f"{statistics.fmean(run['tokens_per_second']['train'] for run in runs):,.0f}")
         header = ["losses", "test perplexity", *_MEASURED.values()]
         figures = [[name, f"{row[2]}", *(f"{number:.2f}" for number in row[3:])] for name, row in PAPER.items()]
         chance = f" By chance: experts shuffled among the tokens, the mean over {SHUFFLES} shuffles."
@@ -257,7 +249,7 @@ class Findings:
             "paper": [header, *figures],
             "shares": [["losses", *(f"known from the {name}" for name in names)], *shares],
             "chance": chance * ("token by chance" in names),
-            "costs": expenses,
+            "costs": costs(self.content, self.models, "losses", (*COSTS, SPEED)),
             "data": about_data(self.content, scored["sentences"]),
         }
 
@@ -265,11 +257,8 @@ class Findings:
 def plot(result: Findings, folder: Path) -> dict[str, str]:
     """Draw the variation of loads by the losses."""
     models = [model for model in result.models if result.values(model, "load")]
-    series = []
-    for name in ("importance", "load"):
-        values = [result.values(model, name) for model in models]
-        deviations = [statistics.stdev(numbers) if len(numbers) > 1 else 0.0 for numbers in values]
-        series.append(Dots(name, [statistics.fmean(numbers) for numbers in values], deviations))
+    names = ("importance", "load")
+    series = [Dots(name, *deviations(result.values(model, name) for model in models)) for name in names]
     title = "How unevenly experts are loaded"
     label = "coefficient of variation; bars: the standard deviation over seeds"
     return {"picture": picture(look.dots(models, series, folder / "experts", label=label, title=title), title)}

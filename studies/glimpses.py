@@ -15,7 +15,7 @@ from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.data import BUILTIN
 from saccade.tasks.glimpse.task import Batch
 from saccade.train.randomness import seeded
-from studies.frame.claims import Claim, bars, conclude, judged, nothing, rule
+from studies.frame.claims import Claim, bars, conclude, nothing, rule, tabled
 from studies.frame.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, wrong_shares
 from studies.frame.noise import ratio_sentences, variance_table
 from studies.frame.options import Seeded
@@ -72,11 +72,10 @@ def variants(options: Options) -> list[Variant]:
 
 
 def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
-    """Return the noise of each estimator's gradient at the weights of a model.
+    """Return the noise of each estimator's gradient at the weights of a model; none if it learns no draws.
 
     "variance" is the sum over weights of the variance over gradients, "signal" the squared length of the mean gradient,
     both means over groups, and "batches" are the variances. "average" is that of the moving average: the mean reward.
-    A model that learns no draws has no noise, and without a trained baseline there is none with it.
     """
     weights, device = model.state_dict(), next(model.parameters()).device
     images = [task.batch(step).to(device) for step in range(GROUPS * DRAWS)]
@@ -142,10 +141,9 @@ class Findings:
         self.noises = [row for row in content["rows"] if row["measured"] == "noise" and row["estimators"]]
         self.first = {name: rows[0] for name, rows in self.rows.items()}
         self.compared = self._compared()
-        self.claims = []
-        for text, more, fewer, _ in self.compared:
-            gain = between(*([wrong_shares(row) for row in self.rows[name]] for name in (more, fewer)))
-            self.claims.append(Claim(text, gain, gain.long()))
+        wrong = {name: [wrong_shares(row) for row in rows] for name, rows in self.rows.items()}
+        gains = [(text, between(wrong[more], wrong[fewer])) for text, more, fewer, _ in self.compared]
+        self.claims = [Claim(text, gain, gain.long()) for text, gain in gains]
         if statistics.fmean(self.errors(FIRST)) > 1 - 1.5 / self.first[FIRST]["labels"]:
             self.verdict = nothing("the eye got hardly more right than by chance; train it longer")
         else:
@@ -178,8 +176,8 @@ class Findings:
             if more != fewer and {more, fewer} <= self.rows.keys()
         ]
 
-    def table(self) -> list[list[str]]:
-        """Return errors in percent, how places are chosen, and costs."""
+    def _table(self) -> list[list[str]]:
+        """Errors in percent, how places are chosen, and costs."""
         errors = ("error", "error_of_mean", "error_likeliest")
         header = ["error of one path", f"of the mean of {self.first[FIRST]['paths']}", "of the likeliest"]
         table = [["model", *header, "entropy, nats", "deviation", *COSTS]]
@@ -192,15 +190,14 @@ class Findings:
     def fields(self) -> dict[str, Any]:
         """Return the fields of the page."""
         claims = [["claim", "errors", "difference", "in the paper", "verdict"]]
-        results = judged([claim.number for claim in self.claims])
-        for claim, (_, more, fewer, paper), result in zip(self.claims, self.compared, results, strict=True):
-            claims.append([claim.text, f"{more} − {fewer}", claim.measured, paper, result])
+        for (text, gain, result), (_, more, fewer, paper) in zip(tabled(self.claims)[1:], self.compared, strict=True):
+            claims.append([text, f"{more} − {fewer}", gain, paper, result])
         seeds = [[name, *(f"{100 * error:.2f}" for error in self.errors(name))] for name in self.rows]
         first = [row for row in self.noises if row["model"] == FIRST]
         moving = [row["estimators"][MOVING] for row in self.noises if MOVING in row["estimators"]]
         older = "In these older rows it is the share of right answers, which overstates the noise of other rewards."
         return {
-            "table": self.table(),
+            "table": self._table(),
             "claims": claims,
             "bars": f"{bars('images', len(self.rows[FIRST]))} {rule(len(self.claims))}",
             "seeds": [["seed", *(str(row["seed"]) for row in self.rows[FIRST])], *seeds],

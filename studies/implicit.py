@@ -23,7 +23,7 @@ from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.metrics import length_groups
 from studies.frame.claims import Claim, Verdict, both_bars, conclude, judged, nothing, rule
 from studies.frame.options import Trained
-from studies.frame.page import costs, paragraphs, picture, sentence
+from studies.frame.page import costs, deviations, paragraphs, picture, sentence
 from studies.frame.scores import SENTENCES, by_model
 from studies.frame.seeds import between, pack, spread, unpack
 from studies.frame.study import Study
@@ -84,17 +84,12 @@ def ways(task: Translate, model: Any, pair: Pair) -> dict[str, Tensor]:
 
 
 def columns(weights: Sequence[Tensor], words: Sequence[Sequence[range]], groups: Sequence[str]) -> dict[str, Any]:
-    """Return statistics of one way of weighing inputs, over sentences.
+    """Return statistics of one way of weighing inputs, over sentences with weights `(outputs, inputs)`.
 
-    Args:
-        weights: `(outputs, inputs)` of each sentence, rows that sum to one at most.
-        words: inputs that decide each output; none of an output that is always the same.
-        groups: of the sources' lengths.
-
-    Returns:
-        Of each sentence, over outputs that a word decides: "share", the mean share on the word, "found", how often the
-        largest weight is on it, and "digit", how often it is on the very digit of a year. Of all: "beyond", mean shares
-        farther away than some steps, by the source's length, and "near", hits and outputs by the word's distance.
+    The words are the inputs that decide each output, none of an output that is always the same. Of each sentence, over
+    outputs that a word decides: "share", the mean share on the word, "found", how often the largest weight is on it,
+    and "digit", how often it is on the very digit of a year. Of all: "beyond", mean shares farther away than some
+    steps, by the source's length, and "near", hits and outputs by the word's distance.
     """
     means: dict[str, list[float]] = {"share": [], "found": [], "digit": []}
     beyond: dict[str, dict[int, list[float]]] = {group: {least: [] for least in STEPS} for group in groups}
@@ -154,7 +149,7 @@ def variants(options: Options) -> list[Variant]:
 def parts(corpus: Corpus, options: Options) -> list[Part]:
     """Return the Jacobians of the first test sentences; their languages take turns."""
     count = min(options.sentences, _FEW) if options.quick else options.sentences
-    pairs = tested(corpus, options.data)[:count]
+    pairs = tested(corpus)[:count]
     return [Part({"measured": "jacobian"}, lambda task, model, seed: measured(task, model, pairs))]
 
 
@@ -198,10 +193,8 @@ class Findings:
         """Return how much is on the word, in percent."""
 
         def cells(model: str, way: str) -> list[list[float]]:
-            means = (
-                [statistics.fmean(row) for row in self._shares(model, way, key)] for key in ("share", "found", "digit")
-            )
-            return [self.right(model), *means]
+            shares = (self._shares(model, way, key) for key in ("share", "found", "digit"))
+            return [self.right(model), *([*map(statistics.fmean, rows)] for rows in shares)]
 
         names = ["targets right", "on the word", "most on the word", "on the very digit"]
         return [*self._tabled(names, cells), ["an even share", "", "", f"{100 * self.first['even']:.2f}", "", ""]]
@@ -251,10 +244,9 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     middles, curves, examples = [float(group.split("-")[0]) + 4.5 for group in groups], [], []
     for model, way in result.ways:
         if way == JACOBIAN or model == ATTENDS:
-            far = [result.beyond(model, way, group) for group in groups]
-            bars = [statistics.stdev(shares) if len(shares) > 1 else 0.0 for shares in far]
+            far = deviations(result.beyond(model, way, group) for group in groups)
             label = model if way == JACOBIAN else f"{model}, {way}"
-            curves.append(Curve(label, middles, [*map(statistics.fmean, far)], bars, [False] * len(middles)))
+            curves.append(Curve(label, middles, *far))
         named, verb = ("sequential Jacobian, shares of each row", MOVED) if way == JACOBIAN else (way, "attends to")
         example, name, path = result.rows[model][0]["example"], f"{model}: {named}", folder / f"{model}-{way}"
         weights, sides = torch.tensor(example[way]), (list(example["source"]), list(example["target"]))

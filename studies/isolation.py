@@ -58,16 +58,14 @@ def compared(way: str, seed: int) -> dict[str, float]:
     .. math:: y_t = \sum_i w_{ti} v_i \quad\Rightarrow\quad
         \frac{\partial L}{\partial v_i} = \sum_t w_{ti} \frac{\partial L}{\partial y_t}
 
-    Returns:
-        "deviation", the largest distance over the largest gradient; of "values" those without a weight, "zeros"; and
-        "leak", the largest gradient of these and their keys.
+    "deviation" is the largest distance over the largest gradient, "zeros" are those of all "values" without a weight,
+    and "leak" is the largest gradient of these and their keys.
     """
     numbers = generator(seed, "gradients", way)
     sizes = ((40, 3, 5), (40, 3, 7), (40, 11, 5), (40, 11, 7))
     query, upstream, key, value = (torch.randn(size, dtype=torch.float64, generator=numbers) for size in sizes)
     mask = torch.rand(40, 1, 11, generator=numbers) < 0.5 if way.endswith("masked") else None
-    query = query * (0.0 if way == UNIFORM else 2.0)
-    weights, to_key, to_value = _gradients(way, query, key, value, upstream, mask)
+    weights, to_key, to_value = _gradients(way, 2.0 * query, key, value, upstream, mask)
     expected = (weights[..., None] * upstream[..., None, :]).sum(-3)  # term by term, without a product of ours
     unread = (weights == 0).all(-2)
     leaks = torch.cat([to_value[unread].flatten(), to_key[unread].flatten(), torch.zeros(1)]).abs()
@@ -79,8 +77,8 @@ def _gradients(
     way: str, query: Tensor, key: Tensor, value: Tensor, upstream: Tensor, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The weights, and the gradients of keys and values."""
+    leaves, query = (key.requires_grad_(), value.requires_grad_()), query * (way != UNIFORM)
     request = AuxRequest(weights=True)
-    leaves = key.requires_grad_(), value.requires_grad_()
     output, aux = attend(query, *leaves, score=Dot(), normalizer=WAYS[way], mask=mask, aux=request)
     to_key, to_value = torch.autograd.grad(output, leaves, upstream)
     assert aux.weights is not None
@@ -90,8 +88,8 @@ def _gradients(
 def graph(way: str) -> dict[str, Any]:
     """Return a graph for the picture: weights and gradients of five values."""
     key, value = (torch.tensor(numbers, dtype=torch.float64)[:, None] for numbers in (_SCORES, _VALUE))
-    query = torch.full((1, 1), 0.0 if way == UNIFORM else 1.0, dtype=torch.float64)
-    weights, _, to_value = _gradients(way, query, key, value, torch.full_like(query, _UPSTREAM))
+    query = torch.ones(1, 1, dtype=torch.float64)
+    weights, _, to_value = _gradients(way, query, key, value, _UPSTREAM * query)
     return {"weights": weights[0].tolist(), "gradients": to_value[:, 0].tolist(), "told": _UPSTREAM}
 
 
@@ -100,10 +98,9 @@ class Mixture(nn.Module):
 
     The query is that of the task, or learned of the image x.
 
-    Example:
-        >>> output, weights, _ = Mixture(9, *GATES[SPARSE])(torch.rand(5, 9), 1)
-        >>> output.shape, weights[0].tolist()
-        (torch.Size([5, 10]), [0.0, 1.0])
+    >>> output, weights, _ = Mixture(9, *GATES[SPARSE])(torch.rand(5, 9), 1)
+    >>> output.shape, weights[0].tolist()
+    (torch.Size([5, 10]), [0.0, 1.0])
     """
 
     def __init__(self, pixels: int, normalizer: Normalizer, score: float | None) -> None:
@@ -149,10 +146,9 @@ def forgotten(
 ) -> dict[str, Any]:
     """Train on the digits 0 to 4, then on 5 to 9, and return the effect on the first.
 
-    Returns:
-        "before" and "after", the share right of the first task, and "second", that of the second. "own" and "weight"
-        are the mean weights of the first task's expert for either, and "moved" is the relative distance of its
-        parameters. "same" is whether these and the answers are equal bit for bit.
+    "before" and "after" are the share right of the first task, and "second" that of the second. "own" and "weight" are
+    the mean weights of the first task's expert for either, and "moved" is the relative distance of its parameters.
+    "same" is whether these and the answers are equal bit for bit.
     """
     gate, lower = {**GATES, **LEARNED}[name], _CLASSES // 2
     with seeded(seed, "isolation"):
@@ -249,8 +245,7 @@ class Findings:
         return Claim(f"by {by} {text}", difference, f"{difference.times(100).text(1)} points")
 
     def _table(self, by: str) -> list[list[str]]:
-        header = ["gate", "weight", "first task, before", "after", "forgotten", "second task", "moved", "same bits"]
-        table = [header]
+        table = [["gate", "weight", "first task, before", "after", "forgotten", "second task", "moved", "same bits"]]
         for gate in self.gates:
             shares = [over_seeds(self.numbers(gate, by, name)) for name in ("before", "after", "lost", "second")]
             weight, moved = (f"{self.numbers(gate, by, column).mean():.2g}" for column in ("weight", "moved"))

@@ -35,7 +35,7 @@ _DATA = {
 def parts(corpus: Corpus, options: Trained) -> list[Part]:
     """Return the score of each five words, or ten characters as of dates."""
     unit = "characters" if options.data in _DATA else length_unit(options.source)
-    pairs, groups = tested(corpus, options.data), dict[str, list[Pair]]()
+    pairs, groups = tested(corpus), dict[str, list[Pair]]()
     for pair, name in zip(pairs, length_groups([pair.source for pair in pairs], unit, _WIDTHS[unit]), strict=True):
         groups.setdefault(name, []).append(pair)
     means = {name: statistics.fmean(length(pair.source, unit) for pair in group) for name, group in groups.items()}

@@ -124,7 +124,7 @@ VARIANTS = [*(Variant(name, name) for name in Translate.models), Variant(SET, "t
 
 def _parts(corpus: Corpus, options: Trained) -> list[Part]:
     unit = "either" if options.data in BUILTIN else length_unit(options.source)
-    straight = tested(corpus, options.data)
+    straight = tested(corpus)
     other = shuffled(straight, unit)
     about = {"rule": unit, "changed": sum(a.source != b.source for a, b in zip(straight, other, strict=True))}
     return [scored({"words": way}, pairs, **about) for way, pairs in zip(WAYS, (straight, other), strict=True)]

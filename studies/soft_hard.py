@@ -196,7 +196,6 @@ STUDY = Study(
     measure=Trainings(_variants, _parts),
     compare=Findings,
     plot=_plot,
-    defaults={"reward_weight": _REWARD},
     body="""
 {picture}
 

@@ -22,13 +22,11 @@ Result = Literal["reproduced", "contradicted", "not decided"]
 
 @dataclass(frozen=True)
 class Source:
-    """One source of chance in a number.
+    """One source of chance in a number: seeds or examples, of which `count` were drawn.
 
     Args:
-        name: `SEEDS`, or the word for examples.
         error: its standard error; 0 if unknown.
         freedom: degrees of freedom of the error; 0 if unknown, as with one seed.
-        count: number of draws.
         fixed: whether more draws leave the degrees as they are, as those of a number of groups.
         fitted: numbers fitted to the draws: 1 for a mean, 2 for a line.
     """
@@ -57,10 +55,6 @@ class Estimate:
     The interval holds the true value at least as often as it says, however few the degrees of one source are, if each
     \(\sigma_k\) is of one mean. Of two means Welch's degrees are near: it misses up to 6 times in 100.
 
-    Args:
-        value: the number.
-        sources: of chance.
-
     Source:
         Banerjee 1960, "Approximate confidence interval for linear functions of means of k populations when the
         population variances are not equal", Sankhyā 22.
@@ -75,10 +69,7 @@ class Estimate:
     sources: tuple[Source, ...]
 
     def half(self, level: float = LEVEL) -> float:
-        """Return half the width of the interval with the error probability `level`.
-
-        It is infinite if a source of chance is unknown.
-        """
+        """Return half the width of the interval, infinite if a source of chance is unknown."""
         if not self.is_known:
             return math.inf
         return math.sqrt(sum((quantile(source.freedom, level) * source.error) ** 2 for source in self.sources))
@@ -116,9 +107,9 @@ class Estimate:
             return 0.0
         return float(optimize.brentq(lambda level: self.half(level) - distance, _LEAST, 1.0, xtol=1e-14))
 
-    def beyond(self, level: float = LEVEL) -> int:
+    def beyond(self) -> int:
         """Return 1 or -1 if the interval lies above or below 0, else 0."""
-        return (1 if self.holds else -1) if self.half(level) < abs(self.value) else 0
+        return (1 if self.holds else -1) if self.half() < abs(self.value) else 0
 
     def less(self, margin: float) -> Self:
         """Return the number minus a constant."""
@@ -163,14 +154,14 @@ class Estimate:
         """Return a share as a difference in points."""
         return self.times(100).text(signed=True)
 
-    def long(self, scale: float = 100.0, unit: str = " points") -> str:
-        """Return the difference with the standard error of each source.
+    def long(self) -> str:
+        """Return a share as a difference in points, with the standard error of each source.
 
         >>> Estimate(0.5, (Source("seeds", 0.0, 0, 1), Source("images", 0.01, 9, 10))).long()
         '+50.00 ± 2.26 points (standard errors: seeds not known, images 1.00)'
         """
-        errors = (f"{s.name} {f'{scale * s.error:.2f}' if s.freedom > 0 else 'not known'}" for s in self.sources)
-        return f"{self.times(scale).text(signed=True)}{unit} (standard errors: {', '.join(errors)})"
+        errors = (f"{s.name} {f'{100 * s.error:.2f}' if s.freedom > 0 else 'not known'}" for s in self.sources)
+        return f"{self.short()} points (standard errors: {', '.join(errors)})"
 
 
 @dataclass(frozen=True)
@@ -222,8 +213,8 @@ Claimed = Estimate | Within | Exact
 """Statistics of a claim: whether it `holds`, the two-sided `p`, and `missing`."""
 
 
-def judged(claims: Sequence[Claimed], level: float = LEVEL) -> list[Result]:
-    """Return verdicts on claims, with the error probability `level` (Holm 1979).
+def judged(claims: Sequence[Claimed]) -> list[Result]:
+    """Return verdicts on claims, with an error probability of 5% of any (Holm 1979).
 
     >>> claims = [Estimate(value, (Source("seeds", 1.0, math.inf, 9),)) for value in (2.5, 2.2, -1.0)]
     >>> judged(claims), judged(claims[:2]), judged([claims[1]])
@@ -231,7 +222,7 @@ def judged(claims: Sequence[Claimed], level: float = LEVEL) -> list[Result]:
     """
     if not claims:
         return []
-    sure = multipletests([claim.p for claim in claims], level, "holm")[0]
+    sure = multipletests([claim.p for claim in claims], LEVEL, "holm")[0]
     signs: list[Result] = ["reproduced" if claim.holds else "contradicted" for claim in claims]
     return [sign if decided else "not decided" for sign, decided in zip(signs, sure, strict=True)]
 
@@ -307,10 +298,7 @@ def together(results: Collection[Result]) -> Result:
 
 
 def worded(claims: Sequence[Claim]) -> str:
-    """Return claims with verdicts, numbers, and seeds or examples for a decision.
-
-    If the same number would decide several claims, it stands once, at the end.
-    """
+    """Return claims with verdicts, numbers, and seeds or examples for a decision, once if several need the same."""
     results = judged([claim.number for claim in claims])
     level, pairs = LEVEL / max(1, results.count("not decided")), list(zip(claims, results, strict=True))
     missing = [claim.number.missing(level) if result == "not decided" else "" for claim, result in pairs]

@@ -32,31 +32,20 @@ def select(rows: Iterable[Any], **columns: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Folder:
-    """A report, complete or not.
-
-    The content is that of report.json. The defaults are values of arguments that an older one lacks.
-    """
+    """A report, complete or not: its folder, and the content of report.json."""
 
     path: Path
     content: dict[str, Any] = field(repr=False)
-    defaults: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(
-        cls,
-        path: Path,
-        name: str,
-        arguments: Mapping[str, Any],
-        command: str,
-        *,
-        resume: bool = True,
-        defaults: Mapping[str, Any] | None = None,
+        cls, path: Path, name: str, arguments: Mapping[str, Any], command: str, *, resume: bool = True
     ) -> "Folder":
         """Return the report in a folder, or a new one, without writing it."""
         if not resume and path.exists():
             path = beside(path)
         content = {"report": name, "command": command, "arguments": dict(arguments), "runs": {}, "rows": []}
-        folder = cls(path, content, defaults or {})
+        folder = cls(path, content)
         if (path / _FILE).exists():
             folder._check(_read(path))
         elif path.exists() and (not path.is_dir() or any(not file.name.startswith(_OURS) for file in path.iterdir())):
@@ -99,7 +88,7 @@ class Folder:
         if stored["report"] != name:
             raise ReportError(f"{self.path}: this is the report {stored['report']}, not {name}; {way_out}")
         for key, new in self.content["arguments"].items():
-            old = stored["arguments"].get(key, self.defaults.get(key))
+            old = stored["arguments"].get(key)
             if old != new and not (key in _GROWS and isinstance(old, int) and old < new):
                 raise ReportError(f"{self.path}: this report was made with {flag(key)} {old}, not {new}; {way_out}")
 

@@ -46,10 +46,11 @@ def weights(lengths: Sequence[float], counts: Sequence[float]) -> list[float] | 
     >>> weights([5, 15], [100, 100]), weights([5], [100])
     ([-0.1, 0.1], None)
     """
-    total = sum(counts)
-    middle = sum(n * x for n, x in zip(counts, lengths, strict=True)) / total if total else 0.0
-    spread = sum(n * (x - middle) ** 2 for n, x in zip(counts, lengths, strict=True))
-    return [n * (x - middle) / spread for n, x in zip(counts, lengths, strict=True)] if spread else None
+    if len({*lengths}) < 2:
+        return None
+    far = lengths - np.average(lengths, weights=counts)
+    ws: list[float] = (counts * far / np.dot(counts, far**2)).tolist()
+    return ws
 
 
 def fit(lengths: Sequence[float], heights: Sequence[float], counts: Sequence[float]) -> Line | None:
@@ -112,54 +113,39 @@ def exponent(
 
     .. math:: \sigma_b^2 = \frac{\sum_i r_i^2 / (m - 2)}{\sum_i (x_i - \bar x)^2}
 
+    It is None of fewer than two lengths, and its error is unknown of fewer than three.
+
     Args:
-        lengths: n, three or more for a known error.
-        amounts: seconds or bytes, above 0.
+        lengths: n.
+        amounts: above 0.
         errors: their standard errors; None: 0.
         shape: amounts by a formula, from which distances are taken instead, after fitting a further power.
         of: the word for lengths.
         freedoms: degrees of freedom of each amount's error; None: infinite.
-
-    Returns:
-        The power; None of fewer than two lengths.
-
-    Example:
-        >>> power = exponent([100, 200, 400], [1.0, 4.0, 16.0])
-        >>> power.text(), round(power.at(800), 6)
-        ('2.00 ± 0.00', 64.0)
     """
-    x, y, constant = [math.log2(n) for n in lengths], [math.log2(amount) for amount in amounts], [1] * len(lengths)
-    bent = [0.0] * len(x) if shape is None else [math.log2(amount) for amount in shape]
-    straight = [height - other for height, other in zip(y, bent, strict=True)]
+    x, y, count = np.log2(lengths), np.log2(amounts), len(lengths)
+    straight, constant = y if shape is None else y - np.log2(shape), np.ones(count)
     ws, line, rest = weights(x, constant), fit(x, y, constant), fit(x, straight, constant)
     if ws is None or line is None or rest is None:
         return None
-    relative = [w * e / a / math.log(2) for w, e, a in zip(ws, errors or [0.0] * len(x), amounts, strict=True)]
-    rounds = len(x) if freedoms is None else round(min(freedoms)) + 1
-    inexact = Source(MEASURING, math.hypot(*relative), _welch(relative, freedoms or [math.inf] * len(x)), rounds)
-    if len(x) < FEWEST:
-        return Power(Estimate(line.slope, (Source(of, inexact.error, 0, len(x)),)), line)
-    far = sum((height - rest.at(n)) ** 2 for n, height in zip(x, straight, strict=True)) / (len(x) - 2)
-    scattered = Source(of, math.sqrt(far * sum(w * w for w in ws)), len(x) - 2, len(x), fitted=2)
+    parts = (np.array(ws) * (errors or np.zeros(count)) / amounts / math.log(2)) ** 2  # of the slope's variance
+    pairs = zip(parts.tolist(), freedoms or [math.inf] * count, strict=True)
+    lost = sum(part**2 / freedom for part, freedom in pairs if part)  # Welch, Satterthwaite
+    rounds = count if freedoms is None else round(min(freedoms)) + 1
+    inexact = Source(MEASURING, math.sqrt(parts.sum()), parts.sum() ** 2 / lost if lost else math.inf, rounds)
+    if count < FEWEST:
+        return Power(Estimate(line.slope, (Source(of, inexact.error, 0, count),)), line)
+    far = float(((straight - rest.at(x)) ** 2).sum()) / (count - 2)
+    scattered = Source(of, math.sqrt(far * np.dot(ws, ws)), count - 2, count, fitted=2)
     other, widest = sorted((scattered, inexact), key=lambda source: quantile(source.freedom) * source.error)
     return Power(_Wider(line.slope, (widest,), other), line)
 
 
-def _welch(errors: Sequence[float], freedoms: Sequence[float]) -> float:
-    """The degrees of freedom of a sum of independent errors (Welch, Satterthwaite)."""
-    lost = sum(error**4 / freedom for error, freedom in zip(errors, freedoms, strict=True) if error)
-    return sum(error**2 for error in errors) ** 2 / lost if lost else math.inf
-
-
 def crossings(lengths: Sequence[float], ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """Return interpolated lengths of crossings, with the larger amount ours above."""
-    ratios = [math.log2(mine / other) for mine, other in zip(ours, theirs, strict=True)]
-    results = []
-    for index, (before, after) in enumerate(itertools.pairwise(ratios)):
-        if before <= 0 < after:
-            first, second = math.log2(lengths[index]), math.log2(lengths[index + 1])
-            results.append(2 ** (first + (second - first) * -before / (after - before)))
-    return results
+    points = zip(np.log2(lengths), np.log2(ours) - np.log2(theirs), strict=True)
+    pairs = [pair for pair in itertools.pairwise(points) if pair[0][1] <= 0 < pair[1][1]]
+    return [float(2 ** np.interp(0.0, (before, after), (x, y))) for (x, before), (y, after) in pairs]
 
 
 def long_end(lengths: Sequence[int]) -> list[int]:

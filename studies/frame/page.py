@@ -127,22 +127,22 @@ def curve(
     ([50.0], 43.0)
     """
     values, halves = [scale * y.value for y in heights], [scale * y.measured.half() for y in heights]
-    return Curve(name, x, values, halves, [False] * len(heights), trend)
+    return Curve(name, x, values, halves, trend=trend)
 
 
 def dots(shares: Mapping[str, Sequence[float]], path: Path, of: str, title: str) -> str:
     """Draw means of shares in percent with deviations as bars; return the picture."""
     label = f"{of} on test, %; bars: the standard deviation over seeds"
     return picture(
-        look.dots(list(shares), [deviations(of, shares.values(), 100)], path, label=label, title=title), title
+        look.dots(list(shares), [Dots(of, *deviations(shares.values(), 100))], path, label=label, title=title), title
     )
 
 
-def deviations(name: str, groups: Iterable[Sequence[float]], scale: float = 1.0) -> Dots:
-    """Return means of numbers, one a seed, as dots with their standard deviations as bars."""
+def deviations(groups: Iterable[Sequence[float]], scale: float = 1.0) -> tuple[list[float], list[float]]:
+    """Return means of numbers, one a seed, and their standard deviations, for a picture."""
     numbers = [[scale * number for number in group] for group in groups]
     bars = [statistics.stdev(group) if len(group) > 1 else 0.0 for group in numbers]
-    return Dots(name, [*map(statistics.fmean, numbers)], bars)
+    return [*map(statistics.fmean, numbers)], bars
 
 
 def clock(content: Mapping[str, Any]) -> str:

@@ -25,7 +25,6 @@ def draw_words(
     *,
     labels: tuple[str, str],
     title: str,
-    note: str = "",
     marked: Collection[str] = (),
 ) -> list[Path]:
     """Draw words as points of a plane, no word on another, and those that are marked in another colour."""
@@ -46,7 +45,7 @@ def draw_words(
 
     story = "; ".join(f"{point.name}: {point.x:.3g}, {point.y:.3g}" for point in points)
     texts = [*labels, *(point.name for point in points)]
-    return draw_picture(path, draw, texts, title=title, note=note, kind="Words", story=story)
+    return draw_picture(path, draw, texts, title=title, kind="Words", story=story)
 
 
 def _label_positions(points: Sequence[Point]) -> list[tuple[float, float]]:

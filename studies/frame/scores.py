@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -127,10 +128,7 @@ def replicates(score: Callable[[Sequence[int]], float], count: int) -> list[floa
 
 def _standard_error(scores: Sequence[float]) -> float | None:
     r"""Standard error of g replicates, √((g − 1) / g · Σ (θₖ − θ̄)²)."""
-    if not (groups := len(scores)):
-        return None
-    average = sum(scores) / groups
-    return math.sqrt((groups - 1) / groups * sum((number - average) ** 2 for number in scores))
+    return math.sqrt((len(scores) - 1) * np.var(scores)) if scores else None
 
 
 def mean(rows: Sequence[Mapping[str, Any]], sample: str = "") -> Score:

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,6 @@ class Cell:
     sample: Hashable = ""
     value: float | None = None
     count: int = 0
-    numbers: Numbers = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Convert the values once."""
-        object.__setattr__(self, "numbers", np.atleast_2d(np.asarray(self.values, dtype=np.float64)))
 
 
 def contrast(cells: Sequence[Cell], of: str = "examples") -> Estimate:
@@ -56,16 +51,17 @@ def contrast(cells: Sequence[Cell], of: str = "examples") -> Estimate:
     >>> x.value, [(source.name, round(source.error, 3), source.freedom) for source in x.sources]
     (0.5, [('seeds', 0.354, 2.0), ('examples', 0.0, 1)])
     """
-    value = sum(cell.weight * (cell.numbers.mean() if cell.value is None else cell.value) for cell in cells)
     by_models, by_samples = dict[Hashable, Numbers](), dict[Hashable, Numbers]()
-    counts = dict[Hashable, int]()
+    value, counts = 0.0, dict[Hashable, int]()
     for cell in cells:
+        numbers = np.atleast_2d(np.asarray(cell.values, dtype=np.float64))
+        value += cell.weight * (float(numbers.mean()) if cell.value is None else cell.value)
         for sums, key, axis in ((by_models, cell.models, 1), (by_samples, cell.sample, 0)):
-            sums[key] = sums.get(key, np.zeros(1)) + cell.weight * cell.numbers.mean(axis)
-        counts[cell.sample] = cell.count or cell.numbers.shape[1]
+            sums[key] = sums.get(key, np.zeros(1)) + cell.weight * numbers.mean(axis)
+        counts[cell.sample] = cell.count or numbers.shape[1]
     seeds = _source(SEEDS, [*by_models.values()], min(map(len, by_models.values())))
     examples = _source(of, [*by_samples.values()], sum(counts.values()))
-    return Estimate(float(value), (seeds, replace(examples, fixed=any(cell.count for cell in cells))))
+    return Estimate(value, (seeds, replace(examples, fixed=any(cell.count for cell in cells))))
 
 
 def between(ours: ArrayLike, theirs: ArrayLike, *, paired: bool = False, of: str = "images") -> Estimate:
@@ -109,8 +105,7 @@ def pack(values: Sequence[float], kind: str) -> str:
     ('a8', '0a3', '800fff001')
     """
     if kind == "bits":
-        rows = [values[first : first + 4] for first in range(0, len(values), 4)]
-        return "".join(f"{sum(8 >> bit_index for bit_index, bit in enumerate(row) if bit):x}" for row in rows)
+        return np.packbits(np.asarray(values, dtype=bool)).tobytes().hex()[: math.ceil(len(values) / 4)]
     return "".join(f"{int(x):x}" if kind == "counts" else f"{round(2047 * x) + 2048:03x}" for x in values)
 
 

@@ -59,7 +59,6 @@ class Study:
             texts, numbers.
         body: the page below its verdict, in Markdown; `{name}` is a field of the findings or a picture.
         plot: draws into a folder; returns a picture in Markdown by the name of its field.
-        defaults: values of arguments that are newer than some stored reports.
     """
 
     sentence: str
@@ -71,7 +70,6 @@ class Study:
     compare: Callable[[Mapping[str, Any]], Any]
     body: str
     plot: Callable[[Any, Path], Mapping[str, str]]
-    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -110,7 +108,7 @@ def make(study: Study, options: Shared) -> Made:
     work = study.measure(options)
     path = Path(options.output or default_folder(study.name, options, work.data))
     decided = {**arguments(options), **work.decided}
-    folder = Folder.open(path, study.name, decided, typed, resume=options.resume, defaults=study.defaults)
+    folder = Folder.open(path, study.name, decided, typed, resume=options.resume)
     with folder.locked():
         about = made_here(options.device) if work.about is None else work.about
         if about.keys() - folder.content.keys():

@@ -101,7 +101,7 @@ def test_the_page_is_complete(tmp_path):
 )
 def test_a_group_of_lengths_is_a_corpus_of_its_own(data, source, lengths, monkeypatch):
     pairs = [Pair("w " * (4 if index == 3 else 12), "a b c d e", "") for index in range(31)]
-    monkeypatch.setattr(module, "tested", lambda corpus, data: pairs)
+    monkeypatch.setattr(module, "tested", lambda corpus: pairs)
     groups = parts(None, STUDY.options(data=data, source=source))
     rows = [{**part.about, **part.measure(Echo("a b c d e", "files", "en"), None, 1)} for part in groups]
     assert [(row["lengths"], row["length"], row["few"]) for row in rows] == lengths

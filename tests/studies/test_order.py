@@ -123,7 +123,7 @@ def test_a_single_word_and_white_space_stay():
 )
 def test_both_ways_have_the_same_references(data, source, unit, monkeypatch):
     read = []
-    monkeypatch.setattr(order, "tested", lambda corpus, data: [Pair("a b", "x", "g"), Pair("7", "y", "g")])
+    monkeypatch.setattr(order, "tested", lambda corpus: [Pair("a b", "x", "g"), Pair("7", "y", "g")])
     monkeypatch.setattr(training, "measured", lambda task, model, pairs, seed: read.append(pairs) or {})
     rows = [part.measure(None, None, 1) for part in STUDY.measure.parts(None, STUDY.options(data=data, source=source))]
     assert rows == 2 * [{"rule": unit, "changed": 1}]

@@ -1,6 +1,3 @@
-import json
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -13,10 +10,7 @@ from saccade.tasks.translate import Translate
 from saccade.tasks.translate.batches import Batch
 from studies import soft_hard as module
 from studies.frame.claims import judged
-from studies.frame.folder import ReportError
-from studies.frame.options import arguments
-from studies.frame.study import make
-from studies.frame.training import opened, settings
+from studies.frame.training import settings
 from studies.soft_hard import LEARNED, PAPER, STUDY, Findings, Options, estimators, noise
 from study_rows import complete, content_of, described, row_of, run_of
 from tiers import every, rest_slow
@@ -240,13 +234,3 @@ def test_quick_has_time_for_one_translator():
 def test_options_that_mean_nothing(said, words):
     with pytest.raises(ArgumentError, match=words):
         Options(**said)
-
-
-def test_an_older_report_has_reward_weight_one(tmp_path):
-    begun = Options(data="dates", output=str(tmp_path), max_steps=1)
-    told = {**arguments(begun), "data": opened(begun).fingerprint}
-    del told["reward_weight"]
-    about = {"report": "soft-hard", "command": "", "arguments": told, "runs": {}, "rows": []}
-    (tmp_path / "report.json").write_text(json.dumps(about))
-    with pytest.raises(ReportError, match=r"made with --reward-weight 1\.0, not 0\.5"):
-        make(STUDY, replace(begun, reward_weight=0.5))
