@@ -42,10 +42,7 @@ _PERMUTED = {
 
 
 class Layer(NamedTuple):
-    """A layer, with the effect of a permuted input on its output.
-
-    It is, or is not, "equivariant" (the permuted output) or "invariant" (the same output).
-    """
+    """A layer, "equivariant" or "invariant" to the order of its input, or not."""
 
     kind: str
     holds: bool
