@@ -41,12 +41,13 @@ VECTORS = ", vectors"  # ends the names of models whose words begin with vectors
 CONTEXT = ("self-attention", "rnn-attention")  # models in which a word's weight depends on its neighbours
 PRAISE = ("good", "funny", "great", "moving", "clever", "wonderful")
 BLAME = ("bad", "boring", "silly", "dull", "weak", "awful")
-_SENTENCES = ("the movie was {}", "the film is very {}", "it is a {} story", "the plot was so {}", "it was a {} script")
-_SENTENCES += ("the acting is {}",)
+_FORMS = ["the movie was {}", "the film is {}", "it is a {} story", "the plot was so {}", "it was a {} script"]
+_FORMS += ["the acting is {}"]
 PAIRS: Sequence[dict[str, Any]] = [
     {"plain": plain, "denied": re.sub(" (was|is) ", r" \1 not ", plain), "positive": words is PRAISE, "word": word}
     for words in (PRAISE, BLAME)
-    for word, plain in zip(words, map(str.format, _SENTENCES, words), strict=True)
+    for word, form in zip(words, _FORMS, strict=True)
+    for plain in [form.format("very funny" if word == "funny" else word)]
 ]
 """Sentences of praise and of blame, their denials, and the denied words."""
 _CHANCE, _LEARNED = 0.5, 0.55  # shares of right answers
