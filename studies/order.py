@@ -110,9 +110,8 @@ def shuffled(pairs: Sequence[Pair], unit: str) -> list[Pair]:
         order = words
         while order == words and len(set(words)) > 1:
             order = [words[index] for index in torch.randperm(len(words), generator=numbers).tolist()]
-        following = iter(order)  # white space stays where it is
-        text = pattern.sub(lambda _, following=following: next(following), pair.source)
-        results.append(replace(pair, source=text))
+        text = pattern.sub(partial(lambda following, _: next(following), iter(order)), pair.source)
+        results.append(replace(pair, source=text))  # white space stays where it is
     return results
 
 
