@@ -77,15 +77,13 @@ class Options(Shared):
     """Weights: attention or jacobian. Default: attention if the model attends."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if self.text and not self.text.strip():
             raise ArgumentError("--text: expected a sentence, got spaces")
         LookRequest(by=self.by)  # rejects another value
 
 
-def measure(options: Options) -> Work:
-    """Return the step that translates the sentence, after a training with --quick."""
+def _measure(options: Options) -> Work:
     if options.quick == bool(options.run):
         got = "both" if options.quick else "neither"
         raise ArgumentError(f"--run: expected the folder of a translation run, or --quick, got {got}")
@@ -189,8 +187,11 @@ class Findings:
     def __init__(self, content: Mapping[str, Any]) -> None:
         [self.row] = content["rows"]
         self.words = _WORDS[self.row["by"]]
-        sides = torch.tensor(self.row["weights"], dtype=torch.float64), self.row["source"], self.row["target"]
-        self.weights, self.source, self.target = by_words(*sides) if self.row["pieces"] else sides
+        self.source: list[str] = self.row["source"]
+        self.target: list[str] = self.row["target"]
+        self.weights = torch.tensor(self.row["weights"], dtype=torch.float64)
+        if self.row["pieces"]:
+            self.weights, self.source, self.target = by_words(self.weights, self.source, self.target)
         self.unit = "words" if self.row["pieces"] else "tokens"
         self.far = off_diagonal(self.weights)
         largest = self.weights.max(-1)
@@ -218,7 +219,6 @@ class Findings:
         return Verdict("not decided", f"{named}, {less}; {crossings}")
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         row, words = self.row, self.words
         by_word = [["written", words["most"], words["weight"], f"beyond {MARGIN:g} of the diagonal, %"]]
         for word, peak, weights, far in zip(self.target, self.peaks, self.weights, self.far, strict=True):
@@ -243,11 +243,10 @@ def _percent(share: float | Tensor) -> str:
     return f"{100 * float(share):.1f}"
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the weights."""
-    words, path = result.words, folder / "alignment"
-    about = {"title": f"{words['picture']}: {result.row['text']}", "verb": words["verb"], "scale": words["share"]}
-    drawn = look.alignment(result.weights, result.source, result.target, path, **about)
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
+    words, sides, path = result.words, (result.source, result.target), folder / "alignment"
+    title, verb, scale = f"{words['picture']}: {result.row['text']}", words["verb"], words["share"]
+    drawn = look.alignment(result.weights, *sides, path, title=title, verb=verb, scale=scale)
     caption = f"A row for each of the {result.unit} that were written, a column for each of the source's"
     return {"picture": picture(drawn, caption)}
 
@@ -259,9 +258,9 @@ STUDY = Study(
     "the diagonal, and jump where the languages order words otherwise, as adjectives and nouns of French and English.",
     source=_ATTENTION["source"],
     options=Options,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 “{text}” is translated as “{translation}”.
 

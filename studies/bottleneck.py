@@ -48,7 +48,6 @@ class Options(OnDigits):
     """Numbers of the vector that sequences go through, even."""
 
     def __post_init__(self) -> None:
-        """Reject an odd width."""
         super().__post_init__()
         if self.width < 2 or self.width % 2:
             raise ArgumentError(f"--width: expected an even number from 2 on, got {self.width}")
@@ -81,7 +80,6 @@ class Copier(nn.Module):
         self.output = nn.Sequential(nn.Linear(width + read, width), nn.ReLU(), nn.Linear(width, SYMBOLS))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return logits `(batch, length, 10)` of tokens `(batch, length)`."""
         positions = waves(torch.arange(tokens.shape[1], device=tokens.device), self.width).expand(len(tokens), -1, -1)
         embedded = self.embedding(tokens) + positions
         states, last = self.reader(embedded)
@@ -188,8 +186,7 @@ def _kept(digits: Digits, encode: Any, restore: Any, *, images: bool) -> dict[st
     return kept
 
 
-def measure(options: Options) -> Work:
-    """Train both copiers and every autoencoder with every seed."""
+def _measure(options: Options) -> Work:
     digits, device, sizes = open_data(options.data), choose_device(options.device), SIZES[options.quick]
     lengths, codes, copying, coding = *sizes[:2], sizes[2].within(options), sizes[3].within(options)
 
@@ -249,7 +246,6 @@ class Findings:
         return np.array([row[column] for row in select(self.rows, model=model, code=code)])
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         models = (ATTENTION, VECTOR)
         shares = [[f"{name}, % right", *(x.times(100).text(1) for x in self.copied(name))] for name in models]
         bits = [[f"{name}, bits", *(x.text(0) for x in self.copied(name, "bits"))] for name in models]
@@ -270,8 +266,7 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw shares and bits by length, and digits from their codes."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     titles = {
         "shares": "Tokens copied right, by the length of the sequence",
         "bits": "Bits of a sequence that come through, by its length",
@@ -320,9 +315,9 @@ STUDY = Study(
     source="Cho et al. 2014, https://arxiv.org/abs/1409.1259, and Bahdanau, Cho, Bengio 2015, section 1, "
     "https://arxiv.org/abs/1409.0473, of sentences; Hinton, Salakhutdinov 2006 for codes of pictures",
     options=Options,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {shares}
 

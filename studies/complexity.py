@@ -34,7 +34,7 @@ NEAR = 0.2  # margin of an exponent around its formula's, for caches and the con
 _KERNEL = 3  # k, positions that a convolution reads at once
 _WARM = 16  # positions of the call before the one whose memory is measured
 _LONGEST = 1 << 20
-_SIZES = {
+_SIZES: dict[str, Any] = {
     "lengths": (64, 128, 256, 512, 1024, 1448, 2048, 2896, 4096),
     "width": 256,
     "batch": 4,
@@ -69,7 +69,6 @@ class Options(Shared):
     """Threads of a CPU. Default: as torch sets them."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         check_positive(self, "width", "batch", "heads", "seconds")
         lengths = {*(self.lengths or _SIZES["lengths"])}
@@ -84,7 +83,6 @@ class Options(Shared):
             raise ArgumentError(f"--heads: expected a divisor of --width = {sizes['width']}, got {sizes['heads']}")
 
     def sizes(self) -> dict[str, Any]:
-        """Return the sizes with defaults filled in."""
         sizes = filled(self, _SIZES, _QUICK)
         return {**sizes, "lengths": sorted({*sizes["lengths"]})}
 
@@ -177,12 +175,12 @@ def _main(name: str, point: Point) -> None:
 def measure(options: Options) -> Work:
     """Return a step for each length and pass."""
     sizes, device, steps = options.sizes(), str(choose_device(options.device)), []
-    fixed = {"device": device, "threads": torch.get_num_threads()}
+    threads = torch.get_num_threads()
     for length, way in product(sizes["lengths"], PASSES):
-        point = Point(way, length, sizes["width"], sizes["batch"], sizes["heads"], **fixed)
+        point = Point(way, length, sizes["width"], sizes["batch"], sizes["heads"], device, threads)
         do = partial(_take_turns, point, sizes["seconds"])
         steps.append(Step(f"{way}, length {length}", [{"pass": way, "length": length}], do))
-    return Work(steps, {**sizes, **fixed})
+    return Work(steps, {**sizes, "device": device, "threads": threads})
 
 
 def _take_turns(point: Point, seconds: float, _: Folder) -> list[dict[str, Any]]:
@@ -213,7 +211,6 @@ class Findings:
         self.verdict = conclude(self.claims)
 
     def medians(self, way: str, name: str) -> list[Estimate]:
-        """Return a layer's time at each length in milliseconds."""
         rows = [self.rows[way, length] for length in self.lengths]
         return [timed(row["layers"][name], row["rounds"]) for row in rows]
 
@@ -230,7 +227,6 @@ class Findings:
         return power
 
     def time(self, way: str, name: str) -> Power:
-        """Return the power of the length in a layer's time."""
         seconds, errors = (self._long(way, name, key) for key in ("seconds", "error"))
         return self._power(way, seconds, errors, self._products(name))
 
@@ -254,13 +250,11 @@ class Findings:
         return exponent(self.long, amounts) if visible else None
 
     def expected(self, name: str) -> float:
-        """Return the exponent of a layer's formula."""
         power = exponent(self.long, self._products(name))
         assert power is not None
         return power.value
 
     def _claims(self, way: str) -> list[Claim]:
-        """Attention grows faster than each other layer, and every layer as its formula."""
         claims = []
         for name in self.layers:
             if name != ATTENTION:
@@ -273,7 +267,6 @@ class Findings:
         return claims
 
     def table(self, way: str) -> list[list[str]]:
-        """Return times and memory by length, with exponents."""
         times, amounts = [["length", *map(str, self.lengths), "exponent", "by its formula"]], []
         for name in self.layers:
             cells = [*map(milliseconds, self.medians(way, name)), self.time(way, name).text()]
@@ -304,7 +297,6 @@ class Findings:
         return f"{length:.0f} positions on, {length / self.width:.1f} times the width"
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         return {
             **{f"crossing_{number}": f"{sentence(self.crossing(way))}." for number, way in enumerate(PASSES)},
             **{f"table_{number}": self.table(way) for number, way in enumerate(PASSES)},
@@ -312,8 +304,7 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the times of each pass by length."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     pictures = {}
     for number, way in enumerate(PASSES):
         curves = []
@@ -342,7 +333,7 @@ STUDY = Study(
     options=Options,
     measure=measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {crossing_0}
 

@@ -65,7 +65,6 @@ class Options(Trained):
     """Number of experts that a token takes."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if not 2 <= self.experts <= 1 << 16:
             raise ArgumentError(f"--experts: expected a number from 2 to {1 << 16:,}, got {self.experts}")
@@ -83,8 +82,7 @@ def variants(options: Options) -> list[Variant]:
     return [Variant(DENSE, "transformer", budget), *experts]
 
 
-def parts(corpus: Corpus, options: Options) -> list[Part]:
-    """Return the score; and perplexity, balance, and the knowledge of experts."""
+def _parts(corpus: Corpus, options: Options) -> list[Part]:
     pairs = tested(corpus)
 
     def measured(task: Translate, model: Any, seed: int) -> dict[str, Any]:
@@ -192,32 +190,21 @@ class Findings:
         self.content = content
         self.rows: list[dict[str, Any]] = content["rows"]
         self.models = list(dict.fromkeys(row["model"] for row in self.rows))
-        self.claims = self._claims()
-        self.verdict = self._decide()
-
-    def values(self, model: str, name: str) -> list[float]:
-        """Return a measurement of a model, one a seed."""
-        return [row[name] for row in self.rows if row["model"] == model and name in row]
-
-    def _claims(self) -> list[Claim]:
-        claims, names = [], {"load": "CV(load)", "perplexity": "perplexity"}
+        self.claims, names = list[Claim](), {"load": "CV(load)", "perplexity": "perplexity"}
         for model, name in product([name for name in self.models if name not in (DENSE, WITHOUT)], names):
             lower = over_seeds(self.values(WITHOUT, name), self.values(model, name))
             text = f"{names[name]} is lower with {model} than with no loss"
-            claims.append(Claim(text, lower, f"by {lower.text(4)}"))
-        return claims
-
-    def _decide(self) -> Verdict:
-        if not any(row.get("score", 0) > 0 for row in self.rows):
-            return NOTHING
+            self.claims.append(Claim(text, lower, f"by {lower.text(4)}"))
         results = judged([claim.number for claim in self.claims])
         load, perplexity = together(results[::2]), together(results[1::2])
         loads = [statistics.fmean(self.values(model, "most")) for model in (WITHOUT, BOTH)]
-        return Verdict(
-            together(results),
-            f"that losses even loads out is {load}, that they lower perplexity {perplexity}; the largest load is "
-            f"{loads[0]:.1f} times the mean without losses and {loads[1]:.2f} times with both",
-        )
+        reason = f"that losses even loads out is {load}, that they lower perplexity {perplexity}; the largest load is "
+        reason += f"{loads[0]:.1f} times the mean without losses and {loads[1]:.2f} times with both"
+        scored = any(row.get("score", 0) > 0 for row in self.rows)
+        self.verdict = Verdict(together(results), reason) if scored else NOTHING
+
+    def values(self, model: str, name: str) -> list[float]:
+        return [row[name] for row in self.rows if row["model"] == model and name in row]
 
     def _row(self, model: str, names: Sequence[str], decimals: int) -> list[str]:
         values = (self.values(model, name) for name in names)
@@ -230,7 +217,6 @@ class Findings:
         return spread([statistics.fmean(mixtures) for mixtures in loads], 2, 1) if all(loads) else ""
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         scored = next(row for row in self.rows if "score" in row)
         metric = metric_name(scored["metric"])
         balance = [["losses", "test perplexity", metric, *_MEASURED.values(), "the same on test"]]
@@ -254,8 +240,7 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the variation of loads by the losses."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     models = [model for model in result.models if result.values(model, "load")]
     names = ("importance", "load")
     series = [Dots(name, *deviations(result.values(model, name) for model in models)) for name in names]
@@ -273,9 +258,9 @@ STUDY = Study(
     source="Shazeer et al. 2017, appendix A, table 6, there of 256 experts in a language model, "
     "https://arxiv.org/abs/1701.06538",
     options=Options,
-    measure=Trainings(variants, parts),
+    measure=Trainings(variants, _parts),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

@@ -58,8 +58,8 @@ class _Convolution(nn.Module):
         return mixed
 
 
-class Kind(NamedTuple):
-    """A mixing layer, features of the networks behind it, which even out parameters, and its weights in words."""
+class _Kind(NamedTuple):
+    """A mixing layer, features of the networks behind it, its weights in words."""
 
     make: Callable[[int, int], nn.Module]
     hidden: int
@@ -74,12 +74,12 @@ def _location(width: int, length: int) -> nn.Module:
     return _attention(width, length, score="location", max_length=length)
 
 
-LAYERS: Mapping[str, Kind] = {
-    ATTENTION: Kind(_attention, 128, "softmax of what query and key say of each other"),
-    FAST: Kind(partial(_attention, normalizer=Identity()), 128, "query times key"),
-    LOCATION: Kind(_location, 128, "softmax of what the query alone says of each place"),
-    DENSE: Kind(partial(_Convolution, channels=20), 134, "learned, of each distance"),
-    SEPARABLE: Kind(_Convolution, 176, "learned, of each distance"),
+LAYERS: Mapping[str, _Kind] = {
+    ATTENTION: _Kind(_attention, 128, "softmax of what query and key say of each other"),
+    FAST: _Kind(partial(_attention, normalizer=Identity()), 128, "query times key"),
+    LOCATION: _Kind(_location, 128, "softmax of what the query alone says of each place"),
+    DENSE: _Kind(partial(_Convolution, channels=20), 134, "learned, of each distance"),
+    SEPARABLE: _Kind(_Convolution, 176, "learned, of each distance"),
 }
 """Layers by name.
 
@@ -135,7 +135,6 @@ class Recaller(nn.Module):
         return logits
 
     def passed(self, keys: Tensor, values: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return the last features and the inputs of mixing layers."""
         features, inputs = self.keys(keys) + self.values(values), []
         for index, (layer, network) in enumerate(zip(self.layers, self.networks, strict=True)):
             inputs.append(self.norms[2 * index](features))
@@ -160,7 +159,7 @@ def drawn(pairs: int, count: int, seed: int, *labels: object) -> tuple[Tensor, T
 
 
 def recalled(name: str, pairs: Sequence[int], seed: int, budget: Budget, device: torch.device) -> dict[str, Any]:
-    """Train a network on examples that are the same for all layers; return its recall and how its layers vary."""
+    """Train a network; return its recall and the variation of its layers."""
     with seeded(seed, "recall"):
         model = Recaller(name, max(pairs)).to(device)
 
@@ -208,8 +207,7 @@ def _varied(model: Recaller, pairs: Sequence[int], seed: int) -> dict[str, Any]:
     return {**about, "shown": [[[round(number, 4) for number in row] for row in grid.tolist()] for grid in strongest]}
 
 
-def measure(options: Direct) -> Work:
-    """Return a training a layer and seed."""
+def _measure(options: Direct) -> Work:
     device, budget = choose_device(options.device), (QUICK if options.quick else BUDGET).within(options)
     layers = (ATTENTION, DENSE) if options.quick else LAYERS
     jobs = [
@@ -228,11 +226,23 @@ class Findings:
         self.rows = by_model(content["rows"])
         self.layers = [name for name in LAYERS if name in self.rows]
         self.pairs = [int(count) for count in self.rows[ATTENTION][0]["pairs"]]
-        self.claims = self._claims()
+        longest, fixed = self.pairs[-1], [name for name in FIXED if name in self.layers]
+        far, still = self._largest(self.layers, "distance"), self._largest(fixed, "variation")
+        varied, right = self._variation(ATTENTION), {name: self.right(name, longest) for name in (ATTENTION, *fixed)}
+        percent = {name: f"{share.times(100).text(1)}%" for name, share in right.items()}
+        solved = f"attention answers more than {SOLVED:.0%} of {longest} pairs"
+        self.claims = [
+            Claim("every layer is a matrix, of its input, times it", Exact(far <= EXACT), f"within {far:.0e}"),
+            Claim("a convolution's is the same for every input", Exact(still <= EXACT), f"to {still:.0e}"),
+            Claim("attention's varies", varied, f"by {varied.text(3)}"),
+            Claim(solved, right[ATTENTION].less(SOLVED), percent[ATTENTION]),
+        ]
+        for name in fixed:
+            text = f"{name} answers less than {FAILED:.0%}"
+            self.claims.append(Claim(text, right[name].times(-1).less(-FAILED), percent[name]))
         self.verdict = conclude(self.claims)
 
     def right(self, name: str, pairs: int) -> Estimate:
-        """Return the share of right answers."""
         return over_seeds([row["pairs"][str(pairs)] for row in self.rows[name]])
 
     def _largest(self, names: Sequence[str], column: str) -> float:
@@ -241,32 +251,13 @@ class Findings:
     def _variation(self, name: str) -> Estimate:
         return over_seeds([row["variation"] for row in self.rows[name]])
 
-    def _claims(self) -> list[Claim]:
-        longest, fixed = self.pairs[-1], [name for name in FIXED if name in self.layers]
-        far, still = self._largest(self.layers, "distance"), self._largest(fixed, "variation")
-        varied, right = self._variation(ATTENTION), {name: self.right(name, longest) for name in (ATTENTION, *fixed)}
-        percent = {name: f"{share.times(100).text(1)}%" for name, share in right.items()}
-        solved = f"attention answers more than {SOLVED:.0%} of {longest} pairs"
-        claims = [
-            Claim("every layer is a matrix, of its input, times it", Exact(far <= EXACT), f"within {far:.0e}"),
-            Claim("a convolution's is the same for every input", Exact(still <= EXACT), f"to {still:.0e}"),
-            Claim("attention's varies", varied, f"by {varied.text(3)}"),
-            Claim(solved, right[ATTENTION].less(SOLVED), percent[ATTENTION]),
-        ]
-        for name in fixed:
-            text = f"{name} answers less than {FAILED:.0%}"
-            claims.append(Claim(text, right[name].times(-1).less(-FAILED), percent[name]))
-        return claims
-
     def table(self) -> list[list[str]]:
-        """Return right answers in percent by layer and number of pairs."""
         body = [[name, *(self.right(name, count).times(100).text(1) for count in self.pairs)] for name in self.layers]
         guesses = [f"{100 * (1 + (count - 1) / VALUES) / count:.1f}" for count in self.pairs]
         header = ["layer", *(f"{count} pairs" for count in self.pairs)]
         return [header, *body, ["a guess of the pairs' values", *guesses]]
 
     def matrices(self) -> list[list[str]]:
-        """Return the weights of each layer, and how they vary from input to input."""
         rows = [["layer", "its weights", "variation", "distance of M(x) x"]]
         for name in self.layers:
             varied = self._variation(name)
@@ -275,7 +266,6 @@ class Findings:
         return rows
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         return {
             "claims": tabled(self.claims),
             "decided": decided(len(self.claims)),
@@ -285,8 +275,7 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the matrices, and recall by the number of pairs."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     titles = "Layers as matrices", "Questions answered right, by the number of pairs"
     images = [[torch.tensor(image) for image in result.rows[name][0]["shown"]] for name in result.layers]
     matrices = look.grid(
@@ -322,9 +311,9 @@ STUDY = Study(
     "https://arxiv.org/abs/1610.06258, for the task; Arora et al. 2023, https://arxiv.org/abs/2312.04927, for "
     "convolutions on it",
     options=Direct,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {matrices}
 

@@ -72,7 +72,7 @@ def variants(options: Options) -> list[Variant]:
 
 
 def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
-    """Return the noise of each estimator's gradient at the weights of a model; none if it learns no draws.
+    """Return the noise of each estimator's gradient, none if a model learns no draws.
 
     "variance" is the sum over weights of the variance over gradients, "signal" the squared length of the mean gradient,
     both means over groups, and "batches" are the variances. "average" is that of the moving average: the mean reward.
@@ -150,7 +150,6 @@ class Findings:
             self.verdict = conclude(self.claims)
 
     def errors(self, name: str, key: str = "error") -> list[float]:
-        """Return the errors of a model, one a seed."""
         return [row[key] for row in self.rows[name]]
 
     def _compared(self) -> list[tuple[str, str, str, str]]:
@@ -177,7 +176,6 @@ class Findings:
         ]
 
     def _table(self) -> list[list[str]]:
-        """Errors in percent, how places are chosen, and costs."""
         errors = ("error", "error_of_mean", "error_likeliest")
         header = ["error of one path", f"of the mean of {self.first[FIRST]['paths']}", "of the likeliest"]
         table = [["model", *header, "entropy, nats", "deviation", *COSTS]]
@@ -188,7 +186,6 @@ class Findings:
         return table
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         claims = [["claim", "errors", "difference", "in the paper", "verdict"]]
         for (text, gain, result), (_, more, fewer, paper) in zip(tabled(self.claims)[1:], self.compared, strict=True):
             claims.append([text, f"{more} − {fewer}", gain, paper, result])
@@ -210,8 +207,7 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the errors of one path."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     errors = {name: result.errors(name) for name in result.rows}
     return {"picture": dots(errors, folder / "glimpses", "error", "Error of one path")}
 
@@ -228,7 +224,7 @@ STUDY = Study(
     options=Options,
     measure=Trainings(variants, parts, "translated", task=Glimpse, open_data=open_canvas),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

@@ -21,7 +21,7 @@ from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.data.deciding import deciding
 from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.metrics import length_groups
-from studies.frame.claims import Claim, Verdict, both_bars, conclude, judged, nothing, rule
+from studies.frame.claims import Claim, both_bars, conclude, judged, nothing, rule
 from studies.frame.options import Trained
 from studies.frame.page import costs, deviations, paragraphs, picture, sentence
 from studies.frame.scores import SENTENCES, by_model
@@ -53,14 +53,12 @@ class Options(Trained):
     """Sentences of the test split with a Jacobian; with --quick at most 60."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if self.sentences < 2:
             raise ArgumentError(f"--sentences: expected 2 or more, got {self.sentences}")
 
 
-def open_dates(options: Options) -> Corpus:
-    """Open the dates, and reject other data."""
+def _open_dates(options: Options) -> Corpus:
     if options.data not in options.builtin:
         expected = f"{' or '.join(options.builtin)}, whose outputs are each decided by a known word"
         raise ArgumentError(f"--data: expected {expected}, got {options.data}")
@@ -84,12 +82,12 @@ def ways(task: Translate, model: Any, pair: Pair) -> dict[str, Tensor]:
 
 
 def columns(weights: Sequence[Tensor], words: Sequence[Sequence[range]], groups: Sequence[str]) -> dict[str, Any]:
-    """Return statistics of one way of weighing inputs, over sentences with weights `(outputs, inputs)`.
+    """Return statistics of weights `(outputs, inputs)` of sentences.
 
-    The words are the inputs that decide each output, none of an output that is always the same. Of each sentence, over
-    outputs that a word decides: "share", the mean share on the word, "found", how often the largest weight is on it,
-    and "digit", how often it is on the very digit of a year. Of all: "beyond", mean shares farther away than some
-    steps, by the source's length, and "near", hits and outputs by the word's distance.
+    The words are the inputs that decide each output, none of an output that is always the same. Over the decided
+    outputs of a sentence, "share" is the mean share on the word. "found" is how often the largest weight is on it, and
+    "digit" how often it is on the very digit of a year. Over all sentences, "beyond" are mean shares farther away than
+    some steps, by the source's length, and "near" hits and outputs by the word's distance.
     """
     means: dict[str, list[float]] = {"share": [], "found": [], "digit": []}
     beyond: dict[str, dict[int, list[float]]] = {group: {least: [] for least in STEPS} for group in groups}
@@ -146,8 +144,7 @@ def variants(options: Options) -> list[Variant]:
     return [Variant(model, model) for model in MODELS[: QUICK if options.quick else None]]
 
 
-def parts(corpus: Corpus, options: Options) -> list[Part]:
-    """Return the Jacobians of the first test sentences; their languages take turns."""
+def _parts(corpus: Corpus, options: Options) -> list[Part]:
     count = min(options.sentences, _FEW) if options.quick else options.sentences
     pairs = tested(corpus)[:count]
     return [Part({"measured": "jacobian"}, lambda task, model, seed: measured(task, model, pairs))]
@@ -168,29 +165,23 @@ class Findings:
             for way, name in ((JACOBIAN, "Jacobian"), (ATTENTION, "attention"))
             for other in WITHOUT
         }
-        self.verdict = self._decide()
+        right = {name: statistics.fmean(self.right(name)) for name in (ATTENDS, *WITHOUT)}
+        few = [f"{name} {100 * share:.1f}%" for name, share in right.items() if share < LEARNED]
+        poor = f"models have learned too little: right are {', '.join(few)}; train them longer"
+        claims = [Claim(text, gain, gain.long()) for text, gain in self.gains.items()]
+        self.verdict = nothing(poor) if few else conclude(claims)
 
     def _shares(self, model: str, way: str, key: str) -> list[list[float]]:
         return [unpack(row["ways"][way][key], "shares") for row in self.rows[model]]
 
     def right(self, model: str) -> list[float]:
-        """Return the share of targets that a model has right, one a seed."""
         return [run["metrics"]["exact_match"] for run in self.content["runs"].values() if run["model"] == model]
 
-    def _decide(self) -> Verdict:
-        right = {name: statistics.fmean(self.right(name)) for name in (ATTENDS, *WITHOUT)}
-        few = [f"{name} {100 * share:.1f}%" for name, share in right.items() if share < LEARNED]
-        if few:
-            return nothing(f"models have learned too little: right are {', '.join(few)}; train them longer")
-        return conclude([Claim(text, gain, gain.long()) for text, gain in self.gains.items()])
-
     def _tabled(self, names: Sequence[str], cells: Callable[[str, str], list[list[float]]]) -> list[list[str]]:
-        """A row for each model and way, of numbers of each seed."""
         rows = [[model, way, *map(spread, cells(model, way))] for model, way in self.ways]
         return [["model", "what is asked", *names], *rows]
 
     def table(self) -> list[list[str]]:
-        """Return how much is on the word, in percent."""
 
         def cells(model: str, way: str) -> list[list[float]]:
             shares = (self._shares(model, way, key) for key in ("share", "found", "digit"))
@@ -221,7 +212,6 @@ class Findings:
         return self._tabled(names, cells)
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         results = zip(self.gains.items(), judged([*self.gains.values()]), strict=True)
         claims = [[text, gain.short(), result] for (text, gain), result in results]
         lengths = ", ".join(f"{count} of {group}" for group, count in self.first["lengths"].items())
@@ -238,8 +228,7 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw shares beyond ten steps, and the first sentence by every model and way."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     groups, title = list(result.first["lengths"]), f"Share beyond {STEP} steps, by the source's length"
     middles, curves, examples = [float(group.split("-")[0]) + 4.5 for group in groups], [], []
     for model, way in result.ways:
@@ -275,9 +264,9 @@ STUDY = Study(
     "Networks, chapter 3; of ByteNet, Kalchbrenner et al. 2016 draw it, figure 6, https://arxiv.org/abs/1610.10099; "
     "attention is that of Bahdanau, Cho, Bengio 2015, https://arxiv.org/abs/1409.0473. None of them compares these",
     options=Options,
-    measure=Trainings(variants, parts, open_data=open_dates),
+    measure=Trainings(variants, _parts, open_data=_open_dates),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

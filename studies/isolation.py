@@ -122,7 +122,6 @@ class Mixture(nn.Module):
         return output[:, 0], aux.weights[:, 0], output.new_zeros(())
 
     def expert(self, index: int) -> list[Tensor]:
-        """Return the parameters of an expert."""
         return list(self.experts[index].parameters())
 
 
@@ -194,8 +193,7 @@ def forgotten(
     }
 
 
-def measure(options: OnDigits) -> Work:
-    """Compare gradients with their formula, and train every gate on two tasks in turn."""
+def _measure(options: OnDigits) -> Work:
     digits, device = open_data(options.data), choose_device(options.device)
     budget = (QUICK if options.quick else BUDGET).within(options)
     both = Budget(2 * budget.steps, 2 * budget.minutes)
@@ -254,7 +252,6 @@ class Findings:
         return table
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         gradients = [["weights", "distance from the formula", "values that nothing reads", "largest gradient of these"]]
         for way in WAYS:
             rows = select(self.rows, part="gradients", model=way)
@@ -270,8 +267,7 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the small graphs, and forgetting by the weight of the expert."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     titles = "What values are told of the error", "What is forgotten by the weight of the expert that knows it"
     graphs = select(result.rows, part="graph")
     texts, stories = ["∂L/∂y = v", *GRAPH], []
@@ -327,9 +323,9 @@ STUDY = Study(
     source="The gradient of a weighted sum; Jacobs, Jordan, Nowlan, Hinton 1991, 'Adaptive Mixtures of Local Experts', "
     "section 1, for experts",
     options=OnDigits,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {graph}
 

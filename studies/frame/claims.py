@@ -22,7 +22,7 @@ Result = Literal["reproduced", "contradicted", "not decided"]
 
 @dataclass(frozen=True)
 class Source:
-    """One source of chance in a number: seeds or examples, of which `count` were drawn.
+    """One source of chance in a number: a count of seeds or of examples.
 
     Args:
         error: its standard error; 0 if unknown.
@@ -39,7 +39,6 @@ class Source:
     fitted: int = 1
 
     def of(self, count: int) -> "Source":
-        """Return the same source with another number of draws."""
         more = 1.0 if self.fixed else (count - self.fitted) / max(1, self.count - self.fitted)
         return replace(self, error=self.error * math.sqrt(self.count / count), freedom=self.freedom * more, count=count)
 
@@ -69,7 +68,7 @@ class Estimate:
     sources: tuple[Source, ...]
 
     def half(self, level: float = LEVEL) -> float:
-        """Return half the width of the interval, infinite if a source of chance is unknown."""
+        """Return half the width of the interval, infinite without a source's error."""
         if not self.is_known:
             return math.inf
         return math.sqrt(sum((quantile(source.freedom, level) * source.error) ** 2 for source in self.sources))
@@ -91,7 +90,6 @@ class Estimate:
 
     @property
     def holds(self) -> bool:
-        """Whether the number is above 0."""
         return self.value > 0
 
     @property
@@ -112,11 +110,9 @@ class Estimate:
         return (1 if self.holds else -1) if self.half() < abs(self.value) else 0
 
     def less(self, margin: float) -> Self:
-        """Return the number minus a constant."""
         return replace(self, value=self.value - margin)
 
     def times(self, factor: float) -> Self:
-        """Return a multiple."""
         sources = tuple(replace(source, error=abs(factor) * source.error) for source in self.sources)
         return replace(self, value=factor * self.value, sources=sources)
 
@@ -155,7 +151,7 @@ class Estimate:
         return self.times(100).text(signed=True)
 
     def long(self) -> str:
-        """Return a share as a difference in points, with the standard error of each source.
+        """Return a difference in points, with the standard error of each source.
 
         >>> Estimate(0.5, (Source("seeds", 0.0, 0, 1), Source("images", 0.01, 9, 10))).long()
         '+50.00 ± 2.26 points (standard errors: seeds not known, images 1.00)'
@@ -184,7 +180,6 @@ class Within:
 
     @property
     def holds(self) -> bool:
-        """Whether the number is within the margin."""
         return self.rest > 0
 
     @property
@@ -205,7 +200,6 @@ class Exact:
     p: float = 0.0
 
     def missing(self, level: float = LEVEL) -> str:
-        """Return "": the claim is decided."""
         return ""
 
 
@@ -298,7 +292,7 @@ def together(results: Collection[Result]) -> Result:
 
 
 def worded(claims: Sequence[Claim]) -> str:
-    """Return claims with verdicts, numbers, and seeds or examples for a decision, once if several need the same."""
+    """Return claims with verdicts, numbers, and seeds or examples for a decision."""
     results = judged([claim.number for claim in claims])
     level, pairs = LEVEL / max(1, results.count("not decided")), list(zip(claims, results, strict=True))
     missing = [claim.number.missing(level) if result == "not decided" else "" for claim, result in pairs]

@@ -21,12 +21,11 @@ class Budget:
     minutes: float
 
     def within(self, options: Direct) -> "Budget":
-        """Return the budget with the options of the command."""
         return Budget(options.max_steps or self.steps, options.max_minutes or self.minutes)
 
 
 def job(about: Mapping[str, Any], measure: Callable[[], dict[str, Any]], budget: Budget | None = None) -> Step:
-    """Return the step of one row, and of an entry of "runs" with the costs of a training.
+    """Return the step of one row, and of the costs of its training in "runs".
 
     Args:
         about: the first columns: "model", "seed" and others that identify the row.

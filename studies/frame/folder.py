@@ -53,7 +53,6 @@ class Folder:
         return folder
 
     def rows(self, **columns: Any) -> list[dict[str, Any]]:
-        """Return the rows with these values."""
         return select(self.content["rows"], **columns)
 
     def add(self, row: Mapping[str, Any]) -> None:

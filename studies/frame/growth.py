@@ -1,4 +1,4 @@
-"""Times in turns, lines by least squares, and powers of a length with their exponents."""
+"""Times in turns, lines by least squares, and powers of a length."""
 
 import itertools
 import math
@@ -16,6 +16,7 @@ from saccade.bench.row import Run
 from saccade.look import Curve
 from studies.frame.claims import LEVEL, Estimate, Source, quantile
 from studies.frame.page import picture
+from studies.frame.seeds import Numbers
 
 LENGTHS, MEASURING = "lengths", "measurements"
 """Sources of an exponent's error: few lengths, or errors of the measurements."""
@@ -32,11 +33,13 @@ class Line:
     start: float
 
     def at(self, length: float) -> float:
-        """Return the height at a length."""
         return self.start + self.slope * length
 
 
-def weights(lengths: Sequence[float], counts: Sequence[float]) -> list[float] | None:
+Floats = Sequence[float] | Numbers
+
+
+def weights(lengths: Floats, counts: Floats) -> list[float] | None:
     r"""Return the weights of heights in the slope of a line by least squares.
 
     .. math:: b = \sum_i w_i\, y_i, \qquad w_i = \frac{n_i (x_i - \bar x)}{\sum_j n_j (x_j - \bar x)^2}
@@ -48,12 +51,12 @@ def weights(lengths: Sequence[float], counts: Sequence[float]) -> list[float] | 
     """
     if len({*lengths}) < 2:
         return None
-    far = lengths - np.average(lengths, weights=counts)
+    far = np.asarray(lengths) - np.average(lengths, weights=counts)
     ws: list[float] = (counts * far / np.dot(counts, far**2)).tolist()
     return ws
 
 
-def fit(lengths: Sequence[float], heights: Sequence[float], counts: Sequence[float]) -> Line | None:
+def fit(lengths: Floats, heights: Floats, counts: Floats) -> Line | None:
     """Return the line of `weights`, None of fewer than two lengths."""
     if (ws := weights(lengths, counts)) is None:
         return None
@@ -64,16 +67,14 @@ def fit(lengths: Sequence[float], heights: Sequence[float], counts: Sequence[flo
 
 @dataclass(frozen=True)
 class _Wider(Estimate):
-    """A number with two estimates of its error, of which `other` is not the wider at 5%."""
+    """A number with two estimates of its error; `other` is not the wider at 5%."""
 
     other: Source
 
     def half(self, level: float = LEVEL) -> float:
-        """Return half the width of the wider interval."""
         return max(super().half(level), quantile(self.other.freedom, level) * self.other.error)
 
     def times(self, factor: float) -> Self:
-        """Return a multiple."""
         return replace(super().times(factor), other=replace(self.other, error=abs(factor) * self.other.error))
 
 
@@ -86,15 +87,12 @@ class Power:
 
     @property
     def value(self) -> float:
-        """The exponent alone."""
         return self.exponent.value
 
     def at(self, length: float) -> float:
-        """Return the fitted amount at a length."""
         return float(2 ** self.line.at(math.log2(length)))
 
     def text(self, decimals: int = 2) -> str:
-        """Return the exponent ± half its interval."""
         return self.exponent.text(decimals)
 
 
@@ -135,7 +133,7 @@ def exponent(
     inexact = Source(MEASURING, math.sqrt(parts.sum()), parts.sum() ** 2 / lost if lost else math.inf, rounds)
     if count < FEWEST:
         return Power(Estimate(line.slope, (Source(of, inexact.error, 0, count),)), line)
-    far = float(((straight - rest.at(x)) ** 2).sum()) / (count - 2)
+    far = float(((straight - rest.start - rest.slope * x) ** 2).sum()) / (count - 2)
     scattered = Source(of, math.sqrt(far * np.dot(ws, ws)), count - 2, count, fitted=2)
     other, widest = sorted((scattered, inexact), key=lambda source: quantile(source.freedom) * source.error)
     return Power(_Wider(line.slope, (widest,), other), line)
@@ -158,7 +156,7 @@ def long_end(lengths: Sequence[int]) -> list[int]:
 
 
 def in_turns(calls: Mapping[str, Run], **options: Any) -> tuple[int, dict[str, dict[str, Any]]]:
-    """Return the rounds of `turns`, and the median "seconds" of each call with their "error"."""
+    """Return the rounds, and the median "seconds" of each call with "error"."""
     for call in calls.values():
         call()  # the first call allocates
     rounds = turns([*calls.values()], least=FEWEST, **options)

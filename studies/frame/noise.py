@@ -8,7 +8,7 @@ from studies.frame.seeds import over_seeds
 
 
 def variance_table(rows: Sequence[Mapping[str, Any]], first: str) -> list[list[str]]:
-    """Return a table of variances by model and estimator, with `first` in the first column.
+    """Return a table of variances by model and estimator, `first` foremost.
 
     >>> noise = {"model": "a", "seed": 1, "estimators": {"b": {"variance": 2.0, "batches": [1.0, 3.0]}}}
     >>> variance_table([noise, {"model": "c", "seed": 2, "estimators": {}}], "b")
@@ -28,7 +28,7 @@ def _variance(noise: Mapping[str, Any]) -> str:
 
 
 def ratio_sentences(rows: Sequence[Mapping[str, Any]], beside: Mapping[str, str]) -> list[str]:
-    """Return ratios of variances to those of some estimators, whose names in prose are `beside`."""
+    """Return ratios of variances to those of the estimators in `beside`."""
     return [
         f"At the weights of {row['model']}, seed {row['seed']}, {name} has {ratio_text(other, ours)}, beside {text}."
         for row in rows

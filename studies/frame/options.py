@@ -34,7 +34,6 @@ class Shared:
     """Processor threads. Default: as torch sets them; in training as recipes do."""
 
     def __post_init__(self) -> None:
-        """Reject a wrong number of threads, and a file as the folder."""
         check_threads(self.threads)
         if self.output:
             check_folder("--output", self.output)
@@ -54,7 +53,6 @@ class Direct(Shared):
     """Limit of each training in minutes (`isolation`: each task). Default: by study."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if not 0 < self.seeds <= 1000:
             raise ArgumentError(f"--seeds: expected a number from 1 to 1000, got {self.seeds}")
@@ -83,7 +81,6 @@ class Seeded(Direct):
     """Train each model for so many minutes."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if self.quick and self.data not in ("", *self.builtin):
             builtin = " or ".join(self.builtin)

@@ -69,7 +69,7 @@ def markdown_of(study: "Study", content: Mapping[str, Any], folder: Path) -> str
 
 
 def summary(folder: Path) -> str:
-    """Return the results of a page for a terminal, up to how it was made, and the verdict."""
+    """Return the results of a page for a terminal, and the verdict."""
     page = (folder / _NAMES[0]).read_text(encoding="utf-8")
     head, _, rest = page.partition("\n```bash\n")
     results = re.split(r"^## How it was m.*", rest.partition("\n```\n")[2], flags=re.M)[0]
@@ -139,7 +139,7 @@ def dots(shares: Mapping[str, Sequence[float]], path: Path, of: str, title: str)
 
 
 def deviations(groups: Iterable[Sequence[float]], scale: float = 1.0) -> tuple[list[float], list[float]]:
-    """Return means of numbers, one a seed, and their standard deviations, for a picture."""
+    """Return means of numbers, one a seed, and their standard deviations."""
     numbers = [[scale * number for number in group] for group in groups]
     bars = [statistics.stdev(group) if len(group) > 1 else 0.0 for group in numbers]
     return [*map(statistics.fmean, numbers)], bars

@@ -27,7 +27,7 @@ def draw_words(
     title: str,
     marked: Collection[str] = (),
 ) -> list[Path]:
-    """Draw words as points of a plane, no word on another, and those that are marked in another colour."""
+    """Draw words as points of a plane, no word on another, some of them marked."""
     if not points:
         raise ArgumentError("points: expected one or more, got none")
 

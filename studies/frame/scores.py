@@ -54,7 +54,6 @@ class Score:
 
     @property
     def value(self) -> float:
-        """The number alone."""
         return self.number.value
 
     @property
@@ -63,7 +62,6 @@ class Score:
         return self.number.measured.half()
 
     def __add__(self, other: "Score") -> "Score":
-        """The sum."""
         return Score(self.cells + other.cells)
 
     def __sub__(self, other: "Score") -> "Score":
@@ -71,11 +69,9 @@ class Score:
         return self + other.times(-1.0)
 
     def times(self, factor: float) -> "Score":
-        """Return a multiple."""
         return Score(tuple(replace(cell, weight=factor * cell.weight) for cell in self.cells))
 
     def text(self, decimals: int, *, signed: bool = False) -> str:
-        """Return the score ± half its interval."""
         return self.number.text(decimals, signed=signed)
 
 
@@ -172,7 +168,6 @@ class Trial:
         self.name, self.digits = metric_name(self.rows[0]["metric"]), digits(self.rows[0]["metric"])
 
     def learned(self, model: str) -> bool:
-        """Return whether a model's score is above 0 by its known errors."""
         return learned(self.scores[model])
 
     def tabled(self, header: tuple[str, str], beside: Callable[[str], Score | None]) -> list[list[str]]:

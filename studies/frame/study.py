@@ -15,7 +15,7 @@ from studies.frame.options import Shared, arguments, command, default_folder
 
 @dataclass(frozen=True)
 class Step:
-    """A part of a study, with a name that is printed when it begins.
+    """A part of a study; its name is printed when it begins.
 
     Args:
         rows: the first columns of each row, which identify it: a step whose rows all exist is skipped.
@@ -33,7 +33,7 @@ class Work:
 
     Args:
         steps: in order.
-        decided: what determines the rows beside the options, such as sizes; another value of one is an error.
+        decided: values beside the options that determine the rows, such as sizes; another value is an error.
         data: in the name of the folder, if the user names none.
         about: further entries of report.json, kept as they were first written. Default: this machine.
     """
@@ -73,7 +73,7 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Name on the command line, that of the study's file."""
+        """Name on the command line: the name of the study's file."""
         return self.compare.__module__.rpartition(".")[2].replace("_", "-")
 
 

@@ -31,7 +31,7 @@ _ABOUT = ("steps", "seconds", "tokens_per_second", "parameters", "metrics", "har
 
 @dataclass(frozen=True)
 class Variant:
-    """A model to be trained, with a name in the report and options that differ from the recipe of a model."""
+    """A named model to be trained, and its options beside the recipe of a model."""
 
     name: str
     model: str
@@ -41,7 +41,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Part:
-    """A measurement of every trained model: a row's first columns, and the others by task, model and seed."""
+    """A row of every trained model: its first columns, and a measurement of others."""
 
     about: Mapping[str, Any]
     measure: Callable[[Any, Any, int], dict[str, Any]]
@@ -73,7 +73,6 @@ class Trainings:
     open_data: Callable[[Any], Any] = opened
 
     def __call__(self, options: Seeded) -> Work:
-        """Return a step for each model and seed."""
         if not options.quick and not options.data:
             raise ArgumentError("--data: expected a corpus, got none; --quick tries the claim on built-in data")
         if options.quick:
