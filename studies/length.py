@@ -59,32 +59,26 @@ class Findings:
         self.fitted = [row for row in self.groups.values() if row["replicates"]]  # those with an error
         self.lengths, self.counts = ([row[key] for row in self.fitted] for key in ("length", SENTENCES))
         self.heading = sentence(f"{metric_name(self.metric)} by length of the source")
-        self.slopes: list[Score | None] = [None, None, None]  # with attention, without, and their difference
+        self.slopes = list[Score]()  # with attention, without, and their difference
         if (ws := weights(self.lengths, self.counts)) is not None:
             attention, none = (
                 reduce(add, (by_length[row["lengths"]].times(w) for row, w in zip(self.fitted, ws, strict=True)))
                 for by_length in self.scores.values()
             )
             self.slopes = [attention, none, attention - none]
-        self.changes = [
-            "-" if slope is None else slope.times(10.0).text(digits(self.metric), signed=True) for slope in self.slopes
-        ]
-        self.verdict = self._decide()
-
-    def _decide(self) -> Verdict:
-        r"""Judge the slopes \(b_a\) with attention and \(b_n\) without.
-
-        The claims are \(-b_n > 0\) and \(b_a - b_n / 2 > 0\), a test of one side against a margin (non-inferiority).
-        """
+        texts = [slope.times(10.0).text(digits(self.metric), signed=True) for slope in self.slopes]
+        self.changes = texts or ["-", "-", "-"]
         if not any(learned(score) for scores in self.scores.values() for score in scores.values()):
-            return NOTHING
-        attention, none, _ = self.slopes
-        if attention is None or none is None:
-            return Verdict("not decided", "there are too few sentences of different lengths to fit a line")
-        stays = "with attention it falls by less than half of that, or not at all"
-        changes = [f"{change} in ten {self.unit} more" for change in self.changes]
-        falls = Claim("without attention the score falls", none.times(-1.0).number, changes[1])
-        return conclude([falls, Claim(stays, (attention - none.times(HALF)).number, changes[0])])
+            self.verdict = NOTHING
+        elif not self.slopes:
+            self.verdict = Verdict("not decided", "there are too few sentences of different lengths to fit a line")
+        else:
+            attention, none, _ = self.slopes
+            stays = (attention - none.times(HALF)).number  # a test of one side against a margin: non-inferiority
+            changes = [f"{change} in ten {self.unit} more" for change in self.changes]
+            falls = Claim("without attention the score falls", none.times(-1.0).number, changes[1])
+            half = "with attention it falls by less than half of that, or not at all"
+            self.verdict = conclude([falls, Claim(half, stays, changes[0])])
 
     def fields(self) -> dict[str, Any]:
         *changes, gain = self.changes

@@ -126,11 +126,7 @@ class Findings:
         return scores
 
     def slope(self, key: str, name: str, other: str | None = None) -> Estimate:
-        """Return the change of a score, or of a difference, with one thing more.
-
-        It is the slope of a line by least squares over images. It varies with the images of each group, and with the
-        seeds.
-        """
+        """Return the change of a score, or of a difference, with one thing more."""
         ws = weights(self.groups, self.images)
         assert ws is not None
         cells = [

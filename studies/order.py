@@ -42,10 +42,7 @@ _PERMUTED = {
 
 
 class Layer(NamedTuple):
-    """A layer, with the effect of a permuted input on its output.
-
-    It is, or is not, "equivariant" (the permuted output) or "invariant" (the same output).
-    """
+    """A layer, "equivariant" or "invariant" to the order of its input, or not."""
 
     kind: str
     holds: bool
@@ -113,9 +110,8 @@ def shuffled(pairs: Sequence[Pair], unit: str) -> list[Pair]:
         order = words
         while order == words and len(set(words)) > 1:
             order = [words[index] for index in torch.randperm(len(words), generator=numbers).tolist()]
-        following = iter(order)  # white space stays where it is
-        text = pattern.sub(lambda _, following=following: next(following), pair.source)
-        results.append(replace(pair, source=text))
+        text = pattern.sub(partial(lambda following, _: next(following), iter(order)), pair.source)
+        results.append(replace(pair, source=text))  # white space stays where it is
     return results
 
 

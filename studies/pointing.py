@@ -96,7 +96,7 @@ def ground(images: Tensor, brightest: float, numbers: torch.Generator) -> Tensor
     return images.flatten(2).gather(2, pixels[:, None].expand(-1, images.shape[1], -1)).view_as(images)
 
 
-def answered(model: Any, batch: Batch, other: Tensor, order: Tensor, shape: tuple[int, int]) -> list[Tensor]:
+def answered(model: Any, batch: Batch, other: Tensor, order: Tensor, shape: tuple[int, int]) -> Tensor:
     """Return probabilities of answers once first cells of an order show other images."""
     images, shares = batch.visual.values, []
     y, x = (torch.arange(size) * count // size for size, count in zip(images.shape[2:], shape, strict=True))
@@ -104,7 +104,7 @@ def answered(model: Any, batch: Batch, other: Tensor, order: Tensor, shape: tupl
         cells = torch.zeros(order.shape, dtype=torch.bool).scatter(1, order[:, :count].cpu(), True).unflatten(1, shape)
         erased = torch.where(cells[:, y][:, :, x][:, None].to(images.device), other, images)
         shares.append(model(Visual(erased), batch.question).softmax(-1))
-    return shares
+    return torch.stack(shares)
 
 
 def heaviest_first(maps: Tensor, ties: Tensor) -> Tensor:
@@ -116,7 +116,7 @@ def measured(task: AnswerQuestions, model: Any, seed: int, limit: int) -> dict[s
     """Answer all test questions, and some of them again with cells erased.
 
     Columns of all questions are "accuracy", "right", "chance", and "blind", the best guess from the image and the kind.
-    Up to `limit` are asked with erased cells. "before" is whether these were right, "first" the probability of the
+    Up to `limit` have erased cells. "before" is whether these were right, "first" the probability of the
     first answer. "anywhere" and "anything" are the shares of cells and of things that matter.
     """
     right, chances, blind, partial = list[bool](), list[float](), list[float](), list[int]()
@@ -136,32 +136,33 @@ def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[
     before, first, anywhere, anything = list[bool](), list[float](), list[float](), list[float]()
     for indices, examples, batch, true in _batches(task, model, chosen):
         probability, best = model(batch.visual, batch.question).softmax(-1).max(-1)
-        shape, size = cells_of(model, batch.visual) or (0, 0), batch.visual.values.shape[2:]
+        shape, (height, width) = cells_of(model, batch.visual) or (0, 0), batch.visual.values.shape[2:]
         dark = ground(batch.visual.values, NOISE / 255, generator(0, "ground", indices[0]))
         numbers, count = generator(0, "erased cells", indices[0]), (len(examples), shape[0] * shape[1])
         *draws, ties = (torch.rand(count, generator=numbers, dtype=torch.float64).argsort(-1) for _ in range(DRAWS + 1))
         cells = maps(model, batch, examples, best, shape)
         for by, several in {RANDOM: draws, **{by: [heaviest_first(x, ties)] for by, x in cells.items()}}.items():
-            columns = orders.setdefault(by, {key: [[] for _ in COUNTS] for key in ("right", "change")})
-            lefts = [answered(model, batch, dark, order, shape) for order in several]
-            for index, shares in enumerate(zip(*lefts, strict=True)):
-                columns["right"][index] += sum((x.argmax(-1) == true).long() for x in shares).tolist()
-                left = torch.stack([x.gather(1, best[:, None])[:, 0].double() for x in shares]).mean(0)
-                columns["change"][index] += (left - probability.double()).tolist()
+            columns = orders.setdefault(by, {key: [] for key in _KINDS})
+            shares = torch.stack([answered(model, batch, dark, order, shape) for order in several])
+            columns["right"].append((shares.argmax(-1) == true).sum(0))
+            left = shares.gather(-1, best[:, None].expand(*shares.shape[:-1], 1))[..., 0].double().mean(0)
+            columns["change"].append(left - probability.double())
             for weights, example in zip(cells.get(by, ()), examples, strict=by in cells):
-                on, off = (pointed(weights, boxes, size) for boxes in (example.boxes, example.others))
+                on, off = (pointed(weights, boxes, (height, width)) for boxes in (example.boxes, example.others))
                 for key, number in (("hits", on.hit), ("elsewhere", off.hit), ("inside", on.share)):
-                    columns.setdefault(key, []).append(number)
+                    columns[key].append(number)
         before += (best == true).tolist()
         first += probability.tolist()
-        anywhere += [pointed(torch.ones(shape), example.boxes, size).share for example in examples]
+        anywhere += [pointed(torch.ones(shape), example.boxes, (height, width)).share for example in examples]
         anything += [len(example.boxes) / (len(example.boxes) + len(example.others)) for example in examples]
-    for columns in orders.values():
-        for key, kind in _KINDS.items():
-            if key in ("right", "change"):
-                columns[key] = [pack(x, kind) for x in columns[key]]
-            elif key in columns:
-                columns[key] = pack(columns[key], kind)
+    erased = dict[str, dict[str, Any]]()
+    for by, columns in orders.items():
+        right, change = (torch.cat(columns.pop(key), 1).tolist() for key in ("right", "change"))
+        erased[by] = {
+            "right": [pack(row, "counts") for row in right],
+            "change": [pack(row, "shares") for row in change],
+        }
+        erased[by] |= {key: pack(numbers, _KINDS[key]) for key, numbers in columns.items() if numbers}
     return {
         "examples": len(chosen),
         "cells": list(shape),
@@ -171,7 +172,7 @@ def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[
         "before": pack(before, "bits"),
         "anywhere": pack(anywhere, "shares"),
         "anything": pack(anything, "shares"),
-        "erased": orders,
+        "erased": erased,
     }
 
 
@@ -182,7 +183,7 @@ def maps(model: Any, batch: Batch, scenes: Sequence[Asked], best: Tensor, shape:
     first answer's logit, the mean of a cell's pixels.
     """
     visual, question, _ = batch
-    weights = dict[str, Tensor]()
+    (height, width), weights = visual.values.shape[2:], dict[str, Tensor]()
     if getattr(model, "attends", False):
         reads = Reads(AuxRequest(weights=True))
         model.answers(visual, question, 1, reads)
@@ -194,7 +195,7 @@ def maps(model: Any, batch: Batch, scenes: Sequence[Asked], best: Tensor, shape:
     boxes = {THINGS: [x.boxes for x in scenes], OTHERS: [x.others for x in scenes]}
     boxes[ANY] = [x.boxes + x.others for x in scenes]
     for by, several in boxes.items():
-        weights[by] = torch.stack([covered(group, shape, visual.values.shape[2:]) for group in several])
+        weights[by] = torch.stack([covered(group, shape, (height, width)) for group in several])
     return weights
 
 

@@ -39,26 +39,15 @@ VARIANTS = (
 )
 VECTORS = ", vectors"  # ends the names of models whose words begin with vectors from a file
 CONTEXT = ("self-attention", "rnn-attention")  # models in which a word's weight depends on its neighbours
-PRAISE = {
-    "good": "the movie was good",
-    "funny": "the film is very funny",
-    "great": "it is a great story",
-    "moving": "the plot was so moving",
-    "clever": "it was a clever script",
-    "wonderful": "the acting is wonderful",
-}
-BLAME = {
-    "bad": "the movie was bad",
-    "boring": "the film is boring",
-    "silly": "it is a silly story",
-    "dull": "the plot was so dull",
-    "weak": "it was a weak script",
-    "awful": "the acting is awful",
-}
+PRAISE = ("good", "funny", "great", "moving", "clever", "wonderful")
+BLAME = ("bad", "boring", "silly", "dull", "weak", "awful")
+_FORMS = ["the movie was {}", "the film is {}", "it is a {} story", "the plot was so {}", "it was a {} script"]
+_FORMS += ["the acting is {}"]
 PAIRS: Sequence[dict[str, Any]] = [
-    {"plain": plain, "denied": re.sub(" (was|is) ", r" \1 not ", plain), "positive": of is PRAISE, "word": word}
-    for of in (PRAISE, BLAME)
-    for word, plain in of.items()
+    {"plain": plain, "denied": re.sub(" (was|is) ", r" \1 not ", plain), "positive": words is PRAISE, "word": word}
+    for words in (PRAISE, BLAME)
+    for word, form in zip(words, _FORMS, strict=True)
+    for plain in [form.format("very funny" if word == "funny" else word)]
 ]
 """Sentences of praise and of blame, their denials, and the denied words."""
 _CHANCE, _LEARNED = 0.5, 0.55  # shares of right answers

@@ -25,11 +25,9 @@ from studies.frame.training import Part, Trainings, Variant, whole_test
 MODELS = ("rnnsearch", "luong")
 SOFT = "soft"
 LEARNED, PAPER = "learned baseline", "as in the paper"
-BONUS, XU = "reinforce, entropy bonus", f"reinforce, {PAPER}"
+XU = f"reinforce, {PAPER}"
 MARGIN = 0.02  # of soft attention's score: a smaller loss counts as none
 BATCHES, EXAMPLES, DRAWS = 6, 8, 6  # of the noise: batches, sentences of each, draws of each
-_REWARD = 1.0  # reward weight of reports that do not store theirs
-_NAMES = {LEARNED: "reinforce", "leave-one-out": "reinforce, leave-one-out", "entropy bonus": BONUS, PAPER: XU}
 _PLAIN: dict[str, Any] = {name: TextOptions.__dataclass_fields__[name].default for name in OF_REINFORCE}
 _BESIDE = {LEARNED: "the learned baseline", PAPER: "training as in the paper"}
 _WHOLE = {
@@ -109,7 +107,8 @@ def noise(
 
 def _variants(options: Options) -> list[Variant]:
     every = estimators(options.samples, options.entropy_bonus, options.reward_weight)
-    ways = {SOFT: {}, **{_NAMES.get(name, name): values for name, values in every.items()}}
+    short = {LEARNED: "reinforce", "straight-through": "straight-through"}
+    ways = {SOFT: {}, **{short.get(name, f"reinforce, {name}"): values for name, values in every.items()}}
     models = MODELS[:1] if options.quick else MODELS  # --quick has time for one translator
     return [Variant(f"{model} {way}", model, values) for model in models for way, values in ways.items()]
 
@@ -173,7 +172,7 @@ class Findings(Trial):
             "bars": bars(SENTENCES, self.seeds),
             "noise": variance_table(self.noises, LEARNED),
             "ratios": paragraphs(*ratio_sentences(self.noises, _BESIDE)),
-            "reward": self.content["arguments"].get("reward_weight", _REWARD),
+            "reward": self.content["arguments"].get("reward_weight", 1.0),
             "row": self.noises[0],
             "rule": rule(len(self.paper)),
             "data": paragraphs(about_data(self.content, self.sentences), ERRORS, signatures(self.rows)),

@@ -150,6 +150,9 @@ def test_a_denial_is_its_sentence_with_a_not():
         assert [word for word in pair["denied"].split() if word != "not"] == pair["plain"].split()
         assert pair["denied"].count("not") == 1 and pair["word"] in pair["plain"].split()
     assert sum(pair["positive"] for pair in PAIRS) * 2 == len(PAIRS)
+    published = json.loads(PUBLISHED.read_text(encoding="utf-8"))["rows"]
+    stored = next(row["pairs"] for row in published if row["measured"] == "not")
+    assert [{key: pair[key] for key in PAIRS[0]} for pair in stored] == PAIRS
 
 
 def test_the_relative_weight_of_a_word_is_its_relative_score():
