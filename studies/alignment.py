@@ -19,9 +19,9 @@ from saccade.tasks.translate.translation import attends
 from saccade.train.fit import train
 from studies.frame.claims import Verdict
 from studies.frame.folder import Folder
-from studies.frame.options import Shared, Trained, arguments
+from studies.frame.options import Shared, Trained
 from studies.frame.page import picture
-from studies.frame.study import Step, Study, Work, made_here
+from studies.frame.study import Step, Study, Work
 from studies.frame.training import QUICK_MINUTES, Variant, settings
 
 MARGIN = 1.0  # source words from the diagonal that count as on it
@@ -77,19 +77,13 @@ class Options(Shared):
     """Weights: attention or jacobian. Default: attention if the model attends."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if self.text and not self.text.strip():
             raise ArgumentError("--text: expected a sentence, got spaces")
         LookRequest(by=self.by)  # rejects another value
 
 
-def measure(options: Options) -> Work:
-    """Return the step that translates the sentence, after a training with --quick.
-
-    Raises:
-        ArgumentError: without a run, with a run of another task, or by attention of a model without.
-    """
+def _measure(options: Options) -> Work:
     if options.quick == bool(options.run):
         got = "both" if options.quick else "neither"
         raise ArgumentError(f"--run: expected the folder of a translation run, or --quick, got {got}")
@@ -99,21 +93,21 @@ def measure(options: Options) -> Work:
     has_attention = run is None or attends(run.model)
     LookRequest(by=options.by).check_attends(has_attention)
     by: By = options.by or ("attention" if has_attention else "jacobian")
-    text, name = options.text or (_DATE if options.quick else _TEXT), "quick" if run is None else run.folder.name
+    text = options.text or (_DATE if options.quick else _TEXT)
     steps = run.results["steps"] if run is not None and run.results else None  # more steps make another report
     step = Step("the sentence", [{"text": text}], partial(_translate, options, text, by, run))
-    folder = f"reports/alignment-{name}{'' if by == 'attention' else f'-{by}'}"
-    chosen = {**arguments(options), "text": text, "by": by, "steps": steps}
-    return Work(folder, chosen, [step], made_here(options.device))
+    names = [] if run is None else [run.folder.name]
+    data = "-".join(names if by == "attention" else [*names, by])
+    return Work([step], {"text": text, "by": by, "steps": steps}, data)
 
 
-def _translate(options: Options, text: str, by: By, run: runs.Run | None, folder: Folder) -> bool:
-    """Write the row; False if the user interrupted the training before it."""
+def _translate(options: Options, text: str, by: By, run: runs.Run | None, folder: Folder) -> list[dict[str, Any]]:
+    """Translate, after the training of --quick."""
     if run is None:
         quick = Trained(quick=True, data="dates", device=options.device, threads=options.threads)
         chosen = settings(quick, Variant("rnnsearch", "rnnsearch"), 1, folder.path / "runs/rnnsearch-1", QUICK_MINUTES)
         if (outcome := train(Translate, chosen)).results is None:
-            return False
+            raise KeyboardInterrupt
         run = runs.load(outcome.run.folder, device=options.device)
     translation: Any = next(run.answers([text], LookRequest(by=by), "pictures"))
     if not translation.outputs or not translation.outputs[0].ids:
@@ -124,9 +118,7 @@ def _translate(options: Options, text: str, by: By, run: runs.Run | None, folder
     row |= {"translation": best.text, "score": round(best.score, 5)}
     row |= {"source": list(translation.source_tokens[:-1]), "target": list(best.tokens[:-1])}  # without the ends
     row["weights"] = [[round(weight, 5) for weight in line[:-1]] for line in weights.tolist()[:-1]]
-    folder.content["rows"].append({**row, "steps": run.results["steps"] if run.results else None})
-    folder.commit()
-    return True
+    return [{**row, "steps": run.results["steps"] if run.results else None}]
 
 
 def off_diagonal(weights: Tensor, margin: float = MARGIN) -> Tensor:
@@ -196,11 +188,11 @@ class Findings:
     def __init__(self, content: Mapping[str, Any]) -> None:
         [self.row] = content["rows"]
         self.words = _WORDS[self.row["by"]]
-        weights = torch.tensor(self.row["weights"], dtype=torch.float64)
-        source, target = self.row["source"], self.row["target"]
-        self.weights, self.source, self.target = weights, source, target
+        self.source: list[str] = self.row["source"]
+        self.target: list[str] = self.row["target"]
+        self.weights = torch.tensor(self.row["weights"], dtype=torch.float64)
         if self.row["pieces"]:
-            self.weights, self.source, self.target = by_words(weights, source, target)
+            self.weights, self.source, self.target = by_words(self.weights, self.source, self.target)
         self.unit = "words" if self.row["pieces"] else "tokens"
         self.far = off_diagonal(self.weights)
         largest = self.weights.max(-1)
@@ -213,7 +205,7 @@ class Findings:
         self.verdict = self._decide()
 
     def _decide(self) -> Verdict:
-        words, far = self.words, _percent(float(self.far.mean()))
+        words, far = self.words, _percent(self.far.mean())
         count, pairs = crossed(self.peaks), len(self.target) * (len(self.target) - 1) // 2
         crossings = f"{count} of {pairs} pairs of {self.unit} are crossed, {far}% {words['away']}"
         if not self.groups:
@@ -228,11 +220,10 @@ class Findings:
         return Verdict("not decided", f"{named}, {less}; {crossings}")
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         row, words = self.row, self.words
         by_word = [["written", words["most"], words["weight"], f"beyond {MARGIN:g} of the diagonal, %"]]
         for word, peak, weights, far in zip(self.target, self.peaks, self.weights, self.far, strict=True):
-            by_word.append([word, self.source[peak], _percent(float(weights[peak])), _percent(float(far))])
+            by_word.append([word, self.source[peak], _percent(weights[peak]), _percent(far)])
         groups = [[written, read, _percent(sure)] for written, read, sure in self.groups]
         header = ["written", words["place"], f"least {words['share']}, %"]
         joined = f" Pieces of words are put together: {words['share']}s of the pieces of a source word are summed, a "
@@ -249,31 +240,28 @@ class Findings:
         }
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
+def _percent(share: float | Tensor) -> str:
+    return f"{100 * float(share):.1f}"
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the weights."""
-    title, verb = f"{result.words['picture']}: {result.row['text']}", result.words["verb"]
-    sides = result.source, result.target
-    scale = result.words["share"]
-    drawn = look.alignment(result.weights, *sides, folder / "alignment", title=title, verb=verb, scale=scale)
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
+    words, sides, path = result.words, (result.source, result.target), folder / "alignment"
+    title, verb, scale = f"{words['picture']}: {result.row['text']}", words["verb"], words["share"]
+    drawn = look.alignment(result.weights, *sides, path, title=title, verb=verb, scale=scale)
     caption = f"A row for each of the {result.unit} that were written, a column for each of the source's"
     return {"picture": picture(drawn, caption)}
 
 
 STUDY = Study(
-    name="alignment",
     sentence="alignment of one sentence: is it sharp, and what is reordered? (Bahdanau, Cho, Bengio 2015, figure 3)",
     title="The alignment of one sentence",
     claim="In this sentence, as this one training translates it, the words of the translation read the source along "
     "the diagonal, and jump where the languages order words otherwise, as adjectives and nouns of French and English.",
     source=_ATTENTION["source"],
     options=Options,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 “{text}” is translated as “{translation}”.
 

@@ -19,13 +19,13 @@ from saccade.models.positions import waves
 from saccade.nn import Attention
 from saccade.train.environment import choose_device
 from saccade.train.randomness import generator, seeded
-from studies.frame.claims import Claim, Verdict, conclude, decided, nothing, tabled
+from studies.frame.claims import Claim, Estimate, Verdict, conclude, decided, nothing, tabled
 from studies.frame.digits import Digits, OnDigits, open_data
-from studies.frame.direct import Budget, Job, fit, size, work
+from studies.frame.direct import Budget, fit, job, size
+from studies.frame.folder import select
 from studies.frame.page import costs, curve, picture
 from studies.frame.seeds import Numbers, over_seeds, pack, unpack
-from studies.frame.statistics import Estimate
-from studies.frame.study import Study, Work
+from studies.frame.study import Step, Study, Work
 
 ATTENTION, VECTOR = "attention", "one vector"
 AUTOENCODER, PRINCIPAL, PIXELS = "autoencoder", "principal components", "pixels"
@@ -48,7 +48,6 @@ class Options(OnDigits):
     """Numbers of the vector that sequences go through, even."""
 
     def __post_init__(self) -> None:
-        """Reject an odd width."""
         super().__post_init__()
         if self.width < 2 or self.width % 2:
             raise ArgumentError(f"--width: expected an even number from 2 on, got {self.width}")
@@ -81,7 +80,6 @@ class Copier(nn.Module):
         self.output = nn.Sequential(nn.Linear(width + read, width), nn.ReLU(), nn.Linear(width, SYMBOLS))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return logits `(batch, length, 10)` of tokens `(batch, length)`."""
         positions = waves(torch.arange(tokens.shape[1], device=tokens.device), self.width).expand(len(tokens), -1, -1)
         embedded = self.embedding(tokens) + positions
         states, last = self.reader(embedded)
@@ -110,7 +108,7 @@ def drawn(lengths: tuple[int, ...], step: int, seed: int) -> Tensor:
 def copied(
     model: str, width: int, lengths: tuple[int, ...], seed: int, budget: Budget, device: torch.device
 ) -> dict[str, Any]:
-    r"""Train a copier, and return right tokens and the least bits that come through.
+    r"""Train a copier; return right tokens and the least bits that come through.
 
     .. math:: I(x; c) \ge \sum_t I(x_t; c) \ge n \log_2 10 + \mathbb E \sum_t \log_2 p(x_t \mid c)
 
@@ -133,7 +131,7 @@ def copied(
         surprise = float(F.cross_entropy(logits.flatten(0, 1), tokens.flatten())) / math.log(2)
         bits = round(length * (math.log2(SYMBOLS) - surprise), 4)
         tested[str(length)] = {"sequences": count, "right": right, "bits": bits}
-    return {"lengths": tested, "parameters": size(copier), **vars(spent)}
+    return {"lengths": tested, "parameters": size(copier), **spent}
 
 
 def coded(model: str, code: int, digits: Digits, seed: int, budget: Budget, device: torch.device) -> dict[str, Any]:
@@ -169,7 +167,7 @@ def coded(model: str, code: int, digits: Digits, seed: int, budget: Budget, devi
 
     spent = fit(network, loss, budget, _RATE)
     kept = _kept(digits, partial(applied, encoder), partial(applied, network), images=seed == 1)
-    return {**kept, "parameters": size(network), **vars(spent)}
+    return {**kept, "parameters": size(network), **spent}
 
 
 def _kept(digits: Digits, encode: Any, restore: Any, *, images: bool) -> dict[str, Any]:
@@ -188,32 +186,31 @@ def _kept(digits: Digits, encode: Any, restore: Any, *, images: bool) -> dict[st
     return kept
 
 
-def measure(options: Options) -> Work:
-    """Train both copiers and every autoencoder with every seed."""
+def _measure(options: Options) -> Work:
     digits, device, sizes = open_data(options.data), choose_device(options.device), SIZES[options.quick]
     lengths, codes, copying, coding = *sizes[:2], sizes[2].within(options), sizes[3].within(options)
 
-    def code_of(model: str, code: int, seed: int) -> Job:
+    def code_of(model: str, code: int, seed: int) -> Step:
         about = {"part": "codes", "model": model, "code": code, "seed": seed}
         measured = partial(coded, model, code, digits, seed, coding, device)
-        return Job(about, measured, coding if model == AUTOENCODER else None)
+        return job(about, measured, coding if model == AUTOENCODER else None)
 
     jobs = [code_of(PIXELS, 0, 0), *(code_of(PRINCIPAL, code, 0) for code in codes)]
     for seed in range(1, options.seeds + 1):
         for model in (ATTENTION, VECTOR):
             measured = partial(copied, model, options.width, lengths, seed, copying, device)
-            jobs.append(Job({"part": "copying", "model": model, "seed": seed}, measured, copying))
+            jobs.append(job({"part": "copying", "model": model, "seed": seed}, measured, copying))
         jobs += [code_of(AUTOENCODER, code, seed) for code in codes]
-    return work("bottleneck", options, jobs, options.name, {"data": digits.fingerprint, "side": digits.side})
+    return Work(jobs, {"data": digits.fingerprint, "side": digits.side}, options.name)
 
 
 class Findings:
     """Copies by length, digits by code, and the verdict."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
-        self.content = content
-        self.lengths = [int(length) for length in self.rows(model=ATTENTION)[0]["lengths"]]
-        self.codes = sorted({row["code"] for row in self.rows(model=AUTOENCODER)})
+        self.content, self.rows = content, content["rows"]
+        self.lengths = [int(length) for length in select(self.rows, model=ATTENTION)[0]["lengths"]]
+        self.codes = sorted({row["code"] for row in select(self.rows, model=AUTOENCODER)})
         short, long, small, large = self.lengths[0], self.lengths[-1], self.codes[0], self.codes[-1]
         first, last = ({name: self._copied(name, at) for name in (ATTENTION, VECTOR)} for at in (short, long))
         fall, falls = first[VECTOR] - last[VECTOR], first[ATTENTION] - last[ATTENTION]
@@ -238,22 +235,17 @@ class Findings:
         few = f"{' and '.join(poor)}: fewer than {LEARNED:.0%} of {short} tokens are copied; train it longer"
         self.verdict: Verdict = nothing(few) if poor else conclude(self.claims)
 
-    def rows(self, **columns: Any) -> list[Mapping[str, Any]]:
-        """Return the rows with these values."""
-        return [row for row in self.content["rows"] if columns.items() <= row.items()]
-
     def copied(self, model: str, column: str = "right") -> list[Estimate]:
         """Return the share of right tokens, or the bits that come through, by length."""
         return [over_seeds(self._copied(model, length, column)) for length in self.lengths]
 
     def _copied(self, model: str, length: int, column: str = "right") -> Numbers:
-        return np.array([row["lengths"][str(length)][column] for row in self.rows(model=model)])
+        return np.array([row["lengths"][str(length)][column] for row in select(self.rows, model=model)])
 
     def _coded(self, model: str, code: int, column: str) -> Numbers:
-        return np.array([row[column] for row in self.rows(model=model, code=code)])
+        return np.array([row[column] for row in select(self.rows, model=model, code=code)])
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         models = (ATTENTION, VECTOR)
         shares = [[f"{name}, % right", *(x.times(100).text(1) for x in self.copied(name))] for name in models]
         bits = [[f"{name}, bits", *(x.text(0) for x in self.copied(name, "bits"))] for name in models]
@@ -264,7 +256,7 @@ class Findings:
                 cells.append(over_seeds(self._coded(AUTOENCODER, code, column)).times(scale).text(decimals))
                 cells.append(f"{scale * self._coded(PRINCIPAL, code, column).mean():.{decimals}f}")
             codes.append(cells)
-        pixels = f"{100 * self.rows(model=PIXELS)[0]['right']:.1f}"
+        pixels = f"{100 * select(self.rows, model=PIXELS)[0]['right']:.1f}"
         return {
             "claims": tabled(self.claims),
             "decided": decided(len(self.claims)),
@@ -274,15 +266,14 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw shares and bits by length, and digits from their codes."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     titles = {
         "shares": "Tokens copied right, by the length of the sequence",
         "bits": "Bits of a sequence that come through, by its length",
         "digits": "Digits that came back from codes of so many numbers",
     }
     lengths, models = result.lengths, (ATTENTION, VECTOR)
-    positions, flat = [math.log2(length) for length in lengths], [0.0] * len(lengths)
+    positions = [math.log2(length) for length in lengths]
     shares = look.curves(
         [curve(name, positions, result.copied(name), 100) for name in models],
         folder / "bottleneck",
@@ -295,10 +286,11 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     curves = []
     for name in models:
         values = [bits.value for bits in result.copied(name, "bits")]
-        curves.append(Curve(name, lengths, [max(1.0, bits) for bits in values], flat, [bits < 1 for bits in values]))
+        hollow = [bits < 1 for bits in values]
+        curves.append(Curve(name, lengths, [max(1.0, bits) for bits in values], hollow=hollow))
     whole = [length * math.log2(SYMBOLS) for length in lengths]
     bits = look.curves(
-        [*curves, Curve("all there are", lengths, whole, flat, [True] * len(lengths))],
+        [*curves, Curve("all there are", lengths, whole, hollow=[True] * len(lengths))],
         folder / "bottleneck-bits",
         ticks=[(length, str(length)) for length in lengths],
         labels=("tokens", "bits"),
@@ -307,7 +299,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
         log="xy",
     )
     rows = {"the digits": (PIXELS, 0), **{f"{code} numbers": (AUTOENCODER, code) for code in result.codes}}
-    texts = [result.rows(model=model, code=code)[0]["shown"] for model, code in rows.values()]
+    texts = [select(result.rows, model=model, code=code)[0]["shown"] for model, code in rows.values()]
     side = result.content["arguments"]["side"]
     images = [[torch.tensor(unpack(text, "counts")).view(-1, side) / _GREYS for text in row] for row in texts]
     note, path = "Of the test, by an autoencoder", folder / "bottleneck-digits"
@@ -316,7 +308,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="bottleneck",
     sentence="how much one vector of fixed size keeps, beside attention: copied sequences, codes of digits",
     title="What passes through one vector",
     claim="The more is read, the smaller the share of it that one vector of a fixed size keeps. Attention, which can "
@@ -324,9 +315,9 @@ STUDY = Study(
     source="Cho et al. 2014, https://arxiv.org/abs/1409.1259, and Bahdanau, Cho, Bengio 2015, section 1, "
     "https://arxiv.org/abs/1409.0473, of sentences; Hinton, Salakhutdinov 2006 for codes of pictures",
     options=Options,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {shares}
 

@@ -1,58 +1,48 @@
 """Time and memory of layers by the length of their input (Vaswani et al. 2017)."""
 
-import math
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from saccade import look
 from saccade.bench.formulas import training
-from saccade.bench.measure import medians, turns, waiting
+from saccade.bench.measure import waiting
 from saccade.bench.peak import alone, growth
 from saccade.bench.row import Absent, Run
 from saccade.errors import ArgumentError
 from saccade.nn import MultiheadAttention
 from saccade.train.environment import choose_device
-from saccade.train.options import flag
-from studies.frame.claims import Claim, conclude, rule
+from studies.frame.claims import Claim, Estimate, Within, conclude, rule
 from studies.frame.folder import Folder
-from studies.frame.growth import Power, crossings, exponent, median_error, milliseconds, timed
-from studies.frame.options import Shared, arguments, check_positive, default_folder
-from studies.frame.page import curve, picture, sentence
-from studies.frame.statistics import Estimate, Within
-from studies.frame.study import Step, Study, Work, made_here
+from studies.frame.growth import Power, crossings, draw_powers, exponent, in_turns, long_end, milliseconds, timed
+from studies.frame.options import Shared, check_positive, filled
+from studies.frame.page import curve, sentence
+from studies.frame.study import Step, Study, Work
 
 PASSES = ("forward", "forward+backward")
 GRU, CONVOLUTION, ATTENTION = "GRU", "convolution", "self-attention"
 NEAR = 0.2  # margin of an exponent around its formula's, for caches and the constant cost of a call
 _KERNEL = 3  # k, positions that a convolution reads at once
 _WARM = 16  # positions of the call before the one whose memory is measured
-_FEWEST = 3  # lengths, for an exponent with an error; and rounds, for a median with an error
 _LONGEST = 1 << 20
-_LONG = 4  # the long end: lengths of a fourth of the longest or more, three at the least
+_SIZES: dict[str, Any] = {
+    "lengths": (64, 128, 256, 512, 1024, 1448, 2048, 2896, 4096),
+    "width": 256,
+    "batch": 4,
+    "heads": 4,
+    "seconds": 10.0,
+}
+_QUICK = {**_SIZES, "lengths": (128, 256, 512, 724, 1024, 1448, 2048), "width": 64, "seconds": 5.0}
 _VISIBLE = 1 << 20  # bytes: fewer are lost among the pages of a process
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Lengths in positions, width in features, sequences, heads, seconds at a length."""
-
-    lengths: tuple[int, ...] = (64, 128, 256, 512, 1024, 1448, 2048, 2896, 4096)
-    width: int = 256
-    batch: int = 4
-    heads: int = 4
-    seconds: float = 10.0
-
-
-_QUICK = Sizes((128, 256, 512, 724, 1024, 1448, 2048), width=64, seconds=5.0)
-_NAMES = tuple(field.name for field in fields(Sizes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,26 +69,22 @@ class Options(Shared):
     """Threads of a CPU. Default: as torch sets them."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         check_positive(self, "width", "batch", "heads", "seconds")
-        lengths = {*(self.lengths or range(1, _FEWEST + 1))}
-        if len(lengths) < _FEWEST or not all(0 < n <= _LONGEST for n in lengths):
+        lengths = {*(self.lengths or _SIZES["lengths"])}
+        if len(lengths) < 3 or not all(0 < n <= _LONGEST for n in lengths):
             got = " ".join(map(str, self.lengths or ()))
-            raise ArgumentError(f"--lengths: expected {_FEWEST} or more, from 1 to {_LONGEST}, got {got}")
+            raise ArgumentError(f"--lengths: expected 3 or more, from 1 to {_LONGEST}, got {got}")
         cores = os.cpu_count() or 1
         if self.threads is not None and not 0 < self.threads <= cores:
             raise ArgumentError(f"--threads: expected a number from 1 to {cores}, got {self.threads}")
-        if self.quick and any(getattr(self, name) is not None for name in _NAMES):
-            raise ArgumentError(f"--quick: expected none of {', '.join(map(flag, _NAMES))} beside it, got some")
+        sizes = self.sizes()
+        if sizes["width"] % sizes["heads"]:
+            raise ArgumentError(f"--heads: expected a divisor of --width = {sizes['width']}, got {sizes['heads']}")
 
-    def sizes(self) -> Sizes:
-        """Return the sizes with defaults filled in."""
-        typed = {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
-        sizes = replace(_QUICK if self.quick else Sizes(), **typed)
-        if sizes.width % sizes.heads:
-            raise ArgumentError(f"--heads: expected a divisor of --width = {sizes.width}, got {sizes.heads}")
-        return replace(sizes, lengths=tuple(sorted({*sizes.lengths})))
+    def sizes(self) -> dict[str, Any]:
+        sizes = filled(self, _SIZES, _QUICK)
+        return {**sizes, "lengths": sorted({*sizes["lengths"]})}
 
 
 @dataclass(frozen=True)
@@ -131,11 +117,9 @@ class _Convolution(nn.Conv1d):
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer from a point, its order in table 1, and linear n d² + quadratic n² d."""
+    """A layer from a point, of linear n d² + quadratic n² d multiplications."""
 
     make: Callable[[Point], nn.Module]
-    order: str
-    formula: str
     linear: float
     quadratic: float = 0.0
 
@@ -149,9 +133,9 @@ def _convolution(point: Point) -> nn.Module:
 
 
 LAYERS = {
-    GRU: Layer(lambda point: _Recurrent(point.width, point.width, batch_first=True), "n d²", "6 n d²", 6),
-    CONVOLUTION: Layer(_convolution, "k n d²", f"{_KERNEL} n d²", _KERNEL),
-    ATTENTION: Layer(lambda point: MultiheadAttention(point.width, point.heads), "n² d", "4 n d² + 2 n² d", 4, 2),
+    GRU: Layer(lambda point: _Recurrent(point.width, point.width, batch_first=True), 6),
+    CONVOLUTION: Layer(_convolution, _KERNEL),
+    ATTENTION: Layer(lambda point: MultiheadAttention(point.width, point.heads), 4, 2),
 }
 
 
@@ -177,51 +161,34 @@ def prepared(name: str, point: Point) -> Run:
 
 
 def bytes_of(name: str, point: Point) -> int:
-    """Return the growth of a fresh process's memory during one call of a layer.
-
-    Raises:
-        Absent: the process failed, with the reason.
-    """
-    return alone("studies.complexity", [name, *map(str, vars(point).values())])
+    """Return the growth of a fresh process's memory during one call of a layer."""
+    return alone("studies.complexity", [name, json.dumps(vars(point))])
 
 
-def _main(name: str, way: str, *numbers: str) -> None:
+def _main(name: str, point: Point) -> None:
     """Print the bytes of `bytes_of`, in the fresh process."""
-    length, width, batch, heads, device, threads = numbers
-    torch.set_num_threads(int(threads))
-    point = Point(way, int(length), int(width), int(batch), int(heads), device, int(threads))
+    torch.set_num_threads(point.threads)
     prepared(name, replace(point, length=_WARM))()
-    sys.stdout.write(f"{growth(prepared(name, point), torch.device(device))}\n")
+    sys.stdout.write(f"{growth(prepared(name, point), torch.device(point.device))}\n")
 
 
 def measure(options: Options) -> Work:
     """Return a step for each length and pass."""
-    sizes, device = options.sizes(), str(choose_device(options.device))
+    sizes, device, steps = options.sizes(), str(choose_device(options.device)), []
     threads = torch.get_num_threads()
-    decided = {**arguments(options), **asdict(sizes), "lengths": list(sizes.lengths)}
-    steps = []
-    for length in sizes.lengths:
-        for way in PASSES:
-            point = Point(way, length, sizes.width, sizes.batch, sizes.heads, device, threads)
-            row = {"pass": way, "length": length}
-            steps.append(Step(f"{way}, length {length}", [row], partial(_take_turns, point, sizes.seconds)))
-    decided |= {"device": device, "threads": threads}
-    return Work(default_folder("complexity", options), decided, steps, made_here(options.device))
+    for length, way in product(sizes["lengths"], PASSES):
+        point = Point(way, length, sizes["width"], sizes["batch"], sizes["heads"], device, threads)
+        do = partial(_take_turns, point, sizes["seconds"])
+        steps.append(Step(f"{way}, length {length}", [{"pass": way, "length": length}], do))
+    return Work(steps, {**sizes, "device": device, "threads": threads})
 
 
-def _take_turns(point: Point, seconds: float, folder: Folder) -> bool:
+def _take_turns(point: Point, seconds: float, _: Folder) -> list[dict[str, Any]]:
     """Time all layers at one point in turns, and measure the memory of each."""
-    calls = [prepared(name, point) for name in LAYERS]
-    for call in calls:
-        call()  # the first call allocates
-    rounds = turns(calls, seconds=seconds, least=_FEWEST, wait=waiting(torch.device(point.device)))
-    layers = {
-        name: {"seconds": middle, "error": median_error(taken), **_memory(name, point)}
-        for name, middle, taken in zip(LAYERS, medians(rounds), zip(*rounds, strict=True), strict=True)
-    }
-    folder.content["rows"].append({"pass": point.way, "length": point.length, "rounds": len(rounds), "layers": layers})
-    folder.commit()
-    return True
+    calls = {name: prepared(name, point) for name in LAYERS}
+    rounds, layers = in_turns(calls, seconds=seconds, wait=waiting(torch.device(point.device)))
+    layers = {name: {**columns, **_memory(name, point)} for name, columns in layers.items()}
+    return [{"pass": point.way, "length": point.length, "rounds": rounds, "layers": layers}]
 
 
 def _memory(name: str, point: Point) -> dict[str, Any]:
@@ -239,23 +206,16 @@ class Findings:
         self.layers = list(content["rows"][0]["layers"])
         self.lengths = sorted({length for _, length in self.rows})
         self.width = int(content["arguments"]["width"])
-        self.long = [n for n in self.lengths if n * _LONG >= self.lengths[-1]]
-        if len(self.long) < 3:
-            self.long = self.lengths[-3:]
+        self.long = long_end(self.lengths)
         self.claims = [claim for way in PASSES for claim in self._claims(way)]
         self.verdict = conclude(self.claims)
 
-    def _layer(self, way: str, name: str, length: int) -> Mapping[str, Any]:
-        layer: Mapping[str, Any] = self.rows[way, length]["layers"][name]
-        return layer
-
-    def median(self, way: str, length: int, name: str) -> Estimate:
-        """Return a layer's time at one length in milliseconds."""
-        layer = self._layer(way, name, length)
-        return timed(layer["seconds"], layer["error"], self.rows[way, length]["rounds"])
+    def medians(self, way: str, name: str) -> list[Estimate]:
+        rows = [self.rows[way, length] for length in self.lengths]
+        return [timed(row["layers"][name], row["rounds"]) for row in rows]
 
     def _long(self, way: str, name: str, key: str) -> list[Any]:
-        return [self._layer(way, name, length)[key] for length in self.long]
+        return [self.rows[way, length]["layers"][name][key] for length in self.long]
 
     def _products(self, name: str) -> list[float]:
         return [LAYERS[name].products(length, self.width) for length in self.long]
@@ -267,7 +227,6 @@ class Findings:
         return power
 
     def time(self, way: str, name: str) -> Power:
-        """Return the power of the length in a layer's time."""
         seconds, errors = (self._long(way, name, key) for key in ("seconds", "error"))
         return self._power(way, seconds, errors, self._products(name))
 
@@ -276,12 +235,13 @@ class Findings:
 
         It is the exponent of the ratio of times taken in turns: a disturbance of both cancels.
         """
-        pairs = [(self._layer(way, ATTENTION, n), self._layer(way, name, n)) for n in self.long]
-        ratios = [ours["seconds"] / theirs["seconds"] for ours, theirs in pairs]
-        relative = [math.hypot(*(layer["error"] / layer["seconds"] for layer in pair)) for pair in pairs]
-        errors = [ratio * error for ratio, error in zip(ratios, relative, strict=True)]
+        seconds, errors = (
+            [np.array(self._long(way, layer, key)) for layer in (ATTENTION, name)] for key in ("seconds", "error")
+        )
+        ratios = seconds[0] / seconds[1]
+        apart = ratios * np.hypot(errors[0] / seconds[0], errors[1] / seconds[1])
         shape = [ours / theirs for ours, theirs in zip(self._products(ATTENTION), self._products(name), strict=True)]
-        return self._power(way, ratios, errors, shape).exponent
+        return self._power(way, ratios.tolist(), apart.tolist(), shape).exponent
 
     def memory(self, way: str, name: str) -> Power | None:
         """Return the power of the length in a layer's memory, if it is visible."""
@@ -290,13 +250,11 @@ class Findings:
         return exponent(self.long, amounts) if visible else None
 
     def expected(self, name: str) -> float:
-        """Return the exponent of a layer's formula."""
         power = exponent(self.long, self._products(name))
         assert power is not None
         return power.value
 
     def _claims(self, way: str) -> list[Claim]:
-        """Attention grows faster than each other layer, and every layer as its formula."""
         claims = []
         for name in self.layers:
             if name != ATTENTION:
@@ -309,20 +267,19 @@ class Findings:
         return claims
 
     def table(self, way: str) -> list[list[str]]:
-        """Return times and memory by length, with exponents."""
-        rows = [["length", *(f"{name}, {unit}" for unit in ("ms", "MiB") for name in self.layers)]]
-        for length in self.lengths:
-            times = [milliseconds(self.median(way, length, name)) for name in self.layers]
-            amounts = [self._layer(way, name, length)["bytes"] for name in self.layers]
-            rows.append([str(length), *times, *("-" if n is None else f"{n / 2**20:.1f}" for n in amounts)])
-        powers = [*(self.time(way, name) for name in self.layers), *(self.memory(way, name) for name in self.layers)]
-        formulas = [f"{self.expected(name):.2f}" for name in self.layers]
-        rows.append(["exponent", *("-" if power is None else power.text() for power in powers)])
-        return [*rows, ["by its formula", *formulas, *["" for _ in self.layers]]]
+        times, amounts = [["length", *map(str, self.lengths), "exponent", "by its formula"]], []
+        for name in self.layers:
+            cells = [*map(milliseconds, self.medians(way, name)), self.time(way, name).text()]
+            times.append([f"{name}, ms", *cells, f"{self.expected(name):.2f}"])
+            memory = self.memory(way, name)
+            sizes = [self.rows[way, length]["layers"][name]["bytes"] for length in self.lengths]
+            cells = ["-" if size is None else f"{size / 2**20:.1f}" for size in sizes]
+            amounts.append([f"{name}, MiB", *cells, "-" if memory is None else memory.text(), ""])
+        return [list(row) for row in zip(*times, *amounts, strict=True)]
 
     def crossing(self, way: str) -> str:
         """Return the shortest length with attention slower than the GRU, in words."""
-        ours, theirs = ([self._layer(way, name, n)["seconds"] for n in self.lengths] for name in (ATTENTION, GRU))
+        ours, theirs = ([time.value for time in self.medians(way, name)] for name in (ATTENTION, GRU))
         met = crossings(self.lengths, ours, theirs)
         if met and ours[-1] > theirs[-1]:
             return f"{way}, {ATTENTION} takes longer than the {GRU} from {self._widths(met[-1])}"
@@ -340,42 +297,34 @@ class Findings:
         return f"{length:.0f} positions on, {length / self.width:.1f} times the width"
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
-        layers = [[name, LAYERS[name].order, LAYERS[name].formula] for name in self.layers]
         return {
             **{f"crossing_{number}": f"{sentence(self.crossing(way))}." for number, way in enumerate(PASSES)},
             **{f"table_{number}": self.table(way) for number, way in enumerate(PASSES)},
-            "layers": [["layer", "by the table", "multiplications a sequence"], *layers],
             "rule": rule(len(self.claims), seeded=False),
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the times of each pass by length."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     pictures = {}
     for number, way in enumerate(PASSES):
         curves = []
         for name in result.layers:
             line = result.time(way, name)
-            times = [result.median(way, length, name) for length in result.lengths]
             ends = 1e3 * line.at(result.lengths[0]), 1e3 * line.at(result.lengths[-1])
+            times = result.medians(way, name)
             curves.append(curve(f"{name}: n^({line.text()})", result.lengths, times, trend=ends))
-        title = f"Time of one call, {way}, by length"
-        drawn = look.curves(
+        pictures[f"picture_{number}"] = draw_powers(
             curves,
             folder / way.replace("+", "-"),
-            ticks=[(length, str(length)) for length in result.lengths],
-            labels=("positions n; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
-            title=title,
+            result.lengths,
+            labels=("positions n", "milliseconds"),
+            title=f"Time of one call, {way}, by length",
             note=f"Width d = {result.width}. The claim: self-attention n² d, recurrent n d², convolution k n d²",
-            log="xy",
         )
-        pictures[f"picture_{number}"] = picture(drawn, title)
     return pictures
 
 
 STUDY = Study(
-    name="complexity",
     sentence="time and memory of layers by sequence length (Vaswani et al. 2017, table 1)",
     title="Time and memory of a layer by length",
     claim="A self-attention layer takes n² d operations where a recurrent one takes n d² and a convolution k n d², for "
@@ -384,7 +333,7 @@ STUDY = Study(
     options=Options,
     measure=measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {crossing_0}
 
@@ -406,7 +355,11 @@ STUDY = Study(
 
 Width d = {arguments[width]}, kernel k = 3, heads: {arguments[heads]}, batch: {arguments[batch]}.
 
-{layers}
+| layer | by the table | multiplications a sequence |
+|---|---:|---:|
+| GRU | n d² | 6 n d² |
+| convolution | k n d² | 3 n d² |
+| self-attention | n² d | 4 n d² + 2 n² d |
 
 At each length all layers are called in turns in one process, in the opposite order every other round, so that other
 work of the machine disturbs all of them. The time is the median over rounds, ± half of its 95% interval (Student's t,
@@ -435,4 +388,4 @@ weights, so its memory may grow with n alone.
 )
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    _main(sys.argv[1], Point(**json.loads(sys.argv[2])))

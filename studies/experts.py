@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,11 @@ from saccade.tasks.translate.batches import Encoded, encode, pad
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.balance import balances
 from saccade.train.randomness import seeded
-from studies.frame.claims import NOTHING, Claim, Verdict, rule, together, worded
+from studies.frame.claims import NOTHING, Claim, Verdict, judged, rule, together, worded
 from studies.frame.options import Trained
-from studies.frame.page import about_data, costs, paragraphs, picture, sentence
+from studies.frame.page import COSTS, SPEED, about_data, costs, deviations, paragraphs, picture, sentence
 from studies.frame.scores import metric_name
 from studies.frame.seeds import over_seeds, spread
-from studies.frame.statistics import judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, tested, whole_test
 
@@ -65,7 +65,6 @@ class Options(Trained):
     """Number of experts that a token takes."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if not 2 <= self.experts <= 1 << 16:
             raise ArgumentError(f"--experts: expected a number from 2 to {1 << 16:,}, got {self.experts}")
@@ -83,9 +82,8 @@ def variants(options: Options) -> list[Variant]:
     return [Variant(DENSE, "transformer", budget), *experts]
 
 
-def parts(corpus: Corpus, options: Options) -> list[Part]:
-    """Return the score; and perplexity, balance, and the knowledge of experts."""
-    pairs = tested(corpus, options.data)
+def _parts(corpus: Corpus, options: Options) -> list[Part]:
+    pairs = tested(corpus)
 
     def measured(task: Translate, model: Any, seed: int) -> dict[str, Any]:
         shares = specialization(task, model, pairs, task.groups(pairs))
@@ -180,10 +178,9 @@ def information(first: Tensor, second: Tensor) -> float:
     >>> information(x, torch.tensor([3, 3, 0, 0])), information(x, torch.tensor([0, 1, 0, 1]))
     (1.0, 0.0)
     """
-    pairs = first * (int(second.max()) + 1) + second
-    shares = (torch.bincount(numbers).double() / len(first) for numbers in (first, second, pairs))
-    entropy, other, joint = (float(torch.special.entr(share).sum()) for share in shares)
-    return max(0.0, (entropy + other - joint) / entropy) if entropy > 0 else 0.0
+    from sklearn.metrics import homogeneity_score
+
+    return float(homogeneity_score(first, second)) if len(first.unique()) > 1 else 0.0
 
 
 class Findings:
@@ -193,34 +190,21 @@ class Findings:
         self.content = content
         self.rows: list[dict[str, Any]] = content["rows"]
         self.models = list(dict.fromkeys(row["model"] for row in self.rows))
-        self.claims = self._claims()
-        self.verdict = self._decide()
-
-    def values(self, model: str, name: str) -> list[float]:
-        """Return a measurement of a model, one a seed."""
-        return [row[name] for row in self.rows if row["model"] == model and name in row]
-
-    def _claims(self) -> list[Claim]:
-        claims = []
-        for model in self.models:
-            for name, words in (("load", "CV(load)"), ("perplexity", "perplexity")):
-                if model in PAPER and model != WITHOUT:
-                    lower = over_seeds(self.values(WITHOUT, name), self.values(model, name))
-                    text = f"{words} is lower with {model} than with no loss"
-                    claims.append(Claim(text, lower, f"by {lower.text(4)}"))
-        return claims
-
-    def _decide(self) -> Verdict:
-        if not any(row.get("score", 0) > 0 for row in self.rows):
-            return NOTHING
+        self.claims, names = list[Claim](), {"load": "CV(load)", "perplexity": "perplexity"}
+        for model, name in product([name for name in self.models if name not in (DENSE, WITHOUT)], names):
+            lower = over_seeds(self.values(WITHOUT, name), self.values(model, name))
+            text = f"{names[name]} is lower with {model} than with no loss"
+            self.claims.append(Claim(text, lower, f"by {lower.text(4)}"))
         results = judged([claim.number for claim in self.claims])
         load, perplexity = together(results[::2]), together(results[1::2])
         loads = [statistics.fmean(self.values(model, "most")) for model in (WITHOUT, BOTH)]
-        return Verdict(
-            together(results),
-            f"that losses even loads out is {load}, that they lower perplexity {perplexity}; the largest load is "
-            f"{loads[0]:.1f} times the mean without losses and {loads[1]:.2f} times with both",
-        )
+        reason = f"that losses even loads out is {load}, that they lower perplexity {perplexity}; the largest load is "
+        reason += f"{loads[0]:.1f} times the mean without losses and {loads[1]:.2f} times with both"
+        scored = any(row.get("score", 0) > 0 for row in self.rows)
+        self.verdict = Verdict(together(results), reason) if scored else NOTHING
+
+    def values(self, model: str, name: str) -> list[float]:
+        return [row[name] for row in self.rows if row["model"] == model and name in row]
 
     def _row(self, model: str, names: Sequence[str], decimals: int) -> list[str]:
         values = (self.values(model, name) for name in names)
@@ -233,21 +217,14 @@ class Findings:
         return spread([statistics.fmean(mixtures) for mixtures in loads], 2, 1) if all(loads) else ""
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         scored = next(row for row in self.rows if "score" in row)
-        balance = [
-            ["losses", "test perplexity", metric_name(scored["metric"]), *_MEASURED.values(), "the same on test"]
-        ]
+        metric = metric_name(scored["metric"])
+        balance = [["losses", "test perplexity", metric, *_MEASURED.values(), "the same on test"]]
         for model in self.models:
             scores = self._row(model, ("perplexity", "score"), 4)
             balance.append([model, *scores, *self._row(model, [*_MEASURED], 2), self._tested(model)])
         names = [name for name in _SHARES if any(name in row for row in self.rows)]
         shares = [[model, *self._row(model, names, 2)] for model in self.models if self.values(model, "token")]
-        expenses = costs(self.content, self.models, "losses")
-        expenses[0].append("tokens/s in training")
-        for row in expenses[1:]:
-            runs = [run for run in self.content["runs"].values() if run["model"] == row[0]]
-            row.append(f"{statistics.fmean(run['tokens_per_second']['train'] for run in runs):,.0f}")
         header = ["losses", "test perplexity", *_MEASURED.values()]
         figures = [[name, f"{row[2]}", *(f"{number:.2f}" for number in row[3:])] for name, row in PAPER.items()]
         chance = f" By chance: experts shuffled among the tokens, the mean over {SHUFFLES} shuffles."
@@ -258,26 +235,21 @@ class Findings:
             "paper": [header, *figures],
             "shares": [["losses", *(f"known from the {name}" for name in names)], *shares],
             "chance": chance * ("token by chance" in names),
-            "costs": expenses,
+            "costs": costs(self.content, self.models, "losses", (*COSTS, SPEED)),
             "data": about_data(self.content, scored["sentences"]),
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the variation of loads by the losses."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     models = [model for model in result.models if result.values(model, "load")]
-    series = []
-    for name in ("importance", "load"):
-        values = [result.values(model, name) for model in models]
-        deviations = [statistics.stdev(numbers) if len(numbers) > 1 else 0.0 for numbers in values]
-        series.append(Dots(name, [statistics.fmean(numbers) for numbers in values], deviations))
+    names = ("importance", "load")
+    series = [Dots(name, *deviations(result.values(model, name) for model in models)) for name in names]
     title = "How unevenly experts are loaded"
     label = "coefficient of variation; bars: the standard deviation over seeds"
     return {"picture": picture(look.dots(models, series, folder / "experts", label=label, title=title), title)}
 
 
 STUDY = Study(
-    name="experts",
     sentence="do balancing losses even the load of experts and lower the error? (Shazeer et al. 2017, appendix A)",
     title="Experts and their balance",
     claim="Without losses a gate loads its experts unevenly, and the model is worse for it. Either of two losses, of "
@@ -286,9 +258,9 @@ STUDY = Study(
     source="Shazeer et al. 2017, appendix A, table 6, there of 256 experts in a language model, "
     "https://arxiv.org/abs/1701.06538",
     options=Options,
-    measure=Trainings("experts", variants, parts),
+    measure=Trainings(variants, _parts),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

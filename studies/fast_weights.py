@@ -3,10 +3,9 @@
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,12 +17,12 @@ from saccade.nn import MultiheadAttention
 from saccade.normalizers import Identity
 from saccade.train.environment import choose_device
 from saccade.train.randomness import generator, seeded
-from studies.frame.claims import Claim, conclude, decided, tabled
-from studies.frame.direct import Budget, Job, fit, size, work
+from studies.frame.claims import Claim, Estimate, Exact, conclude, decided, tabled
+from studies.frame.direct import Budget, fit, job, size
 from studies.frame.options import Direct
 from studies.frame.page import costs, curve, picture
+from studies.frame.scores import by_model
 from studies.frame.seeds import over_seeds
-from studies.frame.statistics import Estimate, Exact
 from studies.frame.study import Study, Work
 
 ATTENTION, FAST, LOCATION = "attention", "fast weights", "attention by location"
@@ -43,33 +42,24 @@ class _Convolution(nn.Module):
 
     .. math:: y_t = W_o \sum_{s \le t} K_{t-s} \, W_i \, x_s
 
-    Args:
-        width: features.
-        channels: of the kernel.
-        length: of the kernel.
-        separable: whether each channel is mixed alone.
+    The kernel K mixes all channels. Without a number of channels it is separable: each of the features alone.
     """
 
-    def __init__(self, width: int, channels: int, length: int, *, separable: bool) -> None:
+    def __init__(self, width: int, length: int, channels: int | None = None) -> None:
         super().__init__()
-        self.length = length
+        groups, channels = (width, width) if channels is None else (1, channels)
         self.inner = nn.Linear(width, channels, bias=False)
-        self.kernel = nn.Conv1d(channels, channels, length, bias=False, groups=channels if separable else 1)
+        self.kernel = nn.Conv1d(channels, channels, length, bias=False, groups=groups)
         self.outer = nn.Linear(channels, width, bias=False)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Mix `(batch, length, width)`."""
-        before = F.pad(self.inner(features).mT, (self.length - 1, 0))
+        before = F.pad(self.inner(features).mT, (self.kernel.kernel_size[0] - 1, 0))
         mixed: Tensor = self.outer(self.kernel(before).mT)
         return mixed
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A mixing layer: its maker, features of the networks behind it, weights in words.
-
-    The networks even out the parameters.
-    """
+class _Kind(NamedTuple):
+    """A mixing layer, features of the networks behind it, its weights in words."""
 
     make: Callable[[int, int], nn.Module]
     hidden: int
@@ -80,20 +70,16 @@ def _attention(width: int, length: int, **options: Any) -> nn.Module:
     return MultiheadAttention(width, 1, bias=False, **options)
 
 
-LAYERS: Mapping[str, Kind] = {
-    ATTENTION: Kind(_attention, 128, "softmax of what query and key say of each other"),
-    FAST: Kind(lambda width, length: _attention(width, length, normalizer=Identity()), 128, "query times key"),
-    LOCATION: Kind(
-        lambda width, length: _attention(width, length, score="location", max_length=length),
-        128,
-        "softmax of what the query alone says of each place",
-    ),
-    DENSE: Kind(
-        lambda width, length: _Convolution(width, 20, length, separable=False), 134, "learned, of each distance"
-    ),
-    SEPARABLE: Kind(
-        lambda width, length: _Convolution(width, width, length, separable=True), 176, "learned, of each distance"
-    ),
+def _location(width: int, length: int) -> nn.Module:
+    return _attention(width, length, score="location", max_length=length)
+
+
+LAYERS: Mapping[str, _Kind] = {
+    ATTENTION: _Kind(_attention, 128, "softmax of what query and key say of each other"),
+    FAST: _Kind(partial(_attention, normalizer=Identity()), 128, "query times key"),
+    LOCATION: _Kind(_location, 128, "softmax of what the query alone says of each place"),
+    DENSE: _Kind(partial(_Convolution, channels=20), 134, "learned, of each distance"),
+    SEPARABLE: _Kind(_Convolution, 176, "learned, of each distance"),
 }
 """Layers by name.
 
@@ -109,14 +95,9 @@ def matrix(layer: nn.Module, features: Tensor) -> Tensor:
     A convolution is measured by impulses on the input. Attention is no linear function of its input: M(x) is its
     weights times the projection of values.
 
-    Args:
-        layer: of `LAYERS`.
-        features: `(length, width)`.
-
-    Example:
-        >>> layer, x = LAYERS[ATTENTION].make(4, 5), torch.randn(3, 4)
-        >>> torch.allclose(torch.einsum("tdse,se->td", matrix(layer, x), x), layer(x[None])[0], atol=1e-6)
-        True
+    >>> layer, x = LAYERS[ATTENTION].make(4, 5), torch.randn(3, 4)
+    >>> torch.allclose(torch.einsum("tdse,se->td", matrix(layer, x), x), layer(x[None])[0], atol=1e-6)
+    True
     """
     length, width = features.shape
     if isinstance(layer, MultiheadAttention):
@@ -132,16 +113,8 @@ def matrix(layer: nn.Module, features: Tensor) -> Tensor:
 class Recaller(nn.Module):
     """Mixing layers and networks in turn, over tokens of pairs and of the query key.
 
-    Args:
-        name: of the mixing layers, a key of `LAYERS`.
-        most: pairs.
-
     Source:
         Ba et al. 2016, section 4.1, for the task (https://arxiv.org/abs/1610.06258), here with a token a pair.
-
-    Example:
-        >>> Recaller("attention", 5)(*drawn(5, 2, 1, "a")[:2]).shape
-        torch.Size([2, 16])
     """
 
     def __init__(self, name: str, longest: int) -> None:
@@ -162,7 +135,6 @@ class Recaller(nn.Module):
         return logits
 
     def passed(self, keys: Tensor, values: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return the last features and the inputs of mixing layers."""
         features, inputs = self.keys(keys) + self.values(values), []
         for index, (layer, network) in enumerate(zip(self.layers, self.networks, strict=True)):
             inputs.append(self.norms[2 * index](features))
@@ -187,15 +159,7 @@ def drawn(pairs: int, count: int, seed: int, *labels: object) -> tuple[Tensor, T
 
 
 def recalled(name: str, pairs: Sequence[int], seed: int, budget: Budget, device: torch.device) -> dict[str, Any]:
-    """Train a network, and return its recall and how its layers vary with the input.
-
-    Args:
-        name: of the mixing layers, a key of `LAYERS`.
-        pairs: in training and test.
-        seed: of weights and of examples, which are the same for all layers.
-        budget: of the training.
-        device: of the training.
-    """
+    """Train a network; return its recall and the variation of its layers."""
     with seeded(seed, "recall"):
         model = Recaller(name, max(pairs)).to(device)
 
@@ -210,7 +174,7 @@ def recalled(name: str, pairs: Sequence[int], seed: int, budget: Budget, device:
         for count in pairs:
             keys, values, target = (part.to(device) for part in drawn(count, _TESTED, seed, "test"))
             right[str(count)] = float((model(keys, values).argmax(-1) == target).double().mean())
-    return {"pairs": right, **_varied(model.cpu().double(), pairs, seed), "parameters": size(model), **vars(spent)}
+    return {"pairs": right, **_varied(model.cpu().double(), pairs, seed), "parameters": size(model), **spent}
 
 
 @torch.no_grad()
@@ -243,16 +207,15 @@ def _varied(model: Recaller, pairs: Sequence[int], seed: int) -> dict[str, Any]:
     return {**about, "shown": [[[round(number, 4) for number in row] for row in grid.tolist()] for grid in strongest]}
 
 
-def measure(options: Direct) -> Work:
-    """Return a training a layer and seed."""
+def _measure(options: Direct) -> Work:
     device, budget = choose_device(options.device), (QUICK if options.quick else BUDGET).within(options)
     layers = (ATTENTION, DENSE) if options.quick else LAYERS
     jobs = [
-        Job({"model": name, "seed": seed}, partial(recalled, name, PAIRS, seed, budget, device), budget)
+        job({"model": name, "seed": seed}, partial(recalled, name, PAIRS, seed, budget, device), budget)
         for seed in range(1, options.seeds + 1)
         for name in layers
     ]
-    return work("fast-weights", options, jobs)
+    return Work(jobs)
 
 
 class Findings:
@@ -260,51 +223,41 @@ class Findings:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
-        self.layers = [name for name in LAYERS if self.rows(name)]
-        self.pairs = [int(count) for count in self.rows(ATTENTION)[0]["pairs"]]
-        self.claims = self._claims()
-        self.verdict = conclude(self.claims)
-
-    def rows(self, name: str) -> list[Mapping[str, Any]]:
-        """Return the rows of a layer."""
-        return [row for row in self.content["rows"] if row["model"] == name]
-
-    def right(self, name: str, pairs: int) -> Estimate:
-        """Return the share of right answers."""
-        return over_seeds([row["pairs"][str(pairs)] for row in self.rows(name)])
-
-    def _largest(self, names: Sequence[str], column: str) -> float:
-        return max(float(row[column]) for name in names for row in self.rows(name))
-
-    def _variation(self, name: str) -> Estimate:
-        return over_seeds([row["variation"] for row in self.rows(name)])
-
-    def _claims(self) -> list[Claim]:
+        self.rows = by_model(content["rows"])
+        self.layers = [name for name in LAYERS if name in self.rows]
+        self.pairs = [int(count) for count in self.rows[ATTENTION][0]["pairs"]]
         longest, fixed = self.pairs[-1], [name for name in FIXED if name in self.layers]
         far, still = self._largest(self.layers, "distance"), self._largest(fixed, "variation")
         varied, right = self._variation(ATTENTION), {name: self.right(name, longest) for name in (ATTENTION, *fixed)}
         percent = {name: f"{share.times(100).text(1)}%" for name, share in right.items()}
         solved = f"attention answers more than {SOLVED:.0%} of {longest} pairs"
-        return [
+        self.claims = [
             Claim("every layer is a matrix, of its input, times it", Exact(far <= EXACT), f"within {far:.0e}"),
             Claim("a convolution's is the same for every input", Exact(still <= EXACT), f"to {still:.0e}"),
             Claim("attention's varies", varied, f"by {varied.text(3)}"),
             Claim(solved, right[ATTENTION].less(SOLVED), percent[ATTENTION]),
-            *(
-                Claim(f"{name} answers less than {FAILED:.0%}", right[name].times(-1).less(-FAILED), percent[name])
-                for name in fixed
-            ),
         ]
+        for name in fixed:
+            text = f"{name} answers less than {FAILED:.0%}"
+            self.claims.append(Claim(text, right[name].times(-1).less(-FAILED), percent[name]))
+        self.verdict = conclude(self.claims)
+
+    def right(self, name: str, pairs: int) -> Estimate:
+        return over_seeds([row["pairs"][str(pairs)] for row in self.rows[name]])
+
+    def _largest(self, names: Sequence[str], column: str) -> float:
+        return max(float(row[column]) for name in names for row in self.rows[name])
+
+    def _variation(self, name: str) -> Estimate:
+        return over_seeds([row["variation"] for row in self.rows[name]])
 
     def table(self) -> list[list[str]]:
-        """Return right answers in percent by layer and number of pairs."""
         body = [[name, *(self.right(name, count).times(100).text(1) for count in self.pairs)] for name in self.layers]
         guesses = [f"{100 * (1 + (count - 1) / VALUES) / count:.1f}" for count in self.pairs]
         header = ["layer", *(f"{count} pairs" for count in self.pairs)]
         return [header, *body, ["a guess of the pairs' values", *guesses]]
 
     def matrices(self) -> list[list[str]]:
-        """Return the weights of each layer, and how they vary from input to input."""
         rows = [["layer", "its weights", "variation", "distance of M(x) x"]]
         for name in self.layers:
             varied = self._variation(name)
@@ -313,7 +266,6 @@ class Findings:
         return rows
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         return {
             "claims": tabled(self.claims),
             "decided": decided(len(self.claims)),
@@ -323,10 +275,9 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the matrices, and recall by the number of pairs."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     titles = "Layers as matrices", "Questions answered right, by the number of pairs"
-    images = [[torch.tensor(image) for image in result.rows(name)[0]["shown"]] for name in result.layers]
+    images = [[torch.tensor(image) for image in result.rows[name][0]["shown"]] for name in result.layers]
     matrices = look.grid(
         images,
         folder / "fast-weights-matrices",
@@ -352,7 +303,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="fast-weights",
     sentence="attention as a matrix made of the input, beside convolution: associative recall (Ba et al. 2016)",
     title="Weights that move with the input",
     claim="Attention's weights are made of the input and move with it, a convolution's are learned and stay; and at "
@@ -361,9 +311,9 @@ STUDY = Study(
     "https://arxiv.org/abs/1610.06258, for the task; Arora et al. 2023, https://arxiv.org/abs/2312.04927, for "
     "convolutions on it",
     options=Direct,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {matrices}
 

@@ -15,14 +15,13 @@ from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.data import BUILTIN
 from saccade.tasks.glimpse.task import Batch
 from saccade.train.randomness import seeded
-from studies.frame.claims import Claim, bars, conclude, nothing, rule
+from studies.frame.claims import Claim, bars, conclude, nothing, rule, tabled
 from studies.frame.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, wrong_shares
-from studies.frame.noise import ratio_text, variance_text
+from studies.frame.noise import ratio_sentences, variance_table
 from studies.frame.options import Seeded
 from studies.frame.page import COSTS, costs, dots, paragraphs
 from studies.frame.scores import by_model
 from studies.frame.seeds import between, spread
-from studies.frame.statistics import judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -73,11 +72,10 @@ def variants(options: Options) -> list[Variant]:
 
 
 def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
-    """Return the noise of each estimator's gradient at the weights of a model.
+    """Return the noise of each estimator's gradient, none if a model learns no draws.
 
     "variance" is the sum over weights of the variance over gradients, "signal" the squared length of the mean gradient,
     both means over groups, and "batches" are the variances. "average" is that of the moving average: the mean reward.
-    A model that learns no draws has no noise, and without a trained baseline there is none with it.
     """
     weights, device = model.state_dict(), next(model.parameters()).device
     images = [task.batch(step).to(device) for step in range(GROUPS * DRAWS)]
@@ -143,17 +141,15 @@ class Findings:
         self.noises = [row for row in content["rows"] if row["measured"] == "noise" and row["estimators"]]
         self.first = {name: rows[0] for name, rows in self.rows.items()}
         self.compared = self._compared()
-        self.claims = []
-        for text, more, fewer, _ in self.compared:
-            gain = between(*([wrong_shares(row) for row in self.rows[name]] for name in (more, fewer)))
-            self.claims.append(Claim(text, gain, gain.long()))
+        wrong = {name: [wrong_shares(row) for row in rows] for name, rows in self.rows.items()}
+        gains = [(text, between(wrong[more], wrong[fewer])) for text, more, fewer, _ in self.compared]
+        self.claims = [Claim(text, gain, gain.long()) for text, gain in gains]
         if statistics.fmean(self.errors(FIRST)) > 1 - 1.5 / self.first[FIRST]["labels"]:
             self.verdict = nothing("the eye got hardly more right than by chance; train it longer")
         else:
             self.verdict = conclude(self.claims)
 
     def errors(self, name: str, key: str = "error") -> list[float]:
-        """Return the errors of a model, one a seed."""
         return [row[key] for row in self.rows[name]]
 
     def _compared(self) -> list[tuple[str, str, str, str]]:
@@ -179,8 +175,7 @@ class Findings:
             if more != fewer and {more, fewer} <= self.rows.keys()
         ]
 
-    def table(self) -> list[list[str]]:
-        """Return errors in percent, how places are chosen, and costs."""
+    def _table(self) -> list[list[str]]:
         errors = ("error", "error_of_mean", "error_likeliest")
         header = ["error of one path", f"of the mean of {self.first[FIRST]['paths']}", "of the likeliest"]
         table = [["model", *header, "entropy, nats", "deviation", *COSTS]]
@@ -190,43 +185,21 @@ class Findings:
             table.append([name, *(spread(self.errors(name, key)) for key in errors), *means, *cost])
         return table
 
-    def noise(self) -> list[list[str]]:
-        """Return the variance of each estimator's gradient, at the weights of each eye."""
-        names = list(dict.fromkeys(name for row in self.noises for name in row["estimators"]))
-        rows = [["at the weights of", *names]]
-        for row in self.noises:
-            variances = (variance_text(row["estimators"].get(name)) for name in names)
-            rows.append([f"{row['model']}, seed {row['seed']}", *variances])
-        return rows
-
-    def ratios(self) -> list[str]:
-        """Return the variances beside the learned baseline's, at the first eye's weights."""
-        texts = []
-        for row in self.noises:
-            learned = row["estimators"].get(LEARNED)
-            for name, other in row["estimators"].items():
-                if row["model"] == FIRST and name != LEARNED and learned:
-                    ratio = ratio_text(other["batches"], learned["batches"])
-                    at = f"At the weights of {FIRST}, seed {row['seed']}"
-                    texts.append(f"{at}, {name} has {ratio}, beside the learned baseline with one.")
-        return texts
-
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         claims = [["claim", "errors", "difference", "in the paper", "verdict"]]
-        results = judged([claim.number for claim in self.claims])
-        for claim, (_, more, fewer, paper), result in zip(self.claims, self.compared, results, strict=True):
-            claims.append([claim.text, f"{more} − {fewer}", claim.measured, paper, result])
+        for (text, gain, result), (_, more, fewer, paper) in zip(tabled(self.claims)[1:], self.compared, strict=True):
+            claims.append([text, f"{more} − {fewer}", gain, paper, result])
         seeds = [[name, *(f"{100 * error:.2f}" for error in self.errors(name))] for name in self.rows]
+        first = [row for row in self.noises if row["model"] == FIRST]
         moving = [row["estimators"][MOVING] for row in self.noises if MOVING in row["estimators"]]
         older = "In these older rows it is the share of right answers, which overstates the noise of other rewards."
         return {
-            "table": self.table(),
+            "table": self._table(),
             "claims": claims,
             "bars": f"{bars('images', len(self.rows[FIRST]))} {rule(len(self.claims))}",
             "seeds": [["seed", *(str(row["seed"]) for row in self.rows[FIRST])], *seeds],
-            "noise": self.noise(),
-            "ratios": paragraphs(*self.ratios()),
+            "noise": variance_table(self.noises, LEARNED),
+            "ratios": paragraphs(*ratio_sentences(first, {LEARNED: "the learned baseline with one"})),
             "older": "" if all("average" in columns for columns in moving) else older,
             "sizes": self.noises[0],
             "images": self.first[FIRST]["images"],
@@ -234,14 +207,12 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the errors of one path."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     errors = {name: result.errors(name) for name in result.rows}
     return {"picture": dots(errors, folder / "glimpses", "error", "Error of one path")}
 
 
 STUDY = Study(
-    name="glimpses",
     sentence="agents with glimpses: number, scales, policy and clutter (Mnih et al. 2014, tables 1 and 2 of NIPS)",
     title="Glimpses",
     claim="An eye that learns where to look recognizes images of which it sees little. It is better than one that "
@@ -251,9 +222,9 @@ STUDY = Study(
     "https://papers.nips.cc/paper/5542-recurrent-models-of-visual-attention; there random glimpses are in clutter "
     "alone, and the gain of a coarse view is not tested",
     options=Options,
-    measure=Trainings("glimpses", variants, parts, "translated", task=Glimpse, open_data=open_canvas),
+    measure=Trainings(variants, parts, "translated", task=Glimpse, open_data=open_canvas),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

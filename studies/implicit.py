@@ -21,12 +21,11 @@ from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.data.deciding import deciding
 from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.metrics import length_groups
-from studies.frame.claims import Claim, Verdict, both_bars, conclude, nothing, rule
+from studies.frame.claims import Claim, both_bars, conclude, judged, nothing, rule
 from studies.frame.options import Trained
-from studies.frame.page import costs, paragraphs, picture, sentence
+from studies.frame.page import costs, deviations, paragraphs, picture, sentence
 from studies.frame.scores import SENTENCES, by_model
 from studies.frame.seeds import between, pack, spread, unpack
-from studies.frame.statistics import judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, opened, tested
 
@@ -54,14 +53,12 @@ class Options(Trained):
     """Sentences of the test split with a Jacobian; with --quick at most 60."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if self.sentences < 2:
             raise ArgumentError(f"--sentences: expected 2 or more, got {self.sentences}")
 
 
-def open_dates(options: Options) -> Corpus:
-    """Open the dates, and reject other data."""
+def _open_dates(options: Options) -> Corpus:
     if options.data not in options.builtin:
         expected = f"{' or '.join(options.builtin)}, whose outputs are each decided by a known word"
         raise ArgumentError(f"--data: expected {expected}, got {options.data}")
@@ -85,17 +82,12 @@ def ways(task: Translate, model: Any, pair: Pair) -> dict[str, Tensor]:
 
 
 def columns(weights: Sequence[Tensor], words: Sequence[Sequence[range]], groups: Sequence[str]) -> dict[str, Any]:
-    """Return statistics of one way of weighing inputs, over sentences.
+    """Return statistics of weights `(outputs, inputs)` of sentences.
 
-    Args:
-        weights: `(outputs, inputs)` of each sentence, rows that sum to one at most.
-        words: inputs that decide each output; none of an output that is always the same.
-        groups: of the sources' lengths.
-
-    Returns:
-        Of each sentence, over outputs that a word decides: "share", the mean share on the word, "found", how often the
-        largest weight is on it, and "digit", how often it is on the very digit of a year. Of all: "beyond", mean shares
-        farther away than some steps, by the source's length, and "near", hits and outputs by the word's distance.
+    The words are the inputs that decide each output, none of an output that is always the same. Over the decided
+    outputs of a sentence, "share" is the mean share on the word. "found" is how often the largest weight is on it, and
+    "digit" how often it is on the very digit of a year. Over all sentences, "beyond" are mean shares farther away than
+    some steps, by the source's length, and "near" hits and outputs by the word's distance.
     """
     means: dict[str, list[float]] = {"share": [], "found": [], "digit": []}
     beyond: dict[str, dict[int, list[float]]] = {group: {least: [] for least in STEPS} for group in groups}
@@ -152,10 +144,9 @@ def variants(options: Options) -> list[Variant]:
     return [Variant(model, model) for model in MODELS[: QUICK if options.quick else None]]
 
 
-def parts(corpus: Corpus, options: Options) -> list[Part]:
-    """Return the Jacobians of the first test sentences; their languages take turns."""
+def _parts(corpus: Corpus, options: Options) -> list[Part]:
     count = min(options.sentences, _FEW) if options.quick else options.sentences
-    pairs = tested(corpus, options.data)[:count]
+    pairs = tested(corpus)[:count]
     return [Part({"measured": "jacobian"}, lambda task, model, seed: measured(task, model, pairs))]
 
 
@@ -174,35 +165,27 @@ class Findings:
             for way, name in ((JACOBIAN, "Jacobian"), (ATTENTION, "attention"))
             for other in WITHOUT
         }
-        self.verdict = self._decide()
+        right = {name: statistics.fmean(self.right(name)) for name in (ATTENDS, *WITHOUT)}
+        few = [f"{name} {100 * share:.1f}%" for name, share in right.items() if share < LEARNED]
+        poor = f"models have learned too little: right are {', '.join(few)}; train them longer"
+        claims = [Claim(text, gain, gain.long()) for text, gain in self.gains.items()]
+        self.verdict = nothing(poor) if few else conclude(claims)
 
     def _shares(self, model: str, way: str, key: str) -> list[list[float]]:
         return [unpack(row["ways"][way][key], "shares") for row in self.rows[model]]
 
     def right(self, model: str) -> list[float]:
-        """Return the share of targets that a model has right, one a seed."""
         return [run["metrics"]["exact_match"] for run in self.content["runs"].values() if run["model"] == model]
 
-    def _decide(self) -> Verdict:
-        right = {name: statistics.fmean(self.right(name)) for name in (ATTENDS, *WITHOUT)}
-        few = [f"{name} {100 * share:.1f}%" for name, share in right.items() if share < LEARNED]
-        if few:
-            return nothing(f"models have learned too little: right are {', '.join(few)}; train them longer")
-        return conclude([Claim(text, gain, gain.long()) for text, gain in self.gains.items()])
-
     def _tabled(self, names: Sequence[str], cells: Callable[[str, str], list[list[float]]]) -> list[list[str]]:
-        """A row for each model and way, of numbers of each seed."""
         rows = [[model, way, *map(spread, cells(model, way))] for model, way in self.ways]
         return [["model", "what is asked", *names], *rows]
 
     def table(self) -> list[list[str]]:
-        """Return how much is on the word, in percent."""
 
         def cells(model: str, way: str) -> list[list[float]]:
-            means = (
-                [statistics.fmean(row) for row in self._shares(model, way, key)] for key in ("share", "found", "digit")
-            )
-            return [self.right(model), *means]
+            shares = (self._shares(model, way, key) for key in ("share", "found", "digit"))
+            return [self.right(model), *([*map(statistics.fmean, rows)] for rows in shares)]
 
         names = ["targets right", "on the word", "most on the word", "on the very digit"]
         return [*self._tabled(names, cells), ["an even share", "", "", f"{100 * self.first['even']:.2f}", "", ""]]
@@ -229,7 +212,6 @@ class Findings:
         return self._tabled(names, cells)
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         results = zip(self.gains.items(), judged([*self.gains.values()]), strict=True)
         claims = [[text, gain.short(), result] for (text, gain), result in results]
         lengths = ", ".join(f"{count} of {group}" for group, count in self.first["lengths"].items())
@@ -246,16 +228,14 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw shares beyond ten steps, and the first sentence by every model and way."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     groups, title = list(result.first["lengths"]), f"Share beyond {STEP} steps, by the source's length"
     middles, curves, examples = [float(group.split("-")[0]) + 4.5 for group in groups], [], []
     for model, way in result.ways:
         if way == JACOBIAN or model == ATTENDS:
-            far = [result.beyond(model, way, group) for group in groups]
-            bars = [statistics.stdev(shares) if len(shares) > 1 else 0.0 for shares in far]
+            far = deviations(result.beyond(model, way, group) for group in groups)
             label = model if way == JACOBIAN else f"{model}, {way}"
-            curves.append(Curve(label, middles, [*map(statistics.fmean, far)], bars, [False] * len(middles)))
+            curves.append(Curve(label, middles, *far))
         named, verb = ("sequential Jacobian, shares of each row", MOVED) if way == JACOBIAN else (way, "attends to")
         example, name, path = result.rows[model][0]["example"], f"{model}: {named}", folder / f"{model}-{way}"
         weights, sides = torch.tensor(example[way]), (list(example["source"]), list(example["target"]))
@@ -276,7 +256,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="implicit",
     sentence="which inputs move each output, with and without attention: the sequential Jacobian (Graves 2012)",
     title="What moves an output, with attention and without",
     claim="A network without attention attends implicitly: its outputs move with some inputs more than with others. "
@@ -285,9 +264,9 @@ STUDY = Study(
     "Networks, chapter 3; of ByteNet, Kalchbrenner et al. 2016 draw it, figure 6, https://arxiv.org/abs/1610.10099; "
     "attention is that of Bahdanau, Cho, Bengio 2015, https://arxiv.org/abs/1409.0473. None of them compares these",
     options=Options,
-    measure=Trainings("implicit", variants, parts, open_data=open_dates),
+    measure=Trainings(variants, _parts, open_data=_open_dates),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

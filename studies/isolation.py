@@ -1,9 +1,9 @@
 """Gradients of attended values, and forgetting of experts (Jacobs et al. 1991)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,23 +14,19 @@ from saccade import look
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.look._charts import STYLES
-from saccade.look._figure import DOTS, FAINT, INK, write_picture
-from saccade.look._fonts import families
+from saccade.look._figure import FAINT, INK, Page, draw_picture
 from saccade.nn import MixtureOfExperts
 from saccade.normalizers import Entmax, Normalizer, Sigmoid, Softmax, Sparsemax
 from saccade.scores import Dot
 from saccade.train.environment import choose_device
 from saccade.train.randomness import generator, seeded
-from studies.frame.claims import Claim, conclude, decided, tabled
+from studies.frame.claims import Claim, Exact, conclude, decided, tabled
 from studies.frame.digits import Digits, OnDigits, open_data
-from studies.frame.direct import Budget, Job, fit, size, work
+from studies.frame.direct import Budget, fit, job, size
+from studies.frame.folder import select
 from studies.frame.page import costs, curve, picture
 from studies.frame.seeds import Numbers, over_seeds
-from studies.frame.statistics import Exact
 from studies.frame.study import Study, Work
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BUDGET, QUICK = Budget(500, 5.0), Budget(200, 0.1)  # of a task
 EXACT = 1e-12  # a distance of rounding in float64, over the largest gradient
@@ -62,16 +58,14 @@ def compared(way: str, seed: int) -> dict[str, float]:
     .. math:: y_t = \sum_i w_{ti} v_i \quad\Rightarrow\quad
         \frac{\partial L}{\partial v_i} = \sum_t w_{ti} \frac{\partial L}{\partial y_t}
 
-    Returns:
-        "deviation", the largest distance over the largest gradient; of "values" those without a weight, "zeros"; and
-        "leak", the largest gradient of these and their keys.
+    "deviation" is the largest distance over the largest gradient, "zeros" are those of all "values" without a weight,
+    and "leak" is the largest gradient of these and their keys.
     """
     numbers = generator(seed, "gradients", way)
     sizes = ((40, 3, 5), (40, 3, 7), (40, 11, 5), (40, 11, 7))
     query, upstream, key, value = (torch.randn(size, dtype=torch.float64, generator=numbers) for size in sizes)
     mask = torch.rand(40, 1, 11, generator=numbers) < 0.5 if way.endswith("masked") else None
-    query = query * (0.0 if way == UNIFORM else 2.0)
-    weights, to_key, to_value = _gradients(way, query, key, value, upstream, mask)
+    weights, to_key, to_value = _gradients(way, 2.0 * query, key, value, upstream, mask)
     expected = (weights[..., None] * upstream[..., None, :]).sum(-3)  # term by term, without a product of ours
     unread = (weights == 0).all(-2)
     leaks = torch.cat([to_value[unread].flatten(), to_key[unread].flatten(), torch.zeros(1)]).abs()
@@ -83,8 +77,8 @@ def _gradients(
     way: str, query: Tensor, key: Tensor, value: Tensor, upstream: Tensor, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The weights, and the gradients of keys and values."""
+    leaves, query = (key.requires_grad_(), value.requires_grad_()), query * (way != UNIFORM)
     request = AuxRequest(weights=True)
-    leaves = key.requires_grad_(), value.requires_grad_()
     output, aux = attend(query, *leaves, score=Dot(), normalizer=WAYS[way], mask=mask, aux=request)
     to_key, to_value = torch.autograd.grad(output, leaves, upstream)
     assert aux.weights is not None
@@ -94,8 +88,8 @@ def _gradients(
 def graph(way: str) -> dict[str, Any]:
     """Return a graph for the picture: weights and gradients of five values."""
     key, value = (torch.tensor(numbers, dtype=torch.float64)[:, None] for numbers in (_SCORES, _VALUE))
-    query = torch.full((1, 1), 0.0 if way == UNIFORM else 1.0, dtype=torch.float64)
-    weights, _, to_value = _gradients(way, query, key, value, torch.full_like(query, _UPSTREAM))
+    query = torch.ones(1, 1, dtype=torch.float64)
+    weights, _, to_value = _gradients(way, query, key, value, _UPSTREAM * query)
     return {"weights": weights[0].tolist(), "gradients": to_value[:, 0].tolist(), "told": _UPSTREAM}
 
 
@@ -104,10 +98,9 @@ class Mixture(nn.Module):
 
     The query is that of the task, or learned of the image x.
 
-    Example:
-        >>> output, weights, _ = Mixture(9, *GATES[SPARSE])(torch.rand(5, 9), 1)
-        >>> output.shape, weights[0].tolist()
-        (torch.Size([5, 10]), [0.0, 1.0])
+    >>> output, weights, _ = Mixture(9, *GATES[SPARSE])(torch.rand(5, 9), 1)
+    >>> output.shape, weights[0].tolist()
+    (torch.Size([5, 10]), [0.0, 1.0])
     """
 
     def __init__(self, pixels: int, normalizer: Normalizer, score: float | None) -> None:
@@ -129,7 +122,6 @@ class Mixture(nn.Module):
         return output[:, 0], aux.weights[:, 0], output.new_zeros(())
 
     def expert(self, index: int) -> list[Tensor]:
-        """Return the parameters of an expert."""
         return list(self.experts[index].parameters())
 
 
@@ -153,10 +145,9 @@ def forgotten(
 ) -> dict[str, Any]:
     """Train on the digits 0 to 4, then on 5 to 9, and return the effect on the first.
 
-    Returns:
-        "before" and "after", the share right of the first task, and "second", that of the second. "own" and "weight"
-        are the mean weights of the first task's expert for either, and "moved" is the relative distance of its
-        parameters. "same" is whether these and the answers are equal bit for bit.
+    "before" and "after" are the share right of the first task, and "second" that of the second. "own" and "weight" are
+    the mean weights of the first task's expert for either, and "moved" is the relative distance of its parameters.
+    "same" is whether these and the answers are equal bit for bit.
     """
     gate, lower = {**GATES, **LEARNED}[name], _CLASSES // 2
     with seeded(seed, "isolation"):
@@ -197,24 +188,23 @@ def forgotten(
         "moved": float(move.norm() / learned.norm()),
         "same": not bool(move.any()) and torch.equal(later, logits),
         "parameters": size(model),
-        "steps": sum(part.steps for part in spent),
-        "seconds": round(sum(part.seconds for part in spent), 3),
+        "steps": sum(part["steps"] for part in spent),
+        "seconds": round(sum(part["seconds"] for part in spent), 3),
     }
 
 
-def measure(options: OnDigits) -> Work:
-    """Compare gradients with their formula, and train every gate on two tasks in turn."""
+def _measure(options: OnDigits) -> Work:
     digits, device = open_data(options.data), choose_device(options.device)
     budget = (QUICK if options.quick else BUDGET).within(options)
     both = Budget(2 * budget.steps, 2 * budget.minutes)
-    jobs = [Job({"part": "graph", "model": way, "seed": 0}, partial(graph, way)) for way in GRAPH]
+    jobs = [job({"part": "graph", "model": way, "seed": 0}, partial(graph, way)) for way in GRAPH]
     for seed in range(1, options.seeds + 1):
-        jobs += [Job({"part": "gradients", "model": way, "seed": seed}, partial(compared, way, seed)) for way in WAYS]
+        jobs += [job({"part": "gradients", "model": way, "seed": seed}, partial(compared, way, seed)) for way in WAYS]
         for optimizer in OPTIMIZERS:
             for gate in (UNIFORM, SOFT, SPARSE) if options.quick else (*GATES, *LEARNED):
                 about = {"part": "forgetting", "optimizer": optimizer, "model": gate, "seed": seed}
-                jobs.append(Job(about, partial(forgotten, gate, optimizer, digits, seed, budget, device), both))
-    return work("isolation", options, jobs, options.name, {"data": digits.fingerprint})
+                jobs.append(job(about, partial(forgotten, gate, optimizer, digits, seed, budget, device), both))
+    return Work(jobs, {"data": digits.fingerprint}, options.name)
 
 
 class Findings:
@@ -223,10 +213,12 @@ class Findings:
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
         self.rows = [{**row, "lost": row.get("before", 0) - row.get("after", 0)} for row in content["rows"]]
-        self.gates = [name for name in (*GATES, *LEARNED) if self.of(model=name)]
-        far, leak = (max(row[column] for row in self.of(part="gradients")) for column in ("deviation", "leak"))
+        self.gates = [name for name in (*GATES, *LEARNED) if select(self.rows, model=name)]
+        far, leak = (
+            max(row[column] for row in select(self.rows, part="gradients")) for column in ("deviation", "leak")
+        )
         kept = " and ".join(f"{self._kept(SPARSE, by)} seeds by {by}" for by in OPTIMIZERS)
-        stay = Exact(all(row["same"] for row in self.of(model=SPARSE)))
+        stay = Exact(all(row["same"] for row in select(self.rows, model=SPARSE)))
         soft, sparse = "uniform weights forget more than soft ones", "soft weights forget more than sparse ones"
         formula = f"within {far:.1e} of it"
         self.claims = [
@@ -239,11 +231,8 @@ class Findings:
         ]
         self.verdict = conclude(self.claims)
 
-    def of(self, **columns: Any) -> list[Mapping[str, Any]]:
-        return [row for row in self.rows if columns.items() <= row.items()]
-
     def numbers(self, gate: str, by: str, column: str) -> Numbers:
-        return np.array([float(row[column]) for row in self.of(model=gate, optimizer=by)])
+        return np.array([float(row[column]) for row in select(self.rows, model=gate, optimizer=by)])
 
     def _kept(self, gate: str, by: str) -> str:
         same = self.numbers(gate, by, "same")
@@ -254,8 +243,7 @@ class Findings:
         return Claim(f"by {by} {text}", difference, f"{difference.times(100).text(1)} points")
 
     def _table(self, by: str) -> list[list[str]]:
-        header = ["gate", "weight", "first task, before", "after", "forgotten", "second task", "moved", "same bits"]
-        table = [header]
+        table = [["gate", "weight", "first task, before", "after", "forgotten", "second task", "moved", "same bits"]]
         for gate in self.gates:
             shares = [over_seeds(self.numbers(gate, by, name)) for name in ("before", "after", "lost", "second")]
             weight, moved = (f"{self.numbers(gate, by, column).mean():.2g}" for column in ("weight", "moved"))
@@ -264,10 +252,9 @@ class Findings:
         return table
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         gradients = [["weights", "distance from the formula", "values that nothing reads", "largest gradient of these"]]
         for way in WAYS:
-            rows = self.of(part="gradients", model=way)
+            rows = select(self.rows, part="gradients", model=way)
             far, leak = (f"{max(row[column] for row in rows):.1e}" for column in ("deviation", "leak"))
             unread = f"{sum(row['zeros'] for row in rows):,} of {sum(row['values'] for row in rows):,}"
             gradients.append([way, far, unread, leak])
@@ -280,17 +267,16 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the small graphs, and forgetting by the weight of the expert."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     titles = "What values are told of the error", "What is forgotten by the weight of the expert that knows it"
-    graphs = {row["model"]: row for row in result.of(part="graph")}
-    stories = []
-    for name, about in graphs.items():
+    graphs = select(result.rows, part="graph")
+    texts, stories = ["∂L/∂y = v", *GRAPH], []
+    for about in graphs:
         pairs = zip(about["weights"], about["gradients"], strict=True)
-        texts = [f"weight {weight:.2f} and gradient {gradient:.2f}" for weight, gradient in pairs]
-        stories.append(f"{name}, output's gradient {about['told']:.2f}: {', '.join(texts)}")
-    make = partial(_figure, graphs, titles[0])
-    drawn = write_picture(folder / "isolation-graph", make, title=titles[0], story="; ".join(stories))
+        edges = [f"weight {weight:.2f} and gradient {gradient:.2f}" for weight, gradient in pairs]
+        stories.append(f"{about['model']}, output's gradient {about['told']:.2f}: {', '.join(edges)}")
+    path, draw, story = folder / "isolation-graph", partial(_draw, graphs), "; ".join(stories)
+    drawn = draw_picture(path, draw, texts, title=titles[0], kind="Graphs", story=story)
     gates = [gate for gate in GATES if gate in result.gates]
     weights = [float(result.numbers(gate, "sgd", "weight").mean()) for gate in gates]
     lost = {by: [over_seeds(result.numbers(gate, by, "lost")) for gate in gates] for by in OPTIMIZERS}
@@ -305,39 +291,31 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     return {"graph": picture(drawn, titles[0]), "picture": picture(curves, titles[1])}
 
 
-def _figure(graphs: Mapping[str, Mapping[str, Any]], title: str) -> "Figure":
+def _draw(graphs: Sequence[Mapping[str, Any]], page: Page) -> None:
     """A panel a normalizer: values, an output, and on edges weights and gradients."""
-    from matplotlib.figure import Figure
-
-    family = families(f"{title}∂L/∂y = {''.join(graphs)}")
-    style: dict[str, Any] = {"family": family, "parse_math": False, "va": "center"}
     blue, red, output = STYLES[0][0], STYLES[1][0], (0.8, 0.5)
-    node = {"boxstyle": "circle,pad=0.4", "facecolor": "white"}
-    figure = Figure(figsize=(3.3 * len(graphs), 4.2), dpi=DOTS)
-    figure.text(0.02, 0.95, title, fontsize=12, color=INK, **style)
-    for panel, (name, about) in enumerate(graphs.items()):
-        axes = figure.add_axes((panel / len(graphs), 0, 1 / len(graphs), 0.86))
-        axes.set(xlim=(0, 1), ylim=(0, 1))
+    node, box = (
+        {"boxstyle": "circle,pad=0.4", "facecolor": "white"},
+        {"facecolor": "white", "edgecolor": "none", "pad": 1},
+    )
+    for panel, about in enumerate(graphs):
+        axes = page.axes(3.3 * panel, 0, 3.3, 3.6, xlim=(0, 1), ylim=(0, 1))
         axes.set_axis_off()
-        texts: list[tuple[float, float, str, str, dict[str, Any]]] = [(0.5, 0.96, name, INK, {})]
+        write = partial(axes.text, ha="center", va="center", fontsize=9)
+        write(0.5, 0.96, about["model"], color=INK)
         for index, (weight, gradient) in enumerate(zip(about["weights"], about["gradients"], strict=True)):
             height, colour = 0.84 - 0.76 * index / (len(about["weights"]) - 1), INK if weight else FAINT
             edge = {"color": blue, "linewidth": 0.6 + 6.0 * weight} if weight else {"color": FAINT, "linestyle": ":"}
             axes.plot((0.32, output[0]), (height, output[1]), zorder=1, **edge)
-            third, box = height + (output[1] - height) / 3, {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-            texts.append((0.32, height, f"v{index + 1}", colour, {"bbox": {**node, "edgecolor": colour}}))
-            texts.append((0.48, third, f"{weight:.2f}", blue, {"bbox": box}))
-            texts.append((0.19, height, f"{gradient:.2f}", red, {}))
-        texts.append((*output, "y", INK, {"bbox": {**node, "edgecolor": INK}}))
-        texts.append((output[0], 0.61, f"∂L/∂y = {about['told']:.2f}", red, {}))
-        texts.append((0.19, 0.93, "∂L/∂v", red, {}))
-        for x, y, text, colour, more in texts:
-            axes.text(x, y, text, color=colour, ha="center", fontsize=9, **style, **more)
-    return figure
+            write(0.32, height, f"v{index + 1}", color=colour, bbox={**node, "edgecolor": colour})
+            write(0.48, height + (output[1] - height) / 3, f"{weight:.2f}", color=blue, bbox=box)
+            write(0.19, height, f"{gradient:.2f}", color=red)
+        write(*output, "y", color=INK, bbox={**node, "edgecolor": INK})
+        write(output[0], 0.61, f"∂L/∂y = {about['told']:.2f}", color=red)
+        write(0.19, 0.93, "∂L/∂v", color=red)
 
 
 STUDY = Study(
-    name="isolation",
     sentence="gradients of attended values, and forgetting of experts by kind of gate (Jacobs et al. 1991)",
     title="What is not attended to does not change",
     claim="Attention masks the error that is propagated back: a value's gradient is its weight times the output's, and "
@@ -345,9 +323,9 @@ STUDY = Study(
     source="The gradient of a weighted sum; Jacobs, Jordan, Nowlan, Hinton 1991, 'Adaptive Mixtures of Local Experts', "
     "section 1, for experts",
     options=OnDigits,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {graph}
 

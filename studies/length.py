@@ -1,8 +1,10 @@
 """Scores by the length of the source (Bahdanau, Cho, Bengio 2015, figure 2)."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from saccade import look
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.metrics import length, length_groups, length_unit
 from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule
+from studies.frame.folder import select
 from studies.frame.growth import fit, weights
 from studies.frame.options import Trained
 from studies.frame.page import about_data, curve, paragraphs, picture, sentence, signatures
@@ -29,25 +32,16 @@ _DATA = {
 }
 
 
-def groups(pairs: Sequence[Pair], unit: str) -> list[tuple[str, float, list[Pair]]]:
-    """Return the name, mean length and pairs of each five words or ten characters.
-
-    >>> groups([Pair("w " * count, "", "") for count in (4, 12, 4)], "words")[1][:2]
-    ('11-15', 12.0)
-    """
-    members: dict[str, list[Pair]] = {}
-    for pair, name in zip(pairs, length_groups([pair.source for pair in pairs], unit, _WIDTHS[unit]), strict=True):
-        members.setdefault(name, []).append(pair)
-    means = {name: statistics.fmean(length(pair.source, unit) for pair in some) for name, some in members.items()}
-    return sorted(((name, means[name], some) for name, some in members.items()), key=lambda group: group[1])
-
-
 def parts(corpus: Corpus, options: Trained) -> list[Part]:
-    """Return the score of each group of lengths; dates are counted in characters."""
+    """Return the score of each five words, or ten characters as of dates."""
     unit = "characters" if options.data in _DATA else length_unit(options.source)
+    pairs, groups = tested(corpus), dict[str, list[Pair]]()
+    for pair, name in zip(pairs, length_groups([pair.source for pair in pairs], unit, _WIDTHS[unit]), strict=True):
+        groups.setdefault(name, []).append(pair)
+    means = {name: statistics.fmean(length(pair.source, unit) for pair in group) for name, group in groups.items()}
     return [
-        scored({"unit": unit, "lengths": name}, pairs, length=round(middle, 3), few=len(pairs) < FEW)
-        for name, middle, pairs in groups(tested(corpus, options.data), unit)
+        scored({"unit": unit, "lengths": name}, groups[name], length=round(middle, 3), few=len(groups[name]) < FEW)
+        for name, middle in sorted(means.items(), key=lambda named: named[1])
     ]
 
 
@@ -59,65 +53,45 @@ class Findings:
         self.rows: list[dict[str, Any]] = sorted(content["rows"], key=lambda row: row["length"])
         self.groups = {row["lengths"]: row for row in self.rows}
         self.unit, self.metric = str(self.rows[0]["unit"]), str(self.rows[0]["metric"])
-        models = dict.fromkeys(run["model"] for run in content["runs"].values())  # with attention first
-        self.scores = {model: {name: self._score(model, name) for name in self.groups} for model in models}
+        self.scores = dict[str, dict[str, Score]]()
+        for model in dict.fromkeys(run["model"] for run in content["runs"].values()):  # with attention first
+            self.scores[model] = {n: mean(select(self.rows, model=model, lengths=n), n) for n in self.groups}
         self.fitted = [row for row in self.groups.values() if row["replicates"]]  # those with an error
         self.lengths, self.counts = ([row[key] for row in self.fitted] for key in ("length", SENTENCES))
-        self.seeds = len({row["seed"] for row in self.rows})
         self.heading = sentence(f"{metric_name(self.metric)} by length of the source")
-        self.slopes = self._slopes()
-        self.verdict = self._decide()
-
-    def _score(self, model: str, group: str) -> Score:
-        return mean([row for row in self.rows if (row["model"], row["lengths"]) == (model, group)], group)
-
-    def _slopes(self) -> list[Score | None]:
-        """With attention, without, and their difference; None without a line."""
-        if (ws := weights(self.lengths, self.counts)) is None:
-            return [None, None, None]
-        slopes = []
-        for scores in self.scores.values():
-            terms = [scores[row["lengths"]].times(w) for row, w in zip(self.fitted, ws, strict=True)]
-            slopes.append(Score(tuple(cell for term in terms for cell in term.cells)))
-        return [*slopes, slopes[0] - slopes[1]]
-
-    def _decide(self) -> Verdict:
-        r"""Judge the slopes \(b_a\) with attention and \(b_n\) without.
-
-        The claims are \(-b_n > 0\) and \(b_a - b_n / 2 > 0\), a test of one side against a margin (non-inferiority).
-        """
+        self.slopes = list[Score]()  # with attention, without, and their difference
+        if (ws := weights(self.lengths, self.counts)) is not None:
+            attention, none = (
+                reduce(add, (by_length[row["lengths"]].times(w) for row, w in zip(self.fitted, ws, strict=True)))
+                for by_length in self.scores.values()
+            )
+            self.slopes = [attention, none, attention - none]
+        texts = [slope.times(10.0).text(digits(self.metric), signed=True) for slope in self.slopes]
+        self.changes = texts or ["-", "-", "-"]
         if not any(learned(score) for scores in self.scores.values() for score in scores.values()):
-            return NOTHING
-        attention, none, _ = self.slopes
-        if attention is None or none is None:
-            return Verdict("not decided", "there are too few sentences of different lengths to fit a line")
-        stays = "with attention it falls by less than half of that, or not at all"
-        changes = [f"{change} in ten {self.unit} more" for change in self._changes()]
-        falls = Claim("without attention the score falls", none.times(-1.0).number, changes[1])
-        return conclude([falls, Claim(stays, (attention - none.times(HALF)).number, changes[0])])
-
-    def _changes(self) -> list[str]:
-        decimals = digits(self.metric)
-        return ["-" if slope is None else slope.times(10.0).text(decimals, signed=True) for slope in self.slopes]
+            self.verdict = NOTHING
+        elif not self.slopes:
+            self.verdict = Verdict("not decided", "there are too few sentences of different lengths to fit a line")
+        else:
+            attention, none, _ = self.slopes
+            stays = (attention - none.times(HALF)).number  # a test of one side against a margin: non-inferiority
+            changes = [f"{change} in ten {self.unit} more" for change in self.changes]
+            falls = Claim("without attention the score falls", none.times(-1.0).number, changes[1])
+            half = "with attention it falls by less than half of that, or not at all"
+            self.verdict = conclude([falls, Claim(half, stays, changes[0])])
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
-        *changes, gain = self._changes()
-        body = [
-            [
-                f"{name}{' *' if row['few'] else ''}",
-                str(row[SENTENCES]),
-                *(scores[name].text(digits(self.metric)) for scores in self.scores.values()),
-            ]
-            for name, row in self.groups.items()
-        ]
+        *changes, gain = self.changes
+        table = [[f"{self.unit} in the source", SENTENCES, *self.scores]]
+        for name, row in self.groups.items():
+            scores = (by_length[name].text(digits(self.metric)) for by_length in self.scores.values())
+            table.append([f"{name}{' *' if row['few'] else ''}", str(row[SENTENCES]), *scores])
+        seeds, count = (len({row["seed"] for row in self.rows}), sum(row[SENTENCES] for row in self.groups.values()))
+        meaning = f"{bars(SENTENCES, seeds)} The gain by attention changes, in ten {self.unit} more, by {gain}."
         few = f" * fewer than {FEW} sentences: one more or less would move the score."
-        meaning = f"{bars(SENTENCES, self.seeds)} The gain by attention changes, in ten {self.unit} more, by {gain}."
-        count = sum(row[SENTENCES] for row in self.groups.values())
         data = about_data(self.content, count, f"; lengths are in {self.unit}")
-        header = [f"{self.unit} in the source", SENTENCES, *self.scores]
         return {
-            "scores": [header, *body, [f"change in 10 {self.unit}", "", *changes]],
+            "scores": [*table, [f"change in 10 {self.unit}", "", *changes]],
             "bars": meaning + few * any(row["few"] for row in self.rows),
             "rule": rule(2),
             "data": paragraphs(data, ERRORS, _DATA.get(self.content["data"], ""), signatures(self.rows)),
@@ -148,7 +122,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="length",
     sentence="BLEU by source length with and without attention (Bahdanau, Cho, Bengio 2015, figure 2)",
     title="Scores by length of the source, with and without attention",
     claim="A translator without attention has to press the source into one vector, and translates worse the longer the "
@@ -157,7 +130,7 @@ STUDY = Study(
     source="Bahdanau, Cho, Bengio 2015, section 5.1 and figure 2, https://arxiv.org/abs/1409.0473",
     options=Trained,
     measure=Trainings(
-        "length", lambda options: [Variant(model, model, recipe=MODELS[0]) for model in MODELS], parts, "several-dates"
+        lambda options: [Variant(model, model, recipe=MODELS[0]) for model in MODELS], parts, "several-dates"
     ),
     compare=Findings,
     plot=plot,

@@ -1,8 +1,9 @@
 """Memories beyond the lengths of training (Graves et al. 2014, figures 4, 5, 11)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any, ClassVar, cast
 
 from saccade import look
@@ -15,12 +16,11 @@ from saccade.tasks.memorize.data import Corpus, open_corpus
 from saccade.tasks.memorize.data.problems import PROBLEMS
 from saccade.tasks.memorize.measures import Said, judged
 from saccade.train.results import undisturbed
-from studies.frame.claims import Claim, Verdict, both_bars, conclude, nothing, rule, tabled
+from studies.frame.claims import Claim, Estimate, both_bars, conclude, nothing, rule, tabled
 from studies.frame.options import Seeded
 from studies.frame.page import costs, picture
 from studies.frame.scores import by_model
-from studies.frame.seeds import Cell, between, contrast, spread
-from studies.frame.statistics import Estimate
+from studies.frame.seeds import Cell, contrast, spread
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -56,32 +56,29 @@ class Options(Seeded):
     longest: int | None = None
     """Most vectors (copy) or items (recall) in training. Default: 20, 6; --quick: 10."""
 
-    @property
-    def trained(self) -> int | None:
-        """The largest length of training; None for the paper's."""
-        return _QUICK if self.quick and self.longest is None else self.longest
+
+def _longest(options: Options) -> int | None:
+    return _QUICK if options.quick and options.longest is None else options.longest
 
 
-def opened(options: Options) -> Corpus:
-    """Open the problem; reject one without a test by length, or beyond the memories."""
+def _opened(options: Options) -> Corpus:
     if options.data not in _UNITS:
         raise ArgumentError(f"--data: expected copy or recall, whose sequences differ in length, got {options.data}")
-    usual, longest = PROBLEMS[options.data].usual, options.trained
+    usual, longest = PROBLEMS[options.data].usual, _longest(options)
     if (longest or 0) > usual:
         raise ArgumentError(f"--longest: expected at most {usual}, since memories have room for these, got {longest}")
     return open_corpus(options.data, longest)
 
 
-def variants(options: Options) -> list[Variant]:
-    """Return every model; with --quick those of the verdict and of addressing."""
+def _variants(options: Options) -> list[Variant]:
     steps = dict.fromkeys(("max_steps", "schedule_steps", "checkpoint_steps", "validation_steps"), _STEPS)
-    shared = {"longest": options.trained} if options.trained else {}
+    shared = {"longest": longest} if (longest := _longest(options)) else {}
     shared |= steps if options.quick else scheduled(options)
     models = [variant for variant in VARIANTS if not options.quick or variant.model in (NTM, LSTM)]
     return [replace(variant, values={**variant.values, **shared}) for variant in models]
 
 
-def measured(task: Memorize, model: Any, seed: int) -> dict[str, Any]:
+def _measured(task: Memorize, model: Any, seed: int) -> dict[str, Any]:
     """Return the bits and the wrong bits of each test sequence, by length."""
     items = [task.data.example("test", index) for index in range(task.data.size("test") or 0)]
     episodes = [task.language.episode(item) for item in items]
@@ -90,22 +87,17 @@ def measured(task: Memorize, model: Any, seed: int) -> dict[str, Any]:
     groups: dict[str, list[Said]] = {}
     for item, output, episode in zip(items, logits, episodes, strict=True):
         groups.setdefault(item.group, []).append(judged(output, episode.wanted))
-    lengths = {}
-    for group, outputs in groups.items():
-        bits = sum(output.asked for output in outputs)
-        lengths[group] = {
+    lengths = {
+        group: {
             "sequences": len(outputs),
-            "asked": bits,
+            "asked": (bits := sum(output.asked for output in outputs)),
             "bit_error": sum(output.wrong for output in outputs) / bits,
-            "bits": round(sum(output.bits for output in outputs) / len(outputs), 6),
+            "bits": round(fmean(output.bits for output in outputs), 6),
             "wrong": " ".join(str(output.wrong) for output in outputs),
         }
+        for group, outputs in groups.items()
+    }
     return {"lengths": lengths}
-
-
-def parts(data: Corpus, options: Options) -> list[Part]:
-    """Return the measurement of each model."""
-    return [Part({"measured": "lengths"}, measured)]
 
 
 class Findings:
@@ -125,36 +117,33 @@ class Findings:
             Claim(near, ours.less(NEAR).times(-1.0), f"{ours.short()} points"),
             Claim(f"the LSTM has more bits wrong {long} than {short}", theirs, f"{theirs.short()} points"),
         ]
-        self.verdict = self._decide()
+        ntm, lstm = (self.error(name, self.trained).value for name in (NTM, LSTM))
+        already = f"of the bits wrong {short} {self.unit}, which it was trained on"
+        self.verdict = conclude(self.claims)
+        if ntm > LEARNED:
+            self.verdict = nothing(f"the NTM has {ntm:.1%} {already}; train it longer")
+        elif lstm > LEARNED:
+            self.verdict = replace(self.verdict, reason=f"{self.verdict.reason}; the LSTM has {lstm:.1%} {already}")
 
-    def wrong(self, name: str, length: int) -> list[list[float]]:
-        """Return the share of wrong bits of each sequence of a length, a row a seed."""
+    def _cell(self, name: str, length: int, sign: float = 1.0) -> Cell:
+        """The share of wrong bits of each sequence of a length, a row a seed."""
         groups = [row[str(length)] for row in self.rows[name]]
-        return [[int(n) * group["sequences"] / group["asked"] for n in group["wrong"].split()] for group in groups]
+        wrong = [[int(n) * group["sequences"] / group["asked"] for n in group["wrong"].split()] for group in groups]
+        return Cell(name, wrong, sign, length)
 
     def error(self, name: str, length: int) -> Estimate:
         """Return the share of wrong bits."""
-        return contrast([Cell(name, self.wrong(name, length))], "sequences")
+        return contrast([self._cell(name, length)], "sequences")
 
     def more(self, name: str, other: str, length: int) -> Estimate:
         """Return a model's share of wrong bits minus another's, on the same sequences."""
-        return between(self.wrong(name, length), self.wrong(other, length), of="sequences")
+        return contrast([self._cell(name, length), self._cell(other, length, -1.0)], "sequences")
 
     def rise(self, name: str) -> Estimate:
         """Return the wrong bits at the longest length minus those at the trained length."""
-        ends = ((self.longest, 1.0), (self.trained, -1.0))
-        return contrast([Cell(name, self.wrong(name, at), sign, at) for at, sign in ends], "sequences")
-
-    def _decide(self) -> Verdict:
-        percent = {name: 100 * self.error(name, self.trained).value for name in (NTM, LSTM)}
-        already = f"of the bits wrong at {self.trained} {self.unit}, which it was trained on"
-        if percent[NTM] > 100 * LEARNED:
-            return nothing(f"the NTM has {percent[NTM]:.1f}% {already}; train it longer")
-        verdict, more = conclude(self.claims), f"; the LSTM has {percent[LSTM]:.1f}% {already}"
-        return Verdict(verdict.result, f"{verdict.reason}{more if percent[LSTM] > 100 * LEARNED else ''}")
+        return contrast([self._cell(name, self.longest), self._cell(name, self.trained, -1.0)], "sequences")
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         ends, words = (self.trained, self.longest), {1: "worse", -1: "better", 0: "not decided"}
         scores = [["model", *self.groups, f"at {self.longest} more than {NTM}"]]
         bits = [["model", *self.groups]]
@@ -182,40 +171,34 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     """Draw the wrong bits by length: of kinds of memory, and of kinds of addressing."""
     kinds = [name for name in result.rows if name not in (CONTENT, LOCATION)]
-    title = "Bits wrong by length, by"
-    return {
-        "picture": _drawn(result, folder / "memory", kinds, f"{title} kind of memory"),
-        "addressed": _drawn(result, folder / "memory-addressing", [NTM, CONTENT, LOCATION], f"{title} addressing"),
-    }
-
-
-def _drawn(result: Findings, path: Path, names: Sequence[str], title: str) -> str:
-    curves = []
-    for name in names:
-        shares = [result.error(name, length) for length in result.lengths]
-        few = [share.value <= _FLOOR for share in shares]
-        bars = [0.0 if low else share.measured.half() for low, share in zip(few, shares, strict=True)]
-        curves.append(Curve(name, result.lengths, [max(_FLOOR, share.value) for share in shares], bars, few))
-    below = {result.trained: "\nthe longest in training"}
-    drawn = look.curves(
-        curves,
-        path,
-        ticks=[(length, f"{length}{below.get(length, '')}") for length in result.lengths],
-        labels=(f"{result.unit}; bars: 95% intervals", "share of bits that are wrong"),
-        title=title,
-        note=f"A guess is wrong in half of them; hollow: one in {1 / _FLOOR:,.0f} or fewer",
-        bounds=(_FLOOR / 1.5, 1.0),
-        log="xy",
-        beside=True,
-    )
-    return picture(drawn, title)
+    below, pictures = {result.trained: "\nthe longest in training"}, {}
+    addressing = [NTM, CONTENT, LOCATION]
+    for file, by, names in (("memory", "kind of memory", kinds), ("memory-addressing", "addressing", addressing)):
+        lines, title = [], f"Bits wrong by length, by {by}"
+        for name in names:
+            shares = [result.error(name, length) for length in result.lengths]
+            few = [share.value <= _FLOOR for share in shares]
+            bars = [0.0 if low else share.measured.half() for low, share in zip(few, shares, strict=True)]
+            lines.append(Curve(name, result.lengths, [max(_FLOOR, share.value) for share in shares], bars, few))
+        drawn = look.curves(
+            lines,
+            folder / file,
+            ticks=[(length, f"{length}{below.get(length, '')}") for length in result.lengths],
+            labels=(f"{result.unit}; bars: 95% intervals", "share of bits that are wrong"),
+            title=title,
+            note=f"A guess is wrong in half of them; hollow: one in {1 / _FLOOR:,.0f} or fewer",
+            bounds=(_FLOOR / 1.5, 1.0),
+            log="xy",
+            beside=True,
+        )
+        pictures[file] = picture(drawn, title)
+    return pictures
 
 
 STUDY = Study(
-    name="memory",
     sentence="errors beyond the training lengths, by kind of memory (Graves et al. 2014, section 4)",
     title="Memory beyond the lengths of training",
     claim="A controller with an external memory that it writes and reads does on sequences beyond the lengths of "
@@ -223,11 +206,17 @@ STUDY = Study(
     source="Graves, Wayne, Danihelka 2014, figures 4 and 5 for copy, figure 11 for recall, "
     "https://arxiv.org/abs/1410.5401",
     options=Options,
-    measure=Trainings("memory", variants, parts, "copy", task=Memorize, open_data=opened),
+    measure=Trainings(
+        _variants,
+        lambda data, options: [Part({"measured": "lengths"}, _measured)],
+        quick="copy",
+        task=Memorize,
+        open_data=_opened,
+    ),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
-{picture}
+{memory}
 
 ## What is claimed
 
@@ -245,7 +234,7 @@ on (figure 4). Such a slip counts in full here.
 
 ## What addressing is worth
 
-{addressed}
+{memory-addressing}
 
 {addressing}
 

@@ -15,13 +15,12 @@ from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.image.scenes.grammar import named, read
 from saccade.tasks.image.shown import Shown
 from saccade.train.results import undisturbed
-from studies.frame.claims import NOTHING, Claim, Verdict, both_bars, conclude, rule, together
+from studies.frame.claims import NOTHING, Claim, Estimate, Result, Verdict, both_bars, conclude, rule, tabled, together
 from studies.frame.growth import weights
 from studies.frame.options import Seeded
 from studies.frame.page import COSTS, costs, curve, picture, sentence
 from studies.frame.scores import by_model
 from studies.frame.seeds import Cell, Numbers, between, contrast, pack, spread, unpack
-from studies.frame.statistics import Estimate, Result, judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -54,8 +53,7 @@ class Options(Seeded):
         return self.least, (_FEW if self.quick else _UP_TO) if self.most is None else self.most
 
 
-def opened(options: Options) -> Corpus:
-    """Open the scenes."""
+def _opened(options: Options) -> Corpus:
     if options.data not in BUILTIN:
         raise ArgumentError(f"--data: expected {', '.join(BUILTIN)}, whose things are counted, got {options.data}")
     data = open_corpus(options.data, things=options.things)
@@ -65,8 +63,7 @@ def opened(options: Options) -> Corpus:
     return data
 
 
-def variants(options: Options) -> list[Variant]:
-    """Return the model with attention and those without."""
+def _variants(options: Options) -> list[Variant]:
     least, most = options.things
     shared = {"least": least, "most": most, **scheduled(options), **(_SMALL if options.quick else {})}
     attends = Variant(ATTENTION, ATTENTION, {"query": "state-and-word", **shared})
@@ -81,10 +78,9 @@ def measured(task: Caption, model: Any, seed: int) -> dict[str, Any]:
             examples = [task.data.example("test", index) for index in range(first, min(first + _AT_ONCE, size))]
             images = [Shown(example.name, example.image) for example in examples if example.image is not None]
             texts = best_texts([answer.outputs for answer in task.answer(model, images, None)])
-            for example, text in zip(examples, texts, strict=True):
-                reading = read(text, example.scene)
-                exact = reading is not None and reading.exact
-                rows.append((len(example.scene.things), named(text, example.scene), exact))
+            for text, scene in zip(texts, (example.scene for example in examples), strict=True):
+                exact = (reading := read(text, scene)) is not None and reading.exact
+                rows.append((len(scene.things), named(text, scene), exact))
     things, counts, right = zip(*rows, strict=True)
     packed = {"things": pack(things, "counts"), "named": pack(counts, "counts"), "right": pack(right, "bits")}
     return {"images": size, "exact_match": sum(right) / size, **packed}
@@ -100,17 +96,29 @@ class Findings:
         self.images = [int((self.things == group).sum()) for group in self.groups]
         self.scores = dict[tuple[str, str], Numbers]()
         for name, rows in self.rows.items():
-            self.scores |= {(name, key): np.array([self._scores(row, key) for row in rows]) for key in KEYS}
+            right = [unpack(row["right"], "bits", row["images"]) for row in rows]
+            self.scores[name, EXACT] = np.array(right, dtype=np.float64)
+            self.scores[name, NAMED] = np.array([unpack(row["named"], "counts") for row in rows]) / self.things
         self.fixed = [name for name in FIXED if name in self.rows]
-        self.learned = [name for name in self.fixed if self.group(name, NAMED, self.groups[0]).mean() > LEARNED]
-        self.claims = {name: self._claims(name) for name in self.fixed}
-        self.counted = [claim for name in self.learned for claim in self.claims[name]]
-        self.verdict = self._decide()
-
-    def _scores(self, row: Mapping[str, Any], key: str) -> Numbers:
-        """Whether each caption is right, or its share of named things."""
-        right, counts = unpack(row["right"], "bits", row["images"]), unpack(row["named"], "counts")
-        return np.asarray(right if key == EXACT else counts / self.things, dtype=np.float64)
+        self.claims = dict[str, list[Claim]]()
+        for name in self.fixed:
+            numbers = {f"{name} gets fewer sentences right": self.slope(EXACT, name).times(-1.0)}
+            numbers |= {f"attention gains more {key} over {name}": self.slope(key, ATTENTION, name) for key in KEYS}
+            self.claims[name] = [Claim(text, slope, slope.long()) for text, slope in numbers.items()]
+        learned = [name for name in self.fixed if self.group(name, NAMED, self.groups[0]).mean() > LEARNED]
+        self.counted = [claim for name in learned for claim in self.claims[name]]
+        few = [name for name in self.fixed if name not in learned]
+        least = f"at most {LEARNED:.0%} of the things named where there are fewest"
+        left = f"nothing is concluded beside {' and '.join(few)}: {least}"
+        if not any(contrast([Cell(name, self.scores[name, EXACT])]).measured.beyond() > 0 for name in self.rows):
+            self.verdict = NOTHING
+        elif not learned:
+            self.verdict = Verdict("not decided", left)
+        else:
+            undecided: list[Result] = ["not decided" for _ in few]
+            verdict = conclude(self.counted, lambda results: together([*results, *undecided]))
+            reason = f"with one thing more {verdict.reason}{f'; {left}' if few else ''}"
+            self.verdict = Verdict(verdict.result, reason)
 
     def group(self, name: str, key: str, group: int) -> Numbers:
         """Return a model's scores on images of a number of things, a row a seed."""
@@ -118,12 +126,7 @@ class Findings:
         return scores
 
     def slope(self, key: str, name: str, other: str | None = None) -> Estimate:
-        r"""Return the change of a score, or of a difference, with one thing more.
-
-        .. math:: b = \frac{\sum_i (n_i - \bar n)\, y_i}{\sum_i (n_i - \bar n)^2}
-
-        over images i of \(n_i\) things, by least squares. It varies with the images of each group, and with the seeds.
-        """
+        """Return the change of a score, or of a difference, with one thing more."""
         ws = weights(self.groups, self.images)
         assert ws is not None
         cells = [
@@ -134,50 +137,32 @@ class Findings:
         ]
         return contrast(cells, "images")
 
-    def _claims(self, fixed: str) -> list[Claim]:
-        numbers = {f"{fixed} gets fewer sentences right": self.slope(EXACT, fixed).times(-1.0)}
-        numbers |= {f"attention gains more {key} over {fixed}": self.slope(key, ATTENTION, fixed) for key in KEYS}
-        return [Claim(text, slope, slope.long()) for text, slope in numbers.items()]
-
-    def _decide(self) -> Verdict:
-        if not any(contrast([Cell(name, self.scores[name, EXACT])]).measured.beyond() > 0 for name in self.rows):
-            return NOTHING
-        few = [name for name in self.fixed if name not in self.learned]
-        least = f"at most {LEARNED:.0%} of the things named where there are fewest"
-        left = f"nothing is concluded beside {' and '.join(few)}: {least}"
-        if not self.learned:
-            return Verdict("not decided", left)
-        undecided: list[Result] = ["not decided" for _ in few]
-        verdict = conclude(self.counted, lambda results: together([*results, *undecided]))
-        return Verdict(verdict.result, f"with one thing more {verdict.reason}{f'; {left}' if few else ''}")
-
-    def table(self, key: str) -> list[list[str]]:
-        """Return scores and gains in percent by the number of things, and slopes."""
-        body = []
+    def _table(self, key: str) -> list[list[str]]:
+        table = [["things", "images", *self.rows, *(f"attention − {name}" for name in self.fixed)]]
         for group, count in zip(self.groups, self.images, strict=True):
             scores = {name: self.group(name, key, group) for name in self.rows}
             gains = [between(scores[ATTENTION], scores[name]).short() for name in self.fixed]
-            body.append([str(group), str(count), *map(_percent, scores.values()), *gains])
+            table.append([str(group), str(count), *map(_percent, scores.values()), *gains])
         slopes = [self.slope(key, name) for name in self.rows]
         slopes += [self.slope(key, ATTENTION, name) for name in self.fixed]
-        last = ["with one thing more", "", *(slope.short() for slope in slopes)]
-        return [["things", "images", *self.rows, *(f"attention − {name}" for name in self.fixed)], *body, last]
+        return [*table, ["with one thing more", "", *(slope.short() for slope in slopes)]]
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
-        claims, results = [["claim", "with one thing more", "verdict"]], iter(judged([c.number for c in self.counted]))
-        for name, claimed in self.claims.items():
-            verdicts = [next(results) if name in self.learned else "nothing learned" for _ in claimed]
-            claims += [[claim.text, claim.measured, verdict] for claim, verdict in zip(claimed, verdicts, strict=True)]
+        results = {text: result for text, _, result in tabled(self.counted)}
+        claims = [
+            [claim.text, claim.measured, results.get(claim.text, "nothing learned")]
+            for claims in self.claims.values()
+            for claim in claims
+        ]
         models = [["model", *(f"{key}, %" for key in KEYS), *COSTS]]
         for name, *cost in costs(self.content, list(self.rows))[1:]:
             models.append([name, *(_percent(self.scores[name, key]) for key in KEYS), *cost])
         return {
-            "claims": claims,
+            "claims": [["claim", "with one thing more", "verdict"], *claims],
             "bars": both_bars("images", len(self.rows[ATTENTION])),
             "rule": rule(len(self.counted)),
-            "exact": self.table(EXACT),
-            "named": self.table(NAMED),
+            "exact": self._table(EXACT),
+            "named": self._table(NAMED),
             "models": models,
             "images": f"{len(self.things)} images of {self.groups[0]} to {self.groups[-1]} things",
             "data": self.content["data"],
@@ -188,14 +173,13 @@ def _percent(scores: Numbers) -> str:
     return spread(scores.mean(1).tolist())
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw both scores by the number of things."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     pictures = {}
     for key in KEYS:
-        curves = []
-        for name in result.rows:
-            heights = [contrast([Cell(name, result.group(name, key, group))]) for group in result.groups]
-            curves.append(curve(name, result.groups, heights))
+        curves = [
+            curve(name, result.groups, [contrast([Cell(name, result.group(name, key, n))]) for n in result.groups])
+            for name in result.rows
+        ]
         title, ticks = f"{sentence(key)} by the number of things", zip(result.groups, result.images, strict=True)
         drawn = look.curves(
             curves,
@@ -210,7 +194,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="objects",
     sentence="captions by number of objects, with attention and from one fixed vector",
     title="Captions by the number of things",
     claim="A model that reads an image as one fixed vector writes worse captions the more things the image shows, and "
@@ -219,15 +202,14 @@ STUDY = Study(
     "2015, figure 2, https://arxiv.org/abs/1409.0473, for sentences",
     options=Options,
     measure=Trainings(
-        "objects",
-        variants,
+        _variants,
         lambda data, options: [Part({"measured": "captions"}, measured)],
         quick="scenes",
         task=Caption,
-        open_data=opened,
+        open_data=_opened,
     ),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture of exact match}
 

@@ -20,12 +20,11 @@ from saccade.tasks.translate.data import BUILTIN
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.metrics import length_unit
 from saccade.train.randomness import generator
-from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule
-from studies.frame.folder import Folder
+from studies.frame.claims import NOTHING, Claim, Exact, Verdict, Within, bars, conclude, rule
+from studies.frame.folder import Folder, select
 from studies.frame.options import Trained
 from studies.frame.page import about_data, paragraphs, picture, sentence, signatures
-from studies.frame.scores import ERRORS, SENTENCES, digits, learned, mean, metric_name
-from studies.frame.statistics import Exact, Within
+from studies.frame.scores import ERRORS, SENTENCES, by_model, digits, learned, mean, metric_name
 from studies.frame.study import Step, Study
 from studies.frame.training import Part, Trainings, Variant, scored, tested
 
@@ -43,10 +42,7 @@ _PERMUTED = {
 
 
 class Layer(NamedTuple):
-    """A layer, with the effect of a permuted input on its output.
-
-    It is, or is not, "equivariant" (the permuted output) or "invariant" (the same output).
-    """
+    """A layer, "equivariant" or "invariant" to the order of its input, or not."""
 
     kind: str
     holds: bool
@@ -54,14 +50,8 @@ class Layer(NamedTuple):
     call: Callable[[nn.Module, Tensor], Tensor] = lambda layer, x: layer(x)
 
 
-def _attention(**options: Any) -> nn.Module:
-    return MultiheadAttention(_WIDTH, _HEADS, **options)
-
-
-def _gru() -> nn.Module:
-    return nn.GRU(_WIDTH, _WIDTH, batch_first=True)
-
-
+_attention = partial(MultiheadAttention, _WIDTH, _HEADS)
+_gru = partial(nn.GRU, _WIDTH, _WIDTH, batch_first=True)
 _POSITIONS = torch.arange(_LENGTH)
 INVARIANT, EQUIVARIANT = "invariant", "equivariant"
 LAYERS = {
@@ -71,7 +61,7 @@ LAYERS = {
     "self-attention, sinusoidal positions": Layer(
         EQUIVARIANT, False, _attention, lambda f, x: f(x + waves(_POSITIONS, _WIDTH).to(x))
     ),
-    "self-attention, rotary positions": Layer(EQUIVARIANT, False, lambda: _attention(rotary_base=10_000.0)),
+    "self-attention, rotary positions": Layer(EQUIVARIANT, False, partial(_attention, rotary_base=10_000.0)),
     "self-attention, ALiBi": Layer(EQUIVARIANT, False, _attention, lambda f, x: f(x, bias=Alibi(slopes(_HEADS).to(x)))),
     "self-attention, causal mask": Layer(EQUIVARIANT, False, _attention, lambda f, x: f(x, mask=masks.Causal())),
     "GRU": Layer(EQUIVARIANT, False, _gru, lambda f, x: f(x)[0]),
@@ -86,9 +76,6 @@ def deviation(name: str, seed: int = 1) -> float:
     .. math:: \max_\pi \frac{\|f(\pi x) - \pi f(x)\|_\infty}{\|f(x)\|_\infty}
 
     with \(f(x)\) in place of \(\pi f(x)\) for an invariant layer, over twenty permutations.
-
-    >>> deviation("attention pooling") < HOLDS < deviation("convolution")
-    True
     """
     layer, largest = LAYERS[name], 0.0
     with torch.random.fork_rng([]), torch.no_grad():
@@ -102,11 +89,9 @@ def deviation(name: str, seed: int = 1) -> float:
     return largest / float(straight.abs().max())
 
 
-def _permute(name: str, folder: Folder) -> bool:
-    kind, holds, *_ = LAYERS[name]
-    folder.content["rows"].append({"layer": name, "kind": kind, "holds": holds, "deviation": deviation(name)})
-    folder.commit()
-    return True
+def _permuted(name: str, _: Folder) -> list[dict[str, Any]]:
+    layer = LAYERS[name]
+    return [{"layer": name, "kind": layer.kind, "holds": layer.holds, "deviation": deviation(name)}]
 
 
 def shuffled(pairs: Sequence[Pair], unit: str) -> list[Pair]:
@@ -118,29 +103,24 @@ def shuffled(pairs: Sequence[Pair], unit: str) -> list[Pair]:
     >>> shuffled([Pair("eins zwei", "one two", ""), Pair("2019年", "2019", "")], "either")
     [Pair(source='zwei eins', target='one two', group=''), Pair(source='年2019', target='2019', group='')]
     """
-    return [replace(pair, source=_shuffled(pair.source, unit, index)) for index, pair in enumerate(pairs)]
+    results = []
+    for number, pair in enumerate(pairs):
+        pattern = _WORD if unit == "words" or (unit == "either" and len(pair.source.split()) > 1) else _PIECE
+        words, numbers = pattern.findall(pair.source), generator(0, "shuffled", number)
+        order = words
+        while order == words and len(set(words)) > 1:
+            order = [words[index] for index in torch.randperm(len(words), generator=numbers).tolist()]
+        text = pattern.sub(partial(lambda following, _: next(following), iter(order)), pair.source)
+        results.append(replace(pair, source=text))  # white space stays where it is
+    return results
 
 
-def _shuffled(text: str, unit: str, index: int) -> str:
-    pattern = _WORD if unit == "words" or (unit == "either" and len(text.split()) > 1) else _PIECE
-    words = pattern.findall(text)
-    if len(set(words)) < 2:
-        return text
-    numbers, order = generator(0, "shuffled", index), list(words)
-    while order == words:
-        order = [words[index] for index in torch.randperm(len(words), generator=numbers).tolist()]
-    following = iter(order)
-    return pattern.sub(lambda _: next(following), text)  # white space stays where it is
-
-
-PERMUTATIONS = [Step(name, [{"layer": name}], partial(_permute, name)) for name in LAYERS]
 VARIANTS = [*(Variant(name, name) for name in Translate.models), Variant(SET, "transformer", {"positions": "none"})]
 
 
-def parts(corpus: Corpus, options: Trained) -> list[Part]:
-    """Return the score of the test sentences in order, and shuffled."""
+def _parts(corpus: Corpus, options: Trained) -> list[Part]:
     unit = "either" if options.data in BUILTIN else length_unit(options.source)
-    straight = tested(corpus, options.data)
+    straight = tested(corpus)
     other = shuffled(straight, unit)
     about = {"rule": unit, "changed": sum(a.source != b.source for a, b in zip(straight, other, strict=True))}
     return [scored({"words": way}, pairs, **about) for way, pairs in zip(WAYS, (straight, other), strict=True)]
@@ -154,39 +134,28 @@ class Findings:
         self.layers: list[dict[str, Any]] = [row for row in content["rows"] if "layer" in row]
         self.rows: list[dict[str, Any]] = [row for row in content["rows"] if "words" in row]
         self.name, self.digits = metric_name(self.rows[0]["metric"]), digits(self.rows[0]["metric"])
-        groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
-        for row in self.rows:
-            groups.setdefault(row["model"], {way: [] for way in WAYS})[row["words"]].append(row)
-        self.scores = {model: {way: mean(rows) for way, rows in ways.items()} for model, ways in groups.items()}
+        models = by_model(self.rows).items()
+        self.scores = {model: {way: mean(select(rows, words=way)) for way in WAYS} for model, rows in models}
         self.losses = {model: both["in order"] - both["shuffled"] for model, both in self.scores.items()}
         self.failed = [model for model, both in self.scores.items() if not learned(both["in order"])]
-        self.claims = self._claims()
-        self.verdict = self._decide()
-
-    def _claims(self) -> list[Claim]:
-        """Layers are as defined, a set loses nothing, and every sequence something."""
         wrong = [row["layer"] for row in self.layers if (row["deviation"] < HOLDS) != row["holds"]]
         layers = "of the layers, exactly attention without positions and without a mask sees a set"
-        claims = [Claim(layers, Exact(not wrong), f"but for {', '.join(wrong)}" if wrong else "to rounding")]
+        self.claims = [Claim(layers, Exact(not wrong), f"but for {', '.join(wrong)}" if wrong else "to rounding")]
         for model, loss in self.losses.items():
             text, margin = loss.text(self.digits, signed=True), MARGIN * self.scores[model]["in order"].value
             if model == SET and model not in self.failed:
-                claims.append(Claim(f"{model} loses less than {MARGIN:.0%}", Within(loss.number, margin), text))
+                self.claims.append(Claim(f"{model} loses less than {MARGIN:.0%}", Within(loss.number, margin), text))
             elif model not in self.failed:
-                claims.append(Claim(f"{model} loses something", loss.number, text))
-        return claims
-
-    def _decide(self) -> Verdict:
-        verdict, models, failed = conclude(self.claims), len(self.scores), self.failed
-        if not failed:
-            return verdict
-        poor = SET in failed or len(failed) == models - 1
-        result = "not decided" if poor and verdict.result == "reproduced" else verdict.result
-        reason = NOTHING.reason if len(failed) == models else f"{', '.join(failed)} got nothing right"
-        return Verdict(result, f"{verdict.reason}; {reason}")
+                self.claims.append(Claim(f"{model} loses something", loss.number, text))
+        self.verdict = conclude(self.claims)
+        if failed := self.failed:
+            sequences = len(self.scores) - 1
+            poor = self.verdict.result == "reproduced" and (SET in failed or len(failed) == sequences)
+            reason = NOTHING.reason if len(failed) > sequences else f"{', '.join(failed)} got nothing right"
+            result = "not decided" if poor else self.verdict.result
+            self.verdict = Verdict(result, f"{self.verdict.reason}; {reason}")
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         layers = [["layer", "by its definition", "deviation", "so it is"]]
         for row in self.layers:
             defined, is_so = (f"{'not ' * (not so)}{row['kind']}" for so in (row["holds"], row["deviation"] < HOLDS))
@@ -209,8 +178,7 @@ class Findings:
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the scores both ways."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     title = sentence(f"{result.name} with the words of the source in order and shuffled")
     series = []
     for way in WAYS:
@@ -223,16 +191,19 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="order",
     sentence="the effect of shuffled words on each model (Vaswani et al. 2017, section 3.5)",
     title="What the order of the words is worth",
     claim="Attention has no recurrence and no convolution, so without a mask it sees the positions of its input as a "
     "set. A model that attends to all of them sees their order by what is added for it.",
     source="Vaswani et al. 2017, section 3.5, https://arxiv.org/abs/1706.03762",
     options=Trained,
-    measure=Trainings("order", lambda options: VARIANTS, parts, before=PERMUTATIONS),
+    measure=Trainings(
+        lambda options: VARIANTS,
+        _parts,
+        before=[Step(name, [{"layer": name}], partial(_permuted, name)) for name in LAYERS],
+    ),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

@@ -28,12 +28,11 @@ from saccade.tasks.image.scenes.scene import NOISE
 from saccade.tasks.labels.answers import ClassAnswers
 from saccade.train.randomness import generator
 from saccade.train.results import undisturbed
-from studies.frame.claims import Claim, Verdict, both_bars, conclude, nothing, rule
+from studies.frame.claims import Claim, Estimate, Verdict, both_bars, conclude, nothing, rule, tabled
 from studies.frame.options import Seeded
 from studies.frame.page import costs, picture
 from studies.frame.scores import by_model
 from studies.frame.seeds import between, pack, spread, unpack
-from studies.frame.statistics import Estimate, judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -65,22 +64,19 @@ class Options(Seeded):
     """Questions about images: scenes, with answers by known things."""
 
 
-def opened(options: Options) -> Corpus:
-    """Open the questions, and reject answers that depend on unknown things."""
+def _opened(options: Options) -> Corpus:
     if options.data not in BUILTIN:
         raise ArgumentError(f"--data: expected scenes, whose answers depend on known things, got {options.data}")
     return open_corpus(options.data)
 
 
-def variants(options: Options) -> list[Variant]:
-    """Return every model; --quick has time for two smaller ones."""
+def _variants(options: Options) -> list[Variant]:
     small = {"widths": "24,32", "cell_dim": 64, "hidden_dim": 64} if options.quick else {}
     models = [variant for variant in VARIANTS if variant.name in ("soft", "fixed vector") or not options.quick]
     return [replace(variant, values={**variant.values, **scheduled(options), **small}) for variant in models]
 
 
-def parts(data: Corpus, options: Options) -> list[Part]:
-    """Return the measurement of each model."""
+def _parts(data: Corpus, options: Options) -> list[Part]:
     limit = _FEW if options.quick else _QUESTIONS
     return [Part({"measured": "pointing"}, lambda task, model, seed: measured(task, model, seed, limit))]
 
@@ -100,7 +96,7 @@ def ground(images: Tensor, brightest: float, numbers: torch.Generator) -> Tensor
     return images.flatten(2).gather(2, pixels[:, None].expand(-1, images.shape[1], -1)).view_as(images)
 
 
-def answered(model: Any, batch: Batch, other: Tensor, order: Tensor, shape: tuple[int, int]) -> list[Tensor]:
+def answered(model: Any, batch: Batch, other: Tensor, order: Tensor, shape: tuple[int, int]) -> Tensor:
     """Return probabilities of answers once first cells of an order show other images."""
     images, shares = batch.visual.values, []
     y, x = (torch.arange(size) * count // size for size, count in zip(images.shape[2:], shape, strict=True))
@@ -108,7 +104,7 @@ def answered(model: Any, batch: Batch, other: Tensor, order: Tensor, shape: tupl
         cells = torch.zeros(order.shape, dtype=torch.bool).scatter(1, order[:, :count].cpu(), True).unflatten(1, shape)
         erased = torch.where(cells[:, y][:, :, x][:, None].to(images.device), other, images)
         shares.append(model(Visual(erased), batch.question).softmax(-1))
-    return shares
+    return torch.stack(shares)
 
 
 def heaviest_first(maps: Tensor, ties: Tensor) -> Tensor:
@@ -119,10 +115,9 @@ def heaviest_first(maps: Tensor, ties: Tensor) -> Tensor:
 def measured(task: AnswerQuestions, model: Any, seed: int, limit: int) -> dict[str, Any]:
     """Answer all test questions, and some of them again with cells erased.
 
-    Returns:
-        Of all questions "accuracy", "right", "chance", and "blind", the best guess from the image and the kind. Of up
-        to `limit` with erased cells "before", which were right, "first", the probability of the first answer,
-        "anywhere" and "anything", the share of cells and of things that matter, and "erased", by order.
+    Columns of all questions are "accuracy", "right", "chance", and "blind", the best guess from the image and the kind.
+    Up to `limit` have erased cells. "before" is whether these were right, "first" the probability of the
+    first answer. "anywhere" and "anything" are the shares of cells and of things that matter.
     """
     right, chances, blind, partial = list[bool](), list[float](), list[float](), list[int]()
     with undisturbed(model, seed, "test"):
@@ -147,20 +142,27 @@ def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[
         *draws, ties = (torch.rand(count, generator=numbers, dtype=torch.float64).argsort(-1) for _ in range(DRAWS + 1))
         cells = maps(model, batch, examples, best, shape)
         for by, several in {RANDOM: draws, **{by: [heaviest_first(x, ties)] for by, x in cells.items()}}.items():
-            columns = orders.setdefault(by, {key: [[] for _ in COUNTS] for key in ("right", "change")})
-            lefts = [answered(model, batch, dark, order, shape) for order in several]
-            for index, shares in enumerate(zip(*lefts, strict=True)):
-                columns["right"][index] += sum((x.argmax(-1) == true).long() for x in shares).tolist()
-                left = torch.stack([x.gather(1, best[:, None])[:, 0].double() for x in shares]).mean(0)
-                columns["change"][index] += (left - probability.double()).tolist()
+            columns = orders.setdefault(by, {key: [] for key in _KINDS})
+            shares = torch.stack([answered(model, batch, dark, order, shape) for order in several])
+            columns["right"].append((shares.argmax(-1) == true).sum(0))
+            left = shares.gather(-1, best[:, None].expand(*shares.shape[:-1], 1))[..., 0].double().mean(0)
+            columns["change"].append(left - probability.double())
             for weights, example in zip(cells.get(by, ()), examples, strict=by in cells):
                 on, off = (pointed(weights, boxes, (height, width)) for boxes in (example.boxes, example.others))
                 for key, number in (("hits", on.hit), ("elsewhere", off.hit), ("inside", on.share)):
-                    columns.setdefault(key, []).append(number)
+                    columns[key].append(number)
         before += (best == true).tolist()
         first += probability.tolist()
         anywhere += [pointed(torch.ones(shape), example.boxes, (height, width)).share for example in examples]
         anything += [len(example.boxes) / (len(example.boxes) + len(example.others)) for example in examples]
+    erased = dict[str, dict[str, Any]]()
+    for by, columns in orders.items():
+        right, change = (torch.cat(columns.pop(key), 1).tolist() for key in ("right", "change"))
+        erased[by] = {
+            "right": [pack(row, "counts") for row in right],
+            "change": [pack(row, "shares") for row in change],
+        }
+        erased[by] |= {key: pack(numbers, _KINDS[key]) for key, numbers in columns.items() if numbers}
     return {
         "examples": len(chosen),
         "cells": list(shape),
@@ -170,12 +172,8 @@ def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[
         "before": pack(before, "bits"),
         "anywhere": pack(anywhere, "shares"),
         "anything": pack(anything, "shares"),
-        "erased": {by: {key: _packed(key, x) for key, x in columns.items()} for by, columns in orders.items()},
+        "erased": erased,
     }
-
-
-def _packed(key: str, numbers: list[Any]) -> str | list[str]:
-    return [pack(x, _KINDS[key]) for x in numbers] if key in ("right", "change") else pack(numbers, _KINDS[key])
 
 
 def maps(model: Any, batch: Batch, scenes: Sequence[Asked], best: Tensor, shape: tuple[int, int]) -> dict[str, Tensor]:
@@ -194,8 +192,9 @@ def maps(model: Any, batch: Batch, scenes: Sequence[Asked], best: Tensor, shape:
         words = Padded(question.values.clone(), question.lengths.clone())
         pixels = look.saliency(lambda images: model(Visual(images), words), visual.values.clone(), best.clone())
     weights[GRADIENT] = F.adaptive_avg_pool2d(pixels, shape).cpu()
-    boxes = [(x.boxes, x.others, x.boxes + x.others) for x in scenes]
-    for by, several in zip((THINGS, OTHERS, ANY), zip(*boxes, strict=True), strict=True):
+    boxes = {THINGS: [x.boxes for x in scenes], OTHERS: [x.others for x in scenes]}
+    boxes[ANY] = [x.boxes + x.others for x in scenes]
+    for by, several in boxes.items():
         weights[by] = torch.stack([covered(group, shape, (height, width)) for group in several])
     return weights
 
@@ -210,8 +209,7 @@ def _batches(
         indices = chosen[start : start + _AT_ONCE]
         examples = [task.data.example("test", index) for index in indices]
         tokens = [words.tokens(example.posed.question, task.settings.max_length)[0] for example in examples]
-        images = [example.image for example in examples if example.image is not None]  # of scenes all have one
-        encoded = [Encoded(image, words.ids(text), {}) for image, text in zip(images, tokens, strict=True)]
+        encoded = [Encoded(x.image, words.ids(text), {}) for x, text in zip(examples, tokens, strict=True)]
         true = torch.tensor([output.numbers.get(example.posed.answers[0], -1) for example in examples], device=device)
         yield indices, examples, stacked(encoded, output).to(device), true
 
@@ -223,24 +221,24 @@ class Findings:
         self.content, self.first = content, content["rows"][0]
         self.rows = by_model(content["rows"])
         self.pairs = [(name, by) for name, rows in self.rows.items() for by in rows[0]["erased"] if by != RANDOM]
-        attending = [name for name, by in self.pairs if by == WEIGHTS]
         points = "its heaviest cell lies on what the answer depends on more often than a thing at random"
         erasing = "erasing its heaviest cells takes more of the first answer's probability than those of any things"
-        self.claims = list[tuple[str, str, Estimate]]()
-        for name in attending:
-            taken = self.lost(name, WEIGHTS, "change", beside=ANY)
-            self.claims += [(name, points, self.pointing(name, WEIGHTS)), (name, erasing, taken)]
-        self.learned = [name for name in attending if self.above_guess(name).measured.beyond() > 0]
-        self.verdict = self._decide()
-
-    def _decide(self) -> Verdict:
-        claims = [Claim(f"{name}: {text}", x, x.long()) for name, text, x in self.claims if name in self.learned]
-        if not claims:
+        self.claims = dict[str, list[Claim]]()
+        for name in (name for name, by in self.pairs if by == WEIGHTS):
+            numbers = {points: self.pointing(name, WEIGHTS), erasing: self.lost(name, WEIGHTS, "change", beside=ANY)}
+            self.claims[name] = [Claim(f"{name}: {text}", x, x.long()) for text, x in numbers.items()]
+        without = [name for name in self.claims if self.above_guess(name).measured.beyond() <= 0]
+        self.counted = [claim for name, claims in self.claims.items() if name not in without for claim in claims]
+        if self.counted:
+            verdict = conclude(self.counted)
+            out = f"; left out, since not shown to be beyond the best guess: {', '.join(without)}" if without else ""
+            self.verdict = Verdict(verdict.result, f"{verdict.reason}{out}")
+        else:
             guess = "right more often than the best guess from the image and the kind of question, by its 95% interval"
-            return nothing(f"no model that attends is {guess}; train them longer")
-        verdict, without = conclude(claims), [name for name, text, _ in self.claims[::2] if name not in self.learned]
-        out = f"; left out, since not shown to be beyond the best guess: {', '.join(without)}" if without else ""
-        return Verdict(verdict.result, f"{verdict.reason}{out}")
+            self.verdict = nothing(f"no model that attends is {guess}; train them longer")
+
+    def _shares(self, name: str, by: str, key: str) -> list[list[float]]:
+        return [unpack(row["erased"][by][key], _KINDS[key], row["examples"]) for row in self.rows[name]]
 
     def above_guess(self, name: str) -> Estimate:
         right = [unpack(row["right"], "bits", row["questions"]) for row in self.rows[name]]
@@ -249,8 +247,8 @@ class Findings:
 
     def pointing(self, name: str, by: str, key: str = "anything") -> Estimate:
         """Return how often the heaviest cell is on a thing that matters, beyond chance."""
-        hits = [unpack(row["erased"][by]["hits"], "bits", row["examples"]) for row in self.rows[name]]
-        return between(hits, [unpack(row[key], "shares") for row in self.rows[name]], paired=True)
+        chances = [unpack(row[key], "shares") for row in self.rows[name]]
+        return between(self._shares(name, by, "hits"), chances, paired=True)
 
     def lost(self, name: str, by: str, key: str, index: int | None = None, beside: str = RANDOM) -> Estimate:
         """Return the loss by an order minus that by another, at some numbers of cells.
@@ -262,35 +260,31 @@ class Findings:
         return between(before, after, paired=True)
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
-        results = iter(judged([number for name, _, number in self.claims if name in self.learned]))
-        claims, before = [["model", "claim", "difference", "verdict"]], list[str]()
-        for name, text, number in self.claims:
-            result = next(results) if name in self.learned else "not shown to have learned"
-            claims.append([name, text, number.long(), result])
-        for name, rows in self.rows.items():
+        results, before = {text: result for text, _, result in tabled(self.counted)}, list[str]()
+        claims = [["model", "claim", "difference", "verdict"]]
+        for name, claimed in self.claims.items():
+            for claim in claimed:
+                result = results.get(claim.text, "not shown to have learned")
+                claims.append([name, claim.text.removeprefix(f"{name}: "), claim.measured, result])
+        header, *spent = costs(self.content, list(self.rows))
+        models = [["model", "accuracy, %", "by a guess, %", "by image and kind, %", "above that", *header[1:]]]
+        for (name, rows), cells in zip(self.rows.items(), spent, strict=True):
             right = spread([fmean(unpack(row["before"], "bits", row["examples"])) for row in rows])
             first = spread([row["first"] for row in rows])
             before.append(f"{name} {right}% right, the first answer's probability {first}%")
+            guesses = [f"{100 * rows[0][key]:.2f}" for key in ("chance", "blind")]
+            accuracy = spread([row["accuracy"] for row in rows])
+            models.append([name, accuracy, *guesses, self.above_guess(name).short(), *cells[1:]])
         return {
             "claims": claims,
             "bars": both_bars("images", len(self.rows[self.first["model"]])),
-            "rule": rule(2 * len(self.learned)),
-            "models": self._models(),
+            "rule": rule(len(self.counted)),
+            "models": models,
             "pointed": self._pointed(),
             "before": "; ".join(before),
             "erased": self._erased(),
             "row": {**self.first, "counts": ", ".join(map(str, self.first["counts"])), "data": self.content["data"]},
         }
-
-    def _models(self) -> list[list[str]]:
-        header, *spent = costs(self.content, list(self.rows))
-        table = [["model", "accuracy, %", "by a guess, %", "by image and kind, %", "above that", *header[1:]]]
-        for (name, rows), cells in zip(self.rows.items(), spent, strict=True):
-            guesses = [f"{100 * rows[0][key]:.2f}" for key in ("chance", "blind")]
-            accuracy = spread([row["accuracy"] for row in rows])
-            table.append([name, accuracy, *guesses, self.above_guess(name).short(), *cells[1:]])
-        return table
 
     def _pointed(self) -> list[list[str]]:
         header = ["cells", "heaviest on a thing, %", "on another, %", "any cell, %", "difference", "any thing, %"]
@@ -298,14 +292,13 @@ class Findings:
         for name, by in self.pairs:
             if by not in (WEIGHTS, GRADIENT):
                 continue  # things lie on themselves
-            shares, chances = [], []
-            for key in ("hits", "elsewhere", "inside"):
-                numbers = [unpack(row["erased"][by][key], _KINDS[key], row["examples"]) for row in self.rows[name]]
-                shares.append(spread([fmean(several) for several in numbers]))
+            keys = ("hits", "elsewhere", "inside")
+            hits, elsewhere, inside = (spread([fmean(x) for x in self._shares(name, by, key)]) for key in keys)
+            chances = list[str]()
             for key in ("anywhere", "anything"):
                 share = 100 * fmean(unpack(self.rows[name][0][key], "shares"))
                 chances += [f"{share:.2f}", self.pointing(name, by, key).short()]
-            table.append([f"{name}, {NAMES[by]}", *shares[:2], *chances, shares[2]])
+            table.append([f"{name}, {NAMES[by]}", hits, elsewhere, *chances, inside])
         return table
 
     def _erased(self) -> list[list[str]]:
@@ -316,9 +309,9 @@ class Findings:
                 for index, count in enumerate(self.first["counts"]):
                     cells = [f"{name}, {NAMES[by]}", str(count)]
                     for key in ("right", "change"):
+                        first = [row["first"] if key == "change" else 0.0 for row in rows]
                         left = [fmean(_left(row, by, key, [index])) for row in rows]
-                        added = [row["first"] if key == "change" else 0.0 for row in rows]
-                        cells.append(spread([a + b for a, b in zip(added, left, strict=True)]))
+                        cells.append(spread([a + b for a, b in zip(first, left, strict=True)]))
                         cells.append("" if by == RANDOM else self.lost(name, by, key, index).short())
                     table.append(cells)
         return table
@@ -331,8 +324,7 @@ def _left(row: Mapping[str, Any], by: str, key: str, indices: Sequence[int]) -> 
     return [sum(several) / (draws * len(several)) for several in zip(*numbers, strict=True)]
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the effects of erasing."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     series = []
     for text, key in (("accuracy", "right"), ("probability of the first answer", "change")):
         numbers = [result.lost(*pair, key) for pair in result.pairs]
@@ -343,7 +335,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="pointing",
     sentence="do answers depend on the cells with the largest weights? (after Jain, Wallace 2019)",
     title="Is attention an explanation?",
     claim="The answer of a model that has learned to answer hangs on the cells that it attends to. The heaviest cell "
@@ -353,9 +344,9 @@ STUDY = Study(
     "Wiegreffe, Pinter 2019, https://arxiv.org/abs/1908.04626, who answer that it depends on the definition of an "
     "explanation; erasing after Serrano, Smith 2019, https://arxiv.org/abs/1906.03731; all three of texts",
     options=Options,
-    measure=Trainings("pointing", variants, parts, "scenes", task=AnswerQuestions, open_data=opened),
+    measure=Trainings(_variants, _parts, "scenes", task=AnswerQuestions, open_data=_opened),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

@@ -1,11 +1,11 @@
 """Ways to pool the words of a sentence, and a "not" in it (Yang et al. 2016)."""
 
 import re
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any, ClassVar
 
 import torch
@@ -20,13 +20,12 @@ from saccade.tasks.splits import SplitNames, SplitOptions
 from saccade.tasks.text.special import SPECIAL
 from saccade.train.results import measure
 from saccade.train.task import value
-from studies.frame.claims import Claim, bars, conclude, nothing, rule
+from studies.frame.claims import Claim, Estimate, bars, conclude, judged, nothing, rule
 from studies.frame.options import Seeded
 from studies.frame.page import costs, dots, paragraphs, picture, table
 from studies.frame.scatter import Point, draw_words
 from studies.frame.scores import SENTENCES, by_model
 from studies.frame.seeds import Cell, contrast, pack, spread, unpack
-from studies.frame.statistics import Estimate, judged
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant
 
@@ -40,26 +39,15 @@ VARIANTS = (
 )
 VECTORS = ", vectors"  # ends the names of models whose words begin with vectors from a file
 CONTEXT = ("self-attention", "rnn-attention")  # models in which a word's weight depends on its neighbours
-PRAISE = {
-    "good": "the movie was good",
-    "funny": "the film is very funny",
-    "great": "it is a great story",
-    "moving": "the plot was so moving",
-    "clever": "it was a clever script",
-    "wonderful": "the acting is wonderful",
-}
-BLAME = {
-    "bad": "the movie was bad",
-    "boring": "the film is boring",
-    "silly": "it is a silly story",
-    "dull": "the plot was so dull",
-    "weak": "it was a weak script",
-    "awful": "the acting is awful",
-}
+PRAISE = ("good", "funny", "great", "moving", "clever", "wonderful")
+BLAME = ("bad", "boring", "silly", "dull", "weak", "awful")
+_FORMS = ["the movie was {}", "the film is {}", "it is a {} story", "the plot was so {}", "it was a {} script"]
+_FORMS += ["the acting is {}"]
 PAIRS: Sequence[dict[str, Any]] = [
-    {"plain": plain, "denied": re.sub(" (was|is) ", r" \1 not ", plain), "positive": of is PRAISE, "word": word}
-    for of in (PRAISE, BLAME)
-    for word, plain in of.items()
+    {"plain": plain, "denied": re.sub(" (was|is) ", r" \1 not ", plain), "positive": words is PRAISE, "word": word}
+    for words in (PRAISE, BLAME)
+    for word, form in zip(words, _FORMS, strict=True)
+    for plain in [form.format("very funny" if word == "funny" else word)]
 ]
 """Sentences of praise and of blame, their denials, and the denied words."""
 _CHANCE, _LEARNED = 0.5, 0.55  # shares of right answers
@@ -84,19 +72,14 @@ class Options(Seeded):
     """File of word vectors: every model is trained once more with them."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if self.vectors == "":
             raise ArgumentError("--vectors: expected a file, got an empty name")
         SplitOptions(train_split=self.train_split)
 
 
-def variants(options: Options) -> list[Variant]:
-    """Return every model, and with word vectors each once more.
-
-    >>> [variant.name for variant in variants(Options(data="d", vectors="glove.txt"))][-2:]
-    ['self-attention, vectors', 'rnn-attention, vectors']
-    """
+def _variants(options: Options) -> list[Variant]:
+    """Every model, and with word vectors each once more."""
     split = {} if options.train_split is None else {"train_split": options.train_split}
     models = [replace(variant, values={**variant.values, **split}) for variant in VARIANTS]
     if options.vectors is None:
@@ -105,8 +88,7 @@ def variants(options: Options) -> list[Variant]:
     return [*models, *(replace(v, name=v.name + VECTORS, values={**v.values, **more}) for v in models)]
 
 
-def opened(options: Options) -> Corpus:
-    """Open the texts, and reject other than two labels."""
+def _opened(options: Options) -> Corpus:
     names = SplitNames({} if options.train_split is None else {"train": options.train_split})
     corpus = open_corpus(options.data, names=names)
     if len(corpus.labels) != 2:
@@ -115,8 +97,8 @@ def opened(options: Options) -> Corpus:
     return corpus
 
 
-def measured(task: ClassifyText, model: nn.Module, seed: int) -> dict[str, Any]:
-    """Return accuracies, and whether each text of the test split was right."""
+def _measured(task: ClassifyText, model: nn.Module, seed: int) -> dict[str, Any]:
+    """Accuracies, and whether each text of the test split was right."""
     test, validation = (measure(task, model, split, seed) for split in ("test", "validation"))
     examples = [task.data.example("test", number) for number in range(task.data.size("test") or 0)]
     with torch.inference_mode():
@@ -141,9 +123,9 @@ def denials(task: ClassifyText, model: Any, seed: int) -> dict[str, Any]:
         texts = [task.read(text, 1) for pair in PAIRS for text in (pair["plain"], pair["denied"])]
         answers = task.answer(model, texts, None, "json")
     pairs = []
-    for number, pair in enumerate(PAIRS):
+    for pair, *both in zip(PAIRS, answers[::2], answers[1::2], strict=True):
         numbers: dict[str, list[float]] = {}
-        for answer in answers[2 * number : 2 * number + 2]:
+        for answer in both:
             share = answer.ranking.probabilities[-1] if answer.ranking else torch.tensor(_CHANCE)
             columns = {"scores": float(share.logit()), "probabilities": float(share)}
             if answer.weights is not None:
@@ -163,9 +145,6 @@ def relative(weights: Tensor, word: int) -> float:
     .. math:: \log a_k - \frac{1}{n - 1} \sum_{j \ne k} \log a_j
 
     It is a mean over queries. A further word takes weight from every other by the softmax, which cancels here.
-
-    >>> [round(relative(torch.tensor([[0.5, 0.25, 0.25]]) * share, 0), 6) for share in (1.0, 0.5)]
-    [0.693147, 0.693147]
     """
     logs = weights.double().clamp(min=_LEAST).log()
     others = torch.cat([logs[:, :word], logs[:, word + 1 :]], 1)
@@ -204,54 +183,41 @@ class Findings:
         ladders = ([name for name in self.models if name.endswith(VECTORS) is ends] for ends in (False, True))
         self.ladders = [models for models in ladders if models]
         self.gains, self.falls = dict[tuple[str, str], Estimate](), dict[str, Estimate]()
+        self.claims = dict[Any, Claim]()  # about two models by both, about the weights of one by its name
+        right = {name: [unpack(row["right"], "bits", row["texts"]) for row in rows] for name, rows in self.rows.items()}
+        for models in self.ladders:
+            for above, name in [*pairwise(models), (models[0], models[-1])]:
+                gain = contrast([Cell(name, right[name]), Cell(above, right[above], -1.0)], SENTENCES)
+                self.gains[name, above] = gain
+                self.claims[name, above] = Claim(f"{name} is better than {above}", gain, gain.long())
         for name, rows in self.probes.items():
             falls = [[p["relative"][0] - p["relative"][1] for p in row["pairs"] if "relative" in p] for row in rows]
             if all(falls):
-                self.falls[name] = contrast([Cell(name, falls)], "pairs")
-        self.claims = self._claims()
+                fall = self.falls[name] = contrast([Cell(name, falls)], "pairs")
+                if name.removesuffix(VECTORS) in CONTEXT:
+                    text = f"a not lowers what the word that it denies weighs in {name}"
+                    self.claims[name] = Claim(text, fall, f"by {fall.text(signed=True)} nats")
         results = judged([claim.number for claim in self.claims.values()])
         self.results: dict[Any, str] = dict(zip(self.claims, results, strict=True))
-        if any(statistics.fmean(self.accuracies(model)) > _LEARNED for model in self.models):
-            self.verdict = conclude([*self.claims.values()])
-        else:
+        self.verdict = conclude([*self.claims.values()])
+        if all(fmean(self.accuracies(model)) <= _LEARNED for model in self.models):
             self.verdict = nothing("no model got clearly more than half right; train them longer")
 
     def accuracies(self, model: str, key: str = "accuracy") -> list[float]:
         """Return the accuracies of a model, one a seed."""
         return [row[key] for row in self.rows[model]]
 
-    def _claims(self) -> dict[Any, Claim]:
-        """Claims about two models by both, and about the weights of one by its name."""
-        right = {name: [unpack(row["right"], "bits", row["texts"]) for row in rows] for name, rows in self.rows.items()}
-        claims = dict[Any, Claim]()
-        for models in self.ladders:
-            for above, name in [*pairwise(models), (models[0], models[-1])]:
-                gain = contrast([Cell(name, right[name]), Cell(above, right[above], -1.0)], SENTENCES)
-                self.gains[name, above] = gain
-                claims[name, above] = Claim(f"{name} is better than {above}", gain, gain.long())
-        for name, fall in self.falls.items():
-            if name.removesuffix(VECTORS) in CONTEXT:
-                text = f"a not lowers what the word that it denies weighs in {name}"
-                claims[name] = Claim(text, fall, f"by {fall.text(signed=True)} nats")
-        return claims
-
-    def _pairs(self, name: str) -> list[dict[str, Any]]:
-        return [pair for row in self.probes[name] for pair in row["pairs"]]
-
     def table(self, ladder: int = 0) -> list[list[str]]:
         """Return accuracies in percent, gains in points, and costs."""
         header = ["model", "test accuracy", "beside the one above", "it is better", "validation", "steps", "seconds"]
         models, rows = self.ladders[ladder], [[*header, "parameters"]]
         for above, (name, _, *cost) in zip([None, *models], costs(self.content, models)[1:], strict=False):
-            gain = ["", ""]
-            if above is not None:
-                gain = [self.gains[name, above].short(), self.results[name, above]]
+            gain = [self.gains[name, above].short(), self.results[name, above]] if above is not None else ["", ""]
             scores = [spread(self.accuracies(name)), *gain, spread(self.accuracies(name, "validation"))]
             rows.append([name, *scores, *cost])
         return rows
 
-    def negation(self) -> list[list[str]]:
-        """Return the effect of "not" on scores and verdicts."""
+    def _negation(self) -> list[list[str]]:
         table = [["model", "praise moves by", "blame moves by", "moves the right way", "both sentences right"]]
         for name in self.models:
             down, up, turned = list[float](), list[float](), list[bool]()
@@ -260,52 +226,43 @@ class Findings:
                 before, after = (share > _CHANCE for share in pair["probabilities"])
                 turned.append(before is pair["positive"] and after is not pair["positive"])
             hears = (sum(shift < 0 for shift in down) + sum(shift > 0 for shift in up)) / len(turned)
-            means = [f"{statistics.fmean(shifts):+.2f}" for shifts in (down, up)]
-            table.append([name, *means, f"{hears:.0%}", f"{statistics.fmean(turned):.0%}"])
+            means = [f"{fmean(shifts):+.2f}" for shifts in (down, up)]
+            table.append([name, *means, f"{hears:.0%}", f"{fmean(turned):.0%}"])
         return table
 
-    def weighed(self) -> list[list[str]]:
-        """Return the weight of the denied word without "not" and with it."""
-        table = [["model", "weight without a not", "with it", "lowered beside the others, nats", "it is lowered"]]
-        for name, fall in self.falls.items():
-            weights = zip(*(pair["weights"] for pair in self._pairs(name)), strict=True)
-            means = (f"{statistics.fmean(column):.3f}" for column in weights)
-            table.append([name, *means, fall.text(signed=True), self.results.get(name, "its own alone")])
-        return table
-
-    def pairs(self) -> list[list[str]]:
-        """Return the probability of the positive label without "not" and with it."""
-        table = [["sentence", *self.models]]
-        for number, pair in enumerate(self.probes[self.models[0]][0]["pairs"]):
-            cells = []
-            for name in self.models:
-                pairs = [row["pairs"][number]["probabilities"] for row in self.probes[name]]
-                cells.append(" → ".join(f"{statistics.fmean(shares):.2f}" for shares in zip(*pairs, strict=True)))
-            table.append([pair["denied"], *cells])
-        return table
+    def _pairs(self, name: str) -> list[dict[str, Any]]:
+        return [pair for row in self.probes[name] for pair in row["pairs"]]
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
-        seeds, arguments = len(self.rows[self.models[0]]), self.content["arguments"]
+        first, arguments = self.models[0], self.content["arguments"]
+        seeds = len(self.rows[first])
         headings = ("## Accuracy", "## Accuracy, with vectors from elsewhere")
         ladders = [f"{headings[number]}\n\n{table(self.table(number))}" for number in range(len(self.ladders))]
-        negative, positive = self.probes[self.models[0]][0]["labels"]
+        weighed = [["model", "weight without a not", "with it", "lowered beside the others, nats", "it is lowered"]]
+        for name, fall in self.falls.items():
+            means = (f"{fmean(x):.3f}" for x in zip(*(pair["weights"] for pair in self._pairs(name)), strict=True))
+            weighed.append([name, *means, fall.text(signed=True), self.results.get(name, "its own alone")])
+        pairs = [["sentence", *self.models]]
+        for number, pair in enumerate(self.probes[first][0]["pairs"]):
+            several = ([row["pairs"][number]["probabilities"] for row in self.probes[name]] for name in self.models)
+            means = (" → ".join(f"{fmean(shares):.2f}" for shares in zip(*x, strict=True)) for x in several)
+            pairs.append([pair["denied"], *means])
+        negative, positive = self.probes[first][0]["labels"]
         split, vectors = arguments.get("train_split"), arguments.get("vectors")
         data = f"Data: `{self.content['data']}`{f', trained on `{split}`' if split else ''}, test split, "
-        data += f"{self.rows[self.models[0]][0]['texts']} texts; `{positive}` is positive, `{negative}` negative. "
+        data += f"{self.rows[first][0]['texts']} texts; `{positive}` is positive, `{negative}` negative. "
         return {
             "accuracies": paragraphs(*ladders),
             "bars": f"{bars(SENTENCES, seeds)} {rule(len(self.claims))}",
-            "negation": self.negation(),
-            "weighed": self.weighed(),
+            "negation": self._negation(),
+            "weighed": weighed,
             "pair_bars": bars("pairs", seeds),
-            "pairs": self.pairs(),
+            "pairs": pairs,
             "data": data + (f"Word vectors of `{vectors}`." if vectors else "No word vectors from elsewhere."),
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw accuracies, and words along two directions."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     rates = {name: result.accuracies(name) for name in result.models}
     accuracies = dots(rates, folder / "pooling", "accuracy", "Accuracy by what is made of the words")
     name, words = next((name, rows[0]["directions"]) for name, rows in result.probes.items() if rows[0]["directions"])
@@ -317,7 +274,6 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
 
 
 STUDY = Study(
-    name="pooling",
     sentence="five ways to pool the words of a sentence, and the effect of negation",
     title="Attention as pooling",
     claim="Each of these ways to pool the words of a sentence classifies it better than the one before: their sum, "
@@ -328,15 +284,14 @@ STUDY = Study(
     "above its mean and its maximum, for documents; the other steps and the not are ours",
     options=Options,
     measure=Trainings(
-        "pooling",
-        variants,
-        lambda corpus, options: [Part({"measured": "accuracy"}, measured), Part({"measured": "not"}, denials)],
+        _variants,
+        lambda corpus, options: [Part({"measured": "accuracy"}, _measured), Part({"measured": "not"}, denials)],
         quick="reviews",
         task=ClassifyText,
-        open_data=opened,
+        open_data=_opened,
     ),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

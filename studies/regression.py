@@ -1,30 +1,30 @@
 """The error of kernel regression by the number of points (Nadaraya 1964)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from saccade import look, runs
+from saccade import runs
 from saccade.errors import ArgumentError
 from saccade.nn import KernelRegression
-from saccade.train.options import flag
-from studies.frame.claims import Claim, Verdict, conclude, rule
-from studies.frame.folder import Folder
-from studies.frame.growth import Power, exponent
-from studies.frame.options import Shared, arguments, check_positive, default_folder
-from studies.frame.page import curve, picture
+from studies.frame.claims import Claim, Estimate, Verdict, Within, conclude, rule
+from studies.frame.folder import Folder, select
+from studies.frame.growth import Power, draw_powers, exponent
+from studies.frame.options import Shared, check_positive, filled
+from studies.frame.page import curve
 from studies.frame.seeds import Numbers, over_seeds
-from studies.frame.statistics import Estimate, Within
 from studies.frame.study import Step, Study, Work, made_here
 
 MEAN, BEST, KERNEL, LEARNED = "mean", "best bandwidth", "leave-one-out", "learned kernel"
 EXPECTED, WIDTH = -4 / 5, -1 / 5  # powers of n by which error and bandwidth fall
+_THEORY = {MEAN: "0", BEST: f"{EXPECTED:.2f}", KERNEL: f"{EXPECTED:.2f}", LEARNED: ""}
 NEAR = 0.1  # margin of an exponent: -2/3 and -1 differ by more from -4/5
 NOISE = 0.3
 _BOUNDS = math.log(2e-3), math.log(0.3)  # of the logarithm of the best bandwidth
@@ -53,7 +53,6 @@ class Options(Shared):
     """Steps of a learned kernel's training. Default: 1000, 500 with --quick."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         check_positive(self, "seeds", "steps")
         if self.learned is not None and self.learned < 0:
@@ -62,33 +61,18 @@ class Options(Shared):
         if len(counts) < 3 or not all(_FEWEST <= n <= _LARGEST for n in counts):
             got = " ".join(map(str, self.counts or ()))
             raise ArgumentError(f"--counts: expected 3 or more, from {_FEWEST} to {_LARGEST}, got {got}")
-        if self.quick and any(getattr(self, name) is not None for name in _SIZES):
-            raise ArgumentError(f"--quick: expected none of {', '.join(map(flag, _SIZES))} beside it, got some")
 
     def sizes(self) -> dict[str, Any]:
         """Return counts, seeds, learned and steps, with defaults filled in."""
-        typed = {name: value for name in _SIZES if (value := getattr(self, name)) is not None}
-        sizes: dict[str, Any] = {**(_QUICK if self.quick else _SIZES), **typed}
+        sizes = filled(self, _SIZES, _QUICK)
         return {**sizes, "counts": sorted({*sizes["counts"]})}
 
 
-class Points(NamedTuple):
-    """Points on a curve with noise, `(n,)` each, and the seed that drew them."""
-
-    x: Numbers
-    y: Numbers
-    seed: int
-
-
-def drawn(count: int, seed: int) -> Points:
-    """Return points on a period of a cosine, with noise of deviation 0.3.
-
-    >>> drawn(5, 1).x.shape
-    (5,)
-    """
+def drawn(count: int, seed: int) -> tuple[Numbers, Numbers]:
+    """Return points on a period of a cosine, with noise of deviation 0.3."""
     numbers = np.random.default_rng([seed, count])
     x = numbers.uniform(0, 1, count)
-    return Points(x, _curve(x) + NOISE * numbers.standard_normal(count), seed)
+    return x, _curve(x) + NOISE * numbers.standard_normal(count)
 
 
 def _curve(x: Numbers) -> Numbers:
@@ -96,43 +80,37 @@ def _curve(x: Numbers) -> Numbers:
     return np.cos(2 * np.pi * x)
 
 
-def estimate(way: str, points: Points, folder: Path, steps: int) -> dict[str, Any]:
+def estimate(way: str, count: int, seed: int, folder: Path, steps: int) -> dict[str, Any]:
     """Return the squared distance from the curve, "mse", and the "bandwidth", if any."""
+    x, y = drawn(count, seed)
 
-    def kernel(bandwidth: Any = "leave-one-out") -> dict[str, Any]:
-        model = KernelRegression(bandwidth=bandwidth).fit(points.x[:, None], points.y)
-        return {"mse": _distance(model.predict(_GRID[:, None])), "bandwidth": model.bandwidth_}
+    def distance(estimated: Numbers) -> float:
+        return float(((estimated - _curve(_GRID)) ** 2).mean())
 
-    if way == LEARNED:
-        return _learned(points, folder, steps)
-    if way == MEAN:
-        return {"mse": _distance(points.y.mean())}
-    if way == KERNEL:
-        return kernel()
+    def kernel(bandwidth: Any) -> dict[str, Any]:
+        model = KernelRegression(bandwidth=bandwidth).fit(x[:, None], y)
+        return {"mse": distance(model.predict(_GRID[:, None])), "bandwidth": model.bandwidth_}
 
     def error(log_width: float) -> float:
         return float(kernel(math.exp(log_width))["mse"])
 
-    best = minimize_scalar(error, bounds=_BOUNDS, method="bounded", options={"xatol": 1e-3})
-    return {"mse": float(best.fun), "bandwidth": math.exp(float(best.x))}
-
-
-def _distance(estimated: Numbers) -> float:
-    return float(((estimated - _curve(_GRID)) ** 2).mean())
-
-
-def _learned(points: Points, folder: Path, steps: int) -> dict[str, Any]:
-    """An ordinary run, tested on the curve itself."""
-    other = drawn(_VALIDATED, points.seed + 1_000_000)
-    splits = {"train": points[:2], "validation": other[:2], "test": (_GRID, _curve(_GRID))}
+    if way == MEAN:
+        return {"mse": distance(y.mean())}
+    if way == KERNEL:
+        return kernel("leave-one-out")
+    if way == BEST:
+        best = minimize_scalar(error, bounds=_BOUNDS, method="bounded", options={"xatol": 1e-3})
+        return kernel(math.exp(float(best.x)))
+    # An ordinary run, tested on the curve itself.
+    splits = {"train": (x, y), "validation": drawn(_VALIDATED, seed + 1_000_000), "test": (_GRID, _curve(_GRID))}
     options: dict[str, Any] = {"max_steps": steps, "warmup_steps": min(100, steps), "patience": None, "threads": 1}
     options |= {"checkpoint_steps": steps, "validation_steps": steps, "weight_decay": 0.0}
     run = runs.train(
         "regress",
-        data={name: list(zip(x.tolist(), y.tolist(), strict=True)) for name, (x, y) in splits.items()},
+        data={name: list(zip(*(numbers.tolist() for numbers in split), strict=True)) for name, split in splits.items()},
         model="learned-kernel",
-        run=folder / f"learned-kernel-{len(points.x)}-{points.seed}",
-        seed=points.seed,
+        run=folder / f"learned-kernel-{count}-{seed}",
+        seed=seed,
         device="cpu",
         **options,
     )
@@ -141,27 +119,24 @@ def _learned(points: Points, folder: Path, steps: int) -> dict[str, Any]:
     return {"mse": float(results["metrics"]["mse"]), "seconds": results["seconds"], "steps": results["steps"]}
 
 
-def measure(options: Options) -> Work:
-    """Return a step a seed, without training, and a step a learned kernel."""
-    sizes, steps = options.sizes(), []
-    for seed in range(1, sizes["seeds"] + 1):
-        rows = [{"way": way, "n": count, "seed": seed} for count in sizes["counts"] for way in (MEAN, BEST, KERNEL)]
-        steps.append(Step(f"points drawn by seed {seed}", rows, partial(_measure, rows, sizes["steps"])))
-    for seed in range(1, min(sizes["learned"], sizes["seeds"]) + 1):
-        for count in (n for n in sizes["counts"] if n <= _LEARNABLE):
-            rows = [{"way": LEARNED, "n": count, "seed": seed}]
-            name = f"a kernel learned of {count} points, seed {seed}"
-            steps.append(Step(name, rows, partial(_measure, rows, sizes["steps"])))
-    return Work(default_folder("regression", options), {**arguments(options), **sizes}, steps, made_here("cpu"))
+def _measure(options: Options) -> Work:
+    """A step a seed, without training, and a step a learned kernel."""
+    sizes = options.sizes()
+    counts, seeds = sizes["counts"], range(1, sizes["seeds"] + 1)
+    jobs = {f"points drawn by seed {seed}": product(counts, (MEAN, BEST, KERNEL), [seed]) for seed in seeds}
+    for seed, n in product(seeds[: sizes["learned"]], (n for n in counts if n <= _LEARNABLE)):
+        jobs[f"a kernel learned of {n} points, seed {seed}"] = product([n], [LEARNED], [seed])
+    steps = []
+    for name, job in jobs.items():
+        rows = [{"way": way, "n": n, "seed": seed} for n, way, seed in job]
+        steps.append(Step(name, rows, partial(_estimated, rows, sizes["steps"])))
+    return Work(steps, sizes, about=made_here("cpu"))
 
 
-def _measure(rows: Sequence[dict[str, Any]], steps: int, folder: Folder) -> bool:
+def _estimated(rows: Sequence[dict[str, Any]], steps: int, folder: Folder) -> Iterator[dict[str, Any]]:
     for row in rows:
         if not folder.rows(**row):
-            points = drawn(row["n"], row["seed"])
-            folder.content["rows"].append({**row, **estimate(row["way"], points, folder.path / "runs", steps)})
-            folder.commit()
-    return True
+            yield {**row, **estimate(row["way"], row["n"], row["seed"], folder.path / "runs", steps)}
 
 
 class Findings:
@@ -169,27 +144,9 @@ class Findings:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
-        self.counts = {
-            way: counts
-            for way in (MEAN, BEST, KERNEL, LEARNED)
-            if (counts := sorted({row["n"] for row in content["rows"] if row["way"] == way}))
-        }
+        counts = {way: {row["n"] for row in select(content["rows"], way=way)} for way in _THEORY}
+        self.counts = {way: sorted(counts[way]) for way in _THEORY if counts[way]}
         self.powers = {way: self.power(way) for way in self.counts}
-        self.verdict = self._decide()
-
-    def mean(self, way: str, count: int, column: str = "mse") -> Estimate:
-        """Return the mean of a measurement over seeds."""
-        rows = (row for row in self.content["rows"] if (row["way"], row["n"]) == (way, count))
-        return over_seeds([float(row[column]) for row in rows])
-
-    def power(self, way: str, column: str = "mse") -> Power | None:
-        """Return the power of n that a measurement follows; None of one number of points."""
-        means = [self.mean(way, count, column) for count in self.counts[way]]
-        values, errors = [mean.value for mean in means], [mean.error for mean in means]
-        freedoms = [mean.sources[0].freedom for mean in means]
-        return exponent(self.counts[way], values, errors, of="numbers of points", freedoms=freedoms)
-
-    def _decide(self) -> Verdict:
         mean, best, kernel = (self.powers[way] for way in (MEAN, BEST, KERNEL))
         assert mean is not None
         assert best is not None
@@ -204,17 +161,26 @@ class Findings:
         last = self.counts[KERNEL][-1]
         excess = self.mean(KERNEL, last).value / self.mean(BEST, last).value
         other = f"by that of leave-one-out it falls as n^({_text(kernel)}), to {excess:.2f} times the best"
-        return Verdict(verdict.result, f"{verdict.reason}; {other}")
+        self.verdict = Verdict(verdict.result, f"{verdict.reason}; {other}")
+
+    def mean(self, way: str, count: int, column: str = "mse") -> Estimate:
+        """Return the mean of a measurement over seeds."""
+        return over_seeds([float(row[column]) for row in select(self.content["rows"], way=way, n=count)])
+
+    def power(self, way: str, column: str = "mse") -> Power | None:
+        """Return the power of n that a measurement follows; None of one number of points."""
+        means = [self.mean(way, count, column) for count in self.counts[way]]
+        values, errors = [mean.value for mean in means], [mean.error for mean in means]
+        freedoms = [mean.sources[0].freedom for mean in means]
+        return exponent(self.counts[way], values, errors, of="numbers of points", freedoms=freedoms)
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
-        expected = {MEAN: "0", BEST: f"{EXPECTED:.2f}", KERNEL: f"{EXPECTED:.2f}", LEARNED: ""}
         table = [["points", *map(str, self.counts[MEAN]), "power of n", "by the theory"]]  # by columns
         for way, column in [*((way, "mse") for way in self.counts), (BEST, "bandwidth"), (KERNEL, "bandwidth")]:
             cells = [self.mean(way, n, column).text(5) if n in self.counts[way] else "" for n in self.counts[MEAN]]
-            header, theory = (way, expected[way]) if column == "mse" else (f"h, {way}", f"{WIDTH:.2f}")
+            header, theory = (way, _THEORY[way]) if column == "mse" else (f"h, {way}", f"{WIDTH:.2f}")
             table.append([header, *cells, _text(self.power(way, column)), theory])
-        seeds = {way: len({row["seed"] for row in self.content["rows"] if row["way"] == way}) for way in self.counts}
+        seeds = {way: len({row["seed"] for row in select(self.content["rows"], way=way)}) for way in self.counts}
         return {
             "errors": [list(row) for row in zip(*table, strict=True)],
             "rule": rule(2),
@@ -226,28 +192,24 @@ def _text(power: Power | None) -> str:
     return "-" if power is None else power.text(3)
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the errors by the number of points."""
-    title = "How far estimates are off, by the number of known points"
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     curves = []
     for way, counts in result.counts.items():
         power, means = result.powers[way], [result.mean(way, count) for count in counts]
         ends = None if power is None else (power.at(counts[0]), power.at(counts[-1]))
         curves.append(curve(way if power is None else f"{way}: n^({power.text()})", counts, means, trend=ends))
-    drawn = look.curves(
+    drawn = draw_powers(
         curves,
         folder / "errors",
-        ticks=[(count, str(count)) for count in result.counts[MEAN]],
-        labels=("known points n; bars: 95% intervals; dotted: the fitted power", "squared error"),
-        title=title,
+        result.counts[MEAN],
+        labels=("known points n", "squared error"),
+        title="How far estimates are off, by the number of known points",
         note="The claim: n^(-4/5) for Nadaraya-Watson; the mean stays",
-        log="xy",
     )
-    return {"picture": picture(drawn, title)}
+    return {"picture": drawn}
 
 
 STUDY = Study(
-    name="regression",
     sentence="error of kernel regression by number of points (Nadaraya 1964, Watson 1964)",
     title="Kernel regression by the number of known points",
     claim="The squared error of a Nadaraya-Watson estimate of a curve over one number falls as n^(-4/5) with n known "
@@ -255,9 +217,9 @@ STUDY = Study(
     "of the mean of all answers stays.",
     source="Nadaraya 1964; Watson 1964; Stone 1982, 'Optimal global rates of convergence'; Härdle, Marron 1985",
     options=Options,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

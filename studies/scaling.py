@@ -13,23 +13,20 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from saccade import look
-from saccade.bench.measure import medians, turns
 from saccade.bench.row import Run
 from saccade.errors import ArgumentError
 from saccade.models import cnn, ram, tiles, whole
 from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.data import BUILTIN, open_data
 from saccade.tasks.image.dataset import Dataset
-from studies.frame.claims import Claim, Verdict, bars, conclude, rule
+from studies.frame.claims import Claim, Estimate, Source, Verdict, bars, conclude, rule
 from studies.frame.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, wrong_shares
 from studies.frame.folder import Folder
-from studies.frame.growth import MEASURING, Power, exponent, median_error, milliseconds, timed
+from studies.frame.growth import MEASURING, Power, draw_powers, exponent, in_turns, long_end, milliseconds, timed
 from studies.frame.options import check_positive
-from studies.frame.page import curve, picture
+from studies.frame.page import curve
 from studies.frame.scores import by_model
 from studies.frame.seeds import between
-from studies.frame.statistics import Estimate, Source
 from studies.frame.study import Step, Study, Work
 from studies.frame.training import Part, Trainings, Variant, scheduled
 
@@ -39,30 +36,19 @@ NEAR = 0.1  # a power of the pixels: sixteen times as many take 1.3 times as lon
 _SIDES = (28, 60, 100, 200, 283, 400, 566, 800)
 _CANVASES = (60, 100, 200)  # the eyes are trained on the first
 _SECONDS, _QUICK_SECONDS, _QUICK_MINUTES = 20.0, 3.0, 0.75  # of turns at a size, and of training a model
-_FEWEST = 3  # rounds, for a median with an error
-_LONG = 4  # the long end: sides of a fourth of the longest or more, three at the least
 _EYES = ("ram", "tiles")
 
 
-@dataclass(frozen=True)
-class Model:
-    """A model, and the claim that its cost grows with the image; None: no claim."""
-
-    make: Callable[[], nn.Module]
-    grows: bool | None
-
-
-def _tiled(kind: type[nn.Module], options: type) -> Callable[[], nn.Module]:
-    return lambda: kind(1, CLASSES, options(glimpses=GLIMPSES, patch=PATCH))
-
-
-MODELS = {
-    "RAM": Model(lambda: ram.Ram(1, CLASSES, ram.Options(glimpses=GLIMPSES, patch=PATCH, scales=SCALES)), False),
-    HARD: Model(_tiled(tiles.Tiles, tiles.Options), None),
-    SOFT: Model(_tiled(tiles.SoftTiles, tiles.Tiling), True),
-    "CNN of the paper": Model(lambda: whole.Whole(1, CLASSES), True),
-    "residual CNN": Model(lambda: cnn.CNN(1, CLASSES), True),
+_EYE: dict[str, Any] = {"glimpses": GLIMPSES, "patch": PATCH}
+MODELS: dict[str, Callable[[], nn.Module]] = {
+    "RAM": lambda: ram.Ram(1, CLASSES, ram.Options(scales=SCALES, **_EYE)),
+    HARD: lambda: tiles.Tiles(1, CLASSES, tiles.Options(**_EYE)),
+    SOFT: lambda: tiles.SoftTiles(1, CLASSES, tiles.Tiling(**_EYE)),
+    "CNN of the paper": lambda: whole.Whole(1, CLASSES),
+    "residual CNN": lambda: cnn.CNN(1, CLASSES),
 }
+GROWS = {"RAM": False, SOFT: True, "CNN of the paper": True, "residual CNN": True}
+"""Claims that the cost of a model grows with the image, or does not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +64,6 @@ class Options(Canvas):
     """Processor seconds at each size. Default: 20, with --quick 3."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         check_positive(self, "seconds")
         if self.canvas != _CANVASES[0]:
@@ -88,60 +73,46 @@ class Options(Canvas):
 
 
 def prepared(name: str, side: int) -> Run:
-    """Return a call of a model with new weights on one image in memory.
-
-    >>> prepared("RAM", 40)().shape
-    torch.Size([1, 10])
-    """
+    """Return a call of a model with new weights on one image in memory."""
     torch.manual_seed(0)
-    model, image = MODELS[name].make().eval(), torch.rand(1, 1, side, side)
+    model, image = MODELS[name]().eval(), torch.rand(1, 1, side, side)
 
+    @torch.inference_mode()
     def answer() -> Tensor:
-        with torch.inference_mode():
-            logits: Tensor = model(image)
+        logits: Tensor = model(image)
         return logits
 
     return answer
 
 
 def operations(name: str, side: int) -> int:
-    """Return the operations of matrix products and convolutions in one answer.
-
-    >>> operations("RAM", 40) == operations("RAM", 80)
-    True
-    """
+    """Return the operations of matrix products and convolutions in one answer."""
     run = prepared(name, side)
     with FlopCounterMode(display=False) as counter:
         run()
     return int(counter.get_total_flops())
 
 
-def measure(options: Options) -> Work:
-    """Return the timings, then a training an eye and seed."""
+def _measure(options: Options) -> Work:
     seconds = options.seconds or (_QUICK_SECONDS if options.quick else _SECONDS)
-    rows = {side: [{"measured": "time", "side": side}] for side in _SIDES}
-    steps = [Step(f"{side} pixels a side", rows[side], partial(_take_turns, side, seconds)) for side in _SIDES]
-    return Trainings("scaling", _variants, _parts, "translated", steps, Glimpse, open_canvas)(options)
+    steps = [
+        Step(f"{side} pixels a side", [{"measured": "time", "side": side}], partial(_taken, side, seconds))
+        for side in _SIDES
+    ]
+    return Trainings(_variants, _parts, "translated", steps, Glimpse, open_canvas)(options)
 
 
-def _take_turns(side: int, seconds: float, folder: Folder) -> bool:
-    """Time one answer of every model in turns, by the clock of a single thread."""
+def _taken(side: int, seconds: float, _: Folder) -> list[dict[str, Any]]:
+    """Times of one answer of every model in turns, by the clock of a single thread."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        runs = [prepared(name, side) for name in MODELS]
-        for run in runs:
-            run()  # the first call allocates
-        rounds = turns(runs, seconds=seconds, least=_FEWEST, clock=time.thread_time)
-        models = {
-            name: {"seconds": middle, "error": median_error(taken), "flops": operations(name, side)}
-            for name, middle, taken in zip(MODELS, medians(rounds), zip(*rounds, strict=True), strict=True)
-        }
+        calls = {name: prepared(name, side) for name in MODELS}
+        rounds, models = in_turns(calls, seconds=seconds, clock=time.thread_time)
+        models = {name: {**columns, "flops": operations(name, side)} for name, columns in models.items()}
     finally:
         torch.set_num_threads(before)
-    folder.content["rows"].append({"measured": "time", "side": side, "rounds": len(rounds), "models": models})
-    folder.commit()
-    return True
+    return [{"measured": "time", "side": side, "rounds": rounds, "models": models}]
 
 
 def _variants(options: Options) -> list[Variant]:
@@ -163,14 +134,23 @@ class Findings:
         self.timed = {row["side"]: row for row in content["rows"] if row["measured"] == "time"}
         self.tried = [row for row in content["rows"] if row["measured"] == "size"]
         self.sides = sorted(self.timed)
-        self.long = [side for side in self.sides if side * _LONG >= self.sides[-1] or side in self.sides[-3:]]
+        longest, rounds = self.sides[-1], self.timed[self.sides[-1]]["rounds"]
+        self.long = long_end(self.sides)
         self.powers = {name: self._power(name, "seconds") for name in MODELS}
-        self.claims = self._claims()
-        verdict = conclude(self.claims)
-        hard, soft = (self.timed[self.sides[-1]]["models"][name] for name in (HARD, SOFT))
-        slower, more = (f"{soft[key] / hard[key]:.1f}" for key in ("seconds", "flops"))
+        self.claims = list[Claim]()
+        for name, grows in GROWS.items():
+            growth = self.powers[name].exponent.less(NEAR).times(1.0 if grows else -1.0)
+            text = f"the time of {name} {'grows' if grows else 'does not grow'}"
+            self.claims.append(Claim(text, growth, f"pixels^({self.powers[name].text()})"))
+        hard, soft = (self.median(longest, name) for name in (HARD, SOFT))
+        error = Source(MEASURING, math.hypot(hard.error, soft.error), rounds - 1, rounds)
+        lead = Estimate(soft.value - hard.value, (error,))
+        text = f"by {lead.text(1)} ms at {longest} pixels a side"
+        self.claims.append(Claim(f"{HARD} takes less time than {SOFT}", lead, text))
+        verdict, models = conclude(self.claims), self.timed[longest]["models"]
+        slower, more = (f"{models[SOFT][key] / models[HARD][key]:.1f}" for key in ("seconds", "flops"))
         saved = f"soft attention over tiles takes {slower} times as long as hard, and {more} times the operations"
-        self.verdict = Verdict(verdict.result, f"{verdict.reason}; at {self.sides[-1]} pixels a side, {saved}")
+        self.verdict = Verdict(verdict.result, f"{verdict.reason}; at {longest} pixels a side, {saved}")
 
     def _power(self, name: str, key: str) -> Power:
         """The power of the pixels of seconds or operations, at the long end."""
@@ -183,75 +163,52 @@ class Findings:
 
     def median(self, side: int, name: str) -> Estimate:
         """Return a model's time at one size in milliseconds."""
-        model = self.timed[side]["models"][name]
-        return timed(model["seconds"], model["error"], self.timed[side]["rounds"])
-
-    def _claims(self) -> list[Claim]:
-        claims, side = [], self.sides[-1]
-        for name, model in MODELS.items():
-            if model.grows is not None:
-                power, sign = self.powers[name], 1.0 if model.grows else -1.0
-                text = f"the time of {name} {'grows' if model.grows else 'does not grow'}"
-                claims.append(Claim(text, power.exponent.less(NEAR).times(sign), f"pixels^({power.text()})"))
-        (hard, soft), rounds = (self.median(side, name) for name in (HARD, SOFT)), self.timed[side]["rounds"]
-        error = Source(MEASURING, math.hypot(hard.error, soft.error), rounds - 1, rounds)
-        lead = Estimate(soft.value - hard.value, (error,))
-        text = f"by {lead.text(1)} ms at {side} pixels a side"
-        return [*claims, Claim(f"{HARD} takes less time than {SOFT}", lead, text)]
+        return timed(self.timed[side]["models"][name], self.timed[side]["rounds"])
 
     def _by_side(self, columns: Mapping[str, list[str]]) -> list[list[str]]:
         rows = zip([*map(str, self.sides), "power of the pixels"], *columns.values(), strict=True)
         return [["pixels a side", *columns], *map(list, rows)]
 
-    def errors(self) -> list[list[str]]:
-        """Return errors in percent by size, and differences from the first size."""
-        table = [["trained at the first size", "pixels a side", "error, %", "beside that"]]
-        for name, rows in by_model(self.tried).items():
-            sides = sorted({row["side"] for row in rows})
-            shares = [[wrong_shares(row) for row in rows if row["side"] == side] for side in sides]
-            for side, at_side in zip(sides, shares, strict=True):
-                more = "" if at_side is shares[0] else between(at_side, shares[0], paired=True).long()
-                table.append([name, str(side), f"{100 * np.mean(at_side):.2f}", more])
-        return table
-
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         times, counts = dict[str, list[str]](), dict[str, list[str]]()
         for name in MODELS:
             flops = [self.timed[side]["models"][name]["flops"] / 1e6 for side in self.sides]
             times[name] = [*(milliseconds(self.median(side, name)) for side in self.sides), self.powers[name].text()]
             counts[name] = [*(f"{count:,.2f}" for count in flops), f"{self._power(name, 'flops').value:z.2f}"]
+        errors = [["trained at the first size", "pixels a side", "error, %", "beside that"]]
+        for name, rows in by_model(self.tried).items():
+            sides = sorted({row["side"] for row in rows})
+            shares = {side: [wrong_shares(row) for row in rows if row["side"] == side] for side in sides}
+            for side, at_side in shares.items():
+                more = "" if side == sides[0] else between(at_side, shares[sides[0]], paired=True).long()
+                errors.append([name, str(side), f"{100 * np.mean(at_side):.2f}", more])
         return {
             "times": self._by_side(times),
             "operations": self._by_side(counts),
-            "errors": self.errors(),
+            "errors": errors,
             "bars": bars("images", len({row["seed"] for row in self.tried})),
             "rule": rule(len(self.claims), seeded=False),
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the times."""
-    curves = []
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
+    curves, sides = [], result.sides
     for name, power in result.powers.items():
-        ends = 1e3 * power.at(result.sides[0] ** 2), 1e3 * power.at(result.sides[-1] ** 2)
-        times = [result.median(side, name) for side in result.sides]
-        curves.append(curve(f"{name}: pixels^({power.text()})", result.sides, times, trend=ends))
-    title = "Time of one answer by the size of the image"
-    drawn = look.curves(
+        ends = 1e3 * power.at(sides[0] ** 2), 1e3 * power.at(sides[-1] ** 2)
+        times = [result.median(side, name) for side in sides]
+        curves.append(curve(f"{name}: pixels^({power.text()})", sides, times, trend=ends))
+    drawn = draw_powers(
         curves,
         folder / "scaling",
-        ticks=[(side, str(side)) for side in result.sides],
-        labels=("pixels a side; bars: 95% intervals; dotted: the fitted power", "milliseconds"),
-        title=title,
+        sides,
+        labels=("pixels a side", "milliseconds"),
+        title="Time of one answer by the size of the image",
         note="One image, one thread. The claim: what an eye costs does not grow with the image",
-        log="xy",
     )
-    return {"picture": picture(drawn, title)}
+    return {"picture": drawn}
 
 
 STUDY = Study(
-    name="scaling",
     sentence="cost of a prediction by image size, from glimpses and from the whole image (Mnih et al. 2014)",
     title="What an answer costs by the size of the image",
     claim="The cost of an eye depends on its number of glimpses, not on the size of the image. A model that attends to "
@@ -260,9 +217,9 @@ STUDY = Study(
     source="Mnih, Heess, Graves, Kavukcuoglu 2014, abstract and section 1, https://arxiv.org/abs/1406.6247; the paper "
     "does not test the same weights on other sizes",
     options=Options,
-    measure=measure,
+    measure=_measure,
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

@@ -1,16 +1,15 @@
 """Every score of an alignment in one translator (Luong, Pham, Manning 2015)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-from studies.frame.claims import NOTHING, Claim, bars, conclude, rule
+from studies.frame.claims import NOTHING, Claim, bars, conclude, rule, tabled
 from studies.frame.options import Trained
 from studies.frame.page import about_data, paragraphs, signatures
-from studies.frame.scores import ERRORS, SENTENCES, Score, Trial, dotted
-from studies.frame.statistics import judged
+from studies.frame.scores import ERRORS, SENTENCES, Trial, dotted
 from studies.frame.study import Study
 from studies.frame.training import Trainings, Variant, whole_test
 
@@ -30,15 +29,16 @@ _NOT_TRAINED = [["local-m, dot", "-", "-", "-"], ["local-p, dot", "18.0", "19.6"
 _VERDICTS = {"reproduced": "holds", "not decided": "not decided", "contradicted": "the other way round"}
 
 
-def _variant(name: str) -> Variant:
-    """Local attention scores by `general`, as the paper's best does."""
-    local = name.startswith("local-")
-    score = {} if name == "none" else {"score": "general" if local else name.replace(" ", "_")}
-    return Variant(name, "luong", {"attention": name if local or not score else "global", **score})
+VARIANTS = [
+    Variant("none", "luong", {"attention": "none"}),
+    *(Variant(name, "luong", {"attention": "global", "score": name}) for name in ("general", "location", "dot")),
+    *(Variant(name, "luong", {"attention": name, "score": "general"}) for name in ("local-m", "local-p")),
+    Variant("scaled dot", "luong", {"attention": "global", "score": "scaled_dot"}),
+    *(Variant(name, "luong", {"attention": "global", "score": name}) for name in ("additive", "cosine")),
+]
+"""Models, those of the claim first.
 
-
-VARIANTS = [_variant(name) for name in (*PUBLISHED, "scaled dot", "additive", "cosine")]
-"""The scores of the claim come first."""
+Local attention scores by `general`, as the paper's best does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,15 +49,6 @@ class Options(Trained):
     """Train the six scores of the claim alone, and not all nine."""
 
 
-def variants(options: Options) -> Sequence[Variant]:
-    """Return the models to train.
-
-    >>> [variant.name for variant in variants(Options(claimed=True))]
-    ['none', 'general', 'location', 'dot', 'local-m', 'local-p']
-    """
-    return VARIANTS[: len(PUBLISHED)] if options.claimed else VARIANTS
-
-
 class Findings(Trial):
     """Scores, the steps of the paper's order, and the verdict."""
 
@@ -66,45 +57,37 @@ class Findings(Trial):
         figures = sorted({before for before, _ in PUBLISHED.values()})
         levels = [[name for name, (before, _) in PUBLISHED.items() if before == figure] for figure in figures]
         steps = [step for lower, higher in pairwise(levels) for step in product(lower, higher)]
-        self.steps = {f"{a} → {b}": self._gain(b, a) for a, b in steps if {a, b} <= self.scores.keys()}
-        claims = [Claim(step, gain.number, self._text(gain)) for step, gain in self.steps.items()]
+        self.steps = {f"{a} → {b}": self.scores[b] - self.scores[a] for a, b in steps if {a, b} <= self.scores.keys()}
+        self.claims = [
+            Claim(step, gain.number, gain.text(self.digits, signed=True)) for step, gain in self.steps.items()
+        ]
         trained = any(self.learned(name) for name in PUBLISHED if name in self.scores)
-        self.verdict = conclude(claims) if trained else NOTHING
-
-    def _gain(self, model: str, beside: str = "none") -> Score:
-        return self.scores[model] - self.scores[beside]
-
-    def _text(self, gain: Score) -> str:
-        return gain.text(self.digits, signed=True)
+        self.verdict = conclude(self.claims) if trained else NOTHING
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
-        results = judged([gain.number for gain in self.steps.values()])
-        steps = zip(self.steps.items(), results, strict=True)
-        published = []
+        published = [["score", "paper's BLEU", "unknown words replaced", f"{self.name} here"]]
         for name, score in self.scores.items():
-            figures = PUBLISHED.get(name, (None, None))
-            texts = ("-" if figure is None else f"{figure:.1f}" for figure in figures)
+            texts = ("-" if figure is None else f"{figure:.1f}" for figure in PUBLISHED.get(name, (None, None)))
             published.append([name, *texts, score.text(self.digits)])
-        header = ["score", "paper's BLEU", "unknown words replaced", f"{self.name} here"]
+        none = self.scores["none"]
         return {
-            "scores": self.tabled(("score", "beside none"), lambda name: None if name == "none" else self._gain(name)),
+            "scores": self.tabled(
+                ("score", "beside none"), lambda name: None if name == "none" else self.scores[name] - none
+            ),
             "bars": bars(SENTENCES, self.seeds),
-            "order": [["step", "gain", "it"], *([step, self._text(x), _VERDICTS[y]] for (step, x), y in steps)],
+            "order": [["step", "gain", "it"], *([*step, _VERDICTS[it]] for *step, it in tabled(self.claims)[1:])],
             "rule": rule(len(self.steps)),
-            "published": [header, *published, *_NOT_TRAINED],
+            "published": [*published, *_NOT_TRAINED],
             "data": paragraphs(about_data(self.content, self.sentences), ERRORS, signatures(self.rows)),
         }
 
 
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the scores."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     note = "The order of the paper's figures: none < general < location < (dot, local-m) < local-p"
     return {"picture": dotted(result, folder / "scores", "by what attention compares", note)}
 
 
 STUDY = Study(
-    name="scores",
     sentence="every alignment score in one translator (Luong, Pham, Manning 2015, tables 1 and 4)",
     title="Attention by what it compares",
     claim="A translator gets better from step to step, in the order of the paper's own figures: without attention "
@@ -113,9 +96,9 @@ STUDY = Study(
     "position (local-p, 19.0).",
     source="tables 1 and 4 of Luong, Pham, Manning 2015, https://arxiv.org/abs/1508.04025",
     options=Options,
-    measure=Trainings("scores", variants, whole_test),
+    measure=Trainings(lambda options: VARIANTS[: len(PUBLISHED)] if options.claimed else VARIANTS, whole_test),
     compare=Findings,
-    plot=plot,
+    plot=_plot,
     body="""
 {picture}
 

@@ -15,22 +15,19 @@ from saccade.tasks.translate import Translate
 from saccade.tasks.translate.data.corpus import Corpus
 from saccade.train.randomness import seeded
 from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule, worded
-from studies.frame.noise import ratio_text, variance_text
+from studies.frame.noise import ratio_sentences, variance_table
 from studies.frame.options import Trained, check_positive
-from studies.frame.page import about_data, paragraphs, sentence, signatures
+from studies.frame.page import about_data, paragraphs, signatures
 from studies.frame.scores import ERRORS, SENTENCES, Score, Trial, dotted
-from studies.frame.statistics import Estimate, Result
 from studies.frame.study import Study
 from studies.frame.training import Part, Trainings, Variant, whole_test
 
 MODELS = ("rnnsearch", "luong")
 SOFT = "soft"
 LEARNED, PAPER = "learned baseline", "as in the paper"
-BONUS, XU = "reinforce, entropy bonus", f"reinforce, {PAPER}"
+XU = f"reinforce, {PAPER}"
 MARGIN = 0.02  # of soft attention's score: a smaller loss counts as none
 BATCHES, EXAMPLES, DRAWS = 6, 8, 6  # of the noise: batches, sentences of each, draws of each
-_REWARD = 1.0  # reward weight of reports that do not store theirs
-_NAMES = {LEARNED: "reinforce", "leave-one-out": "reinforce, leave-one-out", "entropy bonus": BONUS, PAPER: XU}
 _PLAIN: dict[str, Any] = {name: TextOptions.__dataclass_fields__[name].default for name in OF_REINFORCE}
 _BESIDE = {LEARNED: "the learned baseline", PAPER: "training as in the paper"}
 _WHOLE = {
@@ -55,7 +52,6 @@ class Options(Trained):
     It acts in the rows trained as in the paper, with a λ_r chosen by validation."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if not 2 <= self.samples <= 1000:
             raise ArgumentError(f"--samples: expected a number from 2 to 1000, got {self.samples}")
@@ -65,14 +61,8 @@ class Options(Trained):
 def estimators(samples: int, entropy_bonus: float, reward_weight: float = 1.0) -> dict[str, dict[str, Any]]:
     """Return the options of estimators by name, with equal numbers of samples.
 
-    Args:
-        samples: of a sentence.
-        entropy_bonus: of the estimators with one.
-        reward_weight: of the paper's estimator; the gradient of the others is that of the expected cost.
-
-    Example:
-        >>> estimators(2, 0.1)["leave-one-out"]
-        {'read': 'reinforce', 'samples': 2, 'baseline': 'leave-one-out'}
+    The weights of the entropy and of the reward are those of the paper's estimator. The gradient of the others is that
+    of the expected cost.
     """
     drawn = {"read": "reinforce", "samples": samples}
     paper = {"baseline": "moving-average", "charge": "whole", "soft_share": 0.5}
@@ -88,17 +78,11 @@ def estimators(samples: int, entropy_bonus: float, reward_weight: float = 1.0) -
 def noise(
     options: Mapping[str, Mapping[str, Any]], task: Translate, model: nn.Module, seed: int
 ) -> dict[str, dict[str, Any]]:
-    """Return the noise of each estimator's gradient by the attention's weights.
+    """Return the noise of each estimator's gradient by the weights of a trained model.
 
-    Args:
-        options: of the estimators, by name. An estimator with a trained baseline is left out if the model has none.
-        task: of the model.
-        model: trained.
-        seed: of the draws.
-
-    Returns:
-        By the estimator's name "variance", the sum over weights of the variance over draws, "signal", the squared
-        length of the mean gradient, both means over batches of the training split, and "batches", the variances.
+    "variance" is the sum over weights of the variance over draws, "signal" the squared length of the mean gradient,
+    both means over batches of the training split. "batches" are the variances. An estimator with a trained baseline is
+    left out if the model has none.
     """
     weights, device = model.state_dict(), next(model.parameters()).device
     batches = [task.batch(step).to(device) for step in range(BATCHES)]
@@ -121,16 +105,15 @@ def noise(
     return results
 
 
-def variants(options: Options) -> list[Variant]:
-    """Return each translator with each estimator; --quick has time for one translator."""
+def _variants(options: Options) -> list[Variant]:
     every = estimators(options.samples, options.entropy_bonus, options.reward_weight)
-    ways = {SOFT: {}, **{_NAMES.get(name, name): values for name, values in every.items()}}
-    models = MODELS[:1] if options.quick else MODELS
+    short = {LEARNED: "reinforce", "straight-through": "straight-through"}
+    ways = {SOFT: {}, **{short.get(name, f"reinforce, {name}"): values for name, values in every.items()}}
+    models = MODELS[:1] if options.quick else MODELS  # --quick has time for one translator
     return [Variant(f"{model} {way}", model, values) for model in models for way, values in ways.items()]
 
 
-def parts(corpus: Corpus, options: Options) -> Sequence[Part]:
-    """Return the score and the noise of each model."""
+def _parts(corpus: Corpus, options: Options) -> Sequence[Part]:
     every = estimators(options.samples, options.entropy_bonus)
 
     def noisy(task: Translate, model: Any, seed: int) -> dict[str, Any]:
@@ -147,95 +130,61 @@ class Findings(Trial):
         super().__init__(content)
         self.noises: list[dict[str, Any]] = [row for row in content["rows"] if "estimators" in row]
         self.translators = list(dict.fromkeys(name.partition(" ")[0] for name in self.scores))
+        self.claims = {
+            name: Claim(
+                f"{name} does as well",
+                (self.scores[name] - self._soft(name).times(1 - MARGIN)).number,
+                self.beside(name).text(self.digits, signed=True),
+            )
+            for translator in self.translators
+            for name in self.scores
+            if name.startswith(f"{translator} ") and not name.endswith(f" {SOFT}")
+        }
+        self.paper = {name: claim for name, claim in self.claims.items() if name.endswith(f" {XU}")}  # it decides
         self.verdict = self._decide()
+
+    def _soft(self, name: str) -> Score:
+        return self.scores[f"{name.partition(' ')[0]} {SOFT}"]
 
     def beside(self, name: str) -> Score:
         """Return a model's score minus the score of its translator with soft attention."""
-        return self.scores[name] - self.scores[f"{name.partition(' ')[0]} {SOFT}"]
-
-    def _above_margin(self, name: str) -> Estimate:
-        soft = self.scores[f"{name.partition(' ')[0]} {SOFT}"]
-        return (self.scores[name] - soft.times(1 - MARGIN)).number
-
-    def claims(self, *, paper: bool) -> list[Claim]:
-        """Return the claims that hard models do as well.
-
-        Those trained as in the paper decide; the others decide nothing.
-        """
-        ways = {name: name.partition(" ")[2] for name in sorted(self.scores, key=self._rank)}
-        return [
-            Claim(f"{name} does as well", self._above_margin(name), self.beside(name).text(self.digits, signed=True))
-            for name, way in ways.items()
-            if way != SOFT and (way == XU) == paper
-        ]
-
-    def _rank(self, name: str) -> int:
-        return self.translators.index(name.partition(" ")[0])
+        return self.scores[name] - self._soft(name)
 
     def _decide(self) -> Verdict:
         if not any(self.learned(f"{translator} {SOFT}") for translator in self.translators):
             return NOTHING
-        claims, others = self.claims(paper=True), worded(self.claims(paper=False))
+        others = worded([claim for name, claim in self.claims.items() if name not in self.paper])
         beside = f"beside soft attention, {MARGIN:.0%} of its score being the margin"
-        if len(claims) < len(self.translators):
+        if len(self.paper) < len(self.translators):
             return Verdict("not decided", f"not every translator is trained as the paper trains; {beside}, {others}")
-        verdict = conclude(claims, _alike)
+        verdict = conclude(
+            [*self.paper.values()], lambda results: results[0] if len({*results}) == 1 else "not decided"
+        )
         reason = f"{_WHOLE[verdict.result]}, trained as the paper trains; {beside}, {verdict.reason}"
         decides_nothing = f"; trained otherwise, which decides nothing, {others}" if others else ""
         return Verdict(verdict.result, reason + decides_nothing)
 
-    def noise(self) -> list[list[str]]:
-        """Return the variance of each estimator's gradient, at the weights of each model."""
-        names = list(dict.fromkeys(name for row in self.noises for name in row["estimators"]))
-        names.sort(key=lambda name: name != LEARNED)
-        rows = [["at the weights of", *names]]
-        for row in self.noises:
-            variances = (variance_text(row["estimators"].get(name)) for name in names)
-            rows.append([f"{row['model']}, seed {row['seed']}", *variances])
-        return rows
-
-    def ratios(self) -> list[str]:
-        """Return the ratios of variances to the trained baseline's, in words."""
-        texts = []
-        for row in self.noises:
-            for trained in (name for name in _BESIDE if name in row["estimators"]):
-                ours = row["estimators"][trained]["batches"]
-                for name, other in row["estimators"].items():
-                    if name != trained:
-                        ratio = ratio_text(other["batches"], ours)
-                        at = f"at the weights of {row['model']}, seed {row['seed']}"
-                        texts.append(f"{at}, {name} has {ratio}, beside {_BESIDE[trained]}")
-        return texts
-
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the page."""
         return {
             "scores": self.tabled(
                 ("model", "beside soft"), lambda name: None if name.endswith(SOFT) else self.beside(name)
             ),
             "bars": bars(SENTENCES, self.seeds),
-            "noise": self.noise(),
-            "ratios": paragraphs(*(f"{sentence(ratio)}." for ratio in self.ratios())),
-            "reward": self.content["arguments"].get("reward_weight", _REWARD),
+            "noise": variance_table(self.noises, LEARNED),
+            "ratios": paragraphs(*ratio_sentences(self.noises, _BESIDE)),
+            "reward": self.content["arguments"].get("reward_weight", 1.0),
             "row": self.noises[0],
-            "rule": rule(len(self.claims(paper=True))),
+            "rule": rule(len(self.paper)),
             "data": paragraphs(about_data(self.content, self.sentences), ERRORS, signatures(self.rows)),
         }
 
 
-def _alike(results: Sequence[Result]) -> Result:
-    """The verdict on every translator, if it is the same."""
-    return results[0] if len({*results}) == 1 else "not decided"
-
-
-def plot(result: Findings, folder: Path) -> dict[str, str]:
-    """Draw the scores."""
+def _plot(result: Findings, folder: Path) -> dict[str, str]:
     note = "The claim: hard attention does as well as soft (after Xu et al. 2015, section 4)"
     return {"picture": dotted(result, folder / "soft-hard", "with soft attention and hard", note)}
 
 
 STUDY = Study(
-    name="soft-hard",
     sentence="is soft attention better than hard, and how noisy are hard gradients? (Xu et al. 2015, section 4)",
     title="Soft attention and hard",
     claim="Hard attention, which reads one position of the source at each step and learns where by what it is rewarded "
@@ -243,10 +192,9 @@ STUDY = Study(
     source="after Xu et al. 2015, section 4 and table 1, there for captions of images, "
     "https://arxiv.org/abs/1502.03044",
     options=Options,
-    measure=Trainings("soft-hard", variants, parts),
+    measure=Trainings(_variants, _parts),
     compare=Findings,
-    plot=plot,
-    defaults={"reward_weight": _REWARD},
+    plot=_plot,
     body="""
 {picture}
 

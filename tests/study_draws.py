@@ -23,8 +23,8 @@ from studies.order import SET
 from studies.pointing import ANY, WEIGHTS
 from studies.regression import EXPECTED
 from studies.regression import NEAR as OFF
-from studies.scaling import MODELS
-from studies.scaling import NEAR as GROWS
+from studies.scaling import GROWS, MODELS
+from studies.scaling import NEAR as STAYS
 from studies.soft_hard import MARGIN as BEHIND
 
 SEEDS = range(1, 4)
@@ -224,7 +224,7 @@ def timed(rng, powers, lengths, error):
 
 def scaling(rng, effect):
     """An answer whose time grows by the power of the pixels that still counts as none, less an effect."""
-    powers = {name: (GROWS - effect if one.grows is False else 0.8) for name, one in MODELS.items()}
+    powers = {name: STAYS - effect if GROWS.get(name) is False else 0.8 for name in MODELS}
     factors = {name: lambda side, power=power: 1e-3 * side ** (2 * power) for name, power in powers.items()}
     factors["tiles, hard"] = lambda side: 1e-6 * side
     rows = []

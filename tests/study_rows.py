@@ -1,5 +1,6 @@
 """Fixtures and rows of the tests of studies: a small corpus, small recipes, invented rows, pages written twice."""
 
+import json
 import re
 import tempfile
 from pathlib import Path
@@ -8,8 +9,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
 
 from image_files import idx_of
+from saccade.cli import main
 from saccade.models import bytenet, luong, recurrent, transformer
 from saccade.tasks.translate.options import RECIPES
 
@@ -80,6 +83,44 @@ def content_of(name, runs, rows):
     arguments = {"source": "de", "target": "en"}
     named = {f"{run['model']}-{run['seed']}": run for run in runs}
     return {"report": name, "command": "c", "arguments": arguments, "data": "d", "runs": named, "rows": rows}
+
+
+def drawn(data, models, columns, seeds=3):
+    """report.json of models with a row a seed, whose columns are of a model's name and value and of random numbers."""
+    rows, runs = [], {}
+    for place, (name, value) in enumerate(models.items()):
+        for seed in range(1, seeds + 1):
+            numbers = torch.Generator().manual_seed(seed + 100 * place)
+            rows.append({"model": name, "seed": seed, **columns(name, value, numbers)})
+            runs[f"{name}-{seed}"] = run_of(name, seed)
+    return {"rows": rows, "runs": runs, "data": data, "arguments": {"seeds": seeds}, "command": "c"}
+
+
+def stored(folder):
+    """The content of a report on disk."""
+    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def rejects(tmp_path, monkeypatch, capsys):
+    """Check that a report's command is an error with some words, and writes nothing."""
+    monkeypatch.chdir(tmp_path)
+
+    def check(command, words):
+        before = {*tmp_path.iterdir()}
+        assert main(["report", *command.split()]) == 2
+        assert words in capsys.readouterr().err and {*tmp_path.iterdir()} == before
+
+    return check
+
+
+def complete(study, content, folder, words, *pictures):
+    """The page of a study, which has these words and pictures."""
+    page = written(study, content, folder)
+    files = {f"{name}.{kind}" for name in pictures for kind in ("png", "svg")}
+    assert {path.name for path in folder.iterdir()} == {"index.html", "index.md", *files}
+    assert not [text for text in words if text not in page]
+    return page
 
 
 def written(study, content, folder):

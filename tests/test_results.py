@@ -286,7 +286,7 @@ def test_a_published_page_says_what_stands_behind_its_numbers_and_has_one_of_thr
 def test_the_tables_of_pooling_are_those_of_its_report():
     content = json.loads((ROOT / "results/pooling-sst2/report.json").read_text(encoding="utf-8"))
     found = pooling.Findings(content)
-    for table in (found.table(), found.negation(), found.weighed()):
+    for table in (found.table(), found.fields()["negation"], found.fields()["weighed"]):
         assert all(f"| {' | '.join(row)} |" in PAGE for row in table)
     assert f"--seeds {content['arguments']['seeds']} --output reports/pooling-sst2" in PAGE
     assert f"The claim is {found.verdict.result}" in PAGE

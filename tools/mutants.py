@@ -134,9 +134,9 @@ MUTANTS = [
         "return groups * score - groups * np.asarray(partial, dtype=np.float64)",
     ),
     Mutant(
-        "studies/frame/statistics.py",
-        "return self.number.level_of(abs(self.margin - abs(self.number.value)))",
-        "return self.number.level_of(abs(self.margin + abs(self.number.value)))",
+        "studies/frame/claims.py",
+        "return self.margin - abs(self.number.value)",
+        "return self.margin + abs(self.number.value)",
     ),
     Mutant(
         "bench/measure.py",

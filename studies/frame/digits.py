@@ -48,12 +48,8 @@ class Digits:
 def open_data(data: str) -> Digits:
     """Open built-in digits, or grey squares as `saccade train classify-image` does.
 
-    Raises:
-        ArgumentError: if there are none, or they have colours.
-
-    Example:
-        >>> open_data("digits").train.shape
-        torch.Size([1439, 784])
+    >>> open_data("digits").train.shape
+    torch.Size([1439, 784])
     """
     opened: Dataset | None = open_digits() if data in BUILTIN else open_files(data, None, None, SplitNames())
     if opened is None:

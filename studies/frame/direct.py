@@ -1,7 +1,7 @@
 """Studies of small models without a task, with a row for each training."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from studies.frame.folder import Folder
-from studies.frame.options import Direct, arguments, default_folder
-from studies.frame.study import Step, Work, made_here
+from studies.frame.options import Direct
+from studies.frame.study import Step
 
 
 @dataclass(frozen=True)
@@ -21,21 +21,11 @@ class Budget:
     minutes: float
 
     def within(self, options: Direct) -> "Budget":
-        """Return the budget with the options of the command."""
         return Budget(options.max_steps or self.steps, options.max_minutes or self.minutes)
 
 
-@dataclass(frozen=True)
-class Spent:
-    """Steps and seconds of a training."""
-
-    steps: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Job:
-    """A row of a report, and its measurement.
+def job(about: Mapping[str, Any], measure: Callable[[], dict[str, Any]], budget: Budget | None = None) -> Step:
+    """Return the step of one row, and of the costs of its training in "runs".
 
     Args:
         about: the first columns: "model", "seed" and others that identify the row.
@@ -43,29 +33,15 @@ class Job:
         budget: of the training, if there is one.
     """
 
-    about: Mapping[str, Any]
-    measure: Callable[[], dict[str, Any]]
-    budget: Budget | None = None
+    def do(folder: Folder) -> list[dict[str, Any]]:
+        row = {**about, **measure()}
+        if budget is not None:
+            costs = {key: row[key] for key in ("model", "seed", "steps", "seconds", "parameters")}
+            limit = {"max_steps": budget.steps, "max_minutes": budget.minutes}
+            folder.content["runs"]["-".join(map(str, about.values()))] = {**costs, "budget": limit}
+        return [row]
 
-    def do(self, folder: Folder) -> bool:
-        """Make the row, and an entry of "runs" with the costs of a training."""
-        row = {**self.about, **self.measure()}
-        folder.content["rows"].append(row)
-        if self.budget is not None:
-            about = {key: row[key] for key in ("model", "seed", "steps", "seconds", "parameters")}
-            budget = {"max_steps": self.budget.steps, "max_minutes": self.budget.minutes}
-            folder.content["runs"]["-".join(map(str, self.about.values()))] = {**about, "budget": budget}
-        folder.commit()
-        return True
-
-
-def work(
-    name: str, options: Direct, jobs: Sequence[Job], data: str = "", decided: Mapping[str, Any] | None = None
-) -> Work:
-    """Return a step a job. `decided` fixes rows beside the options, such as sizes."""
-    steps = [Step(f"{job.about['model']}, seed {job.about['seed']}", [job.about], job.do) for job in jobs]
-    folder, values = default_folder(name, options, data), {**arguments(options), **(decided or {})}
-    return Work(folder, values, steps, made_here(options.device))
+    return Step(f"{about['model']}, seed {about['seed']}", [about], do)
 
 
 def fit(
@@ -74,15 +50,14 @@ def fit(
     budget: Budget,
     rate: float,
     optimizer: type[torch.optim.Adam] | type[torch.optim.SGD] = torch.optim.Adam,
-) -> Spent:
+) -> dict[str, Any]:
     """Train with a new optimizer, clipped gradients, and a rate of half a cosine.
 
-    Args:
-        model: left in evaluation mode.
-        loss: from the number of a step, of which batches are functions.
-        budget: if minutes end the training, the rate has not come down.
-        rate: at the first step.
-        optimizer: its class.
+    The loss is a function of the number of a step. The model is left in evaluation mode. If minutes end the training,
+    the rate has not come down.
+
+    Returns:
+        "steps" and "seconds".
     """
     trained = list(model.parameters())
     stepping = optimizer(trained, lr=rate)
@@ -97,7 +72,7 @@ def fit(
         schedule.step()
         step += 1
     model.eval()
-    return Spent(step, round(time.perf_counter() - begun, 3))
+    return {"steps": step, "seconds": round(time.perf_counter() - begun, 3)}
 
 
 def size(model: nn.Module) -> int:

@@ -17,8 +17,6 @@ from saccade.train.task import options_class
 from studies.frame.options import Seeded
 from studies.frame.seeds import pack, unpack
 
-__all__ = ["EYE", "PATHS", "SMALL", "Canvas", "canvas_options", "measured", "open_canvas", "wrong_shares"]
-
 EYE: Mapping[str, Any] = {
     "batch_size": 128,
     "samples": 1,
@@ -65,11 +63,7 @@ def canvas_options(options: Canvas) -> dict[str, Any]:
 
 
 def open_canvas(options: Canvas) -> Dataset:
-    """Open the images that the options name.
-
-    Raises:
-        SaccadeError: if they cannot be read, or have several labels each.
-    """
+    """Open the images that the options name, of one label each."""
     recipe = {name: value for name, value in Glimpse.recipes.get(options.data, {}).items() if name == "distractors"}
     run = options_class(Glimpse, "ram", checked=False)
     data = open_data(run(model="ram", data=options.data, **canvas_options(options), **recipe))

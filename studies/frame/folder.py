@@ -4,7 +4,7 @@ report.json  runs/MODEL-SEED/ (ordinary runs)  index.md  index.html  pictures
 """
 
 import fcntl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,40 +25,27 @@ class ReportError(SaccadeError):
     """A folder holds something else, or another report."""
 
 
+def select(rows: Iterable[Any], **columns: Any) -> list[Any]:
+    """Return the rows with these values, columns by name."""
+    return [row for row in rows if columns.items() <= row.items()]
+
+
 @dataclass(frozen=True)
 class Folder:
-    """A report, complete or not.
-
-    Args:
-        path: the folder.
-        content: of report.json: "report", "command", "arguments", "runs" by name, "rows".
-        defaults: values of arguments that the report.json of an older report lacks.
-    """
+    """A report, complete or not: its folder, and the content of report.json."""
 
     path: Path
     content: dict[str, Any] = field(repr=False)
-    defaults: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(
-        cls,
-        path: Path,
-        name: str,
-        arguments: Mapping[str, Any],
-        command: str,
-        *,
-        resume: bool = True,
-        defaults: Mapping[str, Any] | None = None,
+        cls, path: Path, name: str, arguments: Mapping[str, Any], command: str, *, resume: bool = True
     ) -> "Folder":
-        """Return the report in a folder, or a new one, without writing it.
-
-        Raises:
-            ReportError: if the folder is something else, or was made with other arguments.
-        """
+        """Return the report in a folder, or a new one, without writing it."""
         if not resume and path.exists():
             path = beside(path)
         content = {"report": name, "command": command, "arguments": dict(arguments), "runs": {}, "rows": []}
-        folder = cls(path, content, defaults or {})
+        folder = cls(path, content)
         if (path / _FILE).exists():
             folder._check(_read(path))
         elif path.exists() and (not path.is_dir() or any(not file.name.startswith(_OURS) for file in path.iterdir())):
@@ -66,8 +53,12 @@ class Folder:
         return folder
 
     def rows(self, **columns: Any) -> list[dict[str, Any]]:
-        """Return the rows with these values."""
-        return [row for row in self.content["rows"] if columns.items() <= row.items()]
+        return select(self.content["rows"], **columns)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Commit a row."""
+        self.content["rows"].append(row)
+        self.commit()
 
     def commit(self) -> None:
         """Write report.json; a kill leaves the old file or the new one."""
@@ -75,11 +66,7 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the report until this process ends, and read or create its rows.
-
-        Raises:
-            ReportError: if another process makes the report, or has just made it with other arguments.
-        """
+        """Hold the report until this process ends, and read or create its rows."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / ".lock").open("a") as file:
             try:
@@ -100,7 +87,7 @@ class Folder:
         if stored["report"] != name:
             raise ReportError(f"{self.path}: this is the report {stored['report']}, not {name}; {way_out}")
         for key, new in self.content["arguments"].items():
-            old = stored["arguments"].get(key, self.defaults.get(key))
+            old = stored["arguments"].get(key)
             if old != new and not (key in _GROWS and isinstance(old, int) and old < new):
                 raise ReportError(f"{self.path}: this report was made with {flag(key)} {old}, not {new}; {way_out}")
 

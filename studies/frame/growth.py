@@ -1,17 +1,28 @@
-"""Lines by least squares, and powers of a length: exponents and crossings."""
+"""Times in turns, lines by least squares, and powers of a length."""
 
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from pathlib import Path
+from typing import Any, Self
 
-from studies.frame.statistics import LEVEL, Estimate, Source, quantile
+import numpy as np
+
+from saccade import look
+from saccade.bench.measure import medians, turns
+from saccade.bench.row import Run
+from saccade.look import Curve
+from studies.frame.claims import LEVEL, Estimate, Source, quantile
+from studies.frame.page import picture
+from studies.frame.seeds import Numbers
 
 LENGTHS, MEASURING = "lengths", "measurements"
 """Sources of an exponent's error: few lengths, or errors of the measurements."""
-_FEWEST = 3  # lengths, for distances from a line
+FEWEST = 3
+"""Rounds for a median with an error, and lengths for distances from a line."""
+_LONG = 4  # the long end: lengths of a fourth of the longest or more, three at the least
 
 
 @dataclass(frozen=True)
@@ -22,83 +33,66 @@ class Line:
     start: float
 
     def at(self, length: float) -> float:
-        """Return the height at a length."""
         return self.start + self.slope * length
 
 
-def weights(lengths: Sequence[float], counts: Sequence[float]) -> list[float] | None:
+Floats = Sequence[float] | Numbers
+
+
+def weights(lengths: Floats, counts: Floats) -> list[float] | None:
     r"""Return the weights of heights in the slope of a line by least squares.
 
     .. math:: b = \sum_i w_i\, y_i, \qquad w_i = \frac{n_i (x_i - \bar x)}{\sum_j n_j (x_j - \bar x)^2}
 
-    Args:
-        lengths: x.
-        counts: n, the weight of each height, such as its number of sentences.
+    for lengths x and counts n, such as numbers of sentences; None of fewer than two lengths.
 
-    Returns:
-        w; None of fewer than two lengths.
-
-    Example:
-        >>> weights([5, 15], [100, 100]), weights([5], [100])
-        ([-0.1, 0.1], None)
+    >>> weights([5, 15], [100, 100]), weights([5], [100])
+    ([-0.1, 0.1], None)
     """
-    total = sum(counts)
-    middle = sum(n * x for n, x in zip(counts, lengths, strict=True)) / total if total else 0.0
-    spread = sum(n * (x - middle) ** 2 for n, x in zip(counts, lengths, strict=True))
-    return [n * (x - middle) / spread for n, x in zip(counts, lengths, strict=True)] if spread else None
+    if len({*lengths}) < 2:
+        return None
+    far = np.asarray(lengths) - np.average(lengths, weights=counts)
+    ws: list[float] = (counts * far / np.dot(counts, far**2)).tolist()
+    return ws
 
 
-def fit(lengths: Sequence[float], heights: Sequence[float], counts: Sequence[float]) -> Line | None:
+def fit(lengths: Floats, heights: Floats, counts: Floats) -> Line | None:
     """Return the line of `weights`, None of fewer than two lengths."""
     if (ws := weights(lengths, counts)) is None:
         return None
-    slope = sum(w * y for w, y in zip(ws, heights, strict=True))
-    middle, mean = (sum(n * z for n, z in zip(counts, of, strict=True)) / sum(counts) for of in (lengths, heights))
+    slope = float(np.dot(ws, heights))
+    middle, mean = (float(np.average(of, weights=counts)) for of in (lengths, heights))
     return Line(slope, mean - slope * middle)
 
 
 @dataclass(frozen=True)
 class _Wider(Estimate):
-    """A number with two estimates of its error. The wider interval counts.
-
-    Args:
-        other: the source that is not the wider at 5%.
-    """
+    """A number with two estimates of its error; `other` is not the wider at 5%."""
 
     other: Source
 
     def half(self, level: float = LEVEL) -> float:
-        """Return half the width of the wider interval."""
         return max(super().half(level), quantile(self.other.freedom, level) * self.other.error)
 
     def times(self, factor: float) -> Self:
-        """Return a multiple."""
         return replace(super().times(factor), other=replace(self.other, error=abs(factor) * self.other.error))
 
 
 @dataclass(frozen=True)
 class Power:
-    """A power of the length, fitted to amounts.
-
-    Args:
-        exponent: with its error.
-        line: through the logarithms (base 2).
-    """
+    """A power of the length: its exponent, and the line through logarithms (base 2)."""
 
     exponent: Estimate
     line: Line
 
     @property
     def value(self) -> float:
-        """The exponent alone."""
         return self.exponent.value
 
     def at(self, length: float) -> float:
-        """Return the fitted amount at a length."""
         return float(2 ** self.line.at(math.log2(length)))
 
     def text(self, decimals: int = 2) -> str:
-        """Return the exponent ± half its interval."""
         return self.exponent.text(decimals)
 
 
@@ -117,54 +111,57 @@ def exponent(
 
     .. math:: \sigma_b^2 = \frac{\sum_i r_i^2 / (m - 2)}{\sum_i (x_i - \bar x)^2}
 
+    It is None of fewer than two lengths, and its error is unknown of fewer than three.
+
     Args:
-        lengths: n, three or more for a known error.
-        amounts: seconds or bytes, above 0.
+        lengths: n.
+        amounts: above 0.
         errors: their standard errors; None: 0.
         shape: amounts by a formula, from which distances are taken instead, after fitting a further power.
         of: the word for lengths.
         freedoms: degrees of freedom of each amount's error; None: infinite.
-
-    Returns:
-        The power; None of fewer than two lengths.
-
-    Example:
-        >>> power = exponent([100, 200, 400], [1.0, 4.0, 16.0])
-        >>> power.text(), round(power.at(800), 6)
-        ('2.00 ± 0.00', 64.0)
     """
-    x, y, constant = [math.log2(n) for n in lengths], [math.log2(amount) for amount in amounts], [1] * len(lengths)
-    bent = [0.0] * len(x) if shape is None else [math.log2(amount) for amount in shape]
-    straight = [height - other for height, other in zip(y, bent, strict=True)]
+    x, y, count = np.log2(lengths), np.log2(amounts), len(lengths)
+    straight, constant = y if shape is None else y - np.log2(shape), np.ones(count)
     ws, line, rest = weights(x, constant), fit(x, y, constant), fit(x, straight, constant)
     if ws is None or line is None or rest is None:
         return None
-    relative = [w * e / a / math.log(2) for w, e, a in zip(ws, errors or [0.0] * len(x), amounts, strict=True)]
-    rounds = len(x) if freedoms is None else round(min(freedoms)) + 1
-    inexact = Source(MEASURING, math.hypot(*relative), _welch(relative, freedoms or [math.inf] * len(x)), rounds)
-    if len(x) < _FEWEST:
-        return Power(Estimate(line.slope, (Source(of, inexact.error, 0, len(x)),)), line)
-    far = sum((height - rest.at(n)) ** 2 for n, height in zip(x, straight, strict=True)) / (len(x) - 2)
-    scattered = Source(of, math.sqrt(far * sum(w * w for w in ws)), len(x) - 2, len(x), fitted=2)
+    parts = (np.array(ws) * (errors or np.zeros(count)) / amounts / math.log(2)) ** 2  # of the slope's variance
+    pairs = zip(parts.tolist(), freedoms or [math.inf] * count, strict=True)
+    lost = sum(part**2 / freedom for part, freedom in pairs if part)  # Welch, Satterthwaite
+    rounds = count if freedoms is None else round(min(freedoms)) + 1
+    inexact = Source(MEASURING, math.sqrt(parts.sum()), parts.sum() ** 2 / lost if lost else math.inf, rounds)
+    if count < FEWEST:
+        return Power(Estimate(line.slope, (Source(of, inexact.error, 0, count),)), line)
+    far = float(((straight - rest.start - rest.slope * x) ** 2).sum()) / (count - 2)
+    scattered = Source(of, math.sqrt(far * np.dot(ws, ws)), count - 2, count, fitted=2)
     other, widest = sorted((scattered, inexact), key=lambda source: quantile(source.freedom) * source.error)
     return Power(_Wider(line.slope, (widest,), other), line)
 
 
-def _welch(errors: Sequence[float], freedoms: Sequence[float]) -> float:
-    """The degrees of freedom of a sum of independent errors (Welch, Satterthwaite)."""
-    lost = sum(error**4 / freedom for error, freedom in zip(errors, freedoms, strict=True) if error)
-    return sum(error**2 for error in errors) ** 2 / lost if lost else math.inf
-
-
 def crossings(lengths: Sequence[float], ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """Return interpolated lengths of crossings, with the larger amount ours above."""
-    ratios = [math.log2(mine / other) for mine, other in zip(ours, theirs, strict=True)]
-    results = []
-    for index, (before, after) in enumerate(itertools.pairwise(ratios)):
-        if before <= 0 < after:
-            first, second = math.log2(lengths[index]), math.log2(lengths[index + 1])
-            results.append(2 ** (first + (second - first) * -before / (after - before)))
-    return results
+    points = zip(np.log2(lengths), np.log2(ours) - np.log2(theirs), strict=True)
+    pairs = [pair for pair in itertools.pairwise(points) if pair[0][1] <= 0 < pair[1][1]]
+    return [float(2 ** np.interp(0.0, (before, after), (x, y))) for (x, before), (y, after) in pairs]
+
+
+def long_end(lengths: Sequence[int]) -> list[int]:
+    """Return the lengths of a fourth of the longest or more, three at the least.
+
+    >>> long_end([1, 2, 10, 20, 50]), long_end([1, 10, 100])
+    ([10, 20, 50], [1, 10, 100])
+    """
+    return [n for n in lengths if n * _LONG >= lengths[-1] or n in lengths[-FEWEST:]]
+
+
+def in_turns(calls: Mapping[str, Run], **options: Any) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Return the rounds, and the median "seconds" of each call with "error"."""
+    for call in calls.values():
+        call()  # the first call allocates
+    rounds = turns([*calls.values()], least=FEWEST, **options)
+    times = zip(calls, medians(rounds), zip(*rounds, strict=True), strict=True)
+    return len(rounds), {name: {"seconds": middle, "error": median_error(taken)} for name, middle, taken in times}
 
 
 def median_error(taken: Sequence[float]) -> float:
@@ -177,15 +174,32 @@ def median_error(taken: Sequence[float]) -> float:
     return 1.2533 * (high - low) / 1.349 / math.sqrt(len(taken))
 
 
-def timed(seconds: float, error: float, rounds: int) -> Estimate:
-    """Return the median of times in milliseconds with its error."""
-    return Estimate(1e3 * seconds, (Source(MEASURING, 1e3 * error, rounds - 1, rounds),))
+def timed(columns: Mapping[str, float], rounds: int) -> Estimate:
+    """Return a median of `in_turns` in milliseconds with its error."""
+    return Estimate(1e3 * columns["seconds"], (Source(MEASURING, 1e3 * columns["error"], rounds - 1, rounds),))
 
 
 def milliseconds(time: Estimate) -> str:
     """Return a median in milliseconds ± half its interval, in three digits or more.
 
-    >>> milliseconds(timed(0.0123, 0.0001, 11))
+    >>> milliseconds(timed({"seconds": 0.0123, "error": 0.0001}, 11))
     '12.3 ± 0.2'
     """
     return time.text(max(0, 2 - math.floor(math.log10(time.value))))
+
+
+def draw_powers(
+    curves: Sequence[Curve], path: Path, lengths: Sequence[int], labels: tuple[str, str], title: str, note: str
+) -> str:
+    """Draw amounts by length with their fitted powers; return the picture."""
+    x, y = labels
+    drawn = look.curves(
+        curves,
+        path,
+        ticks=[(length, str(length)) for length in lengths],
+        labels=(f"{x}; bars: 95% intervals; dotted: the fitted power", y),
+        title=title,
+        note=note,
+        log="xy",
+    )
+    return picture(drawn, title)

@@ -2,17 +2,15 @@
 
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data import BUILTIN
 from saccade.train.files import check_folder
-from saccade.train.notes import say
 from saccade.train.options import check_threads, flag, not_positive
 
-T = TypeVar("T", bound="Seeded")
 _MAY_DIFFER = ("output", "resume", "device", "threads")
 
 
@@ -36,7 +34,6 @@ class Shared:
     """Processor threads. Default: as torch sets them; in training as recipes do."""
 
     def __post_init__(self) -> None:
-        """Reject a wrong number of threads, and a file as the folder."""
         check_threads(self.threads)
         if self.output:
             check_folder("--output", self.output)
@@ -56,7 +53,6 @@ class Direct(Shared):
     """Limit of each training in minutes (`isolation`: each task). Default: by study."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if not 0 < self.seeds <= 1000:
             raise ArgumentError(f"--seeds: expected a number from 1 to 1000, got {self.seeds}")
@@ -85,7 +81,6 @@ class Seeded(Direct):
     """Train each model for so many minutes."""
 
     def __post_init__(self) -> None:
-        """Reject options without meaning."""
         super().__post_init__()
         if self.quick and self.data not in ("", *self.builtin):
             builtin = " or ".join(self.builtin)
@@ -113,15 +108,12 @@ def check_positive(options: Any, *names: str) -> None:
             raise ArgumentError(f"{flag(name)}: {wrong}")
 
 
-def whole(options: T, quick: str) -> T:
-    """Return the options with the data of --quick filled in."""
-    if not options.quick and not options.data:
-        raise ArgumentError("--data: expected a corpus, got none; --quick tries the claim on built-in data")
-    if not options.quick:
-        return options
-    data = options.data or quick
-    say(f"trying the claim on {data}: {options.builtin[data]}")
-    return replace(options, data=data)
+def filled(options: Shared, usual: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sizes of the command line, with defaults, or those of --quick."""
+    typed = {name: value for name in usual if (value := getattr(options, name)) is not None}
+    if options.quick and typed:
+        raise ArgumentError(f"--quick: expected none of {', '.join(map(flag, usual))} beside it, got some")
+    return {**(quick if options.quick else usual), **typed}
 
 
 def arguments(options: Shared) -> dict[str, Any]:

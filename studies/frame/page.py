@@ -1,8 +1,9 @@
 """The page of a report: a Markdown template for all studies, and its HTML file."""
 
+import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,18 +14,16 @@ from saccade import look
 from saccade.look import Curve, Dots
 from saccade.train.files import write
 from saccade.train.task import value
-from studies.frame.statistics import Estimate
+from studies.frame.claims import Estimate
 
 if TYPE_CHECKING:
     from studies.frame.study import Study
 
-__all__ = ["COSTS", "about_data", "clock", "costs", "curve", "dots", "exists", "markdown_of", "paragraphs", "picture"]
-__all__ += ["publish", "runs", "sentence", "signatures", "summary", "table", "where"]
-
 _TEMPLATE = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
 COSTS = ("seeds", "steps", "seconds", "parameters")
 """Columns of `costs` behind the name."""
-_NAMES = ("index.md", "index.html")
+SPEED = "tokens/s in training"
+NAMES = ("index.md", "index.html")
 _PICTURE = re.compile(r'<p><img alt="([^"]*)" src="([^"]*)\.png" /></p>')
 _STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; color: #22223a; background: #fff; max-width: 52rem; margin: 2rem auto;
@@ -39,19 +38,10 @@ svg { max-width: 100%; height: auto; }
 
 
 def publish(study: "Study", content: Mapping[str, Any], folder: Path) -> None:
-    """Write index.md, index.html and the pictures of both, from report.json alone.
-
-    Raises:
-        OSError: if a file cannot be written.
-    """
+    """Write index.md, index.html and the pictures of both, from report.json alone."""
     text = markdown_of(study, content, folder)
-    for name, page in zip(_NAMES, (text, _html(text, folder)), strict=True):
+    for name, page in zip(NAMES, (text, _html(text, folder)), strict=True):
         write(folder / name, page.encode())
-
-
-def exists(folder: Path) -> bool:
-    """Return whether both forms of the page exist."""
-    return all((folder / name).exists() for name in _NAMES)
 
 
 def markdown_of(study: "Study", content: Mapping[str, Any], folder: Path) -> str:
@@ -74,20 +64,20 @@ def markdown_of(study: "Study", content: Mapping[str, Any], folder: Path) -> str
 
 
 def summary(folder: Path) -> str:
-    """Return the results of a page for a terminal, and the verdict.
-
-    They end where the page describes how it was made.
-    """
-    page = (folder / _NAMES[0]).read_text(encoding="utf-8")
+    """Return the results of a page for a terminal, and the verdict."""
+    page = (folder / NAMES[0]).read_text(encoding="utf-8")
     head, _, rest = page.partition("\n```bash\n")
     results = re.split(r"^## How it was m.*", rest.partition("\n```\n")[2], flags=re.M)[0]
     lead, _, sections = results.partition("## ")
     lines = list[str]()
     for block in f"## {sections}".strip().split("\n\n"):
         if block.startswith("|"):
-            split = [re.split(r" (?<!\\)\| ", row[2:-2]) for row in block.splitlines() if not row.startswith("|--")]
-            rows = [[cell.replace(r"\|", "|") for cell in row] for row in split]
-            lines += [*_aligned(rows), ""]
+            rows = [re.split(r" (?<!\\)\| ", row[2:-2]) for row in block.splitlines() if not row.startswith("|--")]
+            columns = [[cell.replace(r"\|", "|") for cell in column] for column in zip(*rows, strict=True)]
+            widths = [max(map(len, column)) for column in columns]
+            columns[0] = [cell.ljust(widths[0]) for cell in columns[0]]
+            columns[1:] = [[cell.rjust(n) for cell in column] for n, column in zip(widths, columns, strict=True)][1:]
+            lines += [*("  ".join(row).rstrip() for row in zip(*columns, strict=True)), ""]
         elif block.startswith(("## ", "± ")):
             lines.append(block.removeprefix("## "))
     verdict = [block.replace("**", "") for block in head.strip().split("\n\n")[2:]]
@@ -126,36 +116,28 @@ def curve(
 ) -> Curve:
     """Return estimates as a line of a plot, with 95% intervals as bars.
 
-    Args:
-        name: in the legend.
-        x: places of the points.
-        heights: an estimate a point.
-        scale: factor of heights and bars: 100 for percent.
-        trend: as in `Curve`.
-
-    Example:
-        >>> from studies.frame.statistics import Source
-        >>> line = curve("a", [1.0], [Estimate(0.5, (Source("seeds", 0.1, 2, 3),))], scale=100)
-        >>> line.y, round(line.errors[0], 1)
-        ([50.0], 43.0)
+    >>> from studies.frame.claims import Source
+    >>> line = curve("a", [1.0], [Estimate(0.5, (Source("seeds", 0.1, 2, 3),))], scale=100)
+    >>> line.y, round(line.errors[0], 1)
+    ([50.0], 43.0)
     """
     values, halves = [scale * y.value for y in heights], [scale * y.measured.half() for y in heights]
-    return Curve(name, x, values, halves, [False] * len(heights), trend)
+    return Curve(name, x, values, halves, trend=trend)
 
 
 def dots(shares: Mapping[str, Sequence[float]], path: Path, of: str, title: str) -> str:
-    """Draw means of shares in percent with deviations as bars; return the picture.
-
-    Args:
-        shares: of each model, one a seed.
-        path: without a suffix.
-        of: the word for the shares.
-        title: of the picture.
-    """
-    means = [100 * statistics.fmean(values) for values in shares.values()]
-    deviations = [100 * statistics.stdev(values) if len(values) > 1 else 0.0 for values in shares.values()]
+    """Draw means of shares in percent with deviations as bars; return the picture."""
     label = f"{of} on test, %; bars: the standard deviation over seeds"
-    return picture(look.dots(list(shares), [Dots(of, means, deviations)], path, label=label, title=title), title)
+    return picture(
+        look.dots(list(shares), [Dots(of, *deviations(shares.values(), 100))], path, label=label, title=title), title
+    )
+
+
+def deviations(groups: Iterable[Sequence[float]], scale: float = 1.0) -> tuple[list[float], list[float]]:
+    """Return means of numbers, one a seed, and their standard deviations."""
+    numbers = [[scale * number for number in group] for group in groups]
+    bars = [statistics.stdev(group) if len(group) > 1 else 0.0 for group in numbers]
+    return [*map(statistics.fmean, numbers)], bars
 
 
 def clock(content: Mapping[str, Any]) -> str:
@@ -166,7 +148,8 @@ def clock(content: Mapping[str, Any]) -> str:
     """
     every = content["runs"].values()
     steps = sorted((run["steps"], run["model"]) for run in every)
-    if not any(_late(run["steps"], **run["budget"]) for run in every if "budget" in run and not run.get("patient")):
+    limits = [(run["steps"], run["budget"]) for run in every if "budget" in run and not run.get("patient")]
+    if not any(limit["max_minutes"] and count < (limit["max_steps"] or math.inf) for count, limit in limits):
         return ""
     few, many = (f"{count} ({model})" for count, model in (steps[0], steps[-1]))
     return f"the clock ended training, after {few} to {many} steps: what is compared is what was learned by then"
@@ -206,18 +189,26 @@ def where(about: Mapping[str, Any]) -> str:
     return paragraphs(f"Machine: {machine}.", f"Versions: {versions}.")
 
 
-def costs(content: Mapping[str, Any], models: Sequence[str], name: str = "model") -> list[list[str]]:
+def costs(
+    content: Mapping[str, Any], models: Iterable[str], name: str = "model", columns: Sequence[str] = COSTS
+) -> list[list[str]]:
     """Return a table of models: seeds, mean steps, mean seconds, and parameters.
 
     >>> run = {"model": "a", "seed": 1, "steps": 9, "seconds": 1.6, "parameters": 1000}
     >>> costs({"runs": {"a-1": run, "b-1": {**run, "model": "b"}}}, ["a"])[1]
     ['a', '1', '9', '2', '1,000']
     """
-    rows = [[name, *COSTS]]
+    cells: dict[str, Callable[[Sequence[Mapping[str, Any]]], str]] = {
+        "seeds": lambda runs: str(len({run["seed"] for run in runs})),
+        "steps": lambda runs: f"{statistics.fmean(run['steps'] for run in runs):.0f}",
+        "seconds": lambda runs: f"{statistics.fmean(run['seconds'] for run in runs):.0f}",
+        SPEED: lambda runs: f"{statistics.fmean(run['tokens_per_second']['train'] for run in runs):,.0f}",
+        "parameters": lambda runs: f"{runs[0]['parameters']:,}",
+    }
+    rows = [[name, *columns]]
     for model in models:
-        every = [run for run in content["runs"].values() if run["model"] == model]
-        means = [f"{statistics.fmean(run[key] for run in every):.0f}" for key in ("steps", "seconds")]
-        rows.append([model, str(len({run["seed"] for run in every})), *means, f"{every[0]['parameters']:,}"])
+        of_model = [run for run in content["runs"].values() if run["model"] == model]
+        rows.append([model, *(cells[column](of_model) for column in columns)])
     return rows
 
 
@@ -246,16 +237,3 @@ def _unwrapped(body: str) -> str:
     """A template's paragraphs, each on a line."""
     blocks = re.split(r"\n{2,}", body.strip())
     return "\n\n".join(block if block.startswith(("|", "```", "- ")) else " ".join(block.split()) for block in blocks)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        lines.append("  ".join(cells).rstrip())
-    return lines
-
-
-def _late(steps: int, max_steps: int | None, max_minutes: float | None) -> bool:
-    return max_minutes is not None and (max_steps is None or steps < max_steps)

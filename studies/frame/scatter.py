@@ -1,20 +1,17 @@
 """Words as points of a plane."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from saccade.errors import ArgumentError
 from saccade.look._charts import STYLES, WIDE
 from saccade.look._figure import GRID, Page, draw_picture, name_axes
 
-__all__ = ["Point", "draw_words"]
-
 _LETTER = (0.015, 0.032)  # width of a letter and height of a line, of the width and the height of all points
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A word at a place of a plane."""
 
     name: str
@@ -28,29 +25,9 @@ def draw_words(
     *,
     labels: tuple[str, str],
     title: str,
-    note: str = "",
     marked: Collection[str] = (),
 ) -> list[Path]:
-    """Draw words as points of a plane, no word on another.
-
-    Args:
-        points: one or more.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
-        labels: names of the x and the y axis.
-        title: a line above the picture.
-        note: a line below the title.
-        marked: words in another colour.
-
-    Raises:
-        ArgumentError: no points.
-
-    Example:
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     paths = draw_words([Point("good", 0.5, 1.0)], f"{folder}/p", labels=("x", "y"), title="t")
-        >>> [path.name for path in paths]
-        ['p.png', 'p.svg']
-    """
+    """Draw words as points of a plane, no word on another, some of them marked."""
     if not points:
         raise ArgumentError("points: expected one or more, got none")
 
@@ -68,7 +45,7 @@ def draw_words(
 
     story = "; ".join(f"{point.name}: {point.x:.3g}, {point.y:.3g}" for point in points)
     texts = [*labels, *(point.name for point in points)]
-    return draw_picture(path, draw, texts, title=title, note=note, kind="Words", story=story)
+    return draw_picture(path, draw, texts, title=title, kind="Words", story=story)
 
 
 def _label_positions(points: Sequence[Point]) -> list[tuple[float, float]]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -21,9 +22,9 @@ from saccade.tasks.translate.metrics import in_place, score
 from saccade.tasks.translate.source import encode_sources
 from saccade.train.randomness import generator, seeded
 from saccade.train.task import Metric, value
-from studies.frame.page import picture, sentence
+from studies.frame.claims import Estimate
+from studies.frame.page import SPEED, costs, picture, sentence
 from studies.frame.seeds import Cell, contrast, pseudo_values
-from studies.frame.statistics import Estimate
 
 SENTENCES = "sentences"
 ERRORS = (
@@ -39,13 +40,9 @@ _FOLDS = 10
 class Score:
     """A score over seeds, or a weighted sum of scores.
 
-    Args:
-        cells: its terms.
-
-    Example:
-        >>> a, b = (Score((Cell(name, [[1.0, 2.0], [1.5, 2.5]]),)) for name in "ab")
-        >>> (a - b).text(1), a.times(2.0).value
-        ('0.0 ± 1.5', 3.5)
+    >>> a, b = (Score((Cell(name, [[1.0, 2.0], [1.5, 2.5]]),)) for name in "ab")
+    >>> (a - b).text(1), a.times(2.0).value
+    ('0.0 ± 1.5', 3.5)
     """
 
     cells: tuple[Cell, ...]
@@ -57,7 +54,6 @@ class Score:
 
     @property
     def value(self) -> float:
-        """The number alone."""
         return self.number.value
 
     @property
@@ -66,7 +62,6 @@ class Score:
         return self.number.measured.half()
 
     def __add__(self, other: "Score") -> "Score":
-        """The sum."""
         return Score(self.cells + other.cells)
 
     def __sub__(self, other: "Score") -> "Score":
@@ -74,20 +69,17 @@ class Score:
         return self + other.times(-1.0)
 
     def times(self, factor: float) -> "Score":
-        """Return a multiple."""
         return Score(tuple(replace(cell, weight=factor * cell.weight) for cell in self.cells))
 
     def text(self, decimals: int, *, signed: bool = False) -> str:
-        """Return the score ± half its interval."""
         return self.number.text(decimals, signed=signed)
 
 
 def measured(task: Translate, model: nn.Module, pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
     """Translate sentences as the run's own evaluation does, and score them together.
 
-    Returns:
-        Columns of a row: "score" of all sentences as a corpus, its standard "error", the "replicates" of the error,
-        the "seconds" of translating, and others.
+    The columns are the "score" of all sentences as a corpus, its standard "error" with its "replicates", the "seconds"
+    of translating, and others.
     """
     began = time.perf_counter()
     with torch.inference_mode(), seeded(seed, "test"):
@@ -132,10 +124,7 @@ def replicates(score: Callable[[Sequence[int]], float], count: int) -> list[floa
 
 def _standard_error(scores: Sequence[float]) -> float | None:
     r"""Standard error of g replicates, √((g − 1) / g · Σ (θₖ − θ̄)²)."""
-    if not (groups := len(scores)):
-        return None
-    average = sum(scores) / groups
-    return math.sqrt((groups - 1) / groups * sum((number - average) ** 2 for number in scores))
+    return math.sqrt((len(scores) - 1) * np.var(scores)) if scores else None
 
 
 def mean(rows: Sequence[Mapping[str, Any]], sample: str = "") -> Score:
@@ -169,11 +158,7 @@ def by_model(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 class Trial:
-    """Scores of models on the whole test split.
-
-    Args:
-        content: of report.json; its rows with a score count.
-    """
+    """Scores of models on the whole test split, from report.json."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.content = content
@@ -183,21 +168,16 @@ class Trial:
         self.name, self.digits = metric_name(self.rows[0]["metric"]), digits(self.rows[0]["metric"])
 
     def learned(self, model: str) -> bool:
-        """Return whether a model's score is above 0 by its known errors."""
         return learned(self.scores[model])
 
     def tabled(self, header: tuple[str, str], beside: Callable[[str], Score | None]) -> list[list[str]]:
         """Return a table of models: scores, differences and costs."""
-        rows = [[header[0], self.name, header[1], "steps", "seconds", "tokens/s in training", "parameters"]]
+        columns = costs(self.content, self.scores, header[0], ("steps", "seconds", SPEED, "parameters"))
+        scores = [[self.name, header[1]]]
         for model, average in self.scores.items():
             other = beside(model)
-            difference = "" if other is None else other.text(self.digits, signed=True)
-            runs = [run for run in self.content["runs"].values() if run["model"] == model]
-            steps, seconds = (f"{statistics.fmean(run[key] for run in runs):.0f}" for key in ("steps", "seconds"))
-            speed = f"{statistics.fmean(run['tokens_per_second']['train'] for run in runs):,.0f}"
-            size = f"{runs[0]['parameters']:,}"
-            rows.append([model, average.text(self.digits), difference, steps, seconds, speed, size])
-        return rows
+            scores.append([average.text(self.digits), "" if other is None else other.text(self.digits, signed=True)])
+        return [[row[0], *score, *row[1:]] for row, score in zip(columns, scores, strict=True)]
 
 
 def dotted(trial: Trial, path: Path, ending: str, note: str) -> str:

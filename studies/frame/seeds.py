@@ -3,13 +3,13 @@
 import math
 import statistics
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from studies.frame.statistics import SEEDS, Estimate, Source
+from studies.frame.claims import SEEDS, Estimate, Source
 
 Numbers = NDArray[np.float64]
 
@@ -33,11 +33,6 @@ class Cell:
     sample: Hashable = ""
     value: float | None = None
     count: int = 0
-    numbers: Numbers = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Convert the values once."""
-        object.__setattr__(self, "numbers", np.atleast_2d(np.asarray(self.values, dtype=np.float64)))
 
 
 def contrast(cells: Sequence[Cell], of: str = "examples") -> Estimate:
@@ -52,25 +47,21 @@ def contrast(cells: Sequence[Cell], of: str = "examples") -> Estimate:
     examples. The degrees of freedom of a sum of variances are Welch's. The part of one training on one example alone
     counts in both errors, which rather overstates their sum.
 
-    Args:
-        cells: the terms.
-        of: the word for examples.
-
-    Example:
-        >>> x = contrast([Cell("a", [[1, 1], [0, 1]]), Cell("b", [[0, 1], [0, 0]], -1.0)])
-        >>> x.value, [(source.name, round(source.error, 3), source.freedom) for source in x.sources]
-        (0.5, [('seeds', 0.354, 2.0), ('examples', 0.0, 1)])
+    >>> x = contrast([Cell("a", [[1, 1], [0, 1]]), Cell("b", [[0, 1], [0, 0]], -1.0)])
+    >>> x.value, [(source.name, round(source.error, 3), source.freedom) for source in x.sources]
+    (0.5, [('seeds', 0.354, 2.0), ('examples', 0.0, 1)])
     """
-    value = sum(cell.weight * (cell.numbers.mean() if cell.value is None else cell.value) for cell in cells)
     by_models, by_samples = dict[Hashable, Numbers](), dict[Hashable, Numbers]()
-    counts = dict[Hashable, int]()
+    value, counts = 0.0, dict[Hashable, int]()
     for cell in cells:
+        numbers = np.atleast_2d(np.asarray(cell.values, dtype=np.float64))
+        value += cell.weight * (float(numbers.mean()) if cell.value is None else cell.value)
         for sums, key, axis in ((by_models, cell.models, 1), (by_samples, cell.sample, 0)):
-            sums[key] = sums.get(key, np.zeros(1)) + cell.weight * cell.numbers.mean(axis)
-        counts[cell.sample] = cell.count or cell.numbers.shape[1]
+            sums[key] = sums.get(key, np.zeros(1)) + cell.weight * numbers.mean(axis)
+        counts[cell.sample] = cell.count or numbers.shape[1]
     seeds = _source(SEEDS, [*by_models.values()], min(map(len, by_models.values())))
     examples = _source(of, [*by_samples.values()], sum(counts.values()))
-    return Estimate(float(value), (seeds, replace(examples, fixed=any(cell.count for cell in cells))))
+    return Estimate(value, (seeds, replace(examples, fixed=any(cell.count for cell in cells))))
 
 
 def between(ours: ArrayLike, theirs: ArrayLike, *, paired: bool = False, of: str = "images") -> Estimate:
@@ -108,31 +99,21 @@ def spread(values: Sequence[float], decimals: int = 2, scale: float = 100.0) -> 
 def pack(values: Sequence[float], kind: str) -> str:
     """Return numbers of many examples as hexadecimal digits.
 
-    Args:
-        values: the numbers.
-        kind: "bits" (four a digit), "counts" (0 to 15, a digit each) or "shares" (-1 to 1, three digits each).
+    The kind is "bits" (four a digit), "counts" (0 to 15, a digit each) or "shares" (-1 to 1, three digits each).
 
-    Example:
-        >>> pack([True, False, True, False, True], "bits"), pack([0, 10, 3], "counts"), pack([0, 1, -1], "shares")
-        ('a8', '0a3', '800fff001')
+    >>> pack([True, False, True, False, True], "bits"), pack([0, 10, 3], "counts"), pack([0, 1, -1], "shares")
+    ('a8', '0a3', '800fff001')
     """
     if kind == "bits":
-        rows = [values[first : first + 4] for first in range(0, len(values), 4)]
-        return "".join(f"{sum(8 >> bit_index for bit_index, bit in enumerate(row) if bit):x}" for row in rows)
+        return np.packbits(np.asarray(values, dtype=bool)).tobytes().hex()[: math.ceil(len(values) / 4)]
     return "".join(f"{int(x):x}" if kind == "counts" else f"{round(2047 * x) + 2048:03x}" for x in values)
 
 
 def unpack(digits: str, kind: str, count: int | None = None) -> list[Any]:
-    """Return the numbers that `pack` wrote; shares to within 1 / 4094.
+    """Return the numbers that `pack` wrote: so many bits, shares to within 1 / 4094.
 
-    Args:
-        digits: the text.
-        kind: as in `pack`.
-        count: number of bits, the last of which may fill no digit.
-
-    Example:
-        >>> unpack("88", "bits", 5), unpack("0a3", "counts"), unpack("800fff001", "shares")
-        ([True, False, False, False, True], [0, 10, 3], [0.0, 1.0, -1.0])
+    >>> unpack("88", "bits", 5), unpack("0a3", "counts"), unpack("800fff001", "shares")
+    ([True, False, False, False, True], [0, 10, 3], [0.0, 1.0, -1.0])
     """
     if kind == "bits":
         return [bool(int(digit, 16) & 8 >> start) for digit in digits for start in range(4)][:count]

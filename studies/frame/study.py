@@ -1,32 +1,30 @@
 """A study as a value, and `make`, its measurement of missing rows and its page."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from saccade.train.environment import choose_device, hardware, versions
 from saccade.train.notes import say
 from studies.frame import page
-from studies.frame.claims import Verdict
 from studies.frame.folder import Folder
-from studies.frame.options import Shared, command
+from studies.frame.options import Shared, arguments, command, default_folder
 
 
 @dataclass(frozen=True)
 class Step:
-    """A part of a study that makes one row or more.
+    """A part of a study; its name is printed when it begins.
 
     Args:
-        name: printed when the step begins.
         rows: the first columns of each row, which identify it: a step whose rows all exist is skipped.
-        do: makes the missing rows and commits each; False if the user interrupted it.
+        do: measures the missing rows; each is committed before the next.
     """
 
     name: str
     rows: Sequence[Mapping[str, Any]]
-    do: Callable[[Folder], bool]
+    do: Callable[[Folder], Iterable[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -34,27 +32,16 @@ class Work:
     """The measurements that a study makes with the options of one command.
 
     Args:
-        folder: of the report, if the user names none.
-        arguments: everything that determines the rows; another value of one is an error.
         steps: in order.
-        about: further entries of report.json, kept as they were first written.
+        decided: values beside the options that determine the rows, such as sizes; another value is an error.
+        data: in the name of the folder, if the user names none.
+        about: further entries of report.json, kept as they were first written. Default: this machine.
     """
 
-    folder: str
-    arguments: Mapping[str, Any]
     steps: Sequence[Step]
-    about: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Findings(Protocol):
-    """The comparison of a study: computed from report.json alone."""
-
-    @property
-    def verdict(self) -> Verdict:
-        """Verdict on the claim."""
-
-    def fields(self) -> Mapping[str, Any]:
-        """Fields of the page: tables as lists of rows, texts, numbers."""
+    decided: Mapping[str, Any] = field(default_factory=dict)
+    data: str = ""
+    about: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,38 +49,39 @@ class Study:
     """A claim of the literature, and how it is tested.
 
     Args:
-        name: on the command line.
         sentence: a line for the list of studies.
         title: of the page.
         claim: a sentence or two.
         source: the papers, with addresses.
         options: the dataclass of the command line; its docstrings are the help.
         measure: from the options to the work: variants to train, or rows to measure.
-        compare: from report.json to the findings.
+        compare: from report.json alone to findings: a `verdict`, and `fields()` of the page: tables as lists of rows,
+            texts, numbers.
         body: the page below its verdict, in Markdown; `{name}` is a field of the findings or a picture.
         plot: draws into a folder; returns a picture in Markdown by the name of its field.
-        defaults: values of arguments that are newer than some stored reports.
     """
 
-    name: str
     sentence: str
     title: str
     claim: str
     source: str
     options: type[Shared]
     measure: Callable[[Any], Work]
-    compare: Callable[[Mapping[str, Any]], Findings]
+    compare: Callable[[Mapping[str, Any]], Any]
     body: str
     plot: Callable[[Any, Path], Mapping[str, str]]
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name on the command line: the name of the study's file."""
+        return self.compare.__module__.rpartition(".")[2].replace("_", "-")
 
 
-@dataclass(frozen=True)
-class Made:
-    """The result of `make`."""
+class Made(NamedTuple):
+    """A report: its folder, its page for a terminal, and whether rows were missing."""
 
     folder: Path
-    text: str | None
+    text: str
     fresh: bool
 
 
@@ -115,27 +103,25 @@ def made_here(device: str) -> dict[str, Any]:
 
 
 def make(study: Study, options: Shared) -> Made:
-    """Measure the missing rows, one commit each, then write the page.
-
-    Raises:
-        ReportError: if the folder belongs to something else.
-        SaccadeError: if the data cannot be read, or the device does not exist.
-    """
+    """Measure the missing rows, one commit each, then write the page."""
     typed = command(f"saccade report {study.name}", options, study.options())
     work = study.measure(options)
-    path = Path(options.output or work.folder)
-    folder = Folder.open(path, study.name, work.arguments, typed, resume=options.resume, defaults=study.defaults)
+    path = Path(options.output or default_folder(study.name, options, work.data))
+    decided = {**arguments(options), **work.decided}
+    folder = Folder.open(path, study.name, decided, typed, resume=options.resume)
     with folder.locked():
-        if work.about.keys() - folder.content.keys():
-            folder.content.update({**work.about, **folder.content})
+        about = made_here(options.device) if work.about is None else work.about
+        if about.keys() - folder.content.keys():
+            folder.content.update({**about, **folder.content})
             folder.commit()
         left = [step for step in work.steps if not all(folder.rows(**row) for row in step.rows)]
         for step in left:
             say(f"{step.name}: {work.steps.index(step) + 1} of {len(work.steps)}")
-            if not step.do(folder):
-                return Made(folder.path, None, fresh=True)
-        if folder.content.get("page") != len(folder.content["rows"]) or not page.exists(folder.path):
+            for row in step.do(folder):
+                folder.add(row)
+        count = len(folder.content["rows"])  # more seeds add rows
+        if folder.content.get("page") != count or not all((folder.path / name).exists() for name in page.NAMES):
             page.publish(study, folder.content, folder.path)
-            folder.content["page"] = len(folder.content["rows"])  # more seeds add rows
+            folder.content["page"] = count
             folder.commit()
         return Made(folder.path, page.summary(folder.path), fresh=bool(left))

@@ -1,11 +1,11 @@
 """Studies of trained models: ordinary runs below runs/, with a budget."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from saccade.errors import ArgumentError
 from saccade.tasks.translate import Translate
@@ -13,17 +13,16 @@ from saccade.tasks.translate.data import open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.environment import choose_device
 from saccade.train.fit import train
+from saccade.train.notes import say
 from saccade.train.options import Options
 from saccade.train.plan import Plan, fitted, open_plan
 from saccade.train.task import Task, options_class
 from saccade.train.task import recipe as recipe_of
 from saccade.train.trained import load_trained
 from studies.frame.folder import Folder
-from studies.frame.options import Seeded, Trained, arguments, command, default_folder, whole
+from studies.frame.options import Seeded, Trained, command
 from studies.frame.scores import measured
 from studies.frame.study import Step, Work
-
-__all__ = ["Part", "Trainings", "Variant", "opened", "scheduled", "settings", "tested", "whole_test"]
 
 MINUTES = 40.0  # of training of a model at most, without a budget
 QUICK_MINUTES = 3.0  # of training in all with --quick; the rest of five minutes is for data and measurements
@@ -32,14 +31,7 @@ _ABOUT = ("steps", "seconds", "tokens_per_second", "parameters", "metrics", "har
 
 @dataclass(frozen=True)
 class Variant:
-    """A model to be trained.
-
-    Args:
-        name: in the report; the column "model" of its rows.
-        model: of the task.
-        values: options that differ from the recipe.
-        recipe: the model whose recipe is taken; default: its own.
-    """
+    """A named model to be trained, and its options beside the recipe of a model."""
 
     name: str
     model: str
@@ -49,26 +41,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Part:
-    """A measurement of every trained model, with a row as its result.
-
-    Args:
-        about: columns that distinguish its row from the model's others.
-        measure: from the task, the model and the run's seed to the other columns.
-    """
+    """A row of every trained model: its first columns, and a measurement of others."""
 
     about: Mapping[str, Any]
     measure: Callable[[Any, Any, int], dict[str, Any]]
-
-
-class Opened(Protocol):
-    """Opened data."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identifies the data in a string."""
-
-    def size(self, split: str) -> int | None:
-        """Return the number of examples of a split."""
 
 
 def opened(options: Trained) -> Corpus:
@@ -81,53 +57,55 @@ class Trainings:
     """Trainings and measurements of a study; `measure` of a `Study`.
 
     Args:
-        name: of the study.
         variants: the models, from the options.
         parts: measurements of each, from the data and the options.
         quick: built-in data of --quick.
         before: steps without training, which come first.
         task: of the models.
-        open_data: opens the data that the options name.
+        open_data: opens the data that the options name, with a fingerprint and sizes of splits.
     """
 
-    name: str
     variants: Callable[[Any], Sequence[Variant]]
     parts: Callable[[Any, Any], Sequence[Part]]
     quick: str = "dates"
     before: Sequence[Step] = ()
     task: type[Task] = Translate
-    open_data: Callable[[Any], Opened] = opened
+    open_data: Callable[[Any], Any] = opened
 
     def __call__(self, options: Seeded) -> Work:
-        """Return a step for each model and seed.
-
-        Raises:
-            SaccadeError: if the data cannot be read or have no test split, or the device does not exist.
-        """
-        options = whole(options, self.quick)
+        if not options.quick and not options.data:
+            raise ArgumentError("--data: expected a corpus, got none; --quick tries the claim on built-in data")
+        if options.quick:
+            options = replace(options, data=options.data or self.quick)
+            say(f"trying the claim on {options.data}: {options.builtin[options.data]}")
         choose_device(options.device)
         data = self.open_data(options)
         if not data.size("test"):
             raise ArgumentError(f"--data: expected examples in the test split of {options.data}, got none")
         parts = self.parts(data, options)
-        jobs = [(variant, seed) for seed in range(1, options.seeds + 1) for variant in self.variants(options)]
-        steps = [self._step(options, variant, seed, parts) for variant, seed in jobs]
-        about = {"data": options.data, **({"minutes": QUICK_MINUTES / len(jobs)} if options.quick else {})}
-        decided = {**arguments(options), "data": data.fingerprint}  # another folder may hold the same data
-        return Work(default_folder(self.name, options, options.data), decided, [*self.before, *steps], about)
+        steps = [
+            Step(
+                f"{variant.name}, seed {seed}",
+                [{"model": variant.name, "seed": seed, **part.about} for part in parts],
+                partial(self._train, options, variant, seed, parts),
+            )
+            for seed in range(1, options.seeds + 1)
+            for variant in self.variants(options)
+        ]
+        about = {"data": options.data, **({"minutes": QUICK_MINUTES / len(steps)} if options.quick else {})}
+        decided = {"data": data.fingerprint}  # another folder may hold the same data
+        return Work([*self.before, *steps], decided, options.data, about)
 
-    def _step(self, options: Seeded, variant: Variant, seed: int, parts: Sequence[Part]) -> Step:
-        rows = [{"model": variant.name, "seed": seed, **part.about} for part in parts]
-        return Step(f"{variant.name}, seed {seed}", rows, partial(self._train, options, variant, seed, parts))
-
-    def _train(self, options: Seeded, variant: Variant, seed: int, parts: Sequence[Part], folder: Folder) -> bool:
-        """Train a model if necessary, and measure missing parts. False if interrupted."""
+    def _train(
+        self, options: Seeded, variant: Variant, seed: int, parts: Sequence[Part], folder: Folder
+    ) -> Iterator[dict[str, Any]]:
+        """Train a model if necessary, and measure missing parts."""
         name = f"{re.sub(r'[^a-z0-9-]+', '-', variant.name.lower())}-{seed}"
         minutes = folder.content.get("minutes", MINUTES)  # more seeds train as long as the first
         chosen = settings(options, variant, seed, folder.path / "runs" / name, minutes, self.task)
         outcome = train(self.task, chosen, given=set(variant.values))
         if outcome.results is None:
-            return False
+            raise KeyboardInterrupt
         plan = open_plan(outcome.run.folder)
         typed = _command(self.task, chosen, plan, set(variant.values))
         about = {key: outcome.results[key] for key in _ABOUT}
@@ -141,22 +119,17 @@ class Trainings:
         for part in parts:
             row = {"model": variant.name, "seed": seed, **part.about}
             if not folder.rows(**row):
-                columns = part.measure(trained.task, trained.model, seed)
-                folder.content["rows"].append({**row, **columns, "command": typed})
-                folder.commit()
-        return True
+                yield {**row, **part.measure(trained.task, trained.model, seed), "command": typed}
 
 
-def tested(corpus: Corpus, data: str) -> list[Pair]:
+def tested(corpus: Corpus) -> list[Pair]:
     """Return the sentences of the test split with their references."""
-    if not (pairs := [corpus.example("test", index) for index in range(corpus.size("test") or 0)]):
-        raise ArgumentError(f"--data: expected sentences in the test split of {data}, got none")
-    return pairs
+    return [corpus.example("test", index) for index in range(corpus.size("test") or 0)]
 
 
-def whole_test(corpus: Corpus, options: Trained) -> list[Part]:
+def whole_test(corpus: Corpus, _: Trained) -> list[Part]:
     """Return the score of each model on the whole test split, as the only part."""
-    return [scored({"measured": "score"}, tested(corpus, options.data))]
+    return [scored({"measured": "score"}, tested(corpus))]
 
 
 def scored(about: Mapping[str, Any], pairs: Sequence[Pair], **columns: Any) -> Part:
@@ -174,7 +147,7 @@ def settings(
     run = {"model": variant.model, "run": str(folder), "seed": seed, "device": options.device}
     run |= {} if options.threads is None else {"threads": options.threads}
     budget = {"max_steps": options.max_steps, "max_minutes": options.max_minutes}
-    if budget == {"max_steps": None, "max_minutes": None}:
+    if not any(budget.values()):
         budget = {"max_steps": recipe.get("max_steps"), "max_minutes": minutes}
     values = {**recipe, **budget, **data, **run, **variant.values}
     names = {field.name for field in fields(flat)}

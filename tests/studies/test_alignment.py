@@ -1,4 +1,3 @@
-import json
 import re
 import shlex
 from itertools import combinations
@@ -21,7 +20,7 @@ from saccade.train.trained import load_trained
 from studies.alignment import STUDY, Findings, Options, blocks, by_words, crossed, off_diagonal
 from studies.frame.folder import ReportError
 from studies.frame.study import make
-from study_rows import described, written
+from study_rows import complete, described, stored, written
 from tiers import every
 
 DOCS = Path(__file__).resolve().parents[2] / "docs/reports.md"
@@ -67,11 +66,9 @@ def test_the_weights_decide_by_either_look(by, changed, result, words):
 
 
 def test_the_page_of_attention_is_complete(tmp_path):
-    page = written(STUDY, made_up(), tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"alignment.png", "alignment.svg", "index.html", "index.md"}
     words = ["1409.0473", "**reproduced**", "| zone économique européenne | European Economic Area | 80.0 |"]
     words += ["| written | most weight on | weight, % | beyond 1 of the diagonal, % |", "| zone | Area |"]
-    assert all(word in page for word in [*words, "4,400 steps. Pieces of words"])
+    page = complete(STUDY, made_up(), tmp_path, [*words, "4,400 steps. Pieces of words"], "alignment")
     assert not any(word in page for word in ("Jacobian", "gradient", "share", "moves", "1610.10099", "{"))
     picture = described(tmp_path / "alignment.svg")
     assert (
@@ -153,8 +150,8 @@ def made(run, **options):
     return make(STUDY, Options(run=str(run.folder), text="satz 3 hier", threads=1, **options))
 
 
-def stored(folder):
-    [row] = json.loads((folder / "report.json").read_text(encoding="utf-8"))["rows"]
+def row_of(folder):
+    [row] = stored(folder)["rows"]
     return row
 
 
@@ -170,7 +167,7 @@ def test_an_attending_run_is_read_in_both_ways(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first, second = made(run), made(run, by="jacobian")
     assert [one.folder.name for one in (first, second)] == ["alignment-own", "alignment-own-jacobian"]
-    row, other = stored(first.folder), stored(second.folder)
+    row, other = row_of(first.folder), row_of(second.folder)
     [answer] = run.align("satz 3 hier")
     best = answer["translations"][0]
     assert (row["translation"], row["source"], row["steps"]) == (best["text"], answer["source_tokens"][:-1], 1)
@@ -184,7 +181,7 @@ def test_an_attending_run_is_read_in_both_ways(run, tmp_path, monkeypatch):
 
 
 def test_a_run_without_attention_is_read_by_its_jacobian(plain, tmp_path):
-    row = stored(made(plain, output=str(tmp_path / "report")).folder)
+    row = row_of(made(plain, output=str(tmp_path / "report")).folder)
     assert (row["by"], row["model"], len(row["source"])) == ("jacobian", "encoder-decoder", 3)
     assert row["weights"] == [pytest.approx(line, abs=1e-4) for line in moved(plain, "satz 3 hier")]
     with pytest.raises(ArgumentError, match="--by: expected jacobian of a model that does not attend, got attention"):
@@ -203,8 +200,16 @@ def test_every_command_of_the_docs_runs(run, few, tmp_path, monkeypatch):
     assert all(main([*shlex.split(command), "--threads", "1"]) == 0 for command in commands)
     folders = sorted(path.name for path in (tmp_path / "reports").iterdir())
     assert folders == ["alignment-fr", "alignment-fr-jacobian", "alignment-quick"]
-    row = stored(tmp_path / "reports/alignment-quick")
+    row = row_of(tmp_path / "reports/alignment-quick")
     assert (row["text"], row["data"], row["by"]) == ("mercredi 18 juin 2025", "dates", "attention")
+
+
+def test_the_folder_names_the_weights_unless_they_are_attention():
+    assert [STUDY.measure(Options(quick=True, by=by)).data for by in (None, "attention", "jacobian")] == [
+        "",
+        "",
+        "jacobian",
+    ]
 
 
 @every(

@@ -1,4 +1,3 @@
-import json
 import math
 import re
 import shlex
@@ -28,7 +27,7 @@ from studies.bottleneck import (
 from studies.frame.digits import open_data
 from studies.frame.direct import Budget, size
 from studies.frame.seeds import unpack
-from study_rows import described, write_mnist, written
+from study_rows import complete, described, stored, write_mnist
 from tiers import every
 
 CPU, BUDGET = torch.device("cpu"), Budget(150, 5.0)
@@ -168,17 +167,14 @@ def test_the_users_images_are_coded(tmp_path):
 
 
 def test_the_page_is_complete(tmp_path):
-    page = written(STUDY, made_up(), tmp_path)
-    pictures = [f"bottleneck{which}.{kind}" for which in ("-bits", "-digits", "") for kind in ("png", "svg")]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [*pictures, "index.html", "index.md"]
     words = ["1409.1259", "**reproduced**", "The vector has 64 numbers", "some digits", "The 5 claims are judged"]
     words += ["| with attention it falls by less than half of that | 5.0 ± 0.0 points | reproduced |"]
     words += ["| through | 10 | 100 | 1000 |", "| one vector, bits | 26 ± 0 | 89 ± 0 | 299 ± 0 |"]
     words += ["| one vector, % right | 89.0 ± 1.2 | 29.0 ± 1.2 | 9.0 ± 1.2 |"]
     words += ["| 2 | 0.0502 ± 0.0002 | 0.0600 | 40.2 ± 0.2 | 50.0 |", "| all pixels | 0 | 0 | 92.0 | 92.0 |"]
-    assert all(word in page for word in words)
-    names = ("", "-bits", "-digits")
-    shares, bits, images = (described(tmp_path / f"bottleneck{name}.svg")["desc"] for name in names)
+    names = ("bottleneck", "bottleneck-bits", "bottleneck-digits")
+    complete(STUDY, made_up(), tmp_path, words, *names)
+    shares, bits, images = (described(tmp_path / f"{name}.svg")["desc"] for name in names)
     assert "attention: 99 at 10" in shares and "all there are: 33.22 (hollow) at 10" in bits
     assert images.startswith("7 rows of 10: the digits, 2 numbers")
 
@@ -189,10 +185,6 @@ def small(monkeypatch, tmp_path):
     codes, few = {False: (2, 3), True: (2, 8, 64)}, Budget(2, 1.0)
     monkeypatch.setattr(study, "SIZES", {quick: ((4, 6), sizes, few, few) for quick, sizes in codes.items()})
     monkeypatch.chdir(tmp_path)
-
-
-def stored(folder):
-    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow
@@ -228,13 +220,11 @@ def test_a_command_of_the_docs_reads_other_digits(small, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--width", "7"], "--width: expected an even number from 2 on, got 7"),
-        (["--data", "no/such"], "--data: "),
-        (["--quick", "--max-steps", "3"], "--quick: expected no budget beside it"),
-        (["--device", "tpu"], "--device: expected one of auto, cpu"),
+        ("--width 7", "--width: expected an even number from 2 on, got 7"),
+        ("--data no/such", "--data: "),
+        ("--quick --max-steps 3", "--quick: expected no budget beside it"),
+        ("--device tpu", "--device: expected one of auto, cpu"),
     ],
 )
-def test_options_without_meaning_are_rejected(words, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["report", "bottleneck", *words]) == 2
-    assert message in capsys.readouterr().err and not list(tmp_path.iterdir())
+def test_options_without_meaning_are_rejected(words, message, rejects):
+    rejects(f"bottleneck {words}", message)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import study_draws as draws
-from studies.frame.statistics import LEVEL, POWER
+from studies.frame.claims import LEVEL, POWER
 from studies.frame.study import load, names
 from tiers import rest_slow
 

@@ -9,7 +9,7 @@ from saccade.cli import main
 from saccade.tasks.image import shapes
 from studies.cnn_attention import STUDY, WITH, WITHOUT, Findings
 from studies.frame.seeds import pack, unpack
-from study_rows import described, run_of, written
+from study_rows import complete, described, run_of, stored
 from tiers import every
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "results/cnn-attention-cifar10/report.json"
@@ -64,11 +64,8 @@ def test_published_accuracies_are_those_of_their_images():
 
 
 def test_the_page_is_complete(tmp_path):
-    page = written(STUDY, content([0.9] * 3, [0.8] * 3), tmp_path)
-    files = ["cnn-attention.png", "cnn-attention.svg", "index.html", "index.md"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == files
     words = ["1904.09925", "**reproduced**", "4000 images", f"| seed | {WITHOUT} | {WITH} |", "points of top-1"]
-    assert all(word in page for word in words)
+    complete(STUDY, content([0.9] * 3, [0.8] * 3), tmp_path, words, "cnn-attention")
     assert described(tmp_path / "cnn-attention.svg")["desc"].startswith(f"{WITHOUT}: accuracy 80")
 
 
@@ -78,13 +75,11 @@ def test_a_complete_study_is_not_measured_again(tmp_path, monkeypatch, capsys):
     words = ["report", "cnn-attention", "--data", "shapes", "--max-steps", "2", "--output", str(tmp_path / "report")]
     assert main(words) == 0
     assert "test accuracy" in capsys.readouterr().out
-    report = json.loads((tmp_path / "report/report.json").read_text())
+    report = stored(tmp_path / "report")
     assert [row["images"] for row in report["rows"]] == [20, 20] and len(report["runs"]) == 2
     before = (tmp_path / "report/report.json").read_bytes()
     assert main(words) == 0 and (tmp_path / "report/report.json").read_bytes() == before
 
 
-def test_missing_data_are_rejected(tmp_path, capsys):
-    words = ["--data", str(tmp_path / "none"), "--output", str(tmp_path / "report")]
-    assert main(["report", "cnn-attention", *words]) == 2
-    assert "no data set" in capsys.readouterr().err and not (tmp_path / "report").exists()
+def test_missing_data_are_rejected(rejects):
+    rejects("cnn-attention --data none --output report", "no data set")

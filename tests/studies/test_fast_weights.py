@@ -1,4 +1,3 @@
-import json
 import re
 import shlex
 from pathlib import Path
@@ -27,7 +26,7 @@ from studies.fast_weights import (
 )
 from studies.fast_weights import PAIRS as ALL_PAIRS
 from studies.frame.direct import Budget, size
-from study_rows import described, written
+from study_rows import complete, described, stored
 from tiers import every
 
 SPENT = {"steps": 9, "seconds": 1.5, "parameters": 1000}
@@ -184,12 +183,9 @@ def test_attention_recalls_what_a_convolution_does_not():
 
 
 def test_the_page_is_complete(content, tmp_path):
-    page = written(STUDY, content, tmp_path)
-    pictures = [f"fast-weights{which}.{kind}" for which in ("-matrices", "") for kind in ("png", "svg")]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [*pictures, "index.html", "index.md"]
     words = ["1610.06258", "**reproduced**", "| convolution | learned, of each distance | 0, to 1e-31 | 2e-15 |"]
     words += ["| attention's varies | by 0.320 ± 0.025 | reproduced |", "| a guess of the pairs' values | 53.1 |"]
-    assert all(word in page for word in words)
+    complete(STUDY, content, tmp_path, words, "fast-weights", "fast-weights-matrices")
     assert "attention: 99 at 2, 99 at 8" in described(tmp_path / "fast-weights.svg")["desc"]
     matrices = described(tmp_path / "fast-weights-matrices.svg")["desc"]
     assert matrices.startswith("5 rows of 3: attention, fast weights") and matrices.endswith(
@@ -207,10 +203,6 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(study, "QUICK", Budget(2, 1.0))
     monkeypatch.setattr(study, "PAIRS", (2, 3))
     monkeypatch.chdir(tmp_path)
-
-
-def stored(folder):
-    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
 def test_quick_makes_every_row_once_and_the_page(small, tmp_path, capsys):
@@ -253,7 +245,5 @@ def test_killed_between_rows_it_goes_on_where_it_was(small, tmp_path, monkeypatc
     assert main(words) == 0 and made == [ATTENTION, DENSE, DENSE]
 
 
-def test_quick_takes_no_budget(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["report", "fast-weights", "--quick", "--max-steps", "3"]) == 2
-    assert "--quick: expected no budget beside it" in capsys.readouterr().err and not list(tmp_path.iterdir())
+def test_quick_takes_no_budget(rejects):
+    rejects("fast-weights --quick --max-steps 3", "--quick: expected no budget beside it")

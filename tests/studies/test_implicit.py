@@ -1,5 +1,3 @@
-import json
-
 import pytest
 import torch
 
@@ -12,8 +10,8 @@ from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.options import RECIPES
 from studies import implicit as study
 from studies.frame import training
+from studies.frame.claims import judged
 from studies.frame.seeds import pack, unpack
-from studies.frame.statistics import judged
 from studies.frame.study import make
 from studies.implicit import (
     ATTENTION,
@@ -28,7 +26,7 @@ from studies.implicit import (
     variants,
     ways,
 )
-from study_rows import content_of, described, run_of, written
+from study_rows import complete, content_of, described, run_of, stored
 from tiers import every
 
 SHARES = {"rnnsearch": 0.8, "encoder-decoder": 0.4, "bytenet": 0.5}
@@ -110,12 +108,9 @@ def test_tables_have_a_row_for_each_model_and_way():
 
 
 def test_the_page_is_complete(tmp_path):
-    page = written(STUDY, made_up(), tmp_path)
     names = ["bytenet-jacobian", "encoder-decoder-jacobian", "implicit", "rnnsearch-attention", "rnnsearch-jacobian"]
-    files = ["index.html", "index.md", *(f"{name}.{kind}" for name in names for kind in ("png", "svg"))]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(files)
     words = ["1610.10099", "**reproduced**", "the first 12 sentences", "7 of 11-20, 5 of 21-30"]
-    assert all(word in page for word in [*words, "| an even share |", "Shares beyond 20 steps:"])
+    complete(STUDY, made_up(), tmp_path, [*words, "| an even share |", "Shares beyond 20 steps:"], *names)
     texts = described(tmp_path / "implicit.svg")
     assert texts["title"] == "Share beyond 10 steps, by the source's length" and "rnnsearch, attention" in texts["desc"]
     for way, verb in (("jacobian", " is moved most by "), ("attention", " attends to ")):
@@ -199,7 +194,7 @@ def test_a_killed_study_goes_on_and_trains_nothing_again(tmp_path, monkeypatch):
             make(STUDY, options)
     made = make(STUDY, options)
     assert trained == list(MODELS)
-    rows = json.loads((made.folder / "report.json").read_text())["rows"]
+    rows = stored(made.folder)["rows"]
     assert [row["model"] for row in rows] == trained and all(row["sentences"] == 2 for row in rows)
     assert made.fresh and not make(STUDY, options).fresh and "nothing can be concluded" in (made.text or "")
 

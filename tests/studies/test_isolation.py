@@ -1,4 +1,3 @@
-import json
 import re
 import shlex
 from pathlib import Path
@@ -27,7 +26,7 @@ from studies.isolation import (
     forgotten,
     graph,
 )
-from study_rows import described, write_mnist, written
+from study_rows import complete, described, stored, write_mnist
 from tiers import every
 
 SPENT = {"steps": 9, "seconds": 1.5, "parameters": 1000}
@@ -148,15 +147,12 @@ def test_a_gate_of_the_task_weighs_its_experts():
 
 
 def test_the_page_is_complete(tmp_path):
-    page = written(STUDY, made_up(), tmp_path)
-    pictures = [f"isolation{which}.{kind}" for which in ("-graph", "") for kind in ("png", "svg")]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["index.html", "index.md", *pictures]
     words = ["Jacobs, Jordan, Nowlan, Hinton 1991", "**reproduced**", "Data: some digits.", "Trained by adam", "top 1"]
     words += ["within 2.0e-16", "| uniform | 2.0e-16 | 9 of 1,320 | 0.0e+00 |", "3 of 3 seeds by sgd and 3 of 3 seeds"]
     words += ["| gate | weight | first task, before | after | forgotten | second task | moved | same bits |"]
     words += ["| uniform | 0.1 | 95.0 ± 0.0 | 4.0 ± 1.2 | 91.0 ± 1.2 | 90.0 ± 0.0 | 0.1 | 0 of 3 |"]
-    assert all(word in page for word in words)
-    lost, graphs = (described(tmp_path / f"isolation{which}.svg") for which in ("", "-graph"))
+    complete(STUDY, made_up(), tmp_path, words, "isolation", "isolation-graph")
+    lost, graphs = (described(tmp_path / f"{name}.svg") for name in ("isolation", "isolation-graph"))
     assert "sgd: 91 at 0.1" in lost["desc"] and "0 at exactly 0" in lost["desc"]
     uniform = f"uniform, output's gradient 2.00: {', '.join(5 * ['weight 0.20 and gradient 0.40'])}; "
     assert graphs["title"] == "What values are told of the error" and graphs["desc"].startswith(uniform)
@@ -171,10 +167,6 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(study, "QUICK", Budget(2, 1.0))
     monkeypatch.chdir(tmp_path)
     write_mnist(tmp_path / "mnist")
-
-
-def stored(folder):
-    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
 def test_quick_makes_every_row_once_and_the_page(small, tmp_path, capsys):
@@ -204,12 +196,10 @@ def test_every_command_of_the_docs_runs(small, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--data", "no/such"], "--data: "),
-        (["--seeds", "0"], "--seeds: expected a number from 1 to 1000, got 0"),
-        (["--quick", "--max-minutes", "3"], "--quick: expected no budget beside it"),
+        ("--data no/such", "--data: "),
+        ("--seeds 0", "--seeds: expected a number from 1 to 1000, got 0"),
+        ("--quick --max-minutes 3", "--quick: expected no budget beside it"),
     ],
 )
-def test_options_without_meaning_are_rejected(words, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["report", "isolation", *words]) == 2
-    assert message in capsys.readouterr().err and not list(tmp_path.iterdir())
+def test_options_without_meaning_are_rejected(words, message, rejects):
+    rejects(f"isolation {words}", message)

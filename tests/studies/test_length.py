@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import pytest
@@ -9,8 +8,8 @@ from studies import length as module
 from studies.frame.folder import ReportError
 from studies.frame.study import make
 from studies.frame.training import settings
-from studies.length import STUDY, Findings, groups, parts
-from study_rows import Echo, content_of, described, row_of, run_of, written
+from studies.length import STUDY, Findings, parts
+from study_rows import Echo, complete, content_of, described, row_of, run_of, stored
 from tiers import every
 
 FALLS = [25.0, 18.0, 10.0]
@@ -82,36 +81,32 @@ def test_the_page_is_complete(tmp_path):
     content = made_up()
     for row in content["rows"]:
         row["few"] = row["lengths"] == "1-5"
-    page = written(STUDY, content, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"index.html", "index.md", "length.png", "length.svg"}
     words = ["1409.0473", "**reproduced**", "de to en", "`s|1`", "300 sentences; lengths are in words"]
-    words += [
-        "| words in the source | sentences | rnnsearch | encoder-decoder |",
-        "| change in 10 words |  | +0.10 ± 1.49 | -15.00 ± 1.49 |",
-    ]
+    words += ["| words in the source | sentences | rnnsearch | encoder-decoder |"]
+    words += ["| change in 10 words |  | +0.10 ± 1.49 | -15.00 ± 1.49 |"]
     words += ["| 1-5 * | 100 | 30.00 ± 1.13 | 25.00 ± 1.13 |", "* fewer than 30 sentences", "more, by +15.10 ± 0.00."]
-    assert all(word in page for word in words) and "of a date" not in page
+    assert "of a date" not in complete(STUDY, content, tmp_path, words, "length")
     picture = described(tmp_path / "length.svg")
     assert picture["title"] == "BLEU by length of the source"
     assert "encoder-decoder: 25 (hollow) at 1-5, 18 at 6-10, 10 at 11-15" in picture["desc"]
 
 
-def test_a_group_is_a_corpus_of_its_own():
-    pairs = [Pair("w " * (12 if index == 3 else 4), "a b c d e", "") for index in range(11)]
-    assert [(name, mean, len(some)) for name, mean, some in groups(pairs, "words")] == [
-        ("1-5", 4, 10),
-        ("11-15", 12, 1),
-    ]
-    assert [name for name, *_ in groups(pairs, "characters")] == ["1-10", "21-30"]
-
-
-@every(("data", "source", "unit"), [("a", "de", "words"), ("a", "ja", "characters"), ("dates", None, "characters")])
-def test_lengths_are_counted_in_the_units_of_the_data(data, source, unit, monkeypatch):
-    monkeypatch.setattr(module, "tested", lambda corpus, data: [Pair("w w", "a b c d e", "")] * 30)
-    [part] = parts(None, STUDY.options(data=data, source=source))
-    assert part.about == {"unit": unit, "lengths": "1-5" if unit == "words" else "1-10"}
-    row = part.measure(Echo("a b c d e", "files", "en"), None, 1)
-    assert row["score"] == pytest.approx(100.0) and (row["few"], row["sentences"]) == (False, 30)
+@every(
+    ("data", "source", "lengths"),
+    [
+        ("a", "de", [("1-5", 4, True), ("11-15", 12, False)]),
+        ("a", "ja", [("1-10", 7, True), ("21-30", 23, False)]),
+        ("dates", None, [("1-10", 7, True), ("21-30", 23, False)]),
+    ],
+)
+def test_a_group_of_lengths_is_a_corpus_of_its_own(data, source, lengths, monkeypatch):
+    pairs = [Pair("w " * (4 if index == 3 else 12), "a b c d e", "") for index in range(31)]
+    monkeypatch.setattr(module, "tested", lambda corpus: pairs)
+    groups = parts(None, STUDY.options(data=data, source=source))
+    rows = [{**part.about, **part.measure(Echo("a b c d e", "files", "en"), None, 1)} for part in groups]
+    assert [(row["lengths"], row["length"], row["few"]) for row in rows] == lengths
+    assert {row["unit"] for row in rows} == {"words" if source == "de" else "characters"}
+    assert [row["sentences"] for row in rows] == [1, 30] and rows[1]["score"] == pytest.approx(100.0)
 
 
 def test_both_models_have_one_recipe(tmp_path, corpus):
@@ -128,7 +123,7 @@ def test_more_seeds_add_rows_and_rewrite_the_page(corpus, tmp_path):
     make(STUDY, options)
     make(STUDY, replace(options, seeds=2))
     assert "Seeds: 1, 2." in (page := (folder / "index.md").read_text()) and "--seeds 2" in page
-    runs = json.loads((folder / "report.json").read_text())["runs"]
+    runs = stored(folder)["runs"]
     assert [run["seed"] for run in runs.values()] == [1, 1, 2, 2]
     with pytest.raises(ReportError, match="made with --seeds 2, not 1"):
         make(STUDY, options)

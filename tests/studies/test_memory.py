@@ -1,4 +1,3 @@
-import json
 import math
 import re
 import shlex
@@ -13,12 +12,12 @@ from saccade.tasks.memorize import Memorize
 from saccade.tasks.memorize.data import made
 from saccade.train.results import measure
 from saccade.train.run import Run
-from saccade.train.task import options_class, recipe
+from saccade.train.task import recipe
 from saccade.train.trained import load_trained
 from studies.frame import training
 from studies.frame.training import settings
-from studies.memory import CONTENT, LOCATION, LSTM, NEAR, NTM, STUDY, VARIANTS, Findings, Options, variants
-from study_rows import described, run_of, written
+from studies.memory import CONTENT, LOCATION, LSTM, NEAR, NTM, STUDY, VARIANTS, Findings, Options
+from study_rows import complete, described, drawn, stored
 from tiers import every
 
 SEQUENCES, WIDTH = 100, 8
@@ -38,16 +37,13 @@ def group_of(share, length, numbers):
 
 def made_up(ntm=NONE, lstm=FAILS, seeds=3, **others):
     """report.json of models that have shares of the bits wrong, by length."""
+
+    def columns(name, by_length, numbers):
+        groups = {"1-20": (10, by_length[0])} | {str(n): (n, x) for n, x in zip(LENGTHS, by_length, strict=True)}
+        return {"lengths": {group: group_of(share, n, numbers) for group, (n, share) in groups.items()}}
+
     shares = {variant.name: FAILS for variant in VARIANTS} | {"ntm": ntm, "lstm": lstm} | others
-    rows, runs = [], {}
-    for place, (name, by_length) in enumerate(shares.items()):
-        for seed in range(1, seeds + 1):
-            numbers = torch.Generator().manual_seed(seed + 100 * place)
-            lengths = {"1-20": group_of(by_length[0], 10, numbers)}
-            lengths |= {str(n): group_of(share, n, numbers) for n, share in zip(LENGTHS, by_length, strict=True)}
-            rows.append({"model": name, "seed": seed, "measured": "lengths", "lengths": lengths})
-            runs[f"{name}-{seed}"] = run_of(name, seed)
-    return {"rows": rows, "runs": runs, "data": "copy", "arguments": {"seeds": seeds}, "command": "c"}
+    return drawn("copy", shares, columns, seeds)
 
 
 def test_errors_are_those_of_the_sequences():
@@ -98,14 +94,11 @@ def test_addressing_is_worse_better_or_not_decided():
 
 
 def test_the_page_is_complete(tmp_path):
-    page = written(STUDY, made_up(), tmp_path)
-    plots = [f"memory{which}.{kind}" for which in ("-addressing", "") for kind in ("png", "svg")]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["index.html", "index.md", *plots]
     words = ["1410.5401", "**reproduced**", "100 of 120", "The 3 claims", "at most 1 in 100 bits more wrong"]
     words += ["over seeds and sequences together", "Seeds: 1, 2, 3", "Bits a sequence, by vectors"]
     words += ["| model | 1-20 | 20 | 40 | 80 | 120 | at 120 more than ntm |"]
     words += [f"| ntm | {' | '.join(5 * ['0.00 ± 0.00'])} |  |"]
-    assert all(word in page for word in words)
+    complete(STUDY, made_up(), tmp_path, words, "memory", "memory-addressing")
     kinds, addressing = (described(tmp_path / f"memory{which}.svg")["desc"] for which in ("", "-addressing"))
     assert "ntm: 0.0001 (hollow) at 20, 0.0001 (hollow) at 40" in kinds
     assert "transformer" in kinds and "content" not in kinds
@@ -136,10 +129,6 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setattr("saccade.tasks.memorize.task._ENDLESS", 20)
     monkeypatch.setattr(training, "train", trained)
     monkeypatch.chdir(tmp_path)
-
-
-def stored(folder):
-    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow
@@ -175,7 +164,7 @@ def test_a_command_of_the_docs_reads_the_other_data(tiny, tmp_path):
     assert "by items" in (tmp_path / "reports/memory-recall/index.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "message"),
     [
         ("--data sort", "--data: expected copy or recall, whose sequences differ in length, got sort"),
@@ -185,20 +174,18 @@ def test_a_command_of_the_docs_reads_the_other_data(tiny, tmp_path):
         ("--quick --data recall", "--quick: expected no --data but copy"),
     ],
 )
-def test_incomparable_data_are_rejected(words, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["report", "memory", *words.split()]) == 2
-    assert message in capsys.readouterr().err and not list(tmp_path.iterdir())
+def test_incomparable_data_are_rejected(words, message, rejects):
+    rejects(f"memory {words}", message)
 
 
 def test_models_have_their_recipes_but_for_addressing(tmp_path):
     options = Options(data="copy")
-    runs = [vars(settings(options, variant, 1, tmp_path, 40.0, Memorize)) for variant in variants(options)]
+    runs = [
+        vars(settings(options, variant, 1, tmp_path, 40.0, Memorize)) for variant in STUDY.measure.variants(options)
+    ]
     for other in runs[1:3]:
         assert {key for key in other if runs[0][key] != other[key]} == {"by"}
     assert all(run["max_steps"] == runs[0]["max_steps"] and run["batch_size"] == 16 for run in runs)
-    for options in (Options(data="recall", max_steps=10), Options(quick=True, data="copy")):
-        for variant in variants(options):
-            assert set(variant.values) <= set(options_class(Memorize, variant.model).__dataclass_fields__)
-    quick = [settings(options, variant, 1, tmp_path, 1.0, Memorize) for variant in variants(options)]
+    options = Options(quick=True, data="copy")
+    quick = [settings(options, variant, 1, tmp_path, 1.0, Memorize) for variant in STUDY.measure.variants(options)]
     assert {(run.max_steps, run.schedule_steps, run.longest) for run in quick} == {(1200, 1200, 10)}

@@ -13,8 +13,8 @@ from saccade.train.task import options_class
 from studies import objects as study
 from studies.frame.seeds import pack, unpack
 from studies.frame.study import make
-from studies.objects import ATTENTION, EXACT, FIXED, NAMED, STUDY, Findings, Options, variants
-from study_rows import run_of, written
+from studies.objects import ATTENTION, EXACT, FIXED, NAMED, STUDY, Findings, Options
+from study_rows import complete, drawn
 from tiers import every
 
 IMAGES = 120  # of each number of things
@@ -23,18 +23,15 @@ FIRST, SECOND = FIXED
 
 def made_up(shares, seeds=3):
     """A report of models that name each thing with some probability, by the number of things; a row a seed."""
-    rows, runs = [], {}
     things = [1 + place % 4 for place in range(4 * IMAGES)]
-    for place, (name, share) in enumerate(zip((ATTENTION, *FIXED), shares, strict=True)):
-        for seed in range(1, seeds + 1):
-            numbers = torch.Generator().manual_seed(seed + 100 * place)
-            named = [int((torch.rand(count, generator=numbers) < share(count)).sum()) for count in things]
-            right = [one == count for one, count in zip(named, things, strict=True)]
-            about = {"images": len(things), "exact_match": sum(right) / len(right), "things": pack(things, "counts")}
-            about |= {"named": pack(named, "counts"), "right": pack(right, "bits")}
-            rows.append({"model": name, "seed": seed, "measured": "captions", **about})
-            runs[f"{name}-{seed}"] = run_of(name, seed)
-    return {"rows": rows, "runs": runs, "data": "scenes", "arguments": {"seeds": seeds}, "command": "c"}
+
+    def columns(name, share, numbers):
+        named = [int((torch.rand(count, generator=numbers) < share(count)).sum()) for count in things]
+        right = [one == count for one, count in zip(named, things, strict=True)]
+        packed = {"things": pack(things, "counts"), "named": pack(named, "counts"), "right": pack(right, "bits")}
+        return {"images": len(things), "exact_match": sum(right) / len(right), **packed}
+
+    return drawn("scenes", dict(zip((ATTENTION, *FIXED), shares, strict=True)), columns, seeds)
 
 
 def holds(**changed):
@@ -92,12 +89,9 @@ def test_a_gain_in_sentences_is_not_one_in_things():
 
 
 def test_the_page_is_complete(tmp_path):
-    page = written(STUDY, holds(), tmp_path)
-    pictures = [f"objects-{key}.{kind}" for key in ("exact-match", "things-named") for kind in ("png", "svg")]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["index.html", "index.md", *pictures]
     words = ["1502.03044", "1409.0473", "**reproduced**: with one thing more", "480 images of 1 to 4 things"]
     words += ["6 claims are judged together", f"| things | images | {ATTENTION} | {FIRST} | {SECOND} | attention −"]
-    assert all(word in page for word in words)
+    complete(STUDY, holds(), tmp_path, words, "objects-exact-match", "objects-things-named")
 
 
 SMALL = {"widths": "4,6", "blocks": 1, "cell_dim": 6, "hidden_dim": 8, "embedding_dim": 4, "batch_size": 4}
@@ -107,6 +101,7 @@ SMALL = {"widths": "4,6", "blocks": 1, "cell_dim": 6, "hidden_dim": 8, "embeddin
 def test_a_complete_study_is_not_measured_again(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(scenes, "HELD_OUT", 24)
     monkeypatch.setattr("saccade.tasks.caption.task._ENDLESS", 50)
+    monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 5)
     monkeypatch.setattr(study, "scheduled", lambda options: {**SMALL, "schedule_steps": 4, "warmup_steps": 1})
     monkeypatch.chdir(tmp_path)
     words = ["report", "objects", "--data", "scenes", "--most", "3", "--max-steps", "2"]
@@ -147,7 +142,7 @@ def test_captions_are_read_by_the_grammar(monkeypatch):
     assert row["exact_match"] == pytest.approx(sum(right) / 20)
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "words"),
     [
         ({"data": "flickr8k"}, "--data: expected scenes, whose things are counted, got flickr8k"),
@@ -163,8 +158,5 @@ def test_things_that_cannot_be_compared_are_rejected(options, words, tmp_path):
     assert not (tmp_path / "report").exists()
 
 
-def test_every_model_has_the_options_of_its_variant():
-    for options in (Options(data="scenes", max_steps=10), Options(quick=True, data="scenes")):
-        for variant in variants(options):
-            assert {*variant.values} <= {*options_class(Caption, variant.model).__dataclass_fields__}, variant.name
+def test_quick_has_fewer_things():
     assert Options(quick=True).things == (1, 3) and Options(quick=True, most=5).things == (1, 5)

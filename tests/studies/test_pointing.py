@@ -21,8 +21,8 @@ from saccade.tasks.image.scenes.scene import Box
 from saccade.train.results import measure
 from saccade.train.task import options_class
 from studies import pointing as study
+from studies.frame.claims import judged
 from studies.frame.seeds import pack, unpack
-from studies.frame.statistics import judged
 from studies.frame.training import Variant
 from studies.pointing import (
     ANY,
@@ -43,9 +43,8 @@ from studies.pointing import (
     heaviest_first,
     maps,
     measured,
-    variants,
 )
-from study_rows import run_of, written
+from study_rows import complete, drawn, stored
 from tiers import every
 
 EXAMPLES, QUESTIONS, GUESS, BLIND = 400, 600, 0.35, 0.55
@@ -61,32 +60,28 @@ def made_up(accuracy=0.8, hits=0.7, taken=0.4, seeds=3):
         hits: how often the heaviest cell lies on a thing; any cell does in 0.1, any thing in 0.3.
         taken: of the first answer's probability, by erasing heavy cells; 0.1 is by erasing any cells, 0.2 any things.
     """
-    rows, runs = [], {}
-    for place, (name, attends) in enumerate(ATTENDS.items()):
-        share = accuracy[name] if isinstance(accuracy, dict) else accuracy
-        for seed in range(1, seeds + 1):
-            numbers = torch.Generator().manual_seed(seed + 100 * place)
 
-            def times(count, chance, draws=1, numbers=numbers):
-                return (torch.rand(count, draws, generator=numbers) < chance).sum(1).tolist()
+    def columns(name, attends, numbers):
+        def times(count, chance, draws=1):
+            return (torch.rand(count, draws, generator=numbers) < chance).sum(1).tolist()
 
-            def order(lost, draws=1, numbers=numbers):
-                change = [(-lost + 0.02 * torch.randn(EXAMPLES, generator=numbers)).tolist() for _ in COUNTS]
-                right = [pack(times(EXAMPLES, 0.9 - lost, draws), "counts") for _ in COUNTS]
-                return {"right": right, "change": [pack(shares, "shares") for shares in change]}
+        def order(lost, draws=1):
+            change = [(-lost + 0.02 * torch.randn(EXAMPLES, generator=numbers)).tolist() for _ in COUNTS]
+            right = [pack(times(EXAMPLES, 0.9 - lost, draws), "counts") for _ in COUNTS]
+            return {"right": right, "change": [pack(shares, "shares") for shares in change]}
 
-            erased = {RANDOM: order(0.1, DRAWS)}
-            for by, lost in {**({WEIGHTS: taken} if attends else {}), **LOST}.items():
-                on = {"hits": pack(times(EXAMPLES, hits), "bits"), "inside": pack([0.5] * EXAMPLES, "shares")}
-                erased[by] = {**order(lost), **on, "elsewhere": pack(times(EXAMPLES, 0.2), "bits")}
-            right = times(QUESTIONS, share)
-            row = {"questions": QUESTIONS, "accuracy": sum(right) / QUESTIONS, "chance": GUESS, "blind": BLIND}
-            row |= {"right": pack(right, "bits"), "examples": EXAMPLES, "cells": [4, 5], "counts": [*COUNTS]}
-            row |= {"draws": DRAWS, "first": 0.7, "before": pack(times(EXAMPLES, 0.9), "bits")}
-            row |= {"anywhere": pack([0.1] * EXAMPLES, "shares"), "anything": pack([0.3] * EXAMPLES, "shares")}
-            rows.append({"model": name, "seed": seed, "measured": "pointing", **row, "erased": erased})
-            runs[f"{name}-{seed}"] = run_of(name, seed)
-    return {"rows": rows, "runs": runs, "data": "scenes", "arguments": {"seeds": seeds}, "command": "c"}
+        erased = {RANDOM: order(0.1, DRAWS)}
+        for by, lost in {**({WEIGHTS: taken} if attends else {}), **LOST}.items():
+            on = {"hits": pack(times(EXAMPLES, hits), "bits"), "inside": pack([0.5] * EXAMPLES, "shares")}
+            erased[by] = {**order(lost), **on, "elsewhere": pack(times(EXAMPLES, 0.2), "bits")}
+        right = times(QUESTIONS, accuracy[name] if isinstance(accuracy, dict) else accuracy)
+        row = {"questions": QUESTIONS, "accuracy": sum(right) / QUESTIONS, "chance": GUESS, "blind": BLIND}
+        row |= {"right": pack(right, "bits"), "examples": EXAMPLES, "cells": [4, 5], "counts": [*COUNTS]}
+        row |= {"draws": DRAWS, "first": 0.7, "before": pack(times(EXAMPLES, 0.9), "bits")}
+        row |= {"anywhere": pack([0.1] * EXAMPLES, "shares"), "anything": pack([0.3] * EXAMPLES, "shares")}
+        return {**row, "erased": erased}
+
+    return drawn("scenes", ATTENDS, columns, seeds)
 
 
 def test_losses_are_beside_chance():
@@ -160,11 +155,9 @@ def test_tables_have_every_model_and_order():
 
 
 def test_the_page_is_complete(tmp_path):
-    page = written(STUDY, made_up(), tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"index.html", "index.md", "pointing.png", "pointing.svg"}
     words = ["1902.10186", "1908.04626", "1906.03731", "**reproduced**", "of 4 × 5", "5 orders", "The 4 claims"]
     words += ["same image's ground", "| soft, by any things | 8 |", "Before anything is erased: soft "]
-    assert all(word in page for word in words)
+    complete(STUDY, made_up(), tmp_path, words, "pointing")
 
 
 ROWS, COLUMNS, SIDE, CELL = 3, 5, 4, 7  # cells, pixels of a cell's side, and the cell that the answer depends on
@@ -178,7 +171,7 @@ def lit(*cells):
     return image
 
 
-def drawn():
+def random_numbers():
     return torch.Generator().manual_seed(5)
 
 
@@ -196,7 +189,7 @@ def test_answers_change_at_the_count_that_reaches_the_cell(monkeypatch):
     batch = Batch(Visual(lit(CELL, 2, 11)), None, None)
     for place in (0, 3):
         order = torch.tensor([[*others[:place], CELL, *others[place:]]])
-        shares = answered(sees, batch, ground(batch.visual.values, 0.1, drawn()), order, (ROWS, COLUMNS))
+        shares = answered(sees, batch, ground(batch.visual.values, 0.1, random_numbers()), order, (ROWS, COLUMNS))
         changed = [count > place for count in (0, 1, 2, 3, 4, 15)]
         assert [share.argmax().item() == 0 for share in shares] == changed
         assert all(share[0, 1] < 0.11 for share in shares[place + 1 :]) and shares[place][0, 1] == 1
@@ -217,11 +210,11 @@ def test_cells_that_do_not_divide_the_image_cover_all_of_it_once(monkeypatch):
 
 
 def test_ground_pixels_follow_the_images_own_noise():
-    noise = torch.randint(0, 4, (2, 3, 60, 80), generator=drawn()) / 255
+    noise = torch.randint(0, 4, (2, 3, 60, 80), generator=random_numbers()) / 255
     noise[1] += 8 / 255
     images = noise.clone()
     images[:, 1, 20:40, 30:50] = 0.9  # one channel is bright: these are no ground
-    made = ground(images, 31 / 255, drawn())
+    made = ground(images, 31 / 255, random_numbers())
     for image, own in zip(images, made, strict=True):
         kept, count = (pixels.flatten(1).T.unique(dim=0, return_counts=True) for pixels in (image[:, :20], own))
         assert torch.equal(kept[0], count[0]) and len(kept[0]) == 64  # whole pixels, not channels by themselves
@@ -229,7 +222,7 @@ def test_ground_pixels_follow_the_images_own_noise():
 
 
 def test_cells_come_by_weight_and_ties_in_order():
-    weights, ties = torch.zeros(2, ROWS, COLUMNS), torch.rand(2, ROWS * COLUMNS, generator=drawn()).argsort(-1)
+    weights, ties = torch.zeros(2, ROWS, COLUMNS), torch.rand(2, ROWS * COLUMNS, generator=random_numbers()).argsort(-1)
     weights[:, 1, 2], weights[:, 0, 1] = 0.75, 0.25
     for order, tied in zip(heaviest_first(weights, ties).tolist(), ties.tolist(), strict=True):
         assert order == [CELL, 1, *(cell for cell in tied if cell not in (CELL, 1))]
@@ -252,7 +245,7 @@ def test_maps_are_weights_and_gradients_by_cell(read):
     options = AttendingOptions(**TINY, glimpses=1, **read)
     model = ShowAskAttendAndAnswer(ImageEncoder(3, options), 11, 5, options).eval()
     question, first = Padded(torch.tensor([[4, 5, 6], [6, 8, 0]]), torch.tensor([3, 2])), torch.tensor([1, 3])
-    visual = Visual(torch.rand(2, 3, 24, 40, generator=drawn()))
+    visual = Visual(torch.rand(2, 3, 24, 40, generator=random_numbers()))
     shape, asked = cells_of(model, visual), 2 * [Asked(None, Posed("", ("",), ""), "", (), ())]
     with torch.inference_mode():
         result = maps(model, Batch(visual, question, None), asked, first, shape)
@@ -378,7 +371,7 @@ def test_models_are_trained_and_measured_once(monkeypatch, tmp_path, capsys):
     words = ["report", "pointing", "--data", "scenes", "--max-steps", "2"]
     assert main(words) == 0
     folder = tmp_path / "reports/pointing-scenes"
-    content = json.loads((folder / "report.json").read_text())
+    content = stored(folder)
     names = ["soft", "sparsemax", "reinforce", "word by word", "fixed vector"]
     assert [row["model"] for row in content["rows"]] == names == [run["model"] for run in content["runs"].values()]
     assert [*content["rows"][-1]["erased"]] == ["random", "gradient", "things", "other things", "any things"]
@@ -390,16 +383,10 @@ def test_models_are_trained_and_measured_once(monkeypatch, tmp_path, capsys):
     assert main(words) == 0 and (folder / "report.json").read_bytes() == before
 
 
-def test_data_without_known_things_are_rejected(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["report", "pointing", "--data", "easy_vqa"]) == 2
-    assert "--data: expected scenes, whose answers depend on known things, got easy_vqa" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+def test_data_without_known_things_are_rejected(rejects):
+    rejects("pointing --data easy_vqa", "--data: expected scenes, whose answers depend on known things, got easy_vqa")
 
 
-def test_models_have_the_options_of_their_variants():
-    for options in (Options(data="scenes", max_steps=10), Options(quick=True, data="scenes")):
-        for variant in variants(options):
-            assert set(variant.values) <= set(options_class(AnswerQuestions, variant.model).__dataclass_fields__)
-    quick = variants(Options(quick=True, data="scenes"))
+def test_quick_has_time_for_two_smaller_models():
+    quick = STUDY.measure.variants(Options(quick=True, data="scenes"))
     assert [variant.name for variant in quick] == ["soft", "fixed vector"] and quick[0].values["widths"] == "24,32"

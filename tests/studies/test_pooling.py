@@ -14,8 +14,6 @@ from saccade.tasks.classify_text import ClassifyText
 from saccade.tasks.text.words import Words
 from saccade.train.run import Run
 from saccade.train.trained import load_trained
-from studies.frame import training
-from studies.frame.folder import Folder
 from studies.frame.options import Seeded
 from studies.frame.seeds import pack, unpack
 from studies.frame.training import settings
@@ -30,9 +28,8 @@ from studies.pooling import (
     denials,
     directions,
     relative,
-    variants,
 )
-from study_rows import content_of, described, run_of, written
+from study_rows import complete, content_of, described, run_of, stored, written
 from tasks.classify_text.conftest import labelled
 from tiers import every
 
@@ -128,23 +125,21 @@ def test_the_tables():
     assert first == ["sum", "78.00 ± 0.10", "", "", "79.00 ± 0.10", "5", "2", "1,000"]
     assert second[:2] == ["fixed dot", "79.00 ± 0.10"] and second[2].startswith("+1.00 ± ")
     assert second[3] == "reproduced"
-    _, first, second, *_ = findings.negation()
+    fields = findings.fields()
+    _, first, second, *_ = fields["negation"]
     assert first == ["sum", "-1.00", "-1.00", "50%", "0%"]
     assert second == ["fixed dot", "-4.00", "+4.00", "100%", "100%"]
-    assert findings.pairs()[1][:3] == ["the movie was not good", "0.88 → 0.73", "0.88 → 0.12"]
-    header, dot, *_, attention, recurrent = findings.weighed()
+    assert fields["pairs"][1][:3] == ["the movie was not good", "0.88 → 0.73", "0.88 → 0.12"]
+    header, dot, *_, attention, recurrent = fields["weighed"]
     assert header[1:3] == ["weight without a not", "with it"]
     assert dot == ["fixed dot", "0.500", "0.250", "+0.00 ± 0.00", "its own alone"]
     assert attention[3].startswith("+2.11 ± ") and attention[4] == recurrent[4] == "reproduced"
 
 
 def test_the_page_is_complete(tmp_path):
-    page = written(STUDY, made_up(), tmp_path)
-    pictures = [f"{name}.{kind}" for name in ("directions", "pooling") for kind in ("png", "svg")]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["index.html", "index.md", *pictures])
     words = ["**reproduced**", "| fixed dot | 79.00 ± 0.10 | +1.00 ± ", "1000 texts", "| the movie was not good |"]
     words += ["SWEM, pooled words (Shen et al. 2018) 84.3", "No word vectors from elsewhere", "along the learned query"]
-    assert all(word in page for word in words)
+    complete(STUDY, made_up(), tmp_path, words, "directions", "pooling")
     texts = described(tmp_path / "pooling.svg")
     assert texts["title"] == "Accuracy by what is made of the words"
     assert texts["desc"].startswith("sum: accuracy 78; fixed dot: accuracy 79")
@@ -155,6 +150,9 @@ def test_a_denial_is_its_sentence_with_a_not():
         assert [word for word in pair["denied"].split() if word != "not"] == pair["plain"].split()
         assert pair["denied"].count("not") == 1 and pair["word"] in pair["plain"].split()
     assert sum(pair["positive"] for pair in PAIRS) * 2 == len(PAIRS)
+    published = json.loads(PUBLISHED.read_text(encoding="utf-8"))["rows"]
+    stored = next(row["pairs"] for row in published if row["measured"] == "not")
+    assert [{key: pair[key] for key in PAIRS[0]} for pair in stored] == PAIRS
 
 
 def test_the_relative_weight_of_a_word_is_its_relative_score():
@@ -230,45 +228,6 @@ def rows():
     return [(f"{'good' if n % 2 else 'bad'} film number {n}", "yes" if n % 2 else "no") for n in range(60)]
 
 
-def stored(folder):
-    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
-
-
-@pytest.mark.slow
-def test_a_killed_study_goes_on_and_measures_no_row_again(rows, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    commit, run, trained, stop = Folder.commit, training.train, [], 7
-    words = ["report", "pooling", "--data", str(labelled(tmp_path / "texts.tsv", rows)), "--max-steps", "2"]
-
-    def killing(folder):
-        commit(folder)
-        if len(folder.content["rows"]) == stop:
-            raise KeyboardInterrupt
-
-    def recorded(kind, chosen, **more):
-        outcome = run(kind, chosen, **more)
-        trained.extend([chosen.run] * outcome.fresh)
-        return outcome
-
-    monkeypatch.setattr(training, "train", recorded)
-    with monkeypatch.context() as patch:
-        patch.setattr(Folder, "commit", killing)
-        assert main(words) == 130
-    folder = tmp_path / "reports/pooling-texts.tsv"
-    before = stored(folder)["rows"]
-    assert len(before) == stop and main(words) == 0
-    content = stored(folder)
-    assert content["rows"][:stop] == before and len(content["rows"]) == 12
-    assert len(trained) == len({*trained}) == len(content["runs"]) == 6
-    for row in content["rows"]:
-        if row["measured"] == "accuracy":
-            right = unpack(row["right"], "bits", row["texts"])
-            assert len(right) == row["texts"] > 0 and sum(right) / len(right) == pytest.approx(row["accuracy"])
-    probes = {row["model"]: row for row in content["rows"] if row["measured"] == "not"}
-    assert probes["fixed dot"]["directions"] and not probes["fixed MLP"]["directions"]
-    assert "weights" in probes["rnn-attention"]["pairs"][0] and "weights" not in probes["sum"]["pairs"][0]
-
-
 @pytest.mark.slow
 def test_another_split_is_trained_on_again_with_vectors(tmp_path, rows):
     """Phrases lie beside sentences: stsa.binary.phrases.train beside stsa.binary.dev and .test."""
@@ -281,18 +240,22 @@ def test_another_split_is_trained_on_again_with_vectors(tmp_path, rows):
     content = stored(tmp_path / "r")
     assert content["arguments"]["data"].startswith("train 60, validation 10, test 10,")
     assert len(content["runs"]) == 12 and f"sum{VECTORS}" in {run["model"] for run in content["runs"].values()}
+    for row in content["rows"]:
+        if row["measured"] == "accuracy":
+            right = unpack(row["right"], "bits", row["texts"])
+            assert len(right) == row["texts"] > 0 and sum(right) / len(right) == pytest.approx(row["accuracy"])
+    probes = {row["model"]: row for row in content["rows"] if row["measured"] == "not"}
+    assert probes["fixed dot"]["directions"] and not probes["fixed MLP"]["directions"]
+    assert "weights" in probes["rnn-attention"]["pairs"][0] and "weights" not in probes["sum"]["pairs"][0]
     assert "--train-split phrases.train" in content["runs"]["sum-1"]["command"]
     assert "--vectors" in content["runs"]["sum-vectors-1"]["command"]
-    assert [one.name for one in variants(Options(data="d"))] == [one.name for one in VARIANTS]
+    assert [one.name for one in STUDY.measure.variants(Options(data="d"))] == [one.name for one in VARIANTS]
 
 
-def test_options_without_meaning_are_rejected(tmp_path, rows, capsys):
+def test_options_without_meaning_are_rejected(tmp_path, rows, rejects):
     data = labelled(tmp_path / "a.tsv", [(text, str(n % 3)) for n, (text, _) in enumerate(rows)])
-    for words, message in (
-        (["--data", str(data)], "--data: expected two labels, the positive one last by the alphabet, got 0, 1, 2"),
-        (["--data", "d", "--vectors", ""], "--vectors: expected a file, got an empty name"),
-        (["--quick", "--data", "dates"], "--quick: expected no --data but reviews beside it"),
-        (["--source", "de"], "unknown option --source"),
-    ):
-        assert main(["report", "pooling", *words, "--output", str(tmp_path / "r")]) == 2
-        assert message in capsys.readouterr().err
+    labels = "--data: expected two labels, the positive one last by the alphabet, got 0, 1, 2"
+    rejects(f"pooling --data {data}", labels)
+    rejects("pooling --data d --vectors=", "--vectors: expected a file, got an empty name")
+    rejects("pooling --quick --data dates", "--quick: expected no --data but reviews beside it")
+    rejects("pooling --source de", "unknown option --source")

@@ -1,6 +1,3 @@
-import json
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -12,13 +9,10 @@ from saccade.models.rnnsearch import RNNSearch
 from saccade.tasks.translate import Translate
 from saccade.tasks.translate.batches import Batch
 from studies import soft_hard as module
-from studies.frame.folder import ReportError
-from studies.frame.options import arguments
-from studies.frame.statistics import judged
-from studies.frame.study import make
-from studies.frame.training import opened, settings
-from studies.soft_hard import LEARNED, PAPER, STUDY, Findings, Options, estimators, noise, variants
-from study_rows import content_of, described, row_of, run_of, written
+from studies.frame.claims import judged
+from studies.frame.training import settings
+from studies.soft_hard import LEARNED, PAPER, STUDY, Findings, Options, estimators, noise
+from study_rows import complete, content_of, described, row_of, run_of
 from tiers import every, rest_slow
 
 VALUES = {"soft": 20.0, "reinforce": 18.0, "reinforce, leave-one-out": 19.0, "reinforce, entropy bonus": 20.0}
@@ -114,7 +108,7 @@ def test_a_loss_that_is_not_excluded_is_not_decided():
             row.update(row_of(f"rnnsearch {XU}", 19.8, slant=0.1, seed=row["seed"], measured="score"))
     found = Findings(content)
     assert found.beside(f"rnnsearch {XU}").number.error > 0.2
-    assert judged([claim.number for claim in found.claims(paper=True)]) == ["not decided"] == [found.verdict.result]
+    assert judged([claim.number for claim in found.paper.values()]) == ["not decided"] == [found.verdict.result]
     assert "as in the paper does as well: not decided, -0.20 ± " in found.verdict.reason
 
 
@@ -123,19 +117,19 @@ def test_the_tables(content):
     assert found.translators == ["rnnsearch", "luong"]
     assert found.fields()["scores"][1][:3] == ["rnnsearch soft", "20.00 ± 1.13", ""]
     assert found.fields()["scores"][2][:3] == ["rnnsearch reinforce", "18.00 ± 1.13", "-2.00 ± 0.00"]
-    header, soft, reinforce, *_ = found.noise()
+    header, soft, reinforce, *_ = found.fields()["noise"]
     assert header == ["at the weights of", "learned baseline", "leave-one-out", "as in the paper"]
     assert soft == ["rnnsearch soft, seed 1", "-", "2.00e+00 ± 3e-01", "-"]
     assert reinforce == ["rnnsearch reinforce, seed 1", "4.00e+00 ± 6e-01", "2.00e+00 ± 3e-01", "-"]
 
 
 def test_variances_are_compared_batch_by_batch(content):
-    first, *_ = Findings(content).ratios()
-    told = "at the weights of rnnsearch reinforce, seed 1, leave-one-out has 0.5 times the variance (0.5 to 0.5)"
-    assert first == f"{told}, beside the learned baseline"
+    first, *_ = Findings(content).fields()["ratios"].split("\n\n")
+    told = "At the weights of rnnsearch reinforce, seed 1, leave-one-out has 0.5 times the variance (0.5 to 0.5)"
+    assert first == f"{told}, beside the learned baseline."
     content["rows"] = [row for row in content["rows"] if "estimators" not in row]
     content["rows"].append(noise_of("luong reinforce", learned_baseline=0.0, leave_one_out=1.0))
-    assert Findings(content).ratios()[0].endswith("no variance to compare, beside the learned baseline")
+    assert Findings(content).fields()["ratios"].endswith("no variance to compare, beside the learned baseline.")
 
 
 class Task(Translate):
@@ -195,32 +189,16 @@ def test_more_draws_for_a_sentence_are_less_noise(trained):
 
 
 def test_the_page_is_complete(tmp_path, content):
-    page = written(STUDY, content, tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "index.html",
-        "index.md",
-        "soft-hard.png",
-        "soft-hard.svg",
-    ]
-    words = ["1502.03044", "**reproduced**", "reads a sentence 2 times", "is 0.02 of a nat", "`s|1`"]
-    words += [
-        "has 0.5 times the variance",
-        "8 batches of 8 sentences",
-        "100 sentences",
-        "the entropy 0.02, with 2 draws",
-    ]
-    assert all(word in page for word in words)
-
-
-def test_the_plot_describes_its_points(tmp_path, content):
-    written(STUDY, content, tmp_path)
+    words = ["1502.03044", "**reproduced**", "reads a sentence 2 times", "is 0.02 of a nat", "`s|1`", "100 sentences"]
+    words += ["has 0.5 times the variance", "8 batches of 8 sentences", "the entropy 0.02, with 2 draws"]
+    complete(STUDY, content, tmp_path, words, "soft-hard")
     said = described(tmp_path / "soft-hard.svg")
     assert said["title"] == "BLEU with soft attention and hard"
     assert said["desc"].startswith("rnnsearch soft: BLEU 20; rnnsearch reinforce: BLEU 18")
 
 
 def test_variants_differ_in_their_reads_alone(tmp_path):
-    ways = variants(Options(data="dates", samples=3, entropy_bonus=0.5, reward_weight=0.25))
+    ways = STUDY.measure.variants(Options(data="dates", samples=3, entropy_bonus=0.5, reward_weight=0.25))
     made = {one.name: settings(Options(data="dates"), one, 1, tmp_path, 1.0) for one in ways}
     reads = {name: (one.read, one.baseline, one.samples, one.entropy_bonus) for name, one in made.items()}
     xu = {name: one for name, one in made.items() if name.endswith("reinforce, as in the paper")}
@@ -241,10 +219,10 @@ def test_variants_differ_in_their_reads_alone(tmp_path):
 
 
 def test_quick_has_time_for_one_translator():
-    assert {one.model for one in variants(Options(quick=True))} == {"rnnsearch"}
+    assert {one.model for one in STUDY.measure.variants(Options(quick=True))} == {"rnnsearch"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "words"),
     [
         ({"samples": 1}, "--samples: expected a number from 2 to 1000, got 1"),
@@ -256,13 +234,3 @@ def test_quick_has_time_for_one_translator():
 def test_options_that_mean_nothing(said, words):
     with pytest.raises(ArgumentError, match=words):
         Options(**said)
-
-
-def test_an_older_report_has_reward_weight_one(tmp_path):
-    begun = Options(data="dates", output=str(tmp_path), max_steps=1)
-    told = {**arguments(begun), "data": opened(begun).fingerprint}
-    del told["reward_weight"]
-    about = {"report": "soft-hard", "command": "", "arguments": told, "runs": {}, "rows": []}
-    (tmp_path / "report.json").write_text(json.dumps(about))
-    with pytest.raises(ReportError, match=r"made with --reward-weight 1\.0, not 0\.5"):
-        make(STUDY, replace(begun, reward_weight=0.5))

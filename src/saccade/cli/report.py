@@ -28,8 +28,9 @@ def run(arguments: list[str]) -> int:
     study = frame.load(name)
     options: Any = parse(study.options, arguments[1:], f"saccade report {name}", study.sentence)
     advise_threads(options.threads)
-    made = frame.make(study, options)
-    if made.text is None:
+    try:
+        made = frame.make(study, options)
+    except KeyboardInterrupt:
         say("interrupted; what is done is kept, and the same command goes on from there")
         return _INTERRUPTED
     if not made.fresh:

@@ -7,13 +7,14 @@ from torch import nn
 from saccade.errors import ArgumentError
 from studies.frame import direct
 from studies.frame.claims import Verdict
-from studies.frame.direct import Budget, Job, fit, work
+from studies.frame.direct import Budget, fit, job
 from studies.frame.folder import ReportError
 from studies.frame.options import Direct
-from studies.frame.study import Study, make
+from studies.frame.study import Study, Work, make
 
 
 class Found:
+    __module__ = "studies.a"
     verdict = Verdict("reproduced", "yes")
 
     def __init__(self, content):
@@ -32,10 +33,9 @@ def study_of(jobs, data="", decided=None):
     """A study of these jobs, whose page is a table of seeds."""
     texts = dict.fromkeys(("sentence", "title", "claim", "source"), "text")
     return Study(
-        name="a",
         **texts,
         options=Direct,
-        measure=lambda options: work("a", options, jobs, data, decided),
+        measure=lambda options: Work(jobs, decided or {}, data),
         compare=Found,
         plot=lambda result, folder: {},
         body="## Seeds\n\n{rows}\n\n## How it was measured\n\n{where}",
@@ -54,7 +54,7 @@ def jobs_of(made, seeds, stop=None):
         return {"right": 0.5, "steps": 3, "seconds": 1.0, "parameters": 7}
 
     return [
-        Job({"model": "m", "seed": seed}, lambda seed=seed: measure(seed), Budget(5, 1.0))
+        job({"model": "m", "seed": seed}, lambda seed=seed: measure(seed), Budget(5, 1.0))
         for seed in range(1, seeds + 1)
     ]
 
@@ -93,7 +93,7 @@ def test_a_model_is_fitted_in_so_many_steps(optimizer):
         return nn.functional.mse_loss(model(inputs), wanted)
 
     spent = fit(model, loss, Budget(300, 5.0), 0.1, optimizer)
-    assert spent.steps == 300 and seen == list(range(300)) and not model.training
+    assert spent["steps"] == 300 and seen == list(range(300)) and not model.training
     assert float(loss(0).detach()) < 1e-3
 
 
@@ -102,7 +102,7 @@ def test_the_clock_ends_a_training(monkeypatch):
     monkeypatch.setattr(direct.time, "perf_counter", lambda: next(now))
     model = nn.Linear(1, 1)
     spent = fit(model, lambda step: model(torch.ones(1, 1)).sum(), Budget(100, 1.0), 0.1)
-    assert spent.steps == 2 and spent.seconds == 80
+    assert spent == {"steps": 2, "seconds": 80}
 
 
 @pytest.mark.parametrize(

@@ -61,18 +61,6 @@ def test_another_report_or_other_arguments_are_refused(tmp_path):
     assert (tmp_path / "a/report.json").read_bytes() == before
 
 
-def test_an_older_report_has_the_default_arguments(tmp_path):
-    made(tmp_path / "a")
-    before = {"defaults": {"by": "attention"}}
-    with pytest.raises(ReportError, match="made with --by attention, not jacobian"):
-        Folder.open(tmp_path / "a", "length", {**ARGUMENTS, "by": "jacobian"}, "c", **before)
-    folder = Folder.open(tmp_path / "a", "length", {**ARGUMENTS, "by": "attention"}, "c", **before)
-    with folder.locked():
-        folder.commit()
-    with pytest.raises(ReportError, match="made with --by attention, not jacobian"):
-        opened(tmp_path / "a", by="jacobian")
-
-
 def test_no_resume_starts_beside(tmp_path):
     made(tmp_path / "a")
     folder = Folder.open(tmp_path / "a", "length", {"max_steps": 9}, "c", resume=False)

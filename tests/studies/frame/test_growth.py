@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.frame.claims import quantile
 from studies.frame.growth import LENGTHS as FEW
 from studies.frame.growth import MEASURING, crossings, exponent, fit, weights
-from studies.frame.statistics import quantile
 
 LENGTHS = [100, 200, 400, 800]
 

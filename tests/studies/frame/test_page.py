@@ -24,13 +24,12 @@ def plot(result, folder):
 
 
 STUDY = Study(
-    name="a",
     sentence="",
     title="A < B",
     claim="**bold** and `code <x>`, see https://example.org/a.",
     source="s",
     options=Direct,
-    measure=lambda options: Work("a", {}, []),
+    measure=lambda options: Work([]),
     compare=Found,
     plot=plot,
     body="""

@@ -5,12 +5,14 @@ import pytest
 
 from saccade.cli.train import options, read_command
 from saccade.tasks import load_task
+from saccade.tasks.glimpse import Glimpse
 from saccade.train.plan import Plan, fitted
 from saccade.train.recipes import suit
+from saccade.train.task import options_class
 from studies.frame import training
 from studies.frame.options import Trained
-from studies.frame.study import load, make
-from studies.frame.training import Variant, _command, settings
+from studies.frame.study import load, make, names
+from studies.frame.training import Trainings, Variant, _command, settings
 
 ROWS = {
     "soft-hard": 6, "scores": 9, "length": 2, "order": 6, "experts": 3, "pooling": 6, "memory": 4, "pointing": 2,
@@ -34,6 +36,17 @@ def test_a_variant_has_its_own_values_and_else_the_recipe(tmp_path):
     run = settings(Trained(data="dates", max_steps=5), variant, 2, tmp_path, 40.0)
     assert (run.layers, run.dropout, run.hidden_dim) == (3, 0.25, 64)
     assert (run.model, run.seed, run.max_steps, run.run) == ("transformer", 2, 5, str(tmp_path))
+
+
+def test_variants_have_options_of_their_models():
+    """But for eyes, which have some of the options of all eyes."""
+    studies = [study for study in map(load, names()) if isinstance(study.measure, Trainings)]
+    assert len(studies) > 9
+    for study in (study for study in studies if study.measure.task is not Glimpse):
+        for budget in ({"quick": True}, {"max_steps": 10}):
+            for variant in study.measure.variants(study.options(data=study.measure.quick, **budget)):
+                allowed = options_class(study.measure.task, variant.model).__dataclass_fields__
+                assert variant.values.keys() <= allowed.keys(), (study.name, variant.name)
 
 
 def test_threads_are_the_recipes_unless_they_are_given(tmp_path):
