@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from saccade import normalizers, reads, scores
 from saccade._call.lazy_value import ValueFunction
 from saccade._call.validation import kinds, probability
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade._definitions.checks import whole
 from saccade._definitions.numerics import autocasting
 from saccade.attention import attend
@@ -56,7 +56,7 @@ class Attention(nn.Module):
     torch.Size([2, 3, 4])
     """
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         query_dim: int,
@@ -73,10 +73,7 @@ class Attention(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(Attention.__init__, extra)
         super().__init__()
         for name, size in (("query_dim", query_dim), ("key_dim", key_dim), ("value_dim", value_dim)):
             whole(name, size, least=1, none=name != "query_dim")
@@ -104,7 +101,7 @@ class Attention(nn.Module):
         self.output_projection = nn.Linear(self.value_dim, output_dim, **factory) if output_dim else nn.Identity()
         self.dropout_p = dropout_p
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def forward(
         self,
         query: Tensor,
@@ -117,7 +114,6 @@ class Attention(nn.Module):
         gate: Factor | Tensor | None = None,
         read: reads.Read | None = None,
         aux: AuxRequest | None = None,
-        **extra: Any,
     ) -> Any:
         """Attend from query to key and value, or to a memory of `remember`.
 
@@ -135,8 +131,6 @@ class Attention(nn.Module):
         Raises:
             ArgumentError: both a memory and a key or value.
         """
-        if extra:
-            reject_extra_kwargs(Attention.forward, extra)
         own_read = self.read if self.training or self.eval_read is None else self.eval_read
         options = {
             "mask": mask,

@@ -1,6 +1,6 @@
 """`MixtureOfExperts`: many networks and a gate to choose a few for each token.
 
-    tokens ──gates (gating.py, routing.py)──▶ pairs, sorted by expert (_dispatch.py) ──▶ grouped products ──▶ sums
+    tokens ──gates (gating.py)──▶ pairs, sorted by expert (_routing.py) ──▶ grouped products ──▶ sums
 
 The gate is attention with a hard read: tokens are queries, experts are keys, and the k largest weights are read.
 """
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade._call.validation import probability
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade._definitions.checks import number, whole
 from saccade._definitions.numerics import autocasting, tracing, transforming, wide, without_autocast
 from saccade._definitions.structure import Extent, Grid, aligned
@@ -22,9 +22,8 @@ from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.grouped import grouped_product
 from saccade.masks import Mask
-from saccade.nn import _dispatch, gating
-from saccade.nn._dispatch import Drop, Pairs
-from saccade.nn._routing import Routes, by_experts, by_groups, by_tokens, described
+from saccade.nn import _routing, gating
+from saccade.nn._routing import Drop, Pairs, Routes
 from saccade.nn.attention import features
 
 __all__ = ["Balance", "MixtureOfExperts", "Routing"]
@@ -119,7 +118,7 @@ class MixtureOfExperts(nn.Module):
     (torch.Size([3, 5, 8]), 30, 0)
     """
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         embed_dim: int,
@@ -139,10 +138,7 @@ class MixtureOfExperts(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(MixtureOfExperts.__init__, extra)
         super().__init__()
         for name, size in (("embed_dim", embed_dim), ("num_experts", num_experts), ("k", k)):
             whole(name, size, least=1)
@@ -192,10 +188,8 @@ class MixtureOfExperts(nn.Module):
             if gate is not None:
                 nn.init.zeros_(gate)
 
-    @hide_extra_kwargs
-    def forward(
-        self, query: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None, **extra: Any
-    ) -> Any:
+    @reject_extra_kwargs
+    def forward(self, query: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None) -> Any:
         """Give tokens to experts.
 
         Args:
@@ -213,8 +207,6 @@ class MixtureOfExperts(nn.Module):
             ShapeError: sizes that do not fit.
             ArgumentError: a statistic that is undefined.
         """
-        if extra:
-            reject_extra_kwargs(MixtureOfExperts.forward, extra)
         features("query", query, self.embed_dim, self.inner)
         if aux is not None:
             self._check(aux)
@@ -228,16 +220,16 @@ class MixtureOfExperts(nn.Module):
         balance = self._balance(routes, kept, tokens, there)
         if aux is None:
             return output, balance
-        return output, balance, described(aux, routes, kept, query.shape[:-1], self.num_experts)
+        return output, balance, _routing.described(aux, routes, kept, query.shape[:-1], self.num_experts)
 
     def _routes(self, tokens: Tensor, there: Tensor | None) -> Routes:
         if self.routing == "experts":
-            return by_experts(tokens, wide(self.gate), self._capacity, there)
+            return _routing.by_experts(tokens, wide(self.gate), self._capacity, there)
         noises = self.noise_gate, self.group_noise_gate
         noise, group_noise = [None if not self.training or gate is None else wide(gate) for gate in noises]
         if self.group_gate is None:
-            return by_tokens(tokens, wide(self.gate), noise, self.k, there)
-        return by_groups(tokens, (wide(self.group_gate), group_noise), (wide(self.gate), noise), self.k, there)
+            return _routing.by_tokens(tokens, wide(self.gate), noise, self.k, there)
+        return _routing.by_groups(tokens, (wide(self.group_gate), group_noise), (wide(self.gate), noise), self.k, there)
 
     @property
     def _factor(self) -> float | None:
@@ -262,11 +254,11 @@ class MixtureOfExperts(nn.Module):
         if self.routing == "experts" or self._factor is None:
             return pairs
         there = pairs.kept.sum() // self._pairs_a_token
-        return _dispatch.limit(pairs, self.num_experts, self._capacity(there), self.drop)
+        return _routing.limit(pairs, self.num_experts, self._capacity(there), self.drop)
 
     def _outputs(self, tokens: Tensor, pairs: Pairs) -> Tensor:
         """Equation 1, for all experts at once."""
-        pairs, ends = _dispatch.sort(pairs, self.num_experts)
+        pairs, ends = _routing.sort(pairs, self.num_experts)
         rows, inner, outer = _cast(tokens.index_select(0, pairs.token), self.inner, self.outer)
         hidden = self.dropout(self.activation(grouped_product(rows, inner, ends)))
         outputs = wide(grouped_product(hidden, outer, ends)) * pairs.weight[:, None]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import normalizers, reads, scores
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade._definitions.checks import positive_number, whole
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
@@ -82,7 +82,7 @@ class MultiheadAttention(nn.Module):
     bias_k: Tensor | None
     bias_v: Tensor | None
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         embed_dim: int,
@@ -108,10 +108,7 @@ class MultiheadAttention(nn.Module):
         backend: str = "auto",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(MultiheadAttention.__init__, extra)
         super().__init__()
         parts(score, normalizer, read, dropout_p)
         if not isinstance(backend, str):
@@ -236,7 +233,7 @@ class MultiheadAttention(nn.Module):
             first, second, third = self._project(0, query), self._project(1, key), self._project(2, value)
         return self._turned(first, positions), self._turned(second, positions), third
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def forward(
         self,
         query: Tensor,
@@ -250,7 +247,6 @@ class MultiheadAttention(nn.Module):
         read: reads.Read | None = None,
         positions: Tensor | None = None,
         aux: AuxRequest | None = None,
-        **extra: Any,
     ) -> Any:
         """Attend from query to key and value, or to a memory of `remember`.
 
@@ -275,8 +271,6 @@ class MultiheadAttention(nn.Module):
             ArgumentError: both a memory and a key or value. Also positions of cross-attention, or of a module without
                 rotary positions.
         """
-        if extra:
-            reject_extra_kwargs(MultiheadAttention.forward, extra)
         features("query", query, self.inputs[0], weight_of(self, 0))
         options = {
             "mask": self._beside(mask, query),

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import normalizers, scores
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade._definitions.checks import whole
 from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.cells import lstm_cell, plain
@@ -94,7 +94,7 @@ class PastAttention(nn.Module):
     (torch.Size([3, 6]), torch.Size([3, 5, 12]))
     """
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         input_dim: int,
@@ -107,10 +107,7 @@ class PastAttention(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(PastAttention.__init__, extra)
         super().__init__()
         whole("input_dim", input_dim, least=1)
         whole("hidden_dim", hidden_dim, least=1)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import normalizers, scores
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade._definitions.checks import whole
 from saccade.auxiliary import AuxRequest
 from saccade.masks import Mask
@@ -78,7 +78,7 @@ class SetAttention(nn.Module):
     torch.Size([4, 6, 8])
     """
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         embed_dim: int,
@@ -92,10 +92,7 @@ class SetAttention(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(SetAttention.__init__, extra)
         super().__init__()
         whole("num_inducing", num_inducing, least=1, none=True)
         whole("hidden_dim", hidden_dim, least=1, none=True)
@@ -105,14 +102,13 @@ class SetAttention(nn.Module):
         self.gather = None if num_inducing is None else _Block(embed_dim, num_heads, hidden_dim, layer_norm, **more)
         self.inducing = None if num_inducing is None else _learned(num_inducing, embed_dim, device, dtype)
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def forward(
         self,
         elements: Tensor,
         *,
         mask: Mask | Tensor | None = None,
         aux: AuxRequest | None = None,
-        **extra: Any,
     ) -> Any:
         """Let elements attend to each other.
 
@@ -126,8 +122,6 @@ class SetAttention(nn.Module):
             `(..., n, embed_dim)`. With aux, a pair of it and an `AuxOutput` with one entry a head. Its keys are
             elements, or inducing points.
         """
-        if extra:
-            reject_extra_kwargs(SetAttention.forward, extra)
         features("elements", elements, self.block.attention.embed_dim, self.block.attention.in_proj_weight)
         if self.gather is None or self.inducing is None:
             return self.block(elements, elements, mask, aux)
@@ -161,7 +155,7 @@ class SetPool(nn.Module):
     True
     """
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         embed_dim: int,
@@ -175,10 +169,7 @@ class SetPool(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(SetPool.__init__, extra)
         super().__init__()
         whole("num_seeds", num_seeds, least=1)
         whole("hidden_dim", hidden_dim, least=1, none=True)
@@ -188,14 +179,13 @@ class SetPool(nn.Module):
         self.feed_forward = _feed_forward(embed_dim, hidden_dim, {"device": device, "dtype": dtype})
         self.seeds = _learned(num_seeds, embed_dim, device, dtype)
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def forward(
         self,
         elements: Tensor,
         *,
         mask: Mask | Tensor | None = None,
         aux: AuxRequest | None = None,
-        **extra: Any,
     ) -> Any:
         """Summarize a set.
 
@@ -207,8 +197,6 @@ class SetPool(nn.Module):
         Returns:
             `(..., num_seeds, embed_dim)`. With aux, a pair of it and an `AuxOutput` with one entry a head.
         """
-        if extra:
-            reject_extra_kwargs(SetPool.forward, extra)
         features("elements", elements, self.block.attention.embed_dim, self.block.attention.in_proj_weight)
         seeds = self.seeds.expand(*elements.shape[:-2], -1, -1)
         return self.block(seeds, self.feed_forward(elements), mask, aux)
