@@ -132,3 +132,20 @@ def test_one_product_for_all_three_is_three():
     attention = nn.MultiheadAttention(16, 4, num_kv_heads=2, dtype=torch.double)
     x = torch.randn(2, 5, 16, dtype=torch.double)
     torch.testing.assert_close(attention(x), attention(x, x.clone(), x.clone()))
+
+
+class Doubled(torch.nn.Module):
+    """A parametrization that makes a new tensor at every access."""
+
+    def forward(self, halved):
+        return halved * 2
+
+    def right_inverse(self, weight):
+        return weight / 2
+
+
+def test_a_parametrized_packed_weight_projects_every_input():
+    attention, query, key = nn.MultiheadAttention(8, 2), torch.randn(1, 3, 8), torch.randn(1, 5, 8)
+    expected = attention(query, key)
+    torch.nn.utils.parametrize.register_parametrization(attention, "in_proj_weight", Doubled())
+    torch.testing.assert_close(attention(query, key), expected)

@@ -1,34 +1,49 @@
-"""Masks, biases and positions of sequences, for scores with dimensions of heads."""
+"""Parts of `MultiheadAttention`: norms and gates of heads, and masks, biases and positions for them."""
 
 from typing import Any
 
-import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade._definitions.checks import batch_only, on_device, per_position
-from saccade._definitions.numerics import broadcast_shapes
 from saccade._definitions.structure import Axes, Extent
 from saccade.biases import GaussianWindow, Product, Total
 from saccade.errors import ArgumentError
 from saccade.masks import Around, Both, Either, Not
 
-__all__ = ["beside_heads", "checked_positions", "following", "last"]
-
-
 _PAIRS = (Both, Either, Total, Product)
 
 
+def head_norm(kind: str | None, head_dim: int, bias: bool, **factory: Any) -> nn.Module:
+    r"""Normalization of a head's features, with factors shared by heads.
+
+    "rms" is x / √(mean x² + ε) · g, "layer" (x − mean x) / √(var x + ε) · g, with a bias if the projections have one.
+    """
+    if kind is None:
+        return nn.Identity()
+    if kind == "rms":
+        return nn.RMSNorm(head_dim, eps=1e-6, **factory)
+    if kind == "layer":
+        return nn.LayerNorm(head_dim, eps=1e-6, bias=bias, **factory)
+    expected = "expected one of 'rms', 'layer' or None"
+    raise ArgumentError(f"qk_norm: {expected}, got {kind!r}. For unit vectors use score=scores.Cosine(beta).")
+
+
+def output_gating(kind: str | None, sizes: tuple[int, int, int], bias: bool, **factory: Any) -> nn.Linear | None:
+    """Projection of a query to logits of gates, by features of the query, heads, and features of their values."""
+    if kind not in (None, "elementwise", "headwise"):
+        raise ArgumentError(f"output_gate: expected one of 'elementwise', 'headwise' or None, got {kind!r}")
+    embed_dim, num_heads, value_head_dim = sizes
+    gates = num_heads if kind == "headwise" else num_heads * value_head_dim
+    return None if kind is None else nn.Linear(embed_dim, gates, bias=bias, **factory)
+
+
 def beside_heads(definition: Any, rank: int, heads: int) -> Any:
-    """A mask, bias or gate of examples, for scores of all their heads.
+    """A mask, bias or gate of examples, for scores with `heads` dimensions of heads behind `rank` of the batch.
 
-    The dimensions of heads come behind those of the batch.
+    Tensors with dimensions of the heads keep them. `biases.GaussianWindow` is the only bias or gate that changes. An
+    `align` of each example needs a dimension of the heads.
 
-    Args:
-        definition: of `(..., Lq, Lk)`. Tensors with dimensions of the heads keep them. `biases.GaussianWindow` is the
-            only bias or gate that changes. An `align` of each example needs a dimension of the heads.
-        rank: batch dimensions of a sequence.
-        heads: dimensions of its heads.
-
+    >>> import torch
     >>> from saccade import masks
     >>> mask = masks.Lengths(torch.tensor([5, 3])) & masks.Causal()
     >>> beside_heads(mask, rank=1, heads=1).first.key_lengths.tolist()
@@ -51,17 +66,7 @@ def beside_heads(definition: Any, rank: int, heads: int) -> Any:
 
 
 def checked_positions(positions: Tensor, x: Tensor, rotary_base: float | None) -> Tensor:
-    """Validate positions of tokens, `(..., L)` with all batch dimensions or none.
-
-    Args:
-        positions: any value.
-        x: the sequence `(..., L, D)`.
-        rotary_base: of the module. Only rotary modules read positions.
-
-    Raises:
-        ArgumentError: a module without rotary positions, no tensor of numbers, or another device.
-        ShapeError: another length, or other leading dimensions.
-    """
+    """Positions of the tokens of x `(..., L, D)`: `(..., L)` with all batch dimensions or none, for a rotary module."""
     if rotary_base is None:
         raise ArgumentError(
             "positions: expected None for a module without rotary positions, got some. Give the module a rotary_base, "
@@ -73,32 +78,3 @@ def checked_positions(positions: Tensor, x: Tensor, rotary_base: float | None) -
     batch_only("positions", tuple(positions.shape[:-1]), extent)
     on_device("positions", positions, extent)
     return positions.expand(*positions.shape[:-1], length)
-
-
-def following(positions: Tensor | None, count: int, new: Tensor) -> Tensor:
-    """Positions of `count` keys and of new keys behind them; None is 0, 1, 2, ...
-
-    >>> following(None, 2, torch.tensor([[2], [7]])).tolist()
-    [[0, 1, 2], [0, 1, 7]]
-    """
-    positions = torch.arange(count, device=new.device) if positions is None else positions
-    batch = broadcast_shapes(positions.shape[:-1], new.shape[:-1])
-    return torch.cat([part.expand(*batch, part.shape[-1]) for part in (positions, new)], -1)
-
-
-def last(positions: Tensor | None, count: int, rows: int) -> int | Tensor:
-    """Positions of the last `rows` of `count` keys, or the first of them for None.
-
-    Raises:
-        ArgumentError: more rows than keys with positions.
-
-    >>> last(None, 3, 2), last(torch.tensor([0, 4, 9]), 3, 2).tolist()
-    (1, [4, 9])
-    """
-    if positions is None:
-        return count - rows
-    if rows > count:
-        raise ArgumentError(
-            f"positions: expected those of {rows} queries, which are more than the {count} keys of the memory, got None"
-        )
-    return positions[..., count - rows :]

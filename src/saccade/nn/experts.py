@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from saccade._call.validation import probability
 from saccade._definitions.argument_hints import reject_extra_kwargs
-from saccade._definitions.checks import number, whole
+from saccade._definitions.checks import number
 from saccade._definitions.numerics import autocasting, tracing, transforming, wide, without_autocast
 from saccade._definitions.structure import Extent, Grid, aligned
 from saccade.auxiliary import AuxRequest
@@ -23,8 +23,8 @@ from saccade.kernels.dropout import Dropout
 from saccade.kernels.grouped import grouped_product
 from saccade.masks import Mask
 from saccade.nn import _routing, gating
+from saccade.nn._checks import features, one_of, sizes
 from saccade.nn._routing import Drop, Pairs, Routes
-from saccade.nn.attention import features
 
 __all__ = ["Balance", "MixtureOfExperts", "Routing"]
 
@@ -140,12 +140,10 @@ class MixtureOfExperts(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        for name, size in (("embed_dim", embed_dim), ("num_experts", num_experts), ("k", k)):
-            whole(name, size, least=1)
-        whole("hidden_dim", hidden_dim, least=1, none=True)
+        sizes(embed_dim=embed_dim, num_experts=num_experts, k=k)
+        sizes(none=True, hidden_dim=hidden_dim, groups=groups)
         _check_choice(num_experts, k, groups, routing)
-        if drop not in get_args(Drop):
-            raise ArgumentError(f"drop: expected one of {', '.join(get_args(Drop))}, got {drop!r}")
+        one_of("drop", drop, get_args(Drop))
         for name, factor in (("capacity_factor", capacity_factor), ("eval_capacity_factor", eval_capacity_factor)):
             number(name, factor, above=0, finite=True, none=True)
         if noise and routing == "experts":
@@ -293,13 +291,11 @@ class MixtureOfExperts(nn.Module):
 
 def _check_choice(num_experts: int, k: int, groups: int | None, routing: str) -> None:
     """Raise unless the numbers of experts, groups and choices fit."""
-    if routing not in get_args(Routing):
-        raise ArgumentError(f"routing: expected one of {', '.join(get_args(Routing))}, got {routing!r}")
+    one_of("routing", routing, get_args(Routing))
     if k > num_experts:
         raise ArgumentError(f"k: expected at most num_experts = {num_experts}, got {k}. Add experts or take fewer.")
     if groups is None:
         return
-    whole("groups", groups, least=1)
     if routing == "experts":
         raise ArgumentError("groups: expected None with routing 'experts', which has one gate. Use routing 'tokens'.")
     if num_experts % groups:

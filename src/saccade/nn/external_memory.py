@@ -17,7 +17,7 @@ from saccade._definitions.numerics import without_autocast
 from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.heads import Links, Shift, step
 from saccade.nn import addressing
-from saccade.nn.attention import features
+from saccade.nn._checks import features, one_of, sizes, state_sizes
 
 __all__ = ["Addressing", "ExternalMemory", "MemoryState"]
 
@@ -105,15 +105,10 @@ class ExternalMemory(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        whole("controller_dim", controller_dim, least=1)
-        whole("cell_dim", cell_dim, least=1)
-        whole("num_reads", num_reads, least=1)
-        whole("num_writes", num_writes, least=1)
+        sizes(controller_dim=controller_dim, cell_dim=cell_dim, num_reads=num_reads, num_writes=num_writes)
         whole("max_shift", max_shift, least=0)
-        if addressing not in get_args(Addressing):
-            raise ArgumentError(f"addressing: expected one of {', '.join(get_args(Addressing))}, got {addressing!r}")
-        if by not in get_args(By):
-            raise ArgumentError(f"by: expected one of {', '.join(get_args(By))}, got {by!r}")
+        one_of("addressing", addressing, get_args(Addressing))
+        one_of("by", by, get_args(By))
         if addressing == "links" and by != "both":
             raise ArgumentError(f"by: expected 'both' with addressing 'links', got {by!r}. Use 'shift'.")
         if addressing == "links" and num_writes != 1:
@@ -169,8 +164,7 @@ class ExternalMemory(nn.Module):
         >>> ExternalMemory(4, 3, addressing="links").start(2, 5).links.shape
         torch.Size([2, 5, 5])
         """
-        whole("batch_size", batch_size, least=1)
-        whole("num_cells", num_cells, least=1)
+        sizes(batch_size=batch_size, num_cells=num_cells)
         memory = self.first_cell.expand(batch_size, num_cells, -1)
         read = self.first_read.expand(batch_size, -1, -1)
         weights = memory.new_zeros(batch_size, self.num_reads + self.num_writes, num_cells)
@@ -200,7 +194,19 @@ class ExternalMemory(nn.Module):
         if controller.ndim != 2:
             expected = f"(batch, {self.controller_dim}), a step of each memory"
             raise ShapeError(f"controller: expected {expected}, got {tuple(controller.shape)}")
-        self._check(controller, state)
+        batch, cells, linked = len(controller), state.memory.shape[-2], self.addressing == "links"
+        state_sizes(
+            "state",
+            state,
+            "memory",
+            memory=(batch, cells, self.cell_dim),
+            read=(batch, self.num_reads, self.cell_dim),
+            read_weights=(batch, self.num_reads, cells),
+            write_weights=(batch, self.num_writes, cells),
+            usage=(batch, cells) if linked else None,
+            precedence=(batch, cells) if linked else None,
+            links=(batch, cells, cells) if linked else None,
+        )
         parameters = self.heads(controller).to(state.memory.dtype)
         if self.by != "both":
             parameters = torch.where(self._settled.isnan(), parameters, self._settled.to(parameters.dtype))
@@ -263,25 +269,6 @@ class ExternalMemory(nn.Module):
         key, beta, allocate, gate = _split(parameters, (self.cell_dim, 1, 1, 1))
         similar = addressing.content(key, _above_one(beta), memory)
         return gate.sigmoid() * torch.lerp(similar, addressing.allocation(used)[:, None], allocate.sigmoid())
-
-    def _check(self, controller: Tensor, state: MemoryState) -> None:
-        """Reject a state of other sizes: kernels would index out of bounds."""
-        batch, cells = controller.shape[0], state.memory.shape[-2]
-        linked = self.addressing == "links"
-        expected = {
-            "memory": (batch, cells, self.cell_dim),
-            "read": (batch, self.num_reads, self.cell_dim),
-            "read_weights": (batch, self.num_reads, cells),
-            "write_weights": (batch, self.num_writes, cells),
-            "usage": (batch, cells) if linked else None,
-            "precedence": (batch, cells) if linked else None,
-            "links": (batch, cells, cells) if linked else None,
-        }
-        for name, shape in expected.items():
-            part = getattr(state, name)
-            got = None if part is None else tuple(part.shape)
-            if got != shape:
-                raise ShapeError(f"state.{name}: expected {shape} of this memory, got {got}. Begin with start().")
 
 
 def _split(parameters: Tensor, sizes: Sequence[int]) -> list[Tensor]:

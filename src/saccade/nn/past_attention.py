@@ -5,7 +5,7 @@ LSTM continues from its last state. This one continues from a sum over all its s
 State goes in and comes out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -17,9 +17,9 @@ from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade._definitions.checks import whole
 from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.cells import lstm_cell, plain
-from saccade.nn._lengths import check_lengths, steps
+from saccade.nn._checks import features, padded, sizes, state_sizes
 from saccade.nn._parameters import new_zeros
-from saccade.nn.attention import Attention, features
+from saccade.nn.attention import Attention
 
 __all__ = ["PastAttention", "PastState", "Tape"]
 
@@ -109,9 +109,8 @@ class PastAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        whole("input_dim", input_dim, least=1)
-        whole("hidden_dim", hidden_dim, least=1)
-        whole("attention_dim", attention_dim, least=1, none=True)
+        sizes(input_dim=input_dim, hidden_dim=hidden_dim)
+        sizes(none=True, attention_dim=attention_dim)
         whole("window", window, least=0, none=True)
         if isinstance(score, str) and score == "location":
             raise ArgumentError(
@@ -152,7 +151,7 @@ class PastAttention(nn.Module):
         >>> PastAttention(4, 6, window=3).start(2).tape.states.shape
         torch.Size([2, 3, 12])
         """
-        whole("batch_size", batch_size, least=1)
+        sizes(batch_size=batch_size)
         return self._start(batch_size)
 
     def _start(self, batch_size: int) -> PastState:
@@ -214,16 +213,10 @@ class PastAttention(nn.Module):
         >>> outputs.shape, bool((outputs[1, 2:] == 0).all()), torch.equal(state.hidden[1], outputs[1, 1])
         (torch.Size([3, 5, 6]), True, True)
         """
-        features("inputs", inputs, self.input_dim, self.lstm)
-        if inputs.ndim != 3:
-            raise ShapeError(f"inputs: expected (batch, length, {self.input_dim}), got {tuple(inputs.shape)}")
+        inputs, there = padded(inputs, lengths, self.input_dim, self.lstm)
         state = self._start(len(inputs)) if state is None else state
         self._check(inputs, state)
-        active: tuple[Tensor | None, ...] = (None,) * inputs.shape[1]
-        if lengths is not None:
-            check_lengths(lengths, inputs)
-            there = steps(lengths, inputs)
-            inputs, active = inputs.masked_fill(~there[..., None], 0.0), there.unbind(1)
+        active: Sequence[Tensor | None] = [None] * inputs.shape[1] if there is None else there.unbind(1)
         queries, gates = self._of_inputs(inputs)
         by_step = [None] * inputs.shape[1] if queries is None else queries.unbind(1)
         step, hidden = self._lstm(), []
@@ -276,23 +269,17 @@ class PastAttention(nn.Module):
         return Tape(*(_chosen(active, *pair) for pair in zip((keys, states, there), (*tape[:2], before), strict=True)))
 
     def _check(self, x: Tensor, state: PastState) -> None:
-        """Reject a state of other sizes."""
-        for name in ("hidden", "cell", "attended"):
-            size = tuple(getattr(state, name).shape)
-            if size != (len(x), self.hidden_dim):
-                expected = f"{(len(x), self.hidden_dim)} of this cell"
-                raise ShapeError(f"state.{name}: expected {expected}, got {size}. Begin with start().")
+        size = (len(x), self.hidden_dim)
+        state_sizes("state", state, "cell", hidden=size, cell=size, attended=size)
         steps = 0 if state.tape is None else state.tape.states.shape[1]
         if (state.tape is None) != (self.window == 0) or (self.window and steps != self.window):
             expected = f"one of {self.window or 'all'} steps" if self.window != 0 else "None with window 0"
             got = "None" if state.tape is None else f"one of {steps}"
             raise ShapeError(f"state.tape: expected {expected}, got {got}. Begin with start().")
-        if state.tape is None:
-            return
-        for name, width in (("keys", self.attention.query_dim), ("states", 2 * self.hidden_dim)):
-            due, size = (len(x), steps, width), tuple(getattr(state.tape, name).shape)
-            if size != due:
-                raise ShapeError(f"state.tape.{name}: expected {due} of this cell, got {size}. Begin with start().")
+        if state.tape is not None:
+            rows = (len(x), steps)
+            widths = (*rows, self.attention.query_dim), (*rows, 2 * self.hidden_dim)
+            state_sizes("state.tape", state.tape, "cell", keys=widths[0], states=widths[1])
 
 
 def _kept(before: PastState, after: PastState, active: Tensor | None) -> PastState:

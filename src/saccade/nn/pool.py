@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from saccade import normalizers, scores
 from saccade._definitions.argument_hints import reject_extra_kwargs
-from saccade._definitions.checks import whole
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor
 from saccade.masks import Mask
+from saccade.nn._checks import sizes
 from saccade.nn.attention import Attention
 
 
@@ -53,7 +53,7 @@ class AttentionPool(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        whole("num_queries", num_queries, least=1)
+        sizes(num_queries=num_queries)
         width = hidden_dim if hidden_dim is not None else key_dim
         self.attention = Attention(
             key_dim,

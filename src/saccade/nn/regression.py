@@ -23,6 +23,7 @@ from saccade import scores
 from saccade._definitions.numerics import LARGEST, SMALLEST
 from saccade.errors import ArgumentError
 from saccade.nn._bandwidth import leave_one_out, left_out, means, weights
+from saccade.nn._checks import one_of
 
 __all__ = ["KernelRegression"]
 
@@ -108,8 +109,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         points, answers = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         kernels = ("gaussian", *scores.KERNELS)
         for name, value, choices in (("kernel", self.kernel, kernels), ("metric", self.metric, _METRICS)):
-            if value not in choices:
-                raise ArgumentError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
+            one_of(name, value, choices)
         self._y_shape = answers.shape[1:]
         self._mean = answers.mean(0)
         # A copy: the caller's array may change, or be read-only.

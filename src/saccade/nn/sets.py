@@ -14,10 +14,9 @@ from torch import Tensor, nn
 
 from saccade import normalizers, scores
 from saccade._definitions.argument_hints import reject_extra_kwargs
-from saccade._definitions.checks import whole
 from saccade.auxiliary import AuxRequest
 from saccade.masks import Mask
-from saccade.nn.attention import features
+from saccade.nn._checks import features, sizes
 from saccade.nn.multihead import MultiheadAttention
 
 __all__ = ["SetAttention", "SetPool"]
@@ -94,8 +93,7 @@ class SetAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        whole("num_inducing", num_inducing, least=1, none=True)
-        whole("hidden_dim", hidden_dim, least=1, none=True)
+        sizes(none=True, num_inducing=num_inducing, hidden_dim=hidden_dim)
         more: dict[str, Any] = {"score": score, "normalizer": normalizer, "dropout_p": dropout_p}
         more |= {"device": device, "dtype": dtype}
         self.block = _Block(embed_dim, num_heads, hidden_dim, layer_norm, **more)
@@ -171,8 +169,8 @@ class SetPool(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        whole("num_seeds", num_seeds, least=1)
-        whole("hidden_dim", hidden_dim, least=1, none=True)
+        sizes(num_seeds=num_seeds)
+        sizes(none=True, hidden_dim=hidden_dim)
         more: dict[str, Any] = {"score": score, "normalizer": normalizer, "dropout_p": dropout_p}
         more |= {"device": device, "dtype": dtype}
         self.block = _Block(embed_dim, num_heads, hidden_dim, layer_norm, **more)
