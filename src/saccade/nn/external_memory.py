@@ -5,8 +5,7 @@ last cell. In a Differentiable Neural Computer (Graves et al. 2016) heads find f
 writing. State goes in and comes out.
 """
 
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +14,7 @@ from torch.nn import functional as F
 from saccade._definitions.checks import whole
 from saccade._definitions.numerics import without_autocast
 from saccade.errors import ArgumentError, ShapeError
-from saccade.kernels.heads import Links, Shift, step
+from saccade.kernels.heads import Heads, Links, Shift, step
 from saccade.nn import addressing
 from saccade.nn._checks import features, one_of, sizes, state_sizes
 
@@ -210,24 +209,19 @@ class ExternalMemory(nn.Module):
         parameters = self.heads(controller).to(state.memory.dtype)
         if self.by != "both":
             parameters = torch.where(self._settled.isnan(), parameters, self._settled.to(parameters.dtype))
-        with without_autocast(parameters):  # a state keeps its dtype from step to step
-            return self._step(parameters, state)
-
-    def _step(self, parameters: Tensor, state: MemoryState) -> MemoryState:
-        held = state.memory, state.read_weights, state.write_weights
-        if self.addressing == "shift":
+        heads: Heads = Links(self._by_links, self.num_reads)
+        if not linked:
             heads = Shift(self._by_shift, self.num_reads, self.num_writes, self.max_shift)
+        held = [part for part in (state.memory, *state[2:]) if part is not None]
+        with without_autocast(parameters):  # a state keeps its dtype from step to step
             return MemoryState(*step(heads, parameters, *held))
-        heads_by_links = Links(self._by_links, self.num_reads)
-        linked = cast("tuple[Tensor, Tensor, Tensor]", (state.usage, state.precedence, state.links))
-        return MemoryState(*step(heads_by_links, parameters, *held, *linked))
 
     def _of_heads(self, parameters: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Parameters of readers and of writers, and the vectors erase and add."""
         sizes = self.num_reads * self._reader, self.num_writes * self._writer
         reads, writes = parameters.split(sizes, -1)
         reads, writes = reads.unflatten(-1, (self.num_reads, -1)), writes.unflatten(-1, (self.num_writes, -1))
-        writes, erase, add = _split(writes, (self._writer - 2 * self.cell_dim, self.cell_dim, self.cell_dim))
+        writes, erase, add = writes.split((self._writer - 2 * self.cell_dim, self.cell_dim, self.cell_dim), -1)
         return reads, writes, erase.sigmoid(), add.tanh()
 
     def _by_shift(self, parameters: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> tuple[Tensor, ...]:
@@ -239,23 +233,17 @@ class ExternalMemory(nn.Module):
 
     def _moved(self, parameters: Tensor, memory: Tensor, weights: Tensor) -> Tensor:
         """The next weights of heads, equations 5 to 9."""
-        key, beta, gate, gamma, shifts = _split(parameters, (self.cell_dim, 1, 1, 1, 2 * self.max_shift + 1))
+        key, beta, gate, gamma, shifts = parameters.split((self.cell_dim, 1, 1, 1, 2 * self.max_shift + 1), -1)
         similar = addressing.content(key, F.softplus(beta), memory)
         gated = torch.lerp(weights, similar, gate.sigmoid())
         return addressing.sharpen(addressing.shift(gated, shifts.softmax(-1)), 1 + F.softplus(gamma))
 
     def _by_links(
-        self,
-        parameters: Tensor,
-        memory: Tensor,
-        reading: Tensor,
-        writing: Tensor,
-        used: Tensor,
-        precedence: Tensor,
-        links: Tensor,
+        self, parameters: Tensor, memory: Tensor, reading: Tensor, writing: Tensor, *history: Tensor
     ) -> tuple[Tensor, ...]:
+        used, precedence, links = history
         reads, writes, erase, add = self._of_heads(parameters)
-        key, beta, free, modes = _split(reads, (self.cell_dim, 1, 1, 3))
+        key, beta, free, modes = reads.split((self.cell_dim, 1, 1, 3), -1)
         used = addressing.usage(used, writing[:, 0], reading, free.sigmoid())
         writing = self._allocated(writes, used, memory)
         memory = addressing.write(memory, writing, erase, add)
@@ -266,14 +254,9 @@ class ExternalMemory(nn.Module):
 
     def _allocated(self, parameters: Tensor, used: Tensor, memory: Tensor) -> Tensor:
         """Weights of writing: by content, by allocation, or none."""
-        key, beta, allocate, gate = _split(parameters, (self.cell_dim, 1, 1, 1))
+        key, beta, allocate, gate = parameters.split((self.cell_dim, 1, 1, 1), -1)
         similar = addressing.content(key, _above_one(beta), memory)
         return gate.sigmoid() * torch.lerp(similar, addressing.allocation(used)[:, None], allocate.sigmoid())
-
-
-def _split(parameters: Tensor, sizes: Sequence[int]) -> list[Tensor]:
-    parts: list[Tensor] = list(torch.split(parameters, list(sizes), -1))
-    return parts
 
 
 def _above_one(strength: Tensor) -> Tensor:

@@ -189,8 +189,8 @@ class PastAttention(nn.Module):
             )
         if active is not None:  # padding may hold NaN, which would reach the gradients of weights
             x = x.masked_fill(~active[:, None], 0.0)
-        queries, gates = self._of_inputs(x)
-        return self._next(queries, gates, state, self._lstm(), active)
+        query, gates, step = self._of_inputs(x)
+        return self._next(query, gates, state, step, active)
 
     def run(
         self, inputs: Tensor, state: PastState | None = None, *, lengths: Tensor | None = None
@@ -217,40 +217,37 @@ class PastAttention(nn.Module):
         state = self._start(len(inputs)) if state is None else state
         self._check(inputs, state)
         active: Sequence[Tensor | None] = [None] * inputs.shape[1] if there is None else there.unbind(1)
-        queries, gates = self._of_inputs(inputs)
+        queries, gates, step = self._of_inputs(inputs)
         by_step = [None] * inputs.shape[1] if queries is None else queries.unbind(1)
-        step, hidden = self._lstm(), []
+        hidden = []
         for query, gate, now in zip(by_step, gates.unbind(1), active, strict=True):
             state = self._next(query, gate, state, step, now)
             hidden.append(state.hidden if now is None else state.hidden.masked_fill(~now[:, None], 0.0))
         outputs = torch.stack(hidden, 1) if hidden else inputs.new_zeros(len(inputs), 0, self.hidden_dim)
         return outputs, state
 
-    def _of_inputs(self, inputs: Tensor) -> tuple[Tensor | None, Tensor]:
-        """Queries and gates from the inputs of all steps at once.
-
-        A cell that is not `plain` gets the inputs instead of gates.
-        """
-        gates = F.linear(inputs, self.lstm.weight_ih, self.lstm.bias_ih) if plain(self.lstm, nn.LSTMCell) else inputs
-        return (None if self.window == 0 else self.input_query(inputs)), gates
-
-    def _lstm(self) -> Step:
+    def _of_inputs(self, inputs: Tensor) -> tuple[Tensor | None, Tensor, Step]:
+        """Queries, gates, and the step of the LSTM that takes them; one that is not `plain` takes the inputs."""
+        queries = None if self.window == 0 else self.input_query(inputs)
         if not plain(self.lstm, nn.LSTMCell):
-            return lambda inputs, hidden, cell: self.lstm(inputs, (hidden, cell))
-        return lstm_cell(self.lstm.weight_hh, self.lstm.bias_hh)
+            return queries, inputs, lambda inputs, hidden, cell: self.lstm(inputs, (hidden, cell))
+        gates = F.linear(inputs, self.lstm.weight_ih, self.lstm.bias_ih)
+        return queries, gates, lstm_cell(self.lstm.weight_hh, self.lstm.bias_hh)
 
     def _next(
         self, query: Tensor | None, gates: Tensor, state: PastState, step: Step, active: Tensor | None
     ) -> PastState:
-        if state.tape is None or query is None:
-            hidden, cell = step(gates, state.hidden, state.cell)
-            return _kept(state, PastState(hidden, cell, state.hidden), active)
-        tape, query = state.tape, query + self.attended_query(state.attended)
-        there = None if tape.there is None else tape.there[:, None]
-        sums = self.attention(query[:, None], tape.keys, tape.states, mask=there)[:, 0]
-        attended, cell = sums.chunk(2, -1)
+        tape, attended, cell = state.tape, state.hidden, state.cell
+        if tape is not None and query is not None:
+            query = query + self.attended_query(state.attended)
+            there = None if tape.there is None else tape.there[:, None]
+            sums = self.attention(query[:, None], tape.keys, tape.states, mask=there)[:, 0]
+            attended, cell = sums.chunk(2, -1)
         hidden, cell = step(gates, attended, cell)
-        return _kept(state, PastState(hidden, cell, attended, self._longer(hidden, cell, tape, active)), active)
+        tape = None if tape is None else self._longer(hidden, cell, tape, active)
+        if active is not None:
+            hidden, cell, attended = _chosen(active, (hidden, cell, attended), state[:3])
+        return PastState(hidden, cell, attended, tape)
 
     def _longer(self, hidden: Tensor, cell: Tensor, tape: Tape, active: Tensor | None) -> Tape:
         """The tape with this step, and without the step that leaves the window."""
@@ -266,7 +263,7 @@ class PastAttention(nn.Module):
         # the new entry of inactive ones.
         if self.window is None or active is None:
             return Tape(keys, states, there)
-        return Tape(*(_chosen(active, *pair) for pair in zip((keys, states, there), (*tape[:2], before), strict=True)))
+        return Tape(*_chosen(active, (keys, states, there), (tape.keys, tape.states, before)))
 
     def _check(self, x: Tensor, state: PastState) -> None:
         size = (len(x), self.hidden_dim)
@@ -282,13 +279,6 @@ class PastAttention(nn.Module):
             state_sizes("state.tape", state.tape, "cell", keys=widths[0], states=widths[1])
 
 
-def _kept(before: PastState, after: PastState, active: Tensor | None) -> PastState:
-    """The state after a step for active sequences, and before it for others."""
-    if active is None:
-        return after
-    hidden, cell, attended = (_chosen(active, *pair) for pair in zip(after[:3], before[:3], strict=True))
-    return PastState(hidden, cell, attended, after.tape)
-
-
-def _chosen(active: Tensor, new: Tensor, old: Tensor) -> Tensor:
-    return torch.where(active.view(-1, *[1] * (new.ndim - 1)), new, old)
+def _chosen(active: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
+    """New tensors for active sequences, and old ones for others."""
+    return [torch.where(active.view(-1, *[1] * (a.ndim - 1)), a, b) for a, b in zip(new, old, strict=True)]

@@ -156,10 +156,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Returns:
             `(m,)` or `(m, outputs)`, like y.
         """
-        check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
-        predictions: _Numbers = self._shaped(self._read(points, self._answers)) + self._mean
-        return predictions
+        return self._predicted(self._queries(X))
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[_Numbers, _Numbers]:
         r"""Return intervals, predictions ± q σ(x), with the local error σ(x).
@@ -187,13 +184,13 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         count = len(self._points)
         if count < 2:
             raise ArgumentError("predict_interval: expected a fit to 2 points or more, got 1")
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        queries = self._queries(X)
         least = self._squares.mean(0).sqrt() * 1e-6 + 1e-300
         transform = torch.from_numpy(self.transform_)
         deviation = self._deviation(lambda values: self._left_out(transform, values)).maximum(least)
         factor = (self._squares.sqrt() / deviation).sort(0).values[_rank(count, coverage) - 1]
-        sigma = self._deviation(lambda values: self._read(points, values)).maximum(least)
-        middle, width = self.predict(X), self._shaped(factor * sigma)
+        sigma = self._deviation(lambda values: self._read(queries, values)).maximum(least)
+        middle, width = self._predicted(queries), self._shaped(factor * sigma)
         return middle - width, middle + width
 
     def weights(self, X: ArrayLike) -> _Numbers:
@@ -204,13 +201,11 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: `(m, features)`.
         """
-        check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
-        keys, table = self._scaled(self._points), np.empty((len(points), len(self._points)))
-        size = max(1, _WEIGHTS_AT_ONCE // len(self._points))
-        for first in range(0, len(points), size):
+        queries, keys = self._queries(X), self._scaled(self._points)
+        table, size = np.empty((len(queries), len(keys))), max(1, _WEIGHTS_AT_ONCE // len(keys))
+        for first in range(0, len(queries), size):
             block = slice(first, first + size)
-            table[block] = weights(self._queries(points[block]), keys, self.kernel).numpy()
+            table[block] = weights(queries[block], keys, self.kernel).numpy()
         return table
 
     def _fitted_transform(self, features: int) -> Tensor:
@@ -263,15 +258,20 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Leave-one-out predictions of the training points."""
         return left_out(self._points @ transform.mT, self._answers if values is None else values, self.kernel)
 
-    def _read(self, points: _Numbers, values: Tensor) -> Tensor:
-        """Weighted means of the training points' values, for new points."""
-        keys, blocks = self._scaled(self._points), range(0, len(points), _AT_ONCE)
-        queries = (self._queries(points[first : first + _AT_ONCE]) for first in blocks)
-        return torch.cat([means(block, keys, values, self.kernel) for block in queries])
-
-    def _queries(self, points: _Numbers) -> Tensor:
-        """New points as queries."""
+    def _queries(self, X: ArrayLike) -> Tensor:
+        """New points as queries, after a check."""
+        check_is_fitted(self)
+        points = validate_data(self, X, dtype=np.float64, reset=False)
         return self._scaled(torch.tensor(points, device="cpu") - self._centre)
+
+    def _read(self, queries: Tensor, values: Tensor) -> Tensor:
+        """Weighted means of the training points' values."""
+        keys = self._scaled(self._points)
+        return torch.cat([means(block, keys, values, self.kernel) for block in queries.split(_AT_ONCE)])
+
+    def _predicted(self, queries: Tensor) -> _Numbers:
+        predictions: _Numbers = self._shaped(self._read(queries, self._answers)) + self._mean
+        return predictions
 
     def _scaled(self, points: Tensor) -> Tensor:
         return points @ torch.from_numpy(self.transform_).mT
