@@ -88,11 +88,7 @@ def unread(values: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 def as_bias(bias: Any) -> Bias:
-    """Convert a floating tensor to a bias, and return a bias unchanged.
-
-    Raises:
-        ArgumentTypeError: a gate, or no floating tensor.
-    """
+    """Convert a floating tensor to a bias, and return a bias unchanged."""
     if isinstance(bias, Bias):
         return bias
     if isinstance(bias, Factor):
@@ -101,11 +97,7 @@ def as_bias(bias: Any) -> Bias:
 
 
 def as_gate(gate: Any) -> Factor:
-    """Convert a floating tensor to a gate, and return a gate or bias unchanged.
-
-    Raises:
-        ArgumentTypeError: no floating tensor.
-    """
+    """Convert a floating tensor to a gate, and return a gate or bias unchanged."""
     return gate if isinstance(gate, Factor) else Weights(floating(gate, "gate"))
 
 
@@ -125,12 +117,7 @@ def floating(tensor: Any, name: str) -> Tensor:
 @registered
 @dataclass(frozen=True)
 class Dense(Bias):
-    """Plain floating tensor, broadcast to `(..., Lq, Lk)`, added to the scores.
-
-    >>> import torch
-    >>> (Dense(torch.zeros(1)) + torch.ones(1)).second.tensor.tolist()
-    [1.0]
-    """
+    """Plain floating tensor, broadcast to `(..., Lq, Lk)`, added to the scores."""
 
     axes: ClassVar[dict[str, Axes]] = {"tensor": ("q", "k")}
     tensor: Tensor
@@ -163,12 +150,7 @@ class Total(Pair, Bias):
 @registered
 @dataclass(frozen=True)
 class Weights(Factor):
-    """Plain floating tensor, broadcast to `(..., Lq, Lk)`, multiplied into weights.
-
-    >>> import torch
-    >>> type(Weights(torch.ones(1)) * torch.ones(1)).__name__
-    'Product'
-    """
+    """Plain floating tensor, broadcast to `(..., Lq, Lk)`, multiplied into weights."""
 
     axes: ClassVar[dict[str, Axes]] = {"tensor": ("q", "k")}
     tensor: Tensor
