@@ -11,18 +11,12 @@ from typing import Any, TypeVar
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-__all__ = ["Shared", "free_in_children", "hooked", "own_filters"]
-
 L = TypeVar("L")
 _REGISTERING = Lock()  # torch numbers hooks by a counter that two threads may read at once
 
 
 def free_in_children(lock: L) -> L:
-    """Return a lock that is free in a forked child, which does not have the thread that holds it.
-
-    >>> free_in_children(Lock()).locked()
-    False
-    """
+    """Return a lock that is free in a forked child, which does not have the thread that holds it."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined] # as of `logging`
     return lock
@@ -38,19 +32,8 @@ def hooked(
     """Hook modules while the block runs, for the calls of this thread alone.
 
     Other threads call the modules as always. A copy of a module that is made within the block is an ordinary module.
-
-    Args:
-        modules: to be hooked.
-        after: a forward hook, `(module, args, output)`.
-        before: a forward pre-hook, `(module, args, kwargs)`.
-        options: of `torch.nn.Module.register_forward_hook`.
-
-    >>> import torch
-    >>> shapes, linear = [], nn.Linear(2, 3)
-    >>> with hooked([linear], lambda module, args, output: shapes.append(tuple(output.shape))):
-    ...     output = linear(torch.ones(4, 2))
-    >>> shapes
-    [(4, 3)]
+    The forward hook `after` takes `(module, args, output)`, the pre-hook `before` `(module, args, kwargs)`. `options`
+    are those of `torch.nn.Module.register_forward_hook`.
     """
     originals, thread = set(modules), get_ident()
 
@@ -73,8 +56,7 @@ def hooked(
 class Shared:
     """A process-wide setting that threads may hold at once: the first of them sets it, the last one restores it.
 
-    Args:
-        setting: makes the context manager that sets and restores it.
+    `setting` makes the context manager that sets and restores it.
 
     >>> import torch
     >>> precise = Shared(lambda: torch.backends.cudnn.flags(enabled=False))
@@ -88,7 +70,6 @@ class Shared:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Hold the setting while the block runs."""
         with self._lock:
             if not self._holders:
                 self._stack.enter_context(self._setting())

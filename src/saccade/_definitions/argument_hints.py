@@ -1,7 +1,7 @@
-"""Errors for arguments of other libraries, with the name that they have here."""
+"""Errors for unknown names: a similar name, or the name here of another library's argument."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
@@ -49,6 +49,17 @@ is mask=masks.Causal()
 
     owner = function.__qualname__.removesuffix(".__init__").removesuffix(".forward")
     return strict  # type: ignore[return-value]
+
+
+def suggest(name: str, names: Iterable[str]) -> str:
+    """A hint for a name that does not exist.
+
+    >>> suggest("rnnserch", ["rnnsearch"]), suggest("x", ["rnnsearch"])
+    ('did you mean rnnsearch?', 'there is: rnnsearch')
+    """
+    candidates = list(names)
+    near = get_close_matches(name, candidates, 1)
+    return f"did you mean {near[0]}?" if near else f"there is: {', '.join(candidates)}"
 
 
 def _hint(name: str, parameters: tuple[str, ...]) -> str:
