@@ -142,10 +142,6 @@ class Total(Pair, Bias):
         forbidden = (first.detach() == -torch.inf) | (second.detach() == -torch.inf)  # also against +inf or NaN
         return (first + second).masked_fill(forbidden, -torch.inf)
 
-    def check(self, extent: Extent, name: str) -> None:
-        self.first.check(extent, name)
-        self.second.check(extent, name)
-
 
 @registered
 @dataclass(frozen=True)
@@ -172,10 +168,6 @@ class Product(Pair, Factor):
 
     def factor(self, grid: Grid, dtype: torch.dtype, allowed: Tensor | None) -> Tensor:
         return self.first.factor(grid, dtype, allowed) * self.second.factor(grid, dtype, allowed)
-
-    def check(self, extent: Extent, name: str) -> None:
-        self.first.check(extent, name)
-        self.second.check(extent, name)
 
 
 class Positioned(Bias):

@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade._definitions.checks import ensure, per_position
+from saccade._definitions.checks import ensure, per_position, whole
 from saccade._definitions.numerics import broadcast_shapes, shares
 from saccade._definitions.structure import Axes, Definition, Extent, registered
 from saccade.errors import ArgumentError, ArgumentTypeError
@@ -237,8 +237,7 @@ class TopK(Read):
     k: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise ArgumentError(f"k: expected an int of at least 1, got {self.k!r}")
+        whole("k", self.k, least=1)
 
     @property
     def sparse(self) -> bool:

@@ -30,7 +30,7 @@ def check(name: str, score: Any, normalizer: Any, read: Any) -> None:
 
 
 def attended(
-    call: Callable[[dict[str, Any]], Any],
+    call: Callable[..., Any],
     options: dict[str, Any],
     score: scores.Score,
     query: Tensor,
@@ -38,7 +38,7 @@ def attended(
     value: Tensor,
     zero: bool,
 ) -> Any:
-    """The result of `call(options)` with extra keys, for queries in heads `(..., Lq, D)`.
+    """The result of `call(**options)` with extra keys, for queries in heads `(..., Lq, D)`.
 
     Learned key and value are `(..., 1, D)`. If there are none, key is None and value only has the right shape. `zero`
     adds a key and a value of zeros.
@@ -53,7 +53,7 @@ def attended(
     if normalizer.sink is not None:
         sink = torch.logaddexp(sink, torch.as_tensor(normalizer.sink, dtype=sink.dtype, device=sink.device))
     request = replace(AuxRequest() if aux is None else aux, lse=True)
-    output, statistics = call({**options, "normalizer": replace(normalizer, sink=sink), "aux": request})
+    output, statistics = call(**{**options, "normalizer": replace(normalizer, sink=sink), "aux": request})
     total = torch.logaddexp(statistics.lse[..., None].to(sink.dtype), sink)
     weights = torch.nn.functional.dropout((logits - total).exp(), options["dropout_p"])
     output = output + (weights @ wide(torch.cat(values, -2))).to(output.dtype)

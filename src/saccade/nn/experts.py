@@ -17,6 +17,7 @@ from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade._definitions.checks import number
 from saccade._definitions.numerics import autocasting, tracing, transforming, wide, without_autocast
 from saccade._definitions.structure import Extent, Grid, aligned
+from saccade._dispatch.passes import autocast
 from saccade.auxiliary import AuxRequest
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.kernels.dropout import Dropout
@@ -172,10 +173,7 @@ class MixtureOfExperts(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw experts as `torch.nn.Linear` does, and zero the gates.
-
-        Without noise, gates are small random numbers, since zeros would tie all experts.
-        """
+        """Draw experts as `torch.nn.Linear` does; zero the gates, or draw them without noise, lest experts tie."""
         for weight in (self.inner, self.outer):
             bound = weight.shape[1] ** -0.5
             nn.init.uniform_(weight, -bound, bound)
@@ -213,7 +211,10 @@ class MixtureOfExperts(nn.Module):
             tokens = tokens.masked_fill(~there[:, None], 0.0)
         with without_autocast(query):  # half types would round away the order of experts
             routes = self._routes(wide(tokens), there)
-        kept = self._limited(routes.pairs, tokens.shape[0])
+        kept = routes.pairs
+        if self.routing == "tokens" and self._factor is not None:
+            capacity = self._capacity(kept.kept.sum() // self._pairs_a_token)
+            kept = _routing.limit(kept, self.num_experts, capacity, self.drop)
         output = self._outputs(tokens, kept).view(query.shape)
         balance = self._balance(routes, kept, tokens, there)
         if aux is None:
@@ -247,17 +248,12 @@ class MixtureOfExperts(nn.Module):
     def _pairs_a_token(self) -> int:
         return self.k if self.groups is None else self.k**2
 
-    def _limited(self, pairs: Pairs, count: int) -> Pairs:
-        """The pairs within the capacity."""
-        if self.routing == "experts" or self._factor is None:
-            return pairs
-        there = pairs.kept.sum() // self._pairs_a_token
-        return _routing.limit(pairs, self.num_experts, self._capacity(there), self.drop)
-
     def _outputs(self, tokens: Tensor, pairs: Pairs) -> Tensor:
         """Equation 1, for all experts at once."""
         pairs, ends = _routing.sort(pairs, self.num_experts)
-        rows, inner, outer = _cast(tokens.index_select(0, pairs.token), self.inner, self.outer)
+        rows, inner, outer = tokens.index_select(0, pairs.token), self.inner, self.outer
+        if autocasting(rows):
+            rows, inner, outer = autocast(rows, inner, outer)
         hidden = self.dropout(self.activation(grouped_product(rows, inner, ends)))
         outputs = wide(grouped_product(hidden, outer, ends)) * pairs.weight[:, None]
         sums = wide(tokens).new_zeros(tokens.shape)
@@ -335,10 +331,3 @@ def _there(mask: Mask | Tensor | None, query: Tensor) -> Tensor | None:
     except RuntimeError:
         expected = f"a shape that broadcasts to (..., L) = {tuple(query.shape[:-1])}"
         raise ShapeError(f"mask: expected {expected}, got {tuple(mask.shape)}") from None
-
-
-def _cast(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Cast as autocast casts the operands of a product."""
-    if not autocasting(tensors[0]) or tensors[0].dtype == torch.float64:
-        return tensors
-    return tuple(tensor.to(torch.get_autocast_dtype(tensor.device.type)) for tensor in tensors)

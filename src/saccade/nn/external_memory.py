@@ -1,9 +1,4 @@
-"""`ExternalMemory`: a memory beside a controller, with heads that read and write.
-
-Heads address cells by content and by location. In a Neural Turing Machine (Graves et al. 2014) a head moves from its
-last cell. In a Differentiable Neural Computer (Graves et al. 2016) heads find free cells and follow the order of
-writing. State goes in and comes out.
-"""
+"""`ExternalMemory`: a memory beside a controller, with heads that read and write. State goes in and comes out."""
 
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -78,8 +73,9 @@ class ExternalMemory(nn.Module):
         ArgumentError: sizes below 1, an unknown addressing, several writers with "links".
 
     Source:
-        "shift": Graves, Wayne, Danihelka 2014, equations 2 to 9 (https://arxiv.org/abs/1410.5401). "links": Graves et
-        al. 2016, Methods (https://doi.org/10.1038/nature20101).
+        "shift", a Neural Turing Machine: Graves, Wayne, Danihelka 2014, equations 2 to 9
+        (https://arxiv.org/abs/1410.5401). "links", a Differentiable Neural Computer: Graves et al. 2016, Methods
+        (https://doi.org/10.1038/nature20101).
 
     >>> memory = ExternalMemory(controller_dim=16, cell_dim=4, num_reads=2)
     >>> state = memory.start(batch_size=3, num_cells=10)

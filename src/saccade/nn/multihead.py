@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -295,19 +296,15 @@ class MultiheadAttention(nn.Module):
                 )
             rotations = 0 if positions is None else checked_positions(positions, query, self.rotary_base)
             heads, keys, values = self._heads(query, key, value, rotations)
-            result = self._attended(
-                heads, lambda more: attend(heads, keys, values, score=self.score.get(), **more), options
-            )
+            call: Callable[..., Any] = partial(attend, heads, keys, values, score=self.score.get())
         else:
             only_memory(memory, key, value)
             heads = self._turned(self._project(0, query), self._last(memory, query, positions))
-            result = self._attended(heads, lambda more: memory.read(heads, **more), options)
+            call = partial(memory.read, heads)
+        result = call(**options) if self._extra is None else self._with_extra_keys(heads, call, options)
         return projected(result, lambda heads: self._join(heads, query), aux)
 
-    def _attended(self, heads: Tensor, call: Callable[[dict[str, Any]], Any], options: dict[str, Any]) -> Any:
-        """The result of a call with these options, extra keys included."""
-        if self._extra is None:
-            return call(options)
+    def _with_extra_keys(self, heads: Tensor, call: Callable[..., Any], options: dict[str, Any]) -> Any:
         score = self.score.get()
         _extra_keys.check(self._extra, score, options["normalizer"], options["read"])
         key = None if self.bias_k is None else self._divided(1, self.bias_k[0])
@@ -344,7 +341,7 @@ class MultiheadAttention(nn.Module):
         positions: Tensor | None = None,
         capacity: int | None = None,
     ) -> Memory:
-        """Keys and values projected into heads once: the key-value cache of decoding.
+        """Keys and values projected into heads once: the key-value cache of decoding, a `Memory` for `forward`.
 
         Args:
             key: `(..., Lk, kdim)`.
@@ -352,9 +349,6 @@ class MultiheadAttention(nn.Module):
             mask: the allowed keys, against `(..., H, 1, Lk)`, or `masks.Lengths` of the examples.
             positions: of the keys, `(..., Lk)` or `(Lk,)`, as for forward. None counts from 0. The memory keeps them.
             capacity: as for `saccade.remember`.
-
-        Returns:
-            A `Memory` for this module's `forward(query, memory=...)`.
         """
         value, keys = key if value is None else value, self._project(1, key)
         rotations = 0 if positions is None else checked_positions(positions, key, self.rotary_base)

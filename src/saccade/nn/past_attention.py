@@ -1,9 +1,4 @@
-"""`PastAttention`: a recurrent network that attends to its own past states.
-
-Cheng, Dong, Lapata 2016, "Long Short-Term Memory-Networks for Machine Reading" (https://arxiv.org/abs/1601.06733). An
-LSTM continues from its last state. This one continues from a sum over all its states, weighted by the current input.
-State goes in and comes out.
-"""
+"""`PastAttention`: an LSTM that attends to its own past states. State goes in and comes out."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -65,8 +60,9 @@ class PastAttention(nn.Module):
         i, f, o &= \sigma(W_{ifo} [\tilde h_t, x_t]), \qquad \hat c = \tanh(W_c [\tilde h_t, x_t]) \\
         c_t &= f \odot \tilde c_t + i \odot \hat c, \qquad h_t = o \odot \tanh(c_t)
 
-    Its LSTM is torch's, with biases, so that it loads weights from torch. Before the first step there is no state to
-    attend to, and both sums are zeros.
+    An LSTM continues from its last state. This one continues from a sum over all its states, weighted by the current
+    input. Its LSTM is torch's, with biases, so that it loads weights from torch. Before the first step there is no
+    state to attend to, and both sums are zeros.
 
     Args:
         input_dim: features of x.
@@ -84,7 +80,8 @@ class PastAttention(nn.Module):
         ArgumentError: sizes below 1, a window below 0, an unknown score.
 
     Source:
-        Cheng, Dong, Lapata 2016, equations 4 to 9 (https://arxiv.org/abs/1601.06733).
+        Cheng, Dong, Lapata 2016, "Long Short-Term Memory-Networks for Machine Reading", equations 4 to 9
+        (https://arxiv.org/abs/1601.06733).
 
     >>> cell = PastAttention(input_dim=4, hidden_dim=6)
     >>> state = cell.start(batch_size=3)
@@ -140,13 +137,7 @@ class PastAttention(nn.Module):
         self.attention.key_dim = width
 
     def start(self, batch_size: int) -> PastState:
-        """The state before the first step.
-
-        Args:
-            batch_size: the number of sequences.
-
-        Raises:
-            ArgumentError: a number below 1.
+        """The state before the first step of `batch_size` sequences, 1 or more.
 
         >>> PastAttention(4, 6, window=3).start(2).tape.states.shape
         torch.Size([2, 3, 12])

@@ -1,12 +1,4 @@
-"""Kernel regression as attention: a prediction is a weighted mean of answers.
-
-    predict(x) = Σᵢ wᵢ(x) yᵢ,   wᵢ(x) = K(‖A(x − xᵢ)‖) / Σⱼ K(‖A(x − xⱼ)‖)
-
-New points are queries, points of the training data keys, their answers values. The Gaussian kernel is the softmax of
-`scores.Gaussian`. Kernels of compact support are `scores.Kernel` with `normalizers.Sum`. The bandwidth minimizes the
-leave-one-out error: one call of `attend` predicts each answer from all other points, with a mask that forbids the
-diagonal.
-"""
+"""Kernel regression as attention: new points are queries, training points keys, their answers values."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -132,10 +124,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def loo_error_(self) -> float:
-        """Mean squared leave-one-out error, n² pairs at the first access.
-
-        It is nan of a single point.
-        """
+        """Mean squared leave-one-out error, n² pairs at the first access; nan of a single point."""
         check_is_fitted(self)
         return float(self._squares.mean()) if len(self._points) > 1 else math.nan
 
@@ -143,8 +132,8 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _squares(self) -> Tensor:
         """Squared leave-one-out errors of the answers."""
         if self._squared_errors is None:
-            left_out = self._left_out(torch.from_numpy(self.transform_))
-            self._squared_errors = (self._answers - left_out).square()
+            predictions = self._left_out(torch.from_numpy(self.transform_), self._answers)
+            self._squared_errors = (self._answers - predictions).square()
         return self._squared_errors
 
     def predict(self, X: ArrayLike) -> _Numbers:
@@ -245,7 +234,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         def error() -> Tensor:
             search.zero_grad()
-            loss = (self._answers - self._left_out(transform())).square().mean() / scale
+            loss = (self._answers - self._left_out(transform(), self._answers)).square().mean() / scale
             loss.backward()
             return loss
 
@@ -254,9 +243,9 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         result = transform().detach()
         return result if bool(result.isfinite().all()) else start
 
-    def _left_out(self, transform: Tensor, values: Tensor | None = None) -> Tensor:
-        """Leave-one-out predictions of the training points."""
-        return left_out(self._points @ transform.mT, self._answers if values is None else values, self.kernel)
+    def _left_out(self, transform: Tensor, values: Tensor) -> Tensor:
+        """Leave-one-out means of the training points' values."""
+        return left_out(self._points @ transform.mT, values, self.kernel)
 
     def _queries(self, X: ArrayLike) -> Tensor:
         """New points as queries, after a check."""

@@ -1,11 +1,4 @@
-"""Attention on sets: equivariant blocks, and an invariant summary.
-
-Lee et al. 2019, "Set Transformer" (https://arxiv.org/abs/1810.00825). Every block is MAB, with other queries:
-
-    SetAttention(dim, heads)                     SAB(X) = MAB(X, X)                          n² pairs
-    SetAttention(dim, heads, num_inducing=m)     ISAB(X) = MAB(X, MAB(I, X)), I learned      2 · n · m pairs
-    SetPool(dim, heads, num_seeds=k)             PMA(Z) = MAB(S, rFF(Z)), S learned          k outputs
-"""
+"""Attention on sets: equivariant blocks, and an invariant summary."""
 
 from typing import Any
 
@@ -50,8 +43,7 @@ class SetAttention(nn.Module):
         \mathrm{MAB}(X, Y) &= \mathrm{LN}(H + \mathrm{rFF}(H)), \quad
             H = \mathrm{LN}(X + \mathrm{Multihead}(X, Y, Y))
 
-    It is equivariant: permuting elements permutes outputs. With inducing points its cost grows with the number of
-    elements, not with its square.
+    It is equivariant: permuting elements permutes outputs. Its n² pairs become 2 n m with inducing points I.
 
     Args:
         embed_dim: features of an element and of its output, a multiple of num_heads.
@@ -65,7 +57,7 @@ class SetAttention(nn.Module):
         ArgumentError: heads that do not divide embed_dim, or sizes below 1.
 
     Source:
-        Lee et al. 2019, equations 6 to 10 (https://arxiv.org/abs/1810.00825).
+        Lee et al. 2019, "Set Transformer", equations 6 to 10 (https://arxiv.org/abs/1810.00825).
 
     >>> import torch
     >>> from saccade import masks
