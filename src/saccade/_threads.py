@@ -1,4 +1,4 @@
-"""Threads that share modules and settings: hooks of one thread, and process-wide settings that several hold at once."""
+"""Hooks of one thread, and process-wide settings that threads share."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ _REGISTERING = Lock()  # torch numbers hooks by a counter that two threads may r
 
 
 def free_in_children(lock: L) -> L:
-    """Return a lock that is free in a forked child, which does not have the thread that holds it."""
+    """Return a lock, free in a forked child."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined] # as of `logging`
     return lock
@@ -37,7 +37,7 @@ def hooked(
     """
     originals, thread = set(modules), get_ident()
 
-    def own(hook: Callable[..., Any]) -> Callable[..., Any]:
+    def in_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
         return lambda module, *args: hook(module, *args) if module in originals and get_ident() == thread else None
 
     handles: list[RemovableHandle] = []
@@ -45,8 +45,8 @@ def hooked(
         with _REGISTERING:
             for module in originals:
                 if before is not None:
-                    handles.append(module.register_forward_pre_hook(own(before), with_kwargs=True))
-                handles.append(module.register_forward_hook(own(after), **options))
+                    handles.append(module.register_forward_pre_hook(in_thread(before), with_kwargs=True))
+                handles.append(module.register_forward_hook(in_thread(after), **options))
         yield
     finally:
         for handle in handles:
@@ -54,7 +54,7 @@ def hooked(
 
 
 class Shared:
-    """A process-wide setting that threads may hold at once: the first of them sets it, the last one restores it.
+    """A setting of the process: the first thread sets it, the last one restores it.
 
     `setting` makes the context manager that sets and restores it.
 
@@ -88,4 +88,4 @@ own_filters: Callable[[], AbstractContextManager[Any]] = (
     if getattr(sys.flags, "context_aware_warnings", False)  # of Python 3.14: each thread has its own
     else Shared(warnings.catch_warnings)
 )
-"""Restores the filters of warnings that blocks have added, once no thread is within such a block."""
+"""Restores the filters of warnings once no thread is within such a block."""

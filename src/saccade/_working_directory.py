@@ -1,4 +1,4 @@
-"""A check of the working directory, before torch: without one, a library of torch's ends the process."""
+"""A check of the working directory: without one, importing torch ends the process."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ _PROGRAMS = ("saccade", "-m")  # argv[0] of the console script, and of `python -
 
 
 def check() -> None:
-    """Reject a working directory that was removed.
+    """Reject a removed working directory.
 
     Raises:
         FileNotFoundError: if it was.

@@ -170,19 +170,14 @@ class Product(Pair, Factor):
         return self.first.factor(grid, dtype, allowed) * self.second.factor(grid, dtype, allowed)
 
 
-class Positioned(Bias):
-    """Base of the biases that compare positions; `align` as in `saccade.masks`."""
-
-    align: Align
-
-    def relative(self, grid: Grid) -> Tensor:
-        """Key position minus query position, integer, `(..., rows, Lk)`."""
-        return grid.keys() - (grid.queries() + shift(self.align, grid))
+def distances(align: Align, grid: Grid) -> Tensor:
+    """Key position minus query position, integer, `(..., rows, Lk)`."""
+    return grid.keys() - (grid.queries() + shift(align, grid))
 
 
 @registered
 @dataclass(frozen=True)
-class Alibi(Positioned):
+class Alibi(Bias):
     """bias[..., i, j] = −slope · |i + align − j|.
 
     Press, Smith, Lewis 2022, section 3.
@@ -203,7 +198,7 @@ class Alibi(Positioned):
     align: Align = None
 
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
-        return -self.slopes.to(dtype)[..., None, None] * self.relative(grid).abs()
+        return -self.slopes.to(dtype)[..., None, None] * distances(self.align, grid).abs()
 
     def check(self, extent: Extent, name: str) -> None:
         check_align("biases.Alibi", self.align, extent)
@@ -214,7 +209,7 @@ class Alibi(Positioned):
 
 @registered
 @dataclass(frozen=True)
-class RelativePosition(Positioned):
+class RelativePosition(Bias):
     """bias[..., i, j] = table[..., clip(j − i − align, −R, R) + R].
 
     It is one number a distance (Raffel et al. 2020, T5), clipped as in Shaw et al. 2018, section 3.2. There a distance
@@ -239,7 +234,7 @@ class RelativePosition(Positioned):
 
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
         reach = self.table.shape[-1] // 2
-        index = self.relative(grid).clamp(-reach, reach) + reach
+        index = distances(self.align, grid).clamp(-reach, reach) + reach
         if index.ndim == 2:
             return self.table.to(dtype)[..., index]
         batch = broadcast_shapes(self.table.shape[:-1], index.shape[:-2])

@@ -86,7 +86,7 @@ def pick(value: Tensor, index: Tensor) -> Tensor:
 
 
 class Hard(Read):
-    """Base of the reads of one key: without a gradient to the weights, or with that of the expectation."""
+    """Base of reads of one key, without a gradient to the weights or straight-through."""
 
     chooses: ClassVar[bool] = True
     estimator: str | None

@@ -32,7 +32,7 @@ class Score(Definition):
         raise ArgumentTypeError("score: expected one of saccade.scores or a callable, got the base class Score")
 
     def check(self, extent: Extent) -> None:
-        """Raise a `SaccadeError` if the sizes, or the score's tensors, do not fit the call."""
+        """Raise a `SaccadeError` if sizes or tensors do not fit the call."""
         if extent.q_dim != extent.k_dim:
             raise ShapeError(
                 f"key: expected last dimension {extent.q_dim}, that of query, for scores.{type(self).__name__}, got "

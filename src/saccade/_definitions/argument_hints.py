@@ -1,4 +1,4 @@
-"""Errors for unknown names: a similar name, or the name here of another library's argument."""
+"""Errors for unknown names, with a similar name or its name here."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ OURS = {
 
 
 def reject_extra_kwargs(function: F) -> F:
-    """Raise `ArgumentTypeError` for a keyword without a parameter, with its name here or a similar name.
+    """Reject keywords without a parameter, with their names here or similar ones.
 
     >>> reject_extra_kwargs(lambda mask: mask)(is_causal=True)
     Traceback (most recent call last):

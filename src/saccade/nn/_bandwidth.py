@@ -27,7 +27,7 @@ _PAIRS = 1 << 16  # pairs that are computed together, so that they stay in the c
 
 
 def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
-    """Return the bandwidth with the smallest leave-one-out error, for 2 points `(n, features)` or more.
+    """Return the bandwidth with the smallest leave-one-out error.
 
     Härdle, Marron 1985, "Optimal bandwidth selection in nonparametric regression function estimation". A smooth error
     is minimized by the method of Brent 1973, chapter 5.
@@ -56,7 +56,7 @@ def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Mean squared errors of leave-one-out by the bandwidth, for points `(n, features)`.
+    """Mean squared errors of leave-one-out by the bandwidth, of points `(n, features)`
 
     Distances, of `_distances`, are None for too many points. The centred answers are `(n, outputs)`, less their mean.
     """
@@ -99,14 +99,14 @@ class LeftOut:
 
 
 def left_out(points: Tensor, values: Tensor, kernel: str) -> Tensor:
-    """Return leave-one-out predictions for points in bandwidths: attention with the diagonal forbidden."""
+    """Return leave-one-out predictions: attention with the diagonal forbidden."""
     few = len(points) <= _DENSE
     others = ~torch.eye(len(points), dtype=torch.bool, device=points.device) if few else ~masks.Window(0, 0)
     return means(points, points, values, kernel, others)
 
 
 def means(query: Tensor, key: Tensor, value: Tensor, kernel: str, mask: masks.Mask | Tensor | None = None) -> Tensor:
-    """Return means of values, weighted by a kernel of distances in bandwidths; 0 without neighbours."""
+    """Return means of values by a kernel of distances; 0 without neighbours."""
     output: Tensor = attend(query, key, value, mask=mask, **_weighed(kernel))
     return output
 

@@ -26,7 +26,7 @@ def one_of(name: str, value: Any, names: tuple[str, ...]) -> None:
 
 
 def features(name: str, tensor: Any, size: int, weight: Any) -> None:
-    """Raise unless dense, `(..., length, size)`, of the dtype of a weight, or of its layer if that is `plain`."""
+    """Raise unless dense, `(..., length, size)`, of the dtype of a weight or layer."""
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
     if tensor.is_nested:
@@ -53,9 +53,9 @@ def same_dtype(name: str, tensor: Tensor, weight: Any) -> None:
 
 
 def padded(inputs: Any, lengths: Any, size: int, weight: nn.Module) -> tuple[Tensor, Tensor | None]:
-    """Inputs `(batch, length, size)` with zeros behind each end, and the steps before it, `(batch, length)`.
+    """Inputs `(batch, length, size)` with masked padding, and its complement.
 
-    Padding may hold NaN and 0 · NaN is NaN, so it is masked before any product.
+    The complement is None without lengths. Padding may hold NaN and 0 · NaN is NaN, so it is masked before any product.
     """
     features("inputs", inputs, size, weight)
     if inputs.ndim != 3:
@@ -74,7 +74,7 @@ def padded(inputs: Any, lengths: Any, size: int, weight: nn.Module) -> tuple[Ten
 
 
 def state_sizes(name: str, state: Any, owner: str, **shapes: tuple[int, ...] | None) -> None:
-    """Raise unless the parts of a state have these shapes: kernels would index out of bounds."""
+    """Raise unless parts have these shapes: kernels would index out of bounds."""
     for field, shape in shapes.items():
         part = getattr(state, field)
         got = None if part is None else tuple(part.shape)

@@ -9,7 +9,7 @@ from saccade._definitions.structure import Definition
 
 
 class Parameters(nn.Module):
-    """Module with the parameters of a definition, and its other tensors as buffers; or a callable, or a module."""
+    """Module with a definition, a callable or a module: its tensors move and learn."""
 
     def __init__(self, thing: Any) -> None:
         super().__init__()
@@ -29,6 +29,6 @@ class Parameters(nn.Module):
 
 
 def new_zeros(module: nn.Module, *size: int) -> Tensor:
-    """Zeros of the dtype and device of a module's first floating-point parameter, or of torch's defaults."""
+    """Zeros of the dtype and device of a module's first floating parameter."""
     parameters = (parameter for parameter in module.parameters() if parameter.is_floating_point())
     return next(parameters, torch.empty(())).new_zeros(size)

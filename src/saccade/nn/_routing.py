@@ -1,4 +1,4 @@
-"""Routes of a mixture of experts: pairs of a token and an expert, by the choice of tokens or of experts.
+"""Routes of a mixture of experts: pairs of a token and an expert.
 
     tokens ──by_tokens, by_groups, by_experts──▶ pairs ──limit──▶ kept pairs ──sort──▶ pairs by expert
 
@@ -74,10 +74,10 @@ def by_groups(
     k: int,
     there: Tensor | None,
 ) -> Routes:
-    """Each token takes k groups and k experts in each of them: Shazeer et al. 2017, equations 12 to 14.
+    """Each token takes k groups and k experts in each of them.
 
-    `first` is the gate of groups and its noise, `second` those of experts, sorted by group. A group's gate is computed
-    only for the tokens of the group.
+    Shazeer et al. 2017, equations 12 to 14. `first` is the gate of groups and its noise, `second` those of experts,
+    sorted by group. A group's gate is computed only for the tokens of the group.
 
     >>> tokens, gate, gates = torch.ones(1, 1), torch.tensor([[0.0], [9.0]]), torch.tensor([[5.0], [4.0], [1.0], [2.0]])
     >>> by_groups(tokens, (gate, None), (gates, None), 1, None).pairs.expert.tolist()
@@ -105,9 +105,9 @@ def by_groups(
 
 
 def by_experts(tokens: Tensor, gate: Tensor, capacity: Callable[[Any], Any], there: Tensor | None) -> Routes:
-    """Each expert takes `capacity(count)` tokens of largest weight: Zhou et al. 2022, equations 1 to 3.
+    """Each expert takes `capacity(count)` tokens of largest weight.
 
-    Experts are queries here, tokens are keys, and the read is `TopK`.
+    Zhou et al. 2022, equations 1 to 3. Experts are queries here, tokens are keys, and the read is `TopK`.
 
     >>> by_experts(torch.eye(2), torch.eye(2), lambda count: count // 2, None).pairs.token.tolist()
     [0, 1]
@@ -125,7 +125,7 @@ def by_experts(tokens: Tensor, gate: Tensor, capacity: Callable[[Any], Any], the
 
 
 def limit(pairs: Pairs, num_experts: int, capacity: Tensor, drop: Drop) -> Pairs:
-    """Drop pairs beyond the capacity of an expert: the smallest weights, or by "order" the last pairs."""
+    """Drop pairs beyond a capacity: the smallest weights, or the last pairs."""
     first = torch.arange(pairs.token.shape[0], device=pairs.token.device)
     if drop == "weight":
         first = pairs.weight.detach().argsort(descending=True, stable=True)
@@ -153,7 +153,7 @@ def sort(pairs: Pairs, num_experts: int) -> tuple[Pairs, Tensor]:
 
 
 def described(aux: AuxRequest, routes: Routes, kept: Pairs, shape: torch.Size, num_experts: int) -> AuxOutput:
-    """The requested statistics of weights of experts, for tokens of `shape`, `(..., L)`."""
+    """The requested statistics of weights of experts, for tokens of `shape`."""
 
     def dense(pairs: Pairs) -> Tensor:
         empty = pairs.weight.new_zeros(math.prod(shape) * num_experts)

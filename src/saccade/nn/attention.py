@@ -157,7 +157,7 @@ class Attention(nn.Module):
         mask: Mask | Tensor | None = None,
         capacity: int | None = None,
     ) -> Memory:
-        """Keys projected and prepared once: a `Memory` for this module's `forward(query, memory=...)`.
+        """Keys projected and prepared once: a `Memory` for `forward` at many steps.
 
         Args:
             key: `(..., Lk, key_dim)`.

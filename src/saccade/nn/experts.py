@@ -173,7 +173,7 @@ class MixtureOfExperts(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw experts as `torch.nn.Linear` does; zero the gates, or draw them without noise, lest experts tie."""
+        """Draw experts as `torch.nn.Linear`, and gates if zeros would tie experts."""
         for weight in (self.inner, self.outer):
             bound = weight.shape[1] ** -0.5
             nn.init.uniform_(weight, -bound, bound)

@@ -1,4 +1,4 @@
-"""`ExternalMemory`: a memory beside a controller, with heads that read and write. State goes in and comes out."""
+"""`ExternalMemory`: a memory with heads. State goes in and comes out."""
 
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -252,7 +252,8 @@ class ExternalMemory(nn.Module):
         """Weights of writing: by content, by allocation, or none."""
         key, beta, allocate, gate = parameters.split((self.cell_dim, 1, 1, 1), -1)
         similar = addressing.content(key, _above_one(beta), memory)
-        return gate.sigmoid() * torch.lerp(similar, addressing.allocation(used)[:, None], allocate.sigmoid())
+        mixed = torch.lerp(similar, addressing.allocation(used)[:, None], allocate.sigmoid())
+        return mixed * gate.sigmoid()
 
 
 def _above_one(strength: Tensor) -> Tensor:

@@ -18,9 +18,8 @@ from saccade.biases import Factor, rotate
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
-from saccade.nn import _extra_keys
+from saccade.nn import _heads
 from saccade.nn._checks import features, sizes
-from saccade.nn._heads import beside_heads, checked_positions, head_norm, output_gating
 from saccade.nn._parameters import Parameters
 from saccade.nn.attention import named_score, only_memory, parts, projected
 
@@ -79,7 +78,7 @@ class MultiheadAttention(nn.Module):
     torch.Size([2, 5, 7])
     """
 
-    in_proj_weight: Tensor
+    in_proj_weight: Tensor | None
     in_proj_bias: Tensor | None
     bias_k: Tensor | None
     bias_v: Tensor | None
@@ -140,15 +139,15 @@ class MultiheadAttention(nn.Module):
         packed, total = len(set(self.inputs)) == 1, sum(self.sizes)
         shapes: dict[str, tuple[int, ...] | None] = {
             f"{name}_proj_weight": None if packed else size
-            for name, *size in zip("qkv", self.sizes, self.inputs, strict=True)
+            for name, size in zip("qkv", zip(self.sizes, self.inputs, strict=True), strict=True)
         }
         shapes |= {"in_proj_weight": (total, embed_dim) if packed else None, "in_proj_bias": (total,) if bias else None}
         shapes |= {"bias_k": (1, 1, keys) if add_bias_kv else None, "bias_v": (1, 1, values) if add_bias_kv else None}
         for name, shape in shapes.items():
             self.register_parameter(name, None if shape is None else nn.Parameter(torch.empty(shape, **factory)))
         self.out_proj = nn.Linear(num_heads * self.value_head_dim, self.output_dim, bias=bias, **factory)
-        self.query_norm, self.key_norm = (head_norm(qk_norm, self.head_dim, bias, **factory) for _ in range(2))
-        self.gate_proj = output_gating(output_gate, (embed_dim, num_heads, self.value_head_dim), bias, **factory)
+        self.query_norm, self.key_norm = (_heads.head_norm(qk_norm, self.head_dim, bias, **factory) for _ in range(2))
+        self.gate_proj = _heads.output_gating(output_gate, (embed_dim, num_heads, self.value_head_dim), bias, **factory)
         self.add_zero_attn = add_zero_attn
         if isinstance(score, str):
             heads = (num_heads,) if self._groups is None else (self._groups, num_heads // self._groups)
@@ -157,7 +156,7 @@ class MultiheadAttention(nn.Module):
         self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Parameters(reads.Soft() if read is None else read)
         if self._extra is not None:
-            _extra_keys.check(self._extra, score, self.normalizer.thing, self.read.thing)
+            _heads.check_extra_keys(self._extra, score, self.normalizer.thing, self.read.thing)
         self.reset_parameters()
 
     @property
@@ -200,7 +199,7 @@ class MultiheadAttention(nn.Module):
         return normed
 
     def _divided(self, which: int, x: Tensor) -> Tensor:
-        """A projection in heads: with grouped queries `(Hkv, G)`, and `(Hkv, 1)` of keys and values."""
+        """A projection in heads: `(H,)`, or `(Hkv, G)`, or `(Hkv, 1)` of grouped keys."""
         heads: Tensor = x.unflatten(-1, (-1, self.value_head_dim if which == 2 else self.head_dim)).transpose(-2, -3)
         return heads if self._groups is None else heads.unflatten(-3, (self._groups, -1))
 
@@ -214,7 +213,7 @@ class MultiheadAttention(nn.Module):
 
     def _beside(self, definition: Any, x: Tensor) -> Any:
         """A mask, bias or gate of sequences x for the scores of their heads."""
-        return beside_heads(definition, x.ndim - 2, self._head_dims)
+        return _heads.beside_heads(definition, x.ndim - 2, self._head_dims)
 
     def _turned(self, heads: Tensor, positions: int | Tensor = 0) -> Tensor:
         """Rotate heads by positions, or by the positions from an int on."""
@@ -294,27 +293,29 @@ class MultiheadAttention(nn.Module):
                     "positions: expected self-attention or a memory, got other keys than queries. Call "
                     "remember(key, positions=...), and pass its memory."
                 )
-            rotations = 0 if positions is None else checked_positions(positions, query, self.rotary_base)
+            rotations = 0 if positions is None else _heads.checked_positions(positions, query, self.rotary_base)
             heads, keys, values = self._heads(query, key, value, rotations)
             call: Callable[..., Any] = partial(attend, heads, keys, values, score=self.score.get())
         else:
             only_memory(memory, key, value)
             heads = self._turned(self._project(0, query), self._last(memory, query, positions))
             call = partial(memory.read, heads)
-        result = call(**options) if self._extra is None else self._with_extra_keys(heads, call, options)
-        return projected(result, lambda heads: self._join(heads, query), aux)
+        return projected(self._attended(heads, call, options), lambda heads: self._join(heads, query), aux)
 
-    def _with_extra_keys(self, heads: Tensor, call: Callable[..., Any], options: dict[str, Any]) -> Any:
-        score = self.score.get()
-        _extra_keys.check(self._extra, score, options["normalizer"], options["read"])
+    def _attended(self, heads: Tensor, call: Callable[..., Any], options: dict[str, Any]) -> Any:
+        """The result of a call with these options, extra keys included."""
+        name, score = self._extra, self.score.get()
+        if name is None:
+            return call(**options)
+        _heads.check_extra_keys(name, score, options["normalizer"], options["read"])
         key = None if self.bias_k is None else self._divided(1, self.bias_k[0])
         value = self._divided(2, heads.new_zeros(1, self.sizes[2]) if self.bias_v is None else self.bias_v[0])
-        return _extra_keys.attended(call, options, score, heads, key, value, self.add_zero_attn)
+        return _heads.with_extra_keys(call, options, score, heads, key, value, self.add_zero_attn)
 
     def _last(self, memory: Memory, query: Tensor, positions: Tensor | None) -> int | Tensor:
         """Positions of queries of a memory, by default those of its last keys."""
         if positions is not None:
-            return checked_positions(positions, query, self.rotary_base)
+            return _heads.checked_positions(positions, query, self.rotary_base)
         count, rows = len(memory), query.shape[-2]
         if self.rotary_base is None or memory.positions is None:
             return count - rows
@@ -341,7 +342,7 @@ class MultiheadAttention(nn.Module):
         positions: Tensor | None = None,
         capacity: int | None = None,
     ) -> Memory:
-        """Keys and values projected into heads once: the key-value cache of decoding, a `Memory` for `forward`.
+        """Keys and values projected into heads once: the cache of decoding.
 
         Args:
             key: `(..., Lk, kdim)`.
@@ -351,7 +352,7 @@ class MultiheadAttention(nn.Module):
             capacity: as for `saccade.remember`.
         """
         value, keys = key if value is None else value, self._project(1, key)
-        rotations = 0 if positions is None else checked_positions(positions, key, self.rotary_base)
+        rotations = 0 if positions is None else _heads.checked_positions(positions, key, self.rotary_base)
         heads, mask = (self._turned(keys, rotations), self._project(2, value)), self._beside(mask, key)
         memory = remember(*heads, score=self.score.get(), mask=mask, capacity=capacity)
         return replace(memory, positions=rotations) if isinstance(rotations, Tensor) else memory
@@ -384,7 +385,7 @@ class MultiheadAttention(nn.Module):
             if memory.positions is not None:
                 raise ArgumentError("positions: expected those of the new keys, as the memory has positions, got None")
             return memory.append(self._turned(keys, len(memory)), values, mask)
-        positions = checked_positions(positions, key, self.rotary_base)
+        positions = _heads.checked_positions(positions, key, self.rotary_base)
         before = torch.arange(len(memory), device=key.device) if memory.positions is None else memory.positions
         batch = broadcast_shapes(before.shape[:-1], positions.shape[:-1])
         joined = torch.cat([part.expand(*batch, part.shape[-1]) for part in (before, positions)], -1)

@@ -1,4 +1,4 @@
-"""`PastAttention`: an LSTM that attends to its own past states. State goes in and comes out."""
+"""`PastAttention`: an LSTM over its past states. State goes in and comes out."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -218,7 +218,7 @@ class PastAttention(nn.Module):
         return outputs, state
 
     def _of_inputs(self, inputs: Tensor) -> tuple[Tensor | None, Tensor, Step]:
-        """Queries, gates, and the step of the LSTM that takes them; one that is not `plain` takes the inputs."""
+        """Queries, gates or (for an LSTM not `plain`) inputs, and its step."""
         queries = None if self.window == 0 else self.input_query(inputs)
         if not plain(self.lstm, nn.LSTMCell):
             return queries, inputs, lambda inputs, hidden, cell: self.lstm(inputs, (hidden, cell))

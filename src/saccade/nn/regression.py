@@ -1,4 +1,4 @@
-"""Kernel regression as attention: new points are queries, training points keys, their answers values."""
+"""Kernel regression: new points are queries, training points keys, answers values."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -124,7 +124,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def loo_error_(self) -> float:
-        """Mean squared leave-one-out error, n² pairs at the first access; nan of a single point."""
+        """Mean squared leave-one-out error, n² pairs at first; nan of a single point."""
         check_is_fitted(self)
         return float(self._squares.mean()) if len(self._points) > 1 else math.nan
 
