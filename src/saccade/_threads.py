@@ -24,10 +24,7 @@ def free_in_children(lock: L) -> L:
 
 @contextmanager
 def hooked(
-    modules: Iterable[nn.Module],
-    after: Callable[..., Any],
-    before: Callable[..., Any] | None = None,
-    **options: bool,
+    modules: Iterable[nn.Module], after: Callable[..., Any], before: Callable[..., Any] | None = None, **options: bool
 ) -> Iterator[None]:
     """Hook modules while the block runs, for the calls of this thread alone.
 
@@ -57,12 +54,6 @@ class Shared:
     """A setting of the process: the first thread sets it, the last one restores it.
 
     `setting` makes the context manager that sets and restores it.
-
-    >>> import torch
-    >>> precise = Shared(lambda: torch.backends.cudnn.flags(enabled=False))
-    >>> with precise(), precise():
-    ...     torch.backends.cudnn.enabled
-    False
     """
 
     def __init__(self, setting: Callable[[], AbstractContextManager[Any]]) -> None:

@@ -3,18 +3,11 @@
 import sys
 from pathlib import Path
 
-__all__ = ["check"]
-
 _PROGRAMS = ("saccade", "-m")  # argv[0] of the console script, and of `python -m` while it imports the package
 
 
 def check() -> None:
-    """Reject a removed working directory.
-
-    Raises:
-        FileNotFoundError: if it was.
-        SystemExit: with 2 after one line on standard error, in place of that error at the command line.
-    """
+    """Reject a removed working directory, at the command line by one line."""
     try:
         Path.cwd()
     except FileNotFoundError as error:

@@ -160,8 +160,7 @@ def _checked(kind: type[Task], data: str | None, model: str | None, named: Mappi
     """Names of model and data, after a check of the named options."""
     model = _choose("model", next(iter(kind.models)) if model is None else model, kind.models)
     flat = options_class(kind, model)
-    _check_names(named, flat, f"{kind.name} with the model {model}")
-    check_types(flat, named)
+    _check_options(named, flat, f"{kind.name} with the model {model}")
     return model, next(iter(kind.builtin)) if data is None else data
 
 
@@ -284,8 +283,7 @@ class Run:
             SaccadeError: if there is no such option, or it means nothing to the run.
         """
         kind = self.task.requests[verb]
-        _check_names(values, kind, f"saccade {verb} with a run of {self.task.name}")
-        check_types(kind, values)
+        _check_options(values, kind, f"saccade {verb} with a run of {self.task.name}")
         return self.checked(kind(**values))
 
     def checked(self, request: Any) -> Any:
@@ -355,11 +353,12 @@ def _choose(what: str, name: str, table: Iterable[str]) -> str:
     return name
 
 
-def _check_names(values: Iterable[str], kind: Any, where: str) -> None:
+def _check_options(values: Mapping[str, Any], kind: Any, where: str) -> None:
     names = [field.name for field in fields(kind)]
     for name in values:
         if name not in names:
             raise ArgumentError(f"{name}: {where} has no such option; {suggest(name, names)}")
+    check_types(kind, values)
 
 
 def _unusual(request: Any) -> dict[str, Any]:

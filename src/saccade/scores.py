@@ -365,8 +365,7 @@ class Kernel(Bandwidth):
 
     Args:
         name: "boxcar", "epanechnikov" or "triangular".
-        bandwidth: h from 1e-12 to 1e12 in the units of query and key, a float or a tensor that broadcasts against
-            `(..., Lq, 1)`, whose values are checked as those of a temperature.
+        bandwidth: h, as for `Gaussian`.
 
     Raises:
         ArgumentError: an unknown name, a bandwidth outside its range.

@@ -49,11 +49,6 @@ def beside_heads(definition: Any, rank: int, heads: int) -> Any:
     The `heads` dimensions come behind `rank` of the batch. Tensors with dimensions of the heads keep them.
     `biases.GaussianWindow` is the only bias or gate that changes. An `align` of each example needs a dimension of the
     heads.
-
-    >>> from saccade import masks
-    >>> mask = masks.Lengths(torch.tensor([5, 3])) & masks.Causal()
-    >>> beside_heads(mask, rank=1, heads=1).first.key_lengths.tolist()
-    [[5], [3]]
     """
     if isinstance(definition, _PAIRS):
         parts = definition.first, definition.second
@@ -106,7 +101,7 @@ def with_extra_keys(
     value: Tensor,
     zero: bool,
 ) -> Any:
-    """The result of `call(**options)` with the keys of `add_bias_kv` and `add_zero_attn`.
+    """The result of a call with the keys of `add_bias_kv` and `add_zero_attn`.
 
     Every query may attend to them, whatever the mask. They are no part of masks, positions, memories or statistics. A
     softmax over both kinds of keys is a softmax with a sink over the input's keys. The values of extra keys get the

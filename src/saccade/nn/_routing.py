@@ -44,11 +44,7 @@ class Routes(NamedTuple):
 
 
 def by_tokens(tokens: Tensor, gate: Tensor, noise: Tensor | None, k: int, there: Tensor | None) -> Routes:
-    """Each token takes k experts: Shazeer et al. 2017, equations 3 to 6, and 10.
-
-    >>> by_tokens(torch.eye(2), torch.tensor([[1.0, 0.0], [0.0, 1.0]]), None, 1, None).pairs.expert.tolist()
-    [0, 1]
-    """
+    """Each token takes k experts: Shazeer et al. 2017, equations 3 to 6, and 10."""
 
     def chosen(tokens: Tensor, there: Tensor | None) -> tuple[Tensor, ...]:
         choice = choose(tokens @ gate.mT, None if noise is None else tokens @ noise.mT, k)
@@ -78,10 +74,6 @@ def by_groups(
 
     Shazeer et al. 2017, equations 12 to 14. `first` is the gate of groups and its noise, `second` those of experts,
     sorted by group. A group's gate is computed only for the tokens of the group.
-
-    >>> tokens, gate, gates = torch.ones(1, 1), torch.tensor([[0.0], [9.0]]), torch.tensor([[5.0], [4.0], [1.0], [2.0]])
-    >>> by_groups(tokens, (gate, None), (gates, None), 1, None).pairs.expert.tolist()
-    [3]
     """
     groups, size = first[0].shape[0], second[0].shape[0] // first[0].shape[0]
     choice = choose(tokens @ first[0].mT, None if first[1] is None else tokens @ first[1].mT, k)
@@ -108,9 +100,6 @@ def by_experts(tokens: Tensor, gate: Tensor, capacity: Callable[[Any], Any], the
     """Each expert takes `capacity(count)` tokens of largest weight.
 
     Zhou et al. 2022, equations 1 to 3. Experts are queries here, tokens are keys, and the read is `TopK`.
-
-    >>> by_experts(torch.eye(2), torch.eye(2), lambda count: count // 2, None).pairs.token.tolist()
-    [0, 1]
     """
     weights, count = (tokens @ gate.mT).softmax(-1).mT, tokens.shape[0]
     limit = min(count, capacity(count))

@@ -253,7 +253,7 @@ class ExternalMemory(nn.Module):
         key, beta, allocate, gate = parameters.split((self.cell_dim, 1, 1, 1), -1)
         similar = addressing.content(key, _above_one(beta), memory)
         mixed = torch.lerp(similar, addressing.allocation(used)[:, None], allocate.sigmoid())
-        return mixed * gate.sigmoid()
+        return mixed.mul(gate.sigmoid())
 
 
 def _above_one(strength: Tensor) -> Tensor:

@@ -78,7 +78,7 @@ class MultiheadAttention(nn.Module):
     torch.Size([2, 5, 7])
     """
 
-    in_proj_weight: Tensor | None
+    in_proj_weight: Any  # a tensor; None with kdim or vdim of other sizes
     in_proj_bias: Tensor | None
     bias_k: Tensor | None
     bias_v: Tensor | None
@@ -179,10 +179,9 @@ class MultiheadAttention(nn.Module):
 
     def _weight(self, which: int) -> Tensor:
         """Weight of input projection 0 (query), 1 (key) or 2 (value), or of all three."""
-        if self.in_proj_weight is not None:
-            return self.in_proj_weight
-        weights: list[Tensor] = [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
-        return weights[which]
+        packed = self.in_proj_weight
+        weight: Tensor = getattr(self, f"{'qkv'[which]}_proj_weight") if packed is None else packed
+        return weight
 
     def _project(self, which: int, x: Tensor) -> Tensor:
         """Input projection 0 (query), 1 (key) or 2 (value) in heads `(..., heads, L, D)`."""

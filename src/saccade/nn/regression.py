@@ -280,8 +280,5 @@ def _rank(count: int, coverage: float) -> int:
     """Rank of the error that an interval reaches, ⌈(count + 1) · coverage⌉ ≤ count.
 
     It is that of split conformal prediction. The product is rounded first, since 100 · 0.55 > 55 in floats.
-
-    >>> _rank(99, 0.55), _rank(99, 0.551), _rank(99, 0.999)
-    (55, 56, 99)
     """
     return max(1, min(count, math.ceil(round((count + 1) * coverage, 9))))

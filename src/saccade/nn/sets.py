@@ -93,13 +93,7 @@ class SetAttention(nn.Module):
         self.inducing = None if num_inducing is None else _learned(num_inducing, embed_dim, device, dtype)
 
     @reject_extra_kwargs
-    def forward(
-        self,
-        elements: Tensor,
-        *,
-        mask: Mask | Tensor | None = None,
-        aux: AuxRequest | None = None,
-    ) -> Any:
+    def forward(self, elements: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None) -> Any:
         """Let elements attend to each other.
 
         Args:
@@ -170,13 +164,7 @@ class SetPool(nn.Module):
         self.seeds = _learned(num_seeds, embed_dim, device, dtype)
 
     @reject_extra_kwargs
-    def forward(
-        self,
-        elements: Tensor,
-        *,
-        mask: Mask | Tensor | None = None,
-        aux: AuxRequest | None = None,
-    ) -> Any:
+    def forward(self, elements: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None) -> Any:
         """Summarize a set.
 
         Args:
