@@ -205,8 +205,9 @@ class ExternalMemory(nn.Module):
         parameters = self.heads(controller).to(state.memory.dtype)
         if self.by != "both":
             parameters = torch.where(self._settled.isnan(), parameters, self._settled.to(parameters.dtype))
-        heads: Heads = Links(self._by_links, self.num_reads)
-        if not linked:
+        if linked:
+            heads: Heads = Links(self._by_links, self.num_reads)
+        else:
             heads = Shift(self._by_shift, self.num_reads, self.num_writes, self.max_shift)
         held = [part for part in (state.memory, *state[2:]) if part is not None]
         with without_autocast(parameters):  # a state keeps its dtype from step to step

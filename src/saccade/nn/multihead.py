@@ -303,9 +303,9 @@ class MultiheadAttention(nn.Module):
 
     def _attended(self, heads: Tensor, call: Callable[..., Any], options: dict[str, Any]) -> Any:
         """The result of a call with these options, extra keys included."""
-        name, score = self._extra, self.score.get()
-        if name is None:
+        if (name := self._extra) is None:
             return call(**options)
+        score = self.score.get()
         _heads.check_extra_keys(name, score, options["normalizer"], options["read"])
         key = None if self.bias_k is None else self._divided(1, self.bias_k[0])
         value = self._divided(2, heads.new_zeros(1, self.sizes[2]) if self.bias_v is None else self.bias_v[0])
