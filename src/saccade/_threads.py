@@ -1,4 +1,4 @@
-"""Threads that share modules and settings: hooks of one thread, and process-wide settings that several hold at once."""
+"""Hooks of one thread, and process-wide settings that threads share."""
 
 import os
 import sys
@@ -11,18 +11,12 @@ from typing import Any, TypeVar
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-__all__ = ["Shared", "free_in_children", "hooked", "own_filters"]
-
 L = TypeVar("L")
 _REGISTERING = Lock()  # torch numbers hooks by a counter that two threads may read at once
 
 
 def free_in_children(lock: L) -> L:
-    """Return a lock that is free in a forked child, which does not have the thread that holds it.
-
-    >>> free_in_children(Lock()).locked()
-    False
-    """
+    """Return a lock, free in a forked child."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined] # as of `logging`
     return lock
@@ -30,31 +24,17 @@ def free_in_children(lock: L) -> L:
 
 @contextmanager
 def hooked(
-    modules: Iterable[nn.Module],
-    after: Callable[..., Any],
-    before: Callable[..., Any] | None = None,
-    **options: bool,
+    modules: Iterable[nn.Module], after: Callable[..., Any], before: Callable[..., Any] | None = None, **options: bool
 ) -> Iterator[None]:
     """Hook modules while the block runs, for the calls of this thread alone.
 
     Other threads call the modules as always. A copy of a module that is made within the block is an ordinary module.
-
-    Args:
-        modules: to be hooked.
-        after: a forward hook, `(module, args, output)`.
-        before: a forward pre-hook, `(module, args, kwargs)`.
-        options: of `torch.nn.Module.register_forward_hook`.
-
-    >>> import torch
-    >>> shapes, linear = [], nn.Linear(2, 3)
-    >>> with hooked([linear], lambda module, args, output: shapes.append(tuple(output.shape))):
-    ...     output = linear(torch.ones(4, 2))
-    >>> shapes
-    [(4, 3)]
+    The forward hook `after` takes `(module, args, output)`, the pre-hook `before` `(module, args, kwargs)`. `options`
+    are those of `torch.nn.Module.register_forward_hook`.
     """
     originals, thread = set(modules), get_ident()
 
-    def own(hook: Callable[..., Any]) -> Callable[..., Any]:
+    def in_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
         return lambda module, *args: hook(module, *args) if module in originals and get_ident() == thread else None
 
     handles: list[RemovableHandle] = []
@@ -62,8 +42,8 @@ def hooked(
         with _REGISTERING:
             for module in originals:
                 if before is not None:
-                    handles.append(module.register_forward_pre_hook(own(before), with_kwargs=True))
-                handles.append(module.register_forward_hook(own(after), **options))
+                    handles.append(module.register_forward_pre_hook(in_thread(before), with_kwargs=True))
+                handles.append(module.register_forward_hook(in_thread(after), **options))
         yield
     finally:
         for handle in handles:
@@ -71,16 +51,9 @@ def hooked(
 
 
 class Shared:
-    """A process-wide setting that threads may hold at once: the first of them sets it, the last one restores it.
+    """A setting of the process: the first thread sets it, the last one restores it.
 
-    Args:
-        setting: makes the context manager that sets and restores it.
-
-    >>> import torch
-    >>> precise = Shared(lambda: torch.backends.cudnn.flags(enabled=False))
-    >>> with precise(), precise():
-    ...     torch.backends.cudnn.enabled
-    False
+    `setting` makes the context manager that sets and restores it.
     """
 
     def __init__(self, setting: Callable[[], AbstractContextManager[Any]]) -> None:
@@ -88,7 +61,6 @@ class Shared:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Hold the setting while the block runs."""
         with self._lock:
             if not self._holders:
                 self._stack.enter_context(self._setting())
@@ -107,4 +79,4 @@ own_filters: Callable[[], AbstractContextManager[Any]] = (
     if getattr(sys.flags, "context_aware_warnings", False)  # of Python 3.14: each thread has its own
     else Shared(warnings.catch_warnings)
 )
-"""Restores the filters of warnings that blocks have added, once no thread is within such a block."""
+"""Restores the filters of warnings once no thread is within such a block."""

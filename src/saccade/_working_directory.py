@@ -1,20 +1,13 @@
-"""A check of the working directory, before torch: without one, a library of torch's ends the process."""
+"""A check of the working directory: without one, importing torch ends the process."""
 
 import sys
 from pathlib import Path
-
-__all__ = ["check"]
 
 _PROGRAMS = ("saccade", "-m")  # argv[0] of the console script, and of `python -m` while it imports the package
 
 
 def check() -> None:
-    """Reject a working directory that was removed.
-
-    Raises:
-        FileNotFoundError: if it was.
-        SystemExit: with 2 after one line on standard error, in place of that error at the command line.
-    """
+    """Reject a removed working directory, at the command line by one line."""
     try:
         Path.cwd()
     except FileNotFoundError as error:

@@ -3,7 +3,7 @@
 Their way to a backend is `saccade._dispatch.passes`: start reading there.
 """
 
-from typing import Any, overload
+from typing import overload
 
 from jaxtyping import Float
 from torch import Tensor
@@ -11,7 +11,7 @@ from torch import Tensor
 from saccade import normalizers, reads, scores
 from saccade._call.call import SCALED_DOT, SOFT, SOFTMAX, Arguments
 from saccade._call.lazy_value import ValueFunction
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade._dispatch.choose import Plan
 from saccade._dispatch.passes import attention, plan
 from saccade.auxiliary import AuxOutput, AuxRequest
@@ -57,7 +57,7 @@ def attend(
 ) -> tuple[Tensor, AuxOutput]: ...
 
 
-@hide_extra_kwargs
+@reject_extra_kwargs
 def attend(
     query: Float[Tensor, "*#batch q_len q_dim"],
     key: Float[Tensor, "*#batch k_len k_dim"],
@@ -72,7 +72,6 @@ def attend(
     dropout_p: float = 0.0,
     aux: AuxRequest | None = None,
     backend: str = "auto",
-    **extra: Any,
 ) -> Tensor | tuple[Tensor, AuxOutput]:
     """Attention with any score, any normalizer, soft or hard, on every backend.
 
@@ -133,13 +132,11 @@ def attend(
     asked for 2
     torch.Size([2, 1, 3])
     """
-    if extra:
-        reject_extra_kwargs(attend, extra)
     arguments = Arguments(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend)
     return attention(arguments)
 
 
-@hide_extra_kwargs
+@reject_extra_kwargs
 def explain(
     query: Tensor,
     key: Tensor,
@@ -154,7 +151,6 @@ def explain(
     dropout_p: float = 0.0,
     aux: AuxRequest | None = None,
     backend: str = "auto",
-    **extra: Any,
 ) -> Plan:
     """The plan of `attend`: a backend, and the reason against each other one.
 
@@ -174,7 +170,5 @@ def explain(
     >>> explain(x, x, x).backend
     'sdpa'
     """
-    if extra:
-        reject_extra_kwargs(explain, extra)
     arguments = Arguments(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend)
     return plan(arguments)

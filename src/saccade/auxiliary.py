@@ -118,10 +118,6 @@ def _flatten(aux: AuxOutput) -> tuple[list[Any], tuple[str, ...]]:
     return [getattr(aux, name) for name in names], names
 
 
-def _unflatten(values: Any, names: tuple[str, ...]) -> AuxOutput:
-    return AuxOutput(**dict(zip(names, values, strict=True)))
-
-
 def _flatten_with_keys(aux: AuxOutput) -> tuple[list[Any], tuple[str, ...]]:
     values, names = _flatten(aux)
     return [(torch.utils._pytree.GetAttrKey(name), value) for name, value in zip(names, values, strict=True)], names
@@ -130,7 +126,7 @@ def _flatten_with_keys(aux: AuxOutput) -> tuple[list[Any], tuple[str, ...]]:
 torch.utils._pytree.register_pytree_node(
     AuxOutput,
     _flatten,
-    _unflatten,
+    lambda values, names: AuxOutput(**dict(zip(names, values, strict=True))),
     serialized_type_name="saccade.AuxOutput",
     to_dumpable_context=list,
     from_dumpable_context=tuple,

@@ -88,11 +88,7 @@ def unread(values: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 def as_bias(bias: Any) -> Bias:
-    """Convert a floating tensor to a bias, and return a bias unchanged.
-
-    Raises:
-        ArgumentTypeError: a gate, or no floating tensor.
-    """
+    """Convert a floating tensor to a bias, and return a bias unchanged."""
     if isinstance(bias, Bias):
         return bias
     if isinstance(bias, Factor):
@@ -101,11 +97,7 @@ def as_bias(bias: Any) -> Bias:
 
 
 def as_gate(gate: Any) -> Factor:
-    """Convert a floating tensor to a gate, and return a gate or bias unchanged.
-
-    Raises:
-        ArgumentTypeError: no floating tensor.
-    """
+    """Convert a floating tensor to a gate, and return a gate or bias unchanged."""
     return gate if isinstance(gate, Factor) else Weights(floating(gate, "gate"))
 
 
@@ -125,12 +117,7 @@ def floating(tensor: Any, name: str) -> Tensor:
 @registered
 @dataclass(frozen=True)
 class Dense(Bias):
-    """Plain floating tensor, broadcast to `(..., Lq, Lk)`, added to the scores.
-
-    >>> import torch
-    >>> (Dense(torch.zeros(1)) + torch.ones(1)).second.tensor.tolist()
-    [1.0]
-    """
+    """Plain floating tensor, broadcast to `(..., Lq, Lk)`, added to the scores."""
 
     axes: ClassVar[dict[str, Axes]] = {"tensor": ("q", "k")}
     tensor: Tensor
@@ -155,20 +142,11 @@ class Total(Pair, Bias):
         forbidden = (first.detach() == -torch.inf) | (second.detach() == -torch.inf)  # also against +inf or NaN
         return (first + second).masked_fill(forbidden, -torch.inf)
 
-    def check(self, extent: Extent, name: str) -> None:
-        self.first.check(extent, name)
-        self.second.check(extent, name)
-
 
 @registered
 @dataclass(frozen=True)
 class Weights(Factor):
-    """Plain floating tensor, broadcast to `(..., Lq, Lk)`, multiplied into weights.
-
-    >>> import torch
-    >>> type(Weights(torch.ones(1)) * torch.ones(1)).__name__
-    'Product'
-    """
+    """Plain floating tensor, broadcast to `(..., Lq, Lk)`, multiplied into weights."""
 
     axes: ClassVar[dict[str, Axes]] = {"tensor": ("q", "k")}
     tensor: Tensor
@@ -191,24 +169,15 @@ class Product(Pair, Factor):
     def factor(self, grid: Grid, dtype: torch.dtype, allowed: Tensor | None) -> Tensor:
         return self.first.factor(grid, dtype, allowed) * self.second.factor(grid, dtype, allowed)
 
-    def check(self, extent: Extent, name: str) -> None:
-        self.first.check(extent, name)
-        self.second.check(extent, name)
 
-
-class Positioned(Bias):
-    """Base of the biases that compare positions; `align` as in `saccade.masks`."""
-
-    align: Align
-
-    def relative(self, grid: Grid) -> Tensor:
-        """Key position minus query position, integer, `(..., rows, Lk)`."""
-        return grid.keys() - (grid.queries() + shift(self.align, grid))
+def distances(align: Align, grid: Grid) -> Tensor:
+    """Key position minus query position, integer, `(..., rows, Lk)`."""
+    return grid.keys() - (grid.queries() + shift(align, grid))
 
 
 @registered
 @dataclass(frozen=True)
-class Alibi(Positioned):
+class Alibi(Bias):
     """bias[..., i, j] = −slope · |i + align − j|.
 
     Press, Smith, Lewis 2022, section 3.
@@ -229,7 +198,7 @@ class Alibi(Positioned):
     align: Align = None
 
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
-        return -self.slopes.to(dtype)[..., None, None] * self.relative(grid).abs()
+        return -self.slopes.to(dtype)[..., None, None] * distances(self.align, grid).abs()
 
     def check(self, extent: Extent, name: str) -> None:
         check_align("biases.Alibi", self.align, extent)
@@ -240,7 +209,7 @@ class Alibi(Positioned):
 
 @registered
 @dataclass(frozen=True)
-class RelativePosition(Positioned):
+class RelativePosition(Bias):
     """bias[..., i, j] = table[..., clip(j − i − align, −R, R) + R].
 
     It is one number a distance (Raffel et al. 2020, T5), clipped as in Shaw et al. 2018, section 3.2. There a distance
@@ -265,7 +234,7 @@ class RelativePosition(Positioned):
 
     def values(self, grid: Grid, dtype: torch.dtype) -> Tensor:
         reach = self.table.shape[-1] // 2
-        index = self.relative(grid).clamp(-reach, reach) + reach
+        index = distances(self.align, grid).clamp(-reach, reach) + reach
         if index.ndim == 2:
             return self.table.to(dtype)[..., index]
         batch = broadcast_shapes(self.table.shape[:-1], index.shape[:-2])

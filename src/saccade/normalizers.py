@@ -100,8 +100,7 @@ class Softmax(Normalizer):
 
     def check(self, extent: Extent) -> None:
         positive("temperature", self.temperature, extent)
-        if self.sink is not None:
-            per_query("sink", self.sink, extent)
+        per_query("sink", self.sink, extent)
 
     @property
     def sums_to_one(self) -> bool:

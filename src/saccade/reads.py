@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade._definitions.checks import ensure, per_position
+from saccade._definitions.checks import ensure, per_position, whole
 from saccade._definitions.numerics import broadcast_shapes, shares
 from saccade._definitions.structure import Axes, Definition, Extent, registered
 from saccade.errors import ArgumentError, ArgumentTypeError
@@ -47,12 +47,12 @@ class Read(Definition):
     @property
     def differentiable(self) -> bool:
         """Whether gradients pass from the output to the weights."""
-        return not self.chooses
+        return True
 
     @property
     def sparse(self) -> bool:
         """Whether output and gradients need the values of few keys alone."""
-        return self.chooses
+        return False
 
 
 @registered
@@ -85,18 +85,34 @@ def pick(value: Tensor, index: Tensor) -> Tensor:
     return rows.masked_fill(index < 0, 0.0)
 
 
-def straight_through(hard: Tensor, weights: Tensor, value: Tensor) -> Tensor:
-    """The hard output with the gradient of the expectation.
+class Hard(Read):
+    """Base of reads of one key, without a gradient to the weights or straight-through."""
 
-    Bengio, Léonard, Courville 2013.
-    """
-    soft = weights @ value
-    return hard.detach() + (soft - soft.detach())
+    chooses: ClassVar[bool] = True
+    estimator: str | None
+
+    @property
+    def differentiable(self) -> bool:
+        return self.estimator == "straight_through"
+
+    @property
+    def sparse(self) -> bool:
+        return not self.differentiable
+
+    def __call__(
+        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
+    ) -> Tensor:
+        assert index is not None
+        picked = pick(value, index)
+        if not self.differentiable:
+            return picked
+        soft = weights @ value
+        return picked.detach() + (soft - soft.detach())
 
 
 @registered
 @dataclass(frozen=True)
-class Sample(Read):
+class Sample(Hard):
     """One key drawn with probability w_ij / Σ_j w_ij.
 
     It is the first key with a cumulative weight above u · Σ_j w_ij. The uniform u, one a row, is drawn outside every
@@ -124,7 +140,6 @@ class Sample(Read):
     estimator: str = "reinforce"
     generator: torch.Generator | None = None
     uniform: Tensor | None = None
-    chooses: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.estimator not in ("reinforce", "straight_through"):
@@ -135,14 +150,6 @@ class Sample(Read):
             )
         if self.generator is not None and self.uniform is not None:
             raise ArgumentError("uniform: expected either uniform= or generator=, got both. Leave one out.")
-
-    @property
-    def differentiable(self) -> bool:
-        return self.estimator == "straight_through"
-
-    @property
-    def sparse(self) -> bool:
-        return self.estimator == "reinforce"
 
     def check(self, extent: Extent) -> None:
         if self.uniform is None:
@@ -176,17 +183,10 @@ class Sample(Read):
         first = torch.where(exceeds.any(-1), exceeds.to(torch.uint8).argmax(-1), last)
         return first.masked_fill(~(total[..., 0] > 0), -1)
 
-    def __call__(
-        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
-    ) -> Tensor:
-        assert index is not None
-        drawn = pick(value, index)
-        return drawn if self.estimator == "reinforce" else straight_through(drawn, weights, value)
-
 
 @registered
 @dataclass(frozen=True)
-class Argmax(Read):
+class Argmax(Hard):
     """output_i = v_j, j the allowed key of the largest weight, the first of a tie.
 
     Args:
@@ -202,19 +202,10 @@ class Argmax(Read):
     """
 
     estimator: str | None = None
-    chooses: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.estimator not in (None, "straight_through"):
             raise ArgumentError(f"estimator: expected 'straight_through' or None, got {self.estimator!r}")
-
-    @property
-    def differentiable(self) -> bool:
-        return self.estimator is not None
-
-    @property
-    def sparse(self) -> bool:
-        return self.estimator is None
 
     def index(self, weights: Tensor, mask: Tensor | None) -> Tensor:
         if not weights.shape[-1]:
@@ -223,13 +214,6 @@ class Argmax(Read):
         weighed = weights if mask is None else weights.masked_fill(~mask, 0.0)
         largest = weights if mask is None else weights.masked_fill(~mask, -torch.inf)
         return largest.argmax(-1).masked_fill(~weighed.any(-1), -1)
-
-    def __call__(
-        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
-    ) -> Tensor:
-        assert index is not None
-        chosen = pick(value, index)
-        return chosen if self.estimator is None else straight_through(chosen, weights, value)
 
 
 @registered
@@ -253,8 +237,7 @@ class TopK(Read):
     k: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise ArgumentError(f"k: expected an int of at least 1, got {self.k!r}")
+        whole("k", self.k, least=1)
 
     @property
     def sparse(self) -> bool:

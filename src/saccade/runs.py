@@ -13,7 +13,6 @@ the process's own state take turns: pictures (matplotlib's settings) with pictur
 """
 
 import base64
-import difflib
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from saccade._definitions.argument_hints import suggest
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.ensembles import check_drawn
@@ -71,15 +71,14 @@ def train(
         KeyboardInterrupt: if it was interrupted. The last checkpoint is kept, and the same call goes on from there.
         SystemExit: with 0, once it is trained, in each process of torchrun but the first.
     """
-    data = _kept(data)
-    named = isinstance(data, str | Path) or data is None
-    if not named and more.get("processes", 1) != 1:
-        raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     kind = load_task(_choose("task", task, TASKS))
-    name = data_of(kind, data) if named else OBJECTS
+    name, objects = _source(kind, _kept(data))
+    if objects is not None and more.get("processes", 1) != 1:
+        raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
     named_options = {**({} if run is None else {"run": str(run)}), **more}
     model = usual_model(kind, named_options.get("run")) if model is None else model
-    suited = _suited(kind, name, model, named_options, None if named else data)
+    model, name = _checked(kind, name, model, named_options)
+    suited = suit(kind, model, name, named_options, objects)
     settings = options(kind, name, model, named_options, suited)
     with undisturbed():
         threads = torch.get_num_threads()
@@ -91,7 +90,7 @@ def train(
         raise SystemExit(0)
     if outcome.results is None:
         raise KeyboardInterrupt
-    return load(outcome.run.folder, device=settings.device, data=None if named else data)
+    return load(outcome.run.folder, device=settings.device, data=objects)
 
 
 def _kept(data: Any) -> Any:
@@ -99,6 +98,11 @@ def _kept(data: Any) -> Any:
     if isinstance(data, Mapping) and any(isinstance(part, Iterator) for part in data.values()):
         return {name: _kept(part) for name, part in data.items()}
     return list(data) if isinstance(data, Iterator) else data
+
+
+def _source(kind: type[Task], data: Any) -> tuple[str, Any]:
+    """The name of data, and the Python objects if they are some."""
+    return (data_of(kind, data), None) if isinstance(data, str | Path) or data is None else (OBJECTS, data)
 
 
 def load(folder: str | Path, *, device: str = "auto", ensemble: Sequence[str | Path] = (), data: Any = None) -> "Run":
@@ -152,18 +156,11 @@ def options(
     return options_class(kind, model)(**{**defaults(kind, model, data, given, suited), **given})
 
 
-def _suited(kind: type[Task], data: str | None, model: str | None, named: Mapping[str, Any], objects: Any) -> Suited:
-    """Recipes for the run, after a check of its options."""
-    model, data = _checked(kind, data, model, named)
-    return suit(kind, model, data, named, objects)
-
-
 def _checked(kind: type[Task], data: str | None, model: str | None, named: Mapping[str, Any]) -> tuple[str, str]:
     """Names of model and data, after a check of the named options."""
     model = _choose("model", next(iter(kind.models)) if model is None else model, kind.models)
     flat = options_class(kind, model)
-    _check_names(named, flat, f"{kind.name} with the model {model}")
-    check_types(flat, named)
+    _check_options(named, flat, f"{kind.name} with the model {model}")
     return model, next(iter(kind.builtin)) if data is None else data
 
 
@@ -178,10 +175,8 @@ def examples(task: str | type[Task], split: str, count: int, *, data: Any = None
         more: options of the task that say how data are read.
     """
     kind = load_task(_choose("task", task, TASKS)) if isinstance(task, str) else task
-    named = isinstance(data, str | Path) or data is None
-    name = data_of(kind, data) if named else OBJECTS
-    settings = options(kind, name, None, more)
-    prepared = kind.prepare(settings, None if named else data)
+    name, objects = _source(kind, data)
+    prepared = kind.prepare(options(kind, name, None, more), objects)
     size = prepared.data.size(split)
     return (prepared.example(split, index) for index in range(count if size is None else min(count, size)))
 
@@ -288,8 +283,7 @@ class Run:
             SaccadeError: if there is no such option, or it means nothing to the run.
         """
         kind = self.task.requests[verb]
-        _check_names(values, kind, f"saccade {verb} with a run of {self.task.name}")
-        check_types(kind, values)
+        _check_options(values, kind, f"saccade {verb} with a run of {self.task.name}")
         return self.checked(kind(**values))
 
     def checked(self, request: Any) -> Any:
@@ -355,20 +349,16 @@ class Run:
 
 def _choose(what: str, name: str, table: Iterable[str]) -> str:
     if name not in (names := list(table)):
-        raise ArgumentError(f"{what}: there is no {name}; {_hint(name, names)}")
+        raise ArgumentError(f"{what}: there is no {name}; {suggest(name, names)}")
     return name
 
 
-def _check_names(values: Iterable[str], kind: Any, where: str) -> None:
+def _check_options(values: Mapping[str, Any], kind: Any, where: str) -> None:
     names = [field.name for field in fields(kind)]
     for name in values:
         if name not in names:
-            raise ArgumentError(f"{name}: {where} has no such option; {_hint(name, names)}")
-
-
-def _hint(name: str, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, names, 1)
-    return f"did you mean {near[0]}?" if near else f"there is: {', '.join(names)}"
+            raise ArgumentError(f"{name}: {where} has no such option; {suggest(name, names)}")
+    check_types(kind, values)
 
 
 def _unusual(request: Any) -> dict[str, Any]:

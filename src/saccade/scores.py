@@ -32,8 +32,12 @@ class Score(Definition):
         raise ArgumentTypeError("score: expected one of saccade.scores or a callable, got the base class Score")
 
     def check(self, extent: Extent) -> None:
-        """Raise a `SaccadeError` if the score's tensors do not fit the call."""
-        same_dim(self, extent)
+        """Raise a `SaccadeError` if sizes or tensors do not fit the call."""
+        if extent.q_dim != extent.k_dim:
+            raise ShapeError(
+                f"key: expected last dimension {extent.q_dim}, that of query, for scores.{type(self).__name__}, got "
+                f"{extent.k_dim}. Project one of them, or use scores.General with a (Dq, Dk) weight."
+            )
 
     def query_dim(self, k_dim: int) -> int:
         """Features of a query if keys have `k_dim`."""
@@ -55,20 +59,10 @@ class Score(Definition):
     """Whether one key changes the scores of other keys, through rounding."""
 
 
-def same_dim(score: Score, extent: Extent) -> None:
-    """Raise `ShapeError` unless queries and keys have one number of features."""
-    if extent.q_dim != extent.k_dim:
-        raise ShapeError(
-            f"key: expected last dimension {extent.q_dim}, that of query, for scores.{type(score).__name__}, got "
-            f"{extent.k_dim}. Project one of them, or use scores.General with a (Dq, Dk) weight."
-        )
-
-
 @registered
 @dataclass(frozen=True)
 class Dot(Score):
     """Dot product, scores[i, j] = q_i · k_j (Luong et al. 2015, section 3.1).
-
 
     >>> import torch
     >>> Dot()(torch.eye(2), torch.tensor([[3.0, 4.0]])).tolist()
@@ -122,11 +116,9 @@ class ScaledDot(Score):
         return softcap * torch.tanh(scores / softcap)
 
     def check(self, extent: Extent) -> None:
-        same_dim(self, extent)
-        if self.scale is not None:
-            per_query("scale of scores.ScaledDot", self.scale, extent)
-        if self.softcap is not None:
-            positive("softcap of scores.ScaledDot", self.softcap, extent)
+        super().check(extent)
+        per_query("scale of scores.ScaledDot", self.scale, extent)
+        positive("softcap of scores.ScaledDot", self.softcap, extent)
 
     def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
         if self.softcap is not None:
@@ -158,20 +150,19 @@ class Cosine(Score):
         number("beta", self.beta, finite=True, tensor=True)
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        return (unit(query) * like(self.beta, query)) @ unit(key).mT
+        return (unit(query) * like(self.beta, query)) @ self._units(key).mT
 
     def check(self, extent: Extent) -> None:
-        same_dim(self, extent)
+        super().check(extent)
         per_query("beta", self.beta, extent)
 
     def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        return self._against(query, unit(key))
-
-    def _against(self, query: Tensor, units: Tensor) -> tuple[Tensor, Tensor, float]:
-        """`as_dot` for keys of unit length."""
         if isinstance(self.beta, Tensor):
-            return unit(query) * like(self.beta, query), units, 1.0
-        return unit(query), units, self.beta
+            return unit(query) * like(self.beta, query), self._units(key), 1.0
+        return unit(query), self._units(key), self.beta
+
+    def _units(self, key: Tensor) -> Tensor:
+        return unit(key)
 
     def prepare(self, key: Tensor) -> tuple[Score, Tensor, Tensor | None]:
         return UnitKeyCosine(self.beta), unit(key), None
@@ -182,11 +173,8 @@ class Cosine(Score):
 class UnitKeyCosine(Cosine):
     """`Cosine` against keys of unit length, made by `Cosine.prepare`."""
 
-    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        return (unit(query) * like(self.beta, query)) @ key.mT
-
-    def as_dot(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        return self._against(query, key)
+    def _units(self, key: Tensor) -> Tensor:
+        return key
 
 
 @registered
@@ -245,7 +233,7 @@ class Additive(Score):
         return (terms @ v) if v.ndim == 1 else (terms @ v[..., None, :, None])[..., 0]
 
     def check(self, extent: Extent) -> None:
-        same_dim(self, extent)
+        super().check(extent)
         parameter("v", self, self.v, (extent.q_dim,), "(..., D)", extent)
 
     def prepare(self, key: Tensor) -> tuple[Score, Tensor, Tensor | None]:
@@ -305,9 +293,23 @@ NEAR = 256.0
 """Largest ‖x‖² / h² with an error of 10⁻⁵ in float32: 64 normal features."""
 
 
+class Bandwidth(Score):
+    """Base of the scores of distances in bandwidths."""
+
+    axes: ClassVar[dict[str, Axes]] = {"bandwidth": ("q", "1")}
+    bandwidth: float | Tensor
+
+    def __post_init__(self) -> None:
+        positive_number("bandwidth", self.bandwidth, tensor=True)
+
+    def check(self, extent: Extent) -> None:
+        super().check(extent)
+        positive("bandwidth", self.bandwidth, extent)
+
+
 @registered
 @dataclass(frozen=True)
-class Gaussian(Score):
+class Gaussian(Bandwidth):
     """Gaussian kernel as a score, scores[i, j] = −‖q_i − k_j‖² / 2h².
 
     Its softmax is kernel regression (Nadaraya 1964, Watson 1964). The square is expanded into dot products about the
@@ -323,12 +325,8 @@ class Gaussian(Score):
     -2.0
     """
 
-    axes: ClassVar[dict[str, Axes]] = {"bandwidth": ("q", "1")}
     mixes_keys: ClassVar[bool] = True
     bandwidth: float | Tensor
-
-    def __post_init__(self) -> None:
-        positive_number("bandwidth", self.bandwidth, tensor=True)
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         if not key.shape[-2]:
@@ -349,10 +347,6 @@ class Gaussian(Score):
         near = query.square().sum(-1, keepdim=True) <= limit
         return bool(near.all() and (key.square().sum(-1).amax() <= limit).all())
 
-    def check(self, extent: Extent) -> None:
-        same_dim(self, extent)
-        positive("bandwidth", self.bandwidth, extent)
-
 
 KERNELS: dict[str, Callable[[Tensor], Tensor]] = {
     "boxcar": lambda squared: 0.5 * (squared <= 1).to(squared.dtype),
@@ -363,7 +357,7 @@ KERNELS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @registered
 @dataclass(frozen=True)
-class Kernel(Score):
+class Kernel(Bandwidth):
     """Kernel of compact support, scores[i, j] = K(u), u = ‖q_i − k_j‖ / h.
 
     With `normalizers.Sum` it is kernel regression (Nadaraya 1964, Watson 1964, Epanechnikov 1969).
@@ -371,8 +365,7 @@ class Kernel(Score):
 
     Args:
         name: "boxcar", "epanechnikov" or "triangular".
-        bandwidth: h from 1e-12 to 1e12 in the units of query and key, a float or a tensor that broadcasts against
-            `(..., Lq, 1)`, whose values are checked as those of a temperature.
+        bandwidth: h, as for `Gaussian`.
 
     Raises:
         ArgumentError: an unknown name, a bandwidth outside its range.
@@ -382,18 +375,13 @@ class Kernel(Score):
     [[0.5, 0.0]]
     """
 
-    axes: ClassVar[dict[str, Axes]] = {"bandwidth": ("q", "1")}
     name: str
     bandwidth: float | Tensor
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or self.name not in KERNELS:
             raise ArgumentError(f"name: expected one of {', '.join(map(repr, KERNELS))}, got {self.name!r}")
-        positive_number("bandwidth", self.bandwidth, tensor=True)
+        super().__post_init__()
 
     def __call__(self, query: Tensor, key: Tensor) -> Tensor:
         return KERNELS[self.name](squared_distance(query, key) / bounded(self.bandwidth, query) ** 2)
-
-    def check(self, extent: Extent) -> None:
-        same_dim(self, extent)
-        positive("bandwidth", self.bandwidth, extent)

@@ -11,7 +11,7 @@ from saccade import biases, masks, normalizers, reads, scores
 from saccade._definitions.structure import Definition
 from saccade._dispatch.choose import BACKENDS as SERVING
 
-INNER = {"Factor", "Bias", "Score", "Normalizer", "Mask", "Read", "Positioned", "UnitKeyCosine"}
+INNER = {"Factor", "Bias", "Score", "Bandwidth", "Normalizer", "Mask", "Read", "Hard", "Positioned", "UnitKeyCosine"}
 """What is no member: the bases, and what remains of a score whose keys are prepared (the memory's laws hold it)."""
 
 

@@ -1,13 +1,12 @@
-"""Errors for arguments of other libraries, with the name that they have here."""
+"""Errors for unknown names, with a similar name or its name here."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import wraps
 from typing import Any, TypeVar
 
 from saccade.errors import ArgumentTypeError
-
-__all__ = ["hide_extra_kwargs", "reject_extra_kwargs"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,45 +28,43 @@ OURS = {
 """Names here for the arguments of torch's attention."""
 
 
-def hide_extra_kwargs(function: F) -> F:
-    """Hide `**extra`, present for errors alone, from a function's signature.
+def reject_extra_kwargs(function: F) -> F:
+    """Reject keywords without a parameter, with their names here or similar ones.
 
-    >>> @hide_extra_kwargs
-    ... def scaled(x, scale=1.0, **extra):
-    ...     reject_extra_kwargs(scaled, extra)
-    ...     return x * scale
-    >>> str(inspect.signature(scaled))
-    '(x, scale=1.0)'
-    """
-    signature = inspect.signature(function)
-    visible = [part for part in signature.parameters.values() if part.kind is not part.VAR_KEYWORD]
-    function.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
-    return function
-
-
-def reject_extra_kwargs(function: Callable[..., Any], extra: dict[str, Any]) -> None:
-    """Raise for arguments without a parameter.
-
-    Args:
-        function: a function with `hide_extra_kwargs`, whose signature lists its arguments.
-        extra: other arguments by name.
-
-    Raises:
-        ArgumentTypeError: any argument, with its name here, or with the argument of nearly that name.
-
-    >>> reject_extra_kwargs(len, {"is_causal": True})
+    >>> reject_extra_kwargs(lambda mask: mask)(is_causal=True)
     Traceback (most recent call last):
     ...
-    saccade.errors.ArgumentTypeError: is_causal: expected an argument of len, got one of another library; here it is \
-mask=masks.Causal()
+    saccade.errors.ArgumentTypeError: is_causal: expected an argument of <lambda>, got one of another library; here it \
+is mask=masks.Causal()
     """
-    for name in extra:
-        owner = function.__qualname__.removesuffix(".__init__").removesuffix(".forward")
-        if name in OURS:
-            raise ArgumentTypeError(
-                f"{name}: expected an argument of {owner}, got one of another library; here it is {OURS[name]}"
-            )
-        names = [parameter for parameter in inspect.signature(function).parameters if parameter != "self"]
-        near = get_close_matches(name, names, 1)
-        way_out = f"did you mean {near[0]}=?" if near else f"it takes {', '.join(names)}"
-        raise ArgumentTypeError(f"{name}: expected an argument of {owner}, got an unknown name; {way_out}")
+    parameters = tuple(inspect.signature(function).parameters)
+    names = frozenset(parameters)
+
+    @wraps(function)
+    def strict(*args: Any, **kwargs: Any) -> Any:
+        for name in kwargs:
+            if name not in names:
+                raise ArgumentTypeError(f"{name}: expected an argument of {owner}, got {_hint(name, parameters)}")
+        return function(*args, **kwargs)
+
+    owner = function.__qualname__.removesuffix(".__init__").removesuffix(".forward")
+    return strict  # type: ignore[return-value]
+
+
+def suggest(name: str, names: Iterable[str]) -> str:
+    """A hint for a name that does not exist.
+
+    >>> suggest("rnnserch", ["rnnsearch"]), suggest("x", ["rnnsearch"])
+    ('did you mean rnnsearch?', 'there is: rnnsearch')
+    """
+    candidates = list(names)
+    near = get_close_matches(name, candidates, 1)
+    return f"did you mean {near[0]}?" if near else f"there is: {', '.join(candidates)}"
+
+
+def _hint(name: str, parameters: tuple[str, ...]) -> str:
+    if name in OURS:
+        return f"one of another library; here it is {OURS[name]}"
+    names = [parameter for parameter in parameters if parameter != "self"]
+    near = get_close_matches(name, names, 1)
+    return "an unknown name; " + (f"did you mean {near[0]}=?" if near else f"it takes {', '.join(names)}")

@@ -64,8 +64,8 @@ def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:
         raise ShapeError(f"{where}: expected leading dimensions that broadcast to {tuple(to)}, got {tuple(batch)}")
 
 
-def per_query(name: str, value: float | Tensor, extent: Extent) -> None:
-    """Raise unless a number, or a tensor that broadcasts against `(..., Lq, 1)`."""
+def per_query(name: str, value: float | Tensor | None, extent: Extent) -> None:
+    """Raise unless no tensor, or one that broadcasts against `(..., Lq, 1)`."""
     if not isinstance(value, Tensor):
         return
     if not value.is_floating_point():
@@ -133,7 +133,7 @@ def positive_number(name: str, value: Any, *, tensor: bool = False, none: bool =
     number(name, value, least=SMALLEST, high=LARGEST, tensor=tensor, none=none)
 
 
-def positive(name: str, value: float | Tensor, extent: Extent) -> None:
+def positive(name: str, value: float | Tensor | None, extent: Extent) -> None:
     """Raise unless `value` fits the queries and the range of positive parameters."""
     per_query(name, value, extent)
     if isinstance(value, Tensor):

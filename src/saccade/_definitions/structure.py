@@ -137,6 +137,11 @@ class Pair(Definition):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_depth", 1 + max(_depth(self.first), _depth(self.second)))
 
+    def check(self, *call: Any, **named: Any) -> None:
+        """Raise a `SaccadeError` if one of both does not fit the call."""
+        self.first.check(*call, **named)
+        self.second.check(*call, **named)
+
     @classmethod
     def of(cls, first: Definition, second: Definition) -> Self:
         """The composed definition; a deep tree becomes a balanced one in its order.

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 
-from saccade.cli.arguments import UsageError, one_line, suggest
+from saccade._definitions.argument_hints import suggest
+from saccade.cli.arguments import UsageError, one_line
 from saccade.errors import DISTRIBUTION, SaccadeError
 from saccade.train.files import told
 from saccade.train.notes import escaped, open_streams, output, say, shortened, unheard

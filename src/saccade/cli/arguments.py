@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
+from saccade._definitions.argument_hints import suggest
 from saccade.errors import SaccadeError
 from saccade.train.notes import escaped
 
-__all__ = ["UsageError", "choose", "named_options", "one_line", "parse", "peek", "suggest"]
+__all__ = ["UsageError", "choose", "named_options", "one_line", "parse", "peek"]
 
 T = TypeVar("T")
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
@@ -119,17 +120,6 @@ def choose(what: str, name: str, table: Iterable[str]) -> str:
     if name not in (names := list(table)):
         raise UsageError(f"{what}: there is no {name}; {suggest(name, names)}")
     return name
-
-
-def suggest(name: str, names: Iterable[str]) -> str:
-    """Return a hint for a name that does not exist.
-
-    >>> suggest("rnnserch", ["rnnsearch"]), suggest("x", ["rnnsearch"])
-    ('did you mean rnnsearch?', 'there is: rnnsearch')
-    """
-    candidates = list(names)
-    near = difflib.get_close_matches(name, candidates, 1)
-    return f"did you mean {near[0]}?" if near else f"there is: {', '.join(candidates)}"
 
 
 def one_line(text: str) -> str:

@@ -115,10 +115,6 @@ class Composed(Pair, Mask):
     first: Mask
     second: Mask
 
-    def check(self, extent: Extent) -> None:
-        self.first.check(extent)
-        self.second.check(extent)
-
     @property
     def keys_alone(self) -> bool:
         return self.first.keys_alone and self.second.keys_alone

@@ -7,7 +7,6 @@ over many h computes the distances once. Then each h costs the kernel of n² num
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +17,6 @@ from torch import Tensor
 from saccade import masks, normalizers, scores
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
-
-__all__ = ["LeftOut", "leave_one_out", "left_out", "means", "weights"]
 
 _WIDEST = 50.0  # the search goes from 1/50 of a rule of thumb to 50 times it
 _CLOSER = 11, 9  # points of two finer grids about the best bandwidth, for an error with steps
@@ -32,19 +29,8 @@ _PAIRS = 1 << 16  # pairs that are computed together, so that they stay in the c
 def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
     """Return the bandwidth with the smallest leave-one-out error.
 
-    Args:
-        points: `(n, features)`, n from 2 on.
-        answers: `(n, outputs)`.
-        kernel: "gaussian" or a key of `scores.KERNELS`.
-
-    Source:
-        Härdle, Marron 1985, "Optimal bandwidth selection in nonparametric regression function estimation". A smooth
-        error is minimized by the method of Brent 1973, chapter 5.
-
-    Example:
-        >>> x = torch.linspace(0, 6, 60, dtype=torch.float64)[:, None]
-        >>> 0.02 < leave_one_out(x, x.sin(), "gaussian") < 0.2
-        True
+    Härdle, Marron 1985, "Optimal bandwidth selection in nonparametric regression function estimation". A smooth error
+    is minimized by the method of Brent 1973, chapter 5.
     """
     count, features = points.shape
     spread = float(points.std(0).square().mean().sqrt()) or 1.0
@@ -70,19 +56,9 @@ def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Mean squared errors of leave-one-out by the bandwidth.
+    """Mean squared errors of leave-one-out by the bandwidth, of points `(n, features)`
 
-    Args:
-        points: `(n, features)`.
-        centred: answers less their mean, `(n, outputs)`.
-        kernel: "gaussian" or a key of `scores.KERNELS`.
-        distances: of all pairs, as `_distances` has them; None of too many.
-
-    Example:
-        >>> x = torch.tensor([[0.0], [1.0], [2.0]], dtype=torch.float64)
-        >>> errors = LeftOut.of(x, x, "gaussian")
-        >>> round(errors.of_width(1e-3), 6), round(errors.of_width(1e6), 6)
-        (0.666667, 1.5)
+    Distances, of `_distances`, are None for too many points. The centred answers are `(n, outputs)`, less their mean.
     """
 
     points: Tensor
@@ -92,90 +68,51 @@ class LeftOut:
 
     @classmethod
     def of(cls, points: Tensor, answers: Tensor, kernel: str) -> "LeftOut":
-        """Return the errors of points `(n, features)` with answers `(n, outputs)`."""
         distances = _distances(points, kernel) if len(points) <= _DENSE else None
         return cls(points, answers - answers.mean(0), kernel, distances)
 
     def of_width(self, width: float) -> float:
-        """Return the error of one bandwidth."""
-        if self.distances is None:
-            return float((self.centred - left_out(self.points / width, self.centred, self.kernel)).square().mean())
-        return sum(self._error(self._weights(part, width), answers) for part, answers in self._parts()) / self._count
+        return self.halved(width, 1)[0]
 
     def halved(self, widest: float, count: int) -> list[float]:
         """Return the errors of bandwidths widest / √2ⁱ, for i from 0 to count − 1.
 
         For a Gaussian, the weights of the next bandwidth are squares of these, so one exponential serves all.
         """
-        if self.distances is None or self.kernel != "gaussian":
-            return [self.of_width(widest * 2 ** (-halvings / 2)) for halvings in range(count)]
-        totals = [0.0] * count
-        for part, answers in self._parts():
-            weights = self._weights(part, widest)
-            for halvings in range(count):
-                totals[halvings] += self._error(weights, answers)
-                weights.square_()
-        return [total / self._count for total in totals]
-
-    @property
-    def _count(self) -> int:
-        return self.centred.numel()
-
-    def _parts(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Blocks of rows of distances, small enough for the cache, and their answers."""
-        assert self.distances is not None
-        rows = max(1, _PAIRS // len(self.points))
-        yield from zip(self.distances.split(rows), self.centred.split(rows), strict=True)
-
-    def _weights(self, distances: Tensor, width: float) -> Tensor:
-        scaled = distances / (width * width)
-        if self.kernel == "gaussian":
-            return scaled.clamp_(min=_LOWEST).exp_()
-        return scores.KERNELS[self.kernel](scaled)
-
-    def _error(self, weights: Tensor, answers: Tensor) -> float:
-        """The sum of squared errors of some rows."""
-        mass = weights.sum(1)
-        # A product for each column: BLAS is far slower with two at once.
-        sums = torch.stack([weights @ column for column in self.centred.unbind(1)], 1)
-        return float((answers - sums / mass.where(mass > 0, 1.0)[:, None]).square().sum())
+        widths = [widest * 2 ** (-halvings / 2) for halvings in range(count)]
+        if self.distances is None:
+            predictions = (left_out(self.points / width, self.centred, self.kernel) for width in widths)
+            return [float((self.centred - prediction).square().mean()) for prediction in predictions]
+        totals, rows = [0.0] * count, max(1, _PAIRS // len(self.points))
+        for distances, answers in zip(self.distances.split(rows), self.centred.split(rows), strict=True):
+            weights = (distances / (widest * widest)).clamp_(min=_LOWEST).exp_() if self.kernel == "gaussian" else None
+            for halvings, width in enumerate(widths):
+                if weights is None:
+                    weighed = scores.KERNELS[self.kernel](distances / (width * width))
+                else:
+                    weighed = weights.square_() if halvings else weights
+                mass = weighed.sum(1)
+                # A product for each column: BLAS is far slower with two at once.
+                sums = torch.stack([weighed @ column for column in self.centred.unbind(1)], 1)
+                totals[halvings] += float((answers - sums / mass.where(mass > 0, 1.0)[:, None]).square().sum())
+        return [total / self.centred.numel() for total in totals]
 
 
 def left_out(points: Tensor, values: Tensor, kernel: str) -> Tensor:
-    """Return leave-one-out predictions: attention with the diagonal forbidden.
-
-    Args:
-        points: `(n, features)`, in bandwidths.
-        values: `(n, any)`.
-        kernel: "gaussian" or a key of `scores.KERNELS`.
-    """
+    """Return leave-one-out predictions: attention with the diagonal forbidden."""
     few = len(points) <= _DENSE
     others = ~torch.eye(len(points), dtype=torch.bool, device=points.device) if few else ~masks.Window(0, 0)
     return means(points, points, values, kernel, others)
 
 
 def means(query: Tensor, key: Tensor, value: Tensor, kernel: str, mask: masks.Mask | Tensor | None = None) -> Tensor:
-    """Return means of values, weighted by a kernel of distance; 0 without neighbours.
-
-    Args:
-        query: `(m, features)`, in bandwidths.
-        key: `(n, features)`.
-        value: `(n, any)`.
-        kernel: "gaussian" or a key of `scores.KERNELS`.
-        mask: as for `attend`.
-    """
+    """Return means of values by a kernel of distances; 0 without neighbours."""
     output: Tensor = attend(query, key, value, mask=mask, **_weighed(kernel))
     return output
 
 
 def weights(query: Tensor, key: Tensor, kernel: str) -> Tensor:
-    """Return the weights of `means`, `(m, n)`.
-
-    Args:
-        query: `(m, features)`, in bandwidths.
-        key: `(n, features)`.
-        kernel: "gaussian" or a key of `scores.KERNELS`.
-    """
+    """Return the weights of `means`, `(m, n)`."""
     _, aux = attend(query, key, key[:, :1], aux=AuxRequest(weights=True), **_weighed(kernel))
     assert aux.weights is not None
     return aux.weights

@@ -1,38 +1,54 @@
-"""Masks, biases and positions of sequences, for scores with dimensions of heads."""
+"""Norms and gates of heads, masks and positions for them, and their extra keys."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from saccade import normalizers, reads, scores
 from saccade._definitions.checks import batch_only, on_device, per_position
-from saccade._definitions.numerics import broadcast_shapes
+from saccade._definitions.numerics import wide
 from saccade._definitions.structure import Axes, Extent
+from saccade.auxiliary import AuxRequest
 from saccade.biases import GaussianWindow, Product, Total
 from saccade.errors import ArgumentError
 from saccade.masks import Around, Both, Either, Not
 
-__all__ = ["beside_heads", "checked_positions", "following", "last"]
-
-
 _PAIRS = (Both, Either, Total, Product)
 
 
+def head_norm(kind: str | None, head_dim: int, bias: bool, **factory: Any) -> nn.Module:
+    r"""Normalization of a head's features, with factors shared by heads.
+
+    "rms" is x / √(mean x² + ε) · g, "layer" (x − mean x) / √(var x + ε) · g, with a bias if the projections have one.
+    """
+    if kind is None:
+        return nn.Identity()
+    if kind == "rms":
+        return nn.RMSNorm(head_dim, eps=1e-6, **factory)
+    if kind == "layer":
+        return nn.LayerNorm(head_dim, eps=1e-6, bias=bias, **factory)
+    expected = "expected one of 'rms', 'layer' or None"
+    raise ArgumentError(f"qk_norm: {expected}, got {kind!r}. For unit vectors use score=scores.Cosine(beta).")
+
+
+def output_gating(kind: str | None, sizes: tuple[int, int, int], bias: bool, **factory: Any) -> nn.Linear | None:
+    """Projection to gates, by `(embed_dim, num_heads, value_head_dim)`."""
+    if kind not in (None, "elementwise", "headwise"):
+        raise ArgumentError(f"output_gate: expected one of 'elementwise', 'headwise' or None, got {kind!r}")
+    embed_dim, num_heads, value_head_dim = sizes
+    gates = num_heads if kind == "headwise" else num_heads * value_head_dim
+    return None if kind is None else nn.Linear(embed_dim, gates, bias=bias, **factory)
+
+
 def beside_heads(definition: Any, rank: int, heads: int) -> Any:
-    """A mask, bias or gate of examples, for scores of all their heads.
+    """A mask, bias or gate of examples, for scores with dimensions of heads.
 
-    The dimensions of heads come behind those of the batch.
-
-    Args:
-        definition: of `(..., Lq, Lk)`. Tensors with dimensions of the heads keep them. `biases.GaussianWindow` is the
-            only bias or gate that changes. An `align` of each example needs a dimension of the heads.
-        rank: batch dimensions of a sequence.
-        heads: dimensions of its heads.
-
-    >>> from saccade import masks
-    >>> mask = masks.Lengths(torch.tensor([5, 3])) & masks.Causal()
-    >>> beside_heads(mask, rank=1, heads=1).first.key_lengths.tolist()
-    [[5], [3]]
+    The `heads` dimensions come behind `rank` of the batch. Tensors with dimensions of the heads keep them.
+    `biases.GaussianWindow` is the only bias or gate that changes. An `align` of each example needs a dimension of the
+    heads.
     """
     if isinstance(definition, _PAIRS):
         parts = definition.first, definition.second
@@ -51,17 +67,7 @@ def beside_heads(definition: Any, rank: int, heads: int) -> Any:
 
 
 def checked_positions(positions: Tensor, x: Tensor, rotary_base: float | None) -> Tensor:
-    """Validate positions of tokens, `(..., L)` with all batch dimensions or none.
-
-    Args:
-        positions: any value.
-        x: the sequence `(..., L, D)`.
-        rotary_base: of the module. Only rotary modules read positions.
-
-    Raises:
-        ArgumentError: a module without rotary positions, no tensor of numbers, or another device.
-        ShapeError: another length, or other leading dimensions.
-    """
+    """Positions `(..., L)` of the tokens of x `(..., L, D)`, for a rotary module."""
     if rotary_base is None:
         raise ArgumentError(
             "positions: expected None for a module without rotary positions, got some. Give the module a rotary_base, "
@@ -75,30 +81,49 @@ def checked_positions(positions: Tensor, x: Tensor, rotary_base: float | None) -
     return positions.expand(*positions.shape[:-1], length)
 
 
-def following(positions: Tensor | None, count: int, new: Tensor) -> Tensor:
-    """Positions of `count` keys and of new keys behind them; None is 0, 1, 2, ...
+def check_extra_keys(name: str, score: Any, normalizer: Any, read: Any) -> None:
+    """Raise `ArgumentError` about `name` if extra keys are undefined."""
+    if not isinstance(score, scores.Score) or isinstance(score, scores.Location):
+        got = "scores.Location" if isinstance(score, scores.Location) else "a callable"
+        raise ArgumentError(f"{name}: expected a score of saccade.scores that compares contents, got {got}")
+    if not isinstance(normalizer, normalizers.Softmax):
+        raise ArgumentError(f"{name}: expected normalizers.Softmax, got {type(normalizer).__name__}. Leave {name} out.")
+    if not isinstance(read, reads.Soft):
+        raise ArgumentError(f"{name}: expected reads.Soft, got {type(read).__name__}. Leave {name} out.")
 
-    >>> following(None, 2, torch.tensor([[2], [7]])).tolist()
-    [[0, 1, 2], [0, 1, 7]]
+
+def with_extra_keys(
+    call: Callable[..., Any],
+    options: dict[str, Any],
+    score: scores.Score,
+    query: Tensor,
+    key: Tensor | None,
+    value: Tensor,
+    zero: bool,
+) -> Any:
+    """The result of a call with the keys of `add_bias_kv` and `add_zero_attn`.
+
+    Every query may attend to them, whatever the mask. They are no part of masks, positions, memories or statistics. A
+    softmax over both kinds of keys is a softmax with a sink over the input's keys. The values of extra keys get the
+    share of the sink.
+
+    Queries are in heads, `(..., Lq, D)`. Learned key and value are `(..., 1, D)`. If there are none, key is None and
+    value only has the right shape. `zero` adds a key and a value of zeros.
     """
-    positions = torch.arange(count, device=new.device) if positions is None else positions
-    batch = broadcast_shapes(positions.shape[:-1], new.shape[:-1])
-    return torch.cat([part.expand(*batch, part.shape[-1]) for part in (positions, new)], -1)
-
-
-def last(positions: Tensor | None, count: int, rows: int) -> int | Tensor:
-    """Positions of the last `rows` of `count` keys, or the first of them for None.
-
-    Raises:
-        ArgumentError: more rows than keys with positions.
-
-    >>> last(None, 3, 2), last(torch.tensor([0, 4, 9]), 3, 2).tolist()
-    (1, [4, 9])
-    """
-    if positions is None:
-        return count - rows
-    if rows > count:
-        raise ArgumentError(
-            f"positions: expected those of {rows} queries, which are more than the {count} keys of the memory, got None"
-        )
-    return positions[..., count - rows :]
+    normalizer, aux = options["normalizer"], options["aux"]
+    keys, values = ([], []) if key is None else ([key], [value])
+    if zero:
+        keys.append(query.new_zeros(1, query.shape[-1]).expand(*value.shape[:-2], 1, -1))
+        values.append(torch.zeros_like(value))
+    logits = normalizer.scaled(score(wide(query), wide(torch.cat(keys, -2))))
+    sink = logits.logsumexp(-1, keepdim=True)
+    if normalizer.sink is not None:
+        sink = torch.logaddexp(sink, torch.as_tensor(normalizer.sink, dtype=sink.dtype, device=sink.device))
+    request = replace(AuxRequest() if aux is None else aux, lse=True)
+    output, statistics = call(**{**options, "normalizer": replace(normalizer, sink=sink), "aux": request})
+    total = torch.logaddexp(statistics.lse[..., None].to(sink.dtype), sink)
+    weights = torch.nn.functional.dropout((logits - total).exp(), options["dropout_p"])
+    output = output + (weights @ wide(torch.cat(values, -2))).to(output.dtype)
+    if aux is None:
+        return output
+    return output, statistics if aux.lse else replace(statistics, lse=None)

@@ -9,17 +9,7 @@ from saccade._definitions.structure import Definition
 
 
 class Parameters(nn.Module):
-    """Module with the parameters of a definition, and its other tensors as buffers.
-
-    Args:
-        thing: a definition (a score, a normalizer, a read), a callable, or a module.
-
-    >>> import torch
-    >>> from saccade import normalizers
-    >>> module = Parameters(normalizers.Entmax(alpha=nn.Parameter(torch.tensor(1.5))))
-    >>> [name for name, _ in module.named_parameters()], type(module.get()).__name__
-    (['alpha'], 'Entmax')
-    """
+    """Module with a definition, a callable or a module: its tensors move and learn."""
 
     def __init__(self, thing: Any) -> None:
         super().__init__()
@@ -39,12 +29,6 @@ class Parameters(nn.Module):
 
 
 def new_zeros(module: nn.Module, *size: int) -> Tensor:
-    """Zeros of a module's dtype and device.
-
-    They are those of its first floating-point parameter, or torch's defaults.
-
-    >>> new_zeros(nn.Linear(3, 4).double(), 2, 5).dtype
-    torch.float64
-    """
+    """Zeros of the dtype and device of a module's first floating parameter."""
     parameters = (parameter for parameter in module.parameters() if parameter.is_floating_point())
     return next(parameters, torch.empty(())).new_zeros(size)

@@ -9,19 +9,16 @@ from torch import Tensor, nn
 from saccade import normalizers, reads, scores
 from saccade._call.lazy_value import ValueFunction
 from saccade._call.validation import kinds, probability
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
-from saccade._definitions.checks import whole
-from saccade._definitions.numerics import autocasting
+from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor
-from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.kernels.cells import plain
+from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
+from saccade.nn._checks import features, same_dtype, sizes
 from saccade.nn._parameters import Parameters
 
-_WEIGHTS: dict[type[nn.Module], str] = {nn.Linear: "weight", nn.LSTMCell: "weight_ih", nn.LSTM: "weight_ih_l0"}
 SCORES = ("additive", "cosine", "dot", "gaussian", "general", "location", "scaled_dot")
 
 
@@ -56,7 +53,7 @@ class Attention(nn.Module):
     torch.Size([2, 3, 4])
     """
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         query_dim: int,
@@ -73,15 +70,11 @@ class Attention(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(Attention.__init__, extra)
         super().__init__()
-        for name, size in (("query_dim", query_dim), ("key_dim", key_dim), ("value_dim", value_dim)):
-            whole(name, size, least=1, none=name != "query_dim")
-        for name, size in (("hidden_dim", hidden_dim), ("output_dim", output_dim), ("max_length", max_length)):
-            whole(name, size, least=1, none=True)
+        sizes(query_dim=query_dim)
+        sizes(none=True, key_dim=key_dim, value_dim=value_dim, hidden_dim=hidden_dim)
+        sizes(none=True, output_dim=output_dim, max_length=max_length)
         for reader in (read, eval_read):
             parts(score, normalizer, reader, dropout_p)
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -94,17 +87,17 @@ class Attention(nn.Module):
         self.key_projection = (
             nn.Linear(key_dim, hidden_dim, bias=score != "additive", **factory) if hidden_dim else nn.Identity()
         )
-        sides = (hidden_dim or query_dim, hidden_dim or key_dim)
-        self.score = Parameters(
-            named_score(score, *sides, max_length=max_length, **factory) if isinstance(score, str) else score
-        )
+        if isinstance(score, str):
+            sides = (hidden_dim or query_dim, hidden_dim or key_dim)
+            score = named_score(score, *sides, max_length=max_length, **factory)
+        self.score = Parameters(score)
         self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Parameters(reads.Soft() if read is None else read)
         self.eval_read = None if eval_read is None else Parameters(eval_read)
         self.output_projection = nn.Linear(self.value_dim, output_dim, **factory) if output_dim else nn.Identity()
         self.dropout_p = dropout_p
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def forward(
         self,
         query: Tensor,
@@ -117,7 +110,6 @@ class Attention(nn.Module):
         gate: Factor | Tensor | None = None,
         read: reads.Read | None = None,
         aux: AuxRequest | None = None,
-        **extra: Any,
     ) -> Any:
         """Attend from query to key and value, or to a memory of `remember`.
 
@@ -135,8 +127,6 @@ class Attention(nn.Module):
         Raises:
             ArgumentError: both a memory and a key or value.
         """
-        if extra:
-            reject_extra_kwargs(Attention.forward, extra)
         own_read = self.read if self.training or self.eval_read is None else self.eval_read
         options = {
             "mask": mask,
@@ -149,8 +139,8 @@ class Attention(nn.Module):
         }
         features("query", query, self.query_dim, self.query_projection)
         if memory is None:
-            key, value = sources(query, key, value)
-            self._fits(key, value)
+            key = query if key is None else key
+            value = self._value(key, value)
             result = attend(
                 self.query_projection(query), self.key_projection(key), value, score=self.score.get(), **options
             )
@@ -167,19 +157,15 @@ class Attention(nn.Module):
         mask: Mask | Tensor | None = None,
         capacity: int | None = None,
     ) -> Memory:
-        """Keys projected and prepared once, to be read at many steps.
+        """Keys projected and prepared once: a `Memory` for `forward` at many steps.
 
         Args:
             key: `(..., Lk, key_dim)`.
             value: `(..., Lk, value_dim)`, or a function of the index of keys, as for `attend`. None is key.
             mask: `masks.Lengths` or boolean `(..., 1, Lk)`.
             capacity: as for `saccade.remember`.
-
-        Returns:
-            A `Memory` for this module's `forward(query, memory=...)`.
         """
-        value = key if value is None else value
-        self._fits(key, value)
+        value = self._value(key, value)
         return remember(self.key_projection(key), value, score=self.score.get(), mask=mask, capacity=capacity)
 
     def append(
@@ -193,21 +179,16 @@ class Attention(nn.Module):
             value: `(..., n, value_dim)`; None is key.
             mask: the allowed ones of the new keys. None allows all.
         """
-        value = key if value is None else value
-        self._fits(key, value)
+        value = self._value(key, value)
         return memory.append(self.key_projection(key), value, mask)
 
-    def _fits(self, key: Tensor, value: Any) -> None:
-        """Raise unless the projections can take key and value."""
+    def _value(self, key: Tensor, value: Any) -> Any:
+        """The value, by default the key, after a check of both against the projections."""
+        value = key if value is None else value
         features("key", key, self.key_dim, self.key_projection)
         if isinstance(value, Tensor):  # attend rejects any other value
             same_dtype("value", value, self.output_projection)
-
-
-def sources(query: Tensor, key: Tensor | None, value: Any) -> tuple[Tensor, Any]:
-    """Key and value with their defaults: key is query, value is key."""
-    key = query if key is None else key
-    return key, key if value is None else value
+        return value
 
 
 def only_memory(memory: Any, key: Tensor | None, value: Any) -> None:
@@ -216,39 +197,6 @@ def only_memory(memory: Any, key: Tensor | None, value: Any) -> None:
         raise ArgumentTypeError(f"memory: expected the result of this module's remember, got {type(memory).__name__}")
     if key is not None or value is not None:
         raise ArgumentError("memory: expected either memory= or key and value, got both. Append to the memory first.")
-
-
-def features(name: str, tensor: Any, size: int, weight: Any) -> None:
-    """Raise unless an argument is dense, `(..., length, size)`, of the weight's dtype.
-
-    Args:
-        name, tensor: of the argument.
-        size: the expected features.
-        weight: a tensor or its layer. The dtype of a layer counts if it is `plain`.
-    """
-    if not isinstance(tensor, Tensor):
-        raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
-    if tensor.is_nested:
-        raise ArgumentTypeError(f"{name}: expected a dense tensor, got a nested one. Pad it and pass masks.Lengths.")
-    if tensor.ndim < 2 or tensor.shape[-1] != size:
-        raise ShapeError(f"{name}: expected (..., length, {size}), got shape {tuple(tensor.shape)}")
-    same_dtype(name, tensor, weight)
-
-
-def same_dtype(name: str, tensor: Tensor, weight: Any) -> None:
-    """Raise unless the tensor has the weight's dtype, or autocast casts both."""
-    if isinstance(weight, nn.Module):
-        if type(weight) not in _WEIGHTS or not plain(weight, type(weight)):
-            return  # a layer of the user decides about dtypes
-        weight = getattr(weight, _WEIGHTS[type(weight)])
-    if tensor.dtype == weight.dtype:
-        return
-    double = torch.float64 in (tensor.dtype, weight.dtype)
-    if not tensor.is_floating_point() or double or not autocasting(tensor):
-        raise ArgumentError(
-            f"{name}: expected dtype {weight.dtype}, that of the module's parameters, got dtype {tensor.dtype}. "
-            f"Convert one of them: {name}.to({weight.dtype}), or module.to({tensor.dtype})."
-        )
 
 
 def parts(score: Any, normalizer: Any, read: Any, dropout_p: float) -> None:
@@ -274,12 +222,7 @@ def named_score(
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
 ) -> scores.Score:
-    """A score by its name, with new parameters, `heads` being their first dimensions.
-
-    Raises:
-        ArgumentError: an unknown name, a missing max_length, or different features of query and key for a score that
-            compares features one by one.
-    """
+    """A score by its name, with new parameters, `heads` being their first dimensions."""
 
     def parameter(rows: int, *columns: int) -> nn.Parameter:
         bound = (columns[-1] if columns else rows) ** -0.5
@@ -302,10 +245,5 @@ def named_score(
         )
     if name == "additive":
         return scores.Additive(parameter(query_dim))
-    simple = {
-        "cosine": scores.Cosine(),
-        "dot": scores.Dot(),
-        "gaussian": scores.Gaussian(1.0),
-        "scaled_dot": scores.ScaledDot(),
-    }
-    return simple[name]
+    simple = {"cosine": scores.Cosine(), "dot": scores.Dot(), "gaussian": scores.Gaussian(1.0)}
+    return simple.get(name, scores.ScaledDot())

@@ -1,6 +1,6 @@
 """`MixtureOfExperts`: many networks and a gate to choose a few for each token.
 
-    tokens ──gates (gating.py, routing.py)──▶ pairs, sorted by expert (_dispatch.py) ──▶ grouped products ──▶ sums
+    tokens ──gates (gating.py)──▶ pairs, sorted by expert (_routing.py) ──▶ grouped products ──▶ sums
 
 The gate is attention with a hard read: tokens are queries, experts are keys, and the k largest weights are read.
 """
@@ -13,19 +13,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade._call.validation import probability
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
-from saccade._definitions.checks import number, whole
+from saccade._definitions.argument_hints import reject_extra_kwargs
+from saccade._definitions.checks import number
 from saccade._definitions.numerics import autocasting, tracing, transforming, wide, without_autocast
 from saccade._definitions.structure import Extent, Grid, aligned
+from saccade._dispatch.passes import autocast
 from saccade.auxiliary import AuxRequest
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.kernels.dropout import Dropout
 from saccade.kernels.grouped import grouped_product
 from saccade.masks import Mask
-from saccade.nn import _dispatch, gating
-from saccade.nn._dispatch import Drop, Pairs
-from saccade.nn._routing import Routes, by_experts, by_groups, by_tokens, described
-from saccade.nn.attention import features
+from saccade.nn import _routing, gating
+from saccade.nn._checks import features, one_of, sizes
+from saccade.nn._routing import Drop, Pairs, Routes
 
 __all__ = ["Balance", "MixtureOfExperts", "Routing"]
 
@@ -119,7 +119,7 @@ class MixtureOfExperts(nn.Module):
     (torch.Size([3, 5, 8]), 30, 0)
     """
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         embed_dim: int,
@@ -139,17 +139,12 @@ class MixtureOfExperts(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(MixtureOfExperts.__init__, extra)
         super().__init__()
-        for name, size in (("embed_dim", embed_dim), ("num_experts", num_experts), ("k", k)):
-            whole(name, size, least=1)
-        whole("hidden_dim", hidden_dim, least=1, none=True)
+        sizes(embed_dim=embed_dim, num_experts=num_experts, k=k)
+        sizes(none=True, hidden_dim=hidden_dim, groups=groups)
         _check_choice(num_experts, k, groups, routing)
-        if drop not in get_args(Drop):
-            raise ArgumentError(f"drop: expected one of {', '.join(get_args(Drop))}, got {drop!r}")
+        one_of("drop", drop, get_args(Drop))
         for name, factor in (("capacity_factor", capacity_factor), ("eval_capacity_factor", eval_capacity_factor)):
             number(name, factor, above=0, finite=True, none=True)
         if noise and routing == "experts":
@@ -178,10 +173,7 @@ class MixtureOfExperts(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw experts as `torch.nn.Linear` does, and zero the gates.
-
-        Without noise, gates are small random numbers, since zeros would tie all experts.
-        """
+        """Draw experts as `torch.nn.Linear`, and gates if zeros would tie experts."""
         for weight in (self.inner, self.outer):
             bound = weight.shape[1] ** -0.5
             nn.init.uniform_(weight, -bound, bound)
@@ -192,10 +184,8 @@ class MixtureOfExperts(nn.Module):
             if gate is not None:
                 nn.init.zeros_(gate)
 
-    @hide_extra_kwargs
-    def forward(
-        self, query: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None, **extra: Any
-    ) -> Any:
+    @reject_extra_kwargs
+    def forward(self, query: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None) -> Any:
         """Give tokens to experts.
 
         Args:
@@ -213,8 +203,6 @@ class MixtureOfExperts(nn.Module):
             ShapeError: sizes that do not fit.
             ArgumentError: a statistic that is undefined.
         """
-        if extra:
-            reject_extra_kwargs(MixtureOfExperts.forward, extra)
         features("query", query, self.embed_dim, self.inner)
         if aux is not None:
             self._check(aux)
@@ -223,21 +211,24 @@ class MixtureOfExperts(nn.Module):
             tokens = tokens.masked_fill(~there[:, None], 0.0)
         with without_autocast(query):  # half types would round away the order of experts
             routes = self._routes(wide(tokens), there)
-        kept = self._limited(routes.pairs, tokens.shape[0])
+        kept = routes.pairs
+        if self.routing == "tokens" and self._factor is not None:
+            capacity = self._capacity(kept.kept.sum() // self._pairs_a_token)
+            kept = _routing.limit(kept, self.num_experts, capacity, self.drop)
         output = self._outputs(tokens, kept).view(query.shape)
         balance = self._balance(routes, kept, tokens, there)
         if aux is None:
             return output, balance
-        return output, balance, described(aux, routes, kept, query.shape[:-1], self.num_experts)
+        return output, balance, _routing.described(aux, routes, kept, query.shape[:-1], self.num_experts)
 
     def _routes(self, tokens: Tensor, there: Tensor | None) -> Routes:
         if self.routing == "experts":
-            return by_experts(tokens, wide(self.gate), self._capacity, there)
+            return _routing.by_experts(tokens, wide(self.gate), self._capacity, there)
         noises = self.noise_gate, self.group_noise_gate
         noise, group_noise = [None if not self.training or gate is None else wide(gate) for gate in noises]
         if self.group_gate is None:
-            return by_tokens(tokens, wide(self.gate), noise, self.k, there)
-        return by_groups(tokens, (wide(self.group_gate), group_noise), (wide(self.gate), noise), self.k, there)
+            return _routing.by_tokens(tokens, wide(self.gate), noise, self.k, there)
+        return _routing.by_groups(tokens, (wide(self.group_gate), group_noise), (wide(self.gate), noise), self.k, there)
 
     @property
     def _factor(self) -> float | None:
@@ -257,17 +248,12 @@ class MixtureOfExperts(nn.Module):
     def _pairs_a_token(self) -> int:
         return self.k if self.groups is None else self.k**2
 
-    def _limited(self, pairs: Pairs, count: int) -> Pairs:
-        """The pairs within the capacity."""
-        if self.routing == "experts" or self._factor is None:
-            return pairs
-        there = pairs.kept.sum() // self._pairs_a_token
-        return _dispatch.limit(pairs, self.num_experts, self._capacity(there), self.drop)
-
     def _outputs(self, tokens: Tensor, pairs: Pairs) -> Tensor:
         """Equation 1, for all experts at once."""
-        pairs, ends = _dispatch.sort(pairs, self.num_experts)
-        rows, inner, outer = _cast(tokens.index_select(0, pairs.token), self.inner, self.outer)
+        pairs, ends = _routing.sort(pairs, self.num_experts)
+        rows, inner, outer = tokens.index_select(0, pairs.token), self.inner, self.outer
+        if autocasting(rows):
+            rows, inner, outer = autocast(rows, inner, outer)
         hidden = self.dropout(self.activation(grouped_product(rows, inner, ends)))
         outputs = wide(grouped_product(hidden, outer, ends)) * pairs.weight[:, None]
         sums = wide(tokens).new_zeros(tokens.shape)
@@ -301,13 +287,11 @@ class MixtureOfExperts(nn.Module):
 
 def _check_choice(num_experts: int, k: int, groups: int | None, routing: str) -> None:
     """Raise unless the numbers of experts, groups and choices fit."""
-    if routing not in get_args(Routing):
-        raise ArgumentError(f"routing: expected one of {', '.join(get_args(Routing))}, got {routing!r}")
+    one_of("routing", routing, get_args(Routing))
     if k > num_experts:
         raise ArgumentError(f"k: expected at most num_experts = {num_experts}, got {k}. Add experts or take fewer.")
     if groups is None:
         return
-    whole("groups", groups, least=1)
     if routing == "experts":
         raise ArgumentError("groups: expected None with routing 'experts', which has one gate. Use routing 'tokens'.")
     if num_experts % groups:
@@ -347,10 +331,3 @@ def _there(mask: Mask | Tensor | None, query: Tensor) -> Tensor | None:
     except RuntimeError:
         expected = f"a shape that broadcasts to (..., L) = {tuple(query.shape[:-1])}"
         raise ShapeError(f"mask: expected {expected}, got {tuple(mask.shape)}") from None
-
-
-def _cast(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Cast as autocast casts the operands of a product."""
-    if not autocasting(tensors[0]) or tensors[0].dtype == torch.float64:
-        return tensors
-    return tuple(tensor.to(torch.get_autocast_dtype(tensor.device.type)) for tensor in tensors)

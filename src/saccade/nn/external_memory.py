@@ -1,12 +1,6 @@
-"""`ExternalMemory`: a memory beside a controller, with heads that read and write.
+"""`ExternalMemory`: a memory with heads. State goes in and comes out."""
 
-Heads address cells by content and by location. In a Neural Turing Machine (Graves et al. 2014) a head moves from its
-last cell. In a Differentiable Neural Computer (Graves et al. 2016) heads find free cells and follow the order of
-writing. State goes in and comes out.
-"""
-
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +9,9 @@ from torch.nn import functional as F
 from saccade._definitions.checks import whole
 from saccade._definitions.numerics import without_autocast
 from saccade.errors import ArgumentError, ShapeError
-from saccade.kernels.heads import Links, Shift, step
+from saccade.kernels.heads import Heads, Links, Shift, step
 from saccade.nn import addressing
-from saccade.nn.attention import features
+from saccade.nn._checks import features, one_of, sizes, state_sizes
 
 __all__ = ["Addressing", "ExternalMemory", "MemoryState"]
 
@@ -79,8 +73,9 @@ class ExternalMemory(nn.Module):
         ArgumentError: sizes below 1, an unknown addressing, several writers with "links".
 
     Source:
-        "shift": Graves, Wayne, Danihelka 2014, equations 2 to 9 (https://arxiv.org/abs/1410.5401). "links": Graves et
-        al. 2016, Methods (https://doi.org/10.1038/nature20101).
+        "shift", a Neural Turing Machine: Graves, Wayne, Danihelka 2014, equations 2 to 9
+        (https://arxiv.org/abs/1410.5401). "links", a Differentiable Neural Computer: Graves et al. 2016, Methods
+        (https://doi.org/10.1038/nature20101).
 
     >>> memory = ExternalMemory(controller_dim=16, cell_dim=4, num_reads=2)
     >>> state = memory.start(batch_size=3, num_cells=10)
@@ -105,15 +100,10 @@ class ExternalMemory(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        whole("controller_dim", controller_dim, least=1)
-        whole("cell_dim", cell_dim, least=1)
-        whole("num_reads", num_reads, least=1)
-        whole("num_writes", num_writes, least=1)
+        sizes(controller_dim=controller_dim, cell_dim=cell_dim, num_reads=num_reads, num_writes=num_writes)
         whole("max_shift", max_shift, least=0)
-        if addressing not in get_args(Addressing):
-            raise ArgumentError(f"addressing: expected one of {', '.join(get_args(Addressing))}, got {addressing!r}")
-        if by not in get_args(By):
-            raise ArgumentError(f"by: expected one of {', '.join(get_args(By))}, got {by!r}")
+        one_of("addressing", addressing, get_args(Addressing))
+        one_of("by", by, get_args(By))
         if addressing == "links" and by != "both":
             raise ArgumentError(f"by: expected 'both' with addressing 'links', got {by!r}. Use 'shift'.")
         if addressing == "links" and num_writes != 1:
@@ -169,8 +159,7 @@ class ExternalMemory(nn.Module):
         >>> ExternalMemory(4, 3, addressing="links").start(2, 5).links.shape
         torch.Size([2, 5, 5])
         """
-        whole("batch_size", batch_size, least=1)
-        whole("num_cells", num_cells, least=1)
+        sizes(batch_size=batch_size, num_cells=num_cells)
         memory = self.first_cell.expand(batch_size, num_cells, -1)
         read = self.first_read.expand(batch_size, -1, -1)
         weights = memory.new_zeros(batch_size, self.num_reads + self.num_writes, num_cells)
@@ -200,28 +189,36 @@ class ExternalMemory(nn.Module):
         if controller.ndim != 2:
             expected = f"(batch, {self.controller_dim}), a step of each memory"
             raise ShapeError(f"controller: expected {expected}, got {tuple(controller.shape)}")
-        self._check(controller, state)
+        batch, cells, linked = len(controller), state.memory.shape[-2], self.addressing == "links"
+        state_sizes(
+            "state",
+            state,
+            "memory",
+            memory=(batch, cells, self.cell_dim),
+            read=(batch, self.num_reads, self.cell_dim),
+            read_weights=(batch, self.num_reads, cells),
+            write_weights=(batch, self.num_writes, cells),
+            usage=(batch, cells) if linked else None,
+            precedence=(batch, cells) if linked else None,
+            links=(batch, cells, cells) if linked else None,
+        )
         parameters = self.heads(controller).to(state.memory.dtype)
         if self.by != "both":
             parameters = torch.where(self._settled.isnan(), parameters, self._settled.to(parameters.dtype))
-        with without_autocast(parameters):  # a state keeps its dtype from step to step
-            return self._step(parameters, state)
-
-    def _step(self, parameters: Tensor, state: MemoryState) -> MemoryState:
-        held = state.memory, state.read_weights, state.write_weights
-        if self.addressing == "shift":
+        if linked:
+            heads: Heads = Links(self._by_links, self.num_reads)
+        else:
             heads = Shift(self._by_shift, self.num_reads, self.num_writes, self.max_shift)
+        held = [part for part in (state.memory, *state[2:]) if part is not None]
+        with without_autocast(parameters):  # a state keeps its dtype from step to step
             return MemoryState(*step(heads, parameters, *held))
-        heads_by_links = Links(self._by_links, self.num_reads)
-        linked = cast("tuple[Tensor, Tensor, Tensor]", (state.usage, state.precedence, state.links))
-        return MemoryState(*step(heads_by_links, parameters, *held, *linked))
 
     def _of_heads(self, parameters: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Parameters of readers and of writers, and the vectors erase and add."""
         sizes = self.num_reads * self._reader, self.num_writes * self._writer
         reads, writes = parameters.split(sizes, -1)
         reads, writes = reads.unflatten(-1, (self.num_reads, -1)), writes.unflatten(-1, (self.num_writes, -1))
-        writes, erase, add = _split(writes, (self._writer - 2 * self.cell_dim, self.cell_dim, self.cell_dim))
+        writes, erase, add = writes.split((self._writer - 2 * self.cell_dim, self.cell_dim, self.cell_dim), -1)
         return reads, writes, erase.sigmoid(), add.tanh()
 
     def _by_shift(self, parameters: Tensor, memory: Tensor, reading: Tensor, writing: Tensor) -> tuple[Tensor, ...]:
@@ -233,23 +230,17 @@ class ExternalMemory(nn.Module):
 
     def _moved(self, parameters: Tensor, memory: Tensor, weights: Tensor) -> Tensor:
         """The next weights of heads, equations 5 to 9."""
-        key, beta, gate, gamma, shifts = _split(parameters, (self.cell_dim, 1, 1, 1, 2 * self.max_shift + 1))
+        key, beta, gate, gamma, shifts = parameters.split((self.cell_dim, 1, 1, 1, 2 * self.max_shift + 1), -1)
         similar = addressing.content(key, F.softplus(beta), memory)
         gated = torch.lerp(weights, similar, gate.sigmoid())
         return addressing.sharpen(addressing.shift(gated, shifts.softmax(-1)), 1 + F.softplus(gamma))
 
     def _by_links(
-        self,
-        parameters: Tensor,
-        memory: Tensor,
-        reading: Tensor,
-        writing: Tensor,
-        used: Tensor,
-        precedence: Tensor,
-        links: Tensor,
+        self, parameters: Tensor, memory: Tensor, reading: Tensor, writing: Tensor, *history: Tensor
     ) -> tuple[Tensor, ...]:
+        used, precedence, links = history
         reads, writes, erase, add = self._of_heads(parameters)
-        key, beta, free, modes = _split(reads, (self.cell_dim, 1, 1, 3))
+        key, beta, free, modes = reads.split((self.cell_dim, 1, 1, 3), -1)
         used = addressing.usage(used, writing[:, 0], reading, free.sigmoid())
         writing = self._allocated(writes, used, memory)
         memory = addressing.write(memory, writing, erase, add)
@@ -260,33 +251,10 @@ class ExternalMemory(nn.Module):
 
     def _allocated(self, parameters: Tensor, used: Tensor, memory: Tensor) -> Tensor:
         """Weights of writing: by content, by allocation, or none."""
-        key, beta, allocate, gate = _split(parameters, (self.cell_dim, 1, 1, 1))
+        key, beta, allocate, gate = parameters.split((self.cell_dim, 1, 1, 1), -1)
         similar = addressing.content(key, _above_one(beta), memory)
-        return gate.sigmoid() * torch.lerp(similar, addressing.allocation(used)[:, None], allocate.sigmoid())
-
-    def _check(self, controller: Tensor, state: MemoryState) -> None:
-        """Reject a state of other sizes: kernels would index out of bounds."""
-        batch, cells = controller.shape[0], state.memory.shape[-2]
-        linked = self.addressing == "links"
-        expected = {
-            "memory": (batch, cells, self.cell_dim),
-            "read": (batch, self.num_reads, self.cell_dim),
-            "read_weights": (batch, self.num_reads, cells),
-            "write_weights": (batch, self.num_writes, cells),
-            "usage": (batch, cells) if linked else None,
-            "precedence": (batch, cells) if linked else None,
-            "links": (batch, cells, cells) if linked else None,
-        }
-        for name, shape in expected.items():
-            part = getattr(state, name)
-            got = None if part is None else tuple(part.shape)
-            if got != shape:
-                raise ShapeError(f"state.{name}: expected {shape} of this memory, got {got}. Begin with start().")
-
-
-def _split(parameters: Tensor, sizes: Sequence[int]) -> list[Tensor]:
-    parts: list[Tensor] = list(torch.split(parameters, list(sizes), -1))
-    return parts
+        mixed = torch.lerp(similar, addressing.allocation(used)[:, None], allocate.sigmoid())
+        return mixed.mul(gate.sigmoid())
 
 
 def _above_one(strength: Tensor) -> Tensor:

@@ -7,12 +7,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from saccade._definitions.checks import whole
 from saccade.auxiliary import AuxOutput, AuxRequest, top
 from saccade.errors import ArgumentError, ShapeError
-from saccade.nn._lengths import check_lengths, steps
+from saccade.nn._checks import padded, sizes
 from saccade.nn._parameters import new_zeros
-from saccade.nn.attention import features
 
 __all__ = ["GatedLSTM", "LSTMState"]
 
@@ -71,21 +69,13 @@ class GatedLSTM(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        whole("input_dim", input_dim, least=1)
-        whole("hidden_dim", hidden_dim, least=1)
+        sizes(input_dim=input_dim, hidden_dim=hidden_dim)
         self.input_dim, self.hidden_dim = input_dim, hidden_dim
         self.lstm = nn.LSTM(input_dim, hidden_dim, bias=bias, batch_first=True, device=device, dtype=dtype)
 
     def start(self, batch_size: int) -> LSTMState:
-        """The state before the first step, zeros.
-
-        Args:
-            batch_size: the number of sequences.
-
-        Raises:
-            ArgumentError: a number below 1.
-        """
-        whole("batch_size", batch_size, least=1)
+        """The state before the first step of `batch_size` sequences, 1 or more: zeros."""
+        sizes(batch_size=batch_size)
         return self._start(batch_size)
 
     def _start(self, batch_size: int) -> LSTMState:
@@ -117,13 +107,7 @@ class GatedLSTM(nn.Module):
             ShapeError: inputs or a state of other sizes.
             ArgumentError: inputs of another dtype, or a statistic that needs weights with sum one.
         """
-        features("inputs", inputs, self.input_dim, self.lstm)
-        if inputs.ndim != 3:
-            raise ShapeError(f"inputs: expected (batch, length, {self.input_dim}), got {tuple(inputs.shape)}")
-        if lengths is not None:
-            check_lengths(lengths, inputs)
-            # Padding may hold NaN and 0 · NaN is NaN, so mask the inputs first.
-            inputs = inputs.masked_fill(~steps(lengths, inputs)[..., None], 0.0)
+        inputs, there = padded(inputs, lengths, self.input_dim, self.lstm)
         for name in () if aux is None else aux.names():
             if name not in ("weights", "top", "received"):
                 got = f"{name}. The weights are gates, which do not sum to 1."
@@ -135,7 +119,7 @@ class GatedLSTM(nn.Module):
         outputs, last = self._run(inputs, state, lengths)
         if aux is None:
             return outputs, last
-        return (outputs, last), self._statistics(inputs, outputs, state, lengths, aux)
+        return (outputs, last), self._statistics(inputs, outputs, state, there, aux)
 
     def _run(self, inputs: Tensor, state: LSTMState, lengths: Tensor | None) -> tuple[Tensor, LSTMState]:
         if not inputs.shape[0] or not inputs.shape[1]:
@@ -153,7 +137,7 @@ class GatedLSTM(nn.Module):
         return outputs.masked_fill(~some[..., None], 0.0), last
 
     def _statistics(
-        self, inputs: Tensor, outputs: Tensor, state: LSTMState, lengths: Tensor | None, aux: AuxRequest
+        self, inputs: Tensor, outputs: Tensor, state: LSTMState, there: Tensor | None, aux: AuxRequest
     ) -> AuxOutput:
         """Statistics of gates, computed from inputs and the outputs one step before."""
         lstm: Any = self.lstm  # or a user's module
@@ -163,8 +147,8 @@ class GatedLSTM(nn.Module):
         before = torch.cat((state.hidden[:, None], outputs[:, :-1]), 1)[:, : inputs.shape[1]]
         of_input, of_hidden, *biases = (part[3 * self.hidden_dim :] for part in self.lstm.all_weights[0])
         gates = torch.sigmoid(F.linear(inputs, of_input, *biases[:1]) + F.linear(before, of_hidden, *biases[1:]))
-        if lengths is not None:
-            gates = gates.masked_fill(~steps(lengths, inputs)[..., None], 0.0)
+        if there is not None:
+            gates = gates.masked_fill(~there[..., None], 0.0)
         return AuxOutput(
             weights=gates if aux.weights else None,
             top=top(*gates.topk(min(aux.top, self.hidden_dim), -1)) if aux.top else None,

@@ -98,10 +98,7 @@ def _probability(clean: Tensor, values: Tensor, index: Tensor, deviation: Tensor
 
 
 def _largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest logits and their experts.
-
-    If fewer logits are above −inf, expert 0 fills the rest.
-    """
+    """The k largest logits and their experts, expert 0 for logits of −inf."""
     values, index = largest(logits, k, None)
     return values, index.clamp(min=0)
 

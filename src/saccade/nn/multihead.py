@@ -2,25 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from saccade import normalizers, reads, scores
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
-from saccade._definitions.checks import positive_number, whole
+from saccade._definitions.argument_hints import reject_extra_kwargs
+from saccade._definitions.checks import positive_number
+from saccade._definitions.numerics import broadcast_shapes
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor, rotate
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.masks import Mask
 from saccade.memory import Memory, remember
-from saccade.nn import _extra_keys
-from saccade.nn._heads import beside_heads, checked_positions, following, last
+from saccade.nn import _heads
+from saccade.nn._checks import features, sizes
 from saccade.nn._parameters import Parameters
-from saccade.nn._projections import applied, declare, divided, head_norm, output_gating, sized, weight_of
-from saccade.nn.attention import features, named_score, only_memory, parts, projected, sources
+from saccade.nn.attention import named_score, only_memory, parts, projected
 
 
 class MultiheadAttention(nn.Module):
@@ -77,12 +78,12 @@ class MultiheadAttention(nn.Module):
     torch.Size([2, 5, 7])
     """
 
-    in_proj_weight: Tensor
+    in_proj_weight: Any  # a tensor; None with kdim or vdim of other sizes
     in_proj_bias: Tensor | None
     bias_k: Tensor | None
     bias_v: Tensor | None
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         embed_dim: int,
@@ -108,28 +109,45 @@ class MultiheadAttention(nn.Module):
         backend: str = "auto",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(MultiheadAttention.__init__, extra)
         super().__init__()
         parts(score, normalizer, read, dropout_p)
         if not isinstance(backend, str):
             raise ArgumentTypeError(f"backend: expected a name, such as 'auto', got {type(backend).__name__}")
-        whole("max_length", max_length, least=1, none=True)
-        self._size(embed_dim, num_heads, num_kv_heads, head_dim, value_head_dim, output_dim, kdim, vdim)
+        sizes(embed_dim=embed_dim, num_heads=num_heads)
+        sizes(none=True, num_kv_heads=num_kv_heads, head_dim=head_dim, value_head_dim=value_head_dim)
+        sizes(none=True, output_dim=output_dim, kdim=kdim, vdim=vdim, max_length=max_length)
+        if head_dim is None and embed_dim % num_heads:
+            expected = f"expected a divisor of embed_dim = {embed_dim}"
+            raise ArgumentError(f"num_heads: {expected}, got {num_heads}. Change it, or pass head_dim=.")
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        if num_heads % self.num_kv_heads:
+            raise ArgumentError(f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}")
+        self.head_dim = embed_dim // num_heads if head_dim is None else head_dim
+        self.value_head_dim = self.head_dim if value_head_dim is None else value_head_dim
+        self.output_dim = embed_dim if output_dim is None else output_dim
+        self.inputs = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
+        keys, values = self.num_kv_heads * self.head_dim, self.num_kv_heads * self.value_head_dim
+        self.sizes = (num_heads * self.head_dim, keys, values)
         positive_number("rotary_base", rotary_base, none=True)
         if rotary_base is not None and self.head_dim % 2:
             got = f"got head_dim = {self.head_dim}. Choose other heads."
             raise ArgumentError(f"rotary_base: expected an even number of features a head, {got}")
         self.rotary_base, self.backend, self.dropout_p = rotary_base, backend, dropout_p
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
-        declare(self, self.inputs, self.sizes, bias, **factory)
+        packed, total = len(set(self.inputs)) == 1, sum(self.sizes)
+        shapes: dict[str, tuple[int, ...] | None] = {
+            f"{name}_proj_weight": None if packed else size
+            for name, size in zip("qkv", zip(self.sizes, self.inputs, strict=True), strict=True)
+        }
+        shapes |= {"in_proj_weight": (total, embed_dim) if packed else None, "in_proj_bias": (total,) if bias else None}
+        shapes |= {"bias_k": (1, 1, keys) if add_bias_kv else None, "bias_v": (1, 1, values) if add_bias_kv else None}
+        for name, shape in shapes.items():
+            self.register_parameter(name, None if shape is None else nn.Parameter(torch.empty(shape, **factory)))
         self.out_proj = nn.Linear(num_heads * self.value_head_dim, self.output_dim, bias=bias, **factory)
-        self.query_norm, self.key_norm = (head_norm(qk_norm, self.head_dim, bias, **factory) for _ in range(2))
-        self.gate_proj = output_gating(output_gate, embed_dim, num_heads, self.value_head_dim, bias, **factory)
-        for name, size in (("bias_k", self.sizes[1]), ("bias_v", self.sizes[2])):
-            self.register_parameter(name, nn.Parameter(torch.empty(1, 1, size, **factory)) if add_bias_kv else None)
+        self.query_norm, self.key_norm = (_heads.head_norm(qk_norm, self.head_dim, bias, **factory) for _ in range(2))
+        self.gate_proj = _heads.output_gating(output_gate, (embed_dim, num_heads, self.value_head_dim), bias, **factory)
         self.add_zero_attn = add_zero_attn
         if isinstance(score, str):
             heads = (num_heads,) if self._groups is None else (self._groups, num_heads // self._groups)
@@ -138,36 +156,8 @@ class MultiheadAttention(nn.Module):
         self.normalizer = Parameters(normalizers.Softmax() if normalizer is None else normalizer)
         self.read = Parameters(reads.Soft() if read is None else read)
         if self._extra is not None:
-            _extra_keys.check(self._extra, score, self.normalizer.thing, self.read.thing)
+            _heads.check_extra_keys(self._extra, score, self.normalizer.thing, self.read.thing)
         self.reset_parameters()
-
-    def _size(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        num_kv_heads: int | None,
-        head_dim: int | None,
-        value_head_dim: int | None,
-        output_dim: int | None,
-        kdim: int | None,
-        vdim: int | None,
-    ) -> None:
-        """Set the features of heads, inputs and output, with their defaults."""
-        whole("embed_dim", embed_dim, least=1)
-        whole("num_heads", num_heads, least=1)
-        sizes = {"head_dim": head_dim, "value_head_dim": value_head_dim, "output_dim": output_dim}
-        for name, size in (sizes | {"num_kv_heads": num_kv_heads, "kdim": kdim, "vdim": vdim}).items():
-            whole(name, size, least=1, none=True)
-        self.embed_dim, self.num_heads = embed_dim, num_heads
-        self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        self.head_dim = sized(head_dim, embed_dim, num_heads)
-        if num_heads % self.num_kv_heads:
-            raise ArgumentError(f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}")
-        self.value_head_dim = self.head_dim if value_head_dim is None else value_head_dim
-        self.output_dim = embed_dim if output_dim is None else output_dim
-        self.inputs = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
-        keys, values = self.num_kv_heads * self.head_dim, self.num_kv_heads * self.value_head_dim
-        self.sizes = (num_heads * self.head_dim, keys, values)
 
     @property
     def _extra(self) -> str | None:
@@ -176,8 +166,6 @@ class MultiheadAttention(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw input projections, Glorot-uniform (Glorot, Bengio 2010), and zero biases."""
-        # W^O and W^G keep their weights
-        linear = [self.out_proj] if self.gate_proj is None else [self.out_proj, self.gate_proj]
         for name, parameter in self.named_parameters(recurse=False):
             if name.endswith("weight"):
                 nn.init.xavier_uniform_(parameter)
@@ -185,23 +173,34 @@ class MultiheadAttention(nn.Module):
                 nn.init.xavier_normal_(parameter)
             else:
                 nn.init.zeros_(parameter)
-        for projection in linear:
-            if projection.bias is not None:
+        for projection in (self.out_proj, self.gate_proj):  # W^O and W^G keep their weights
+            if projection is not None and projection.bias is not None:
                 nn.init.zeros_(projection.bias)
 
-    def _project(self, which: int, x: Tensor) -> Tensor:
-        """Input projection 0 (query), 1 (key) or 2 (value) in heads.
+    def _weight(self, which: int) -> Tensor:
+        """Weight of input projection 0 (query), 1 (key) or 2 (value), or of all three."""
+        packed = self.in_proj_weight
+        weight: Tensor = getattr(self, f"{'qkv'[which]}_proj_weight") if packed is None else packed
+        return weight
 
-        It is `(..., heads, L, head_dim)`. With grouped queries heads are `(Hkv, G)`, and `(Hkv, 1)` of keys and values.
-        """
-        features(("query", "key", "value")[which], x, self.inputs[which], weight_of(self, which))
-        return self._split(which, applied(self, which, x))
+    def _project(self, which: int, x: Tensor) -> Tensor:
+        """Input projection 0 (query), 1 (key) or 2 (value) in heads `(..., heads, L, D)`."""
+        weight, bias = self._weight(which), self.in_proj_bias
+        features(("query", "key", "value")[which], x, self.inputs[which], weight)
+        weight = weight if self.in_proj_weight is None else weight.split(self.sizes)[which]
+        bias = None if bias is None else bias.split(self.sizes)[which]
+        return self._split(which, nn.functional.linear(x, weight, bias))
 
     def _split(self, which: int, x: Tensor) -> Tensor:
-        """A projection in heads `(..., heads, L, D)`, with normalized queries and keys."""
-        heads = divided(x, self.value_head_dim if which == 2 else self.head_dim, self._groups)
+        """A projection in heads, with normalized queries and keys."""
+        heads = self._divided(which, x)
         normed: Tensor = heads if which == 2 else (self.query_norm, self.key_norm)[which](heads)
         return normed
+
+    def _divided(self, which: int, x: Tensor) -> Tensor:
+        """A projection in heads: `(H,)`, or `(Hkv, G)`, or `(Hkv, 1)` of grouped keys."""
+        heads: Tensor = x.unflatten(-1, (-1, self.value_head_dim if which == 2 else self.head_dim)).transpose(-2, -3)
+        return heads if self._groups is None else heads.unflatten(-3, (self._groups, -1))
 
     @property
     def _groups(self) -> int | None:
@@ -213,7 +212,7 @@ class MultiheadAttention(nn.Module):
 
     def _beside(self, definition: Any, x: Tensor) -> Any:
         """A mask, bias or gate of sequences x for the scores of their heads."""
-        return beside_heads(definition, x.ndim - 2, self._head_dims)
+        return _heads.beside_heads(definition, x.ndim - 2, self._head_dims)
 
     def _turned(self, heads: Tensor, positions: int | Tensor = 0) -> Tensor:
         """Rotate heads by positions, or by the positions from an int on."""
@@ -236,7 +235,7 @@ class MultiheadAttention(nn.Module):
             first, second, third = self._project(0, query), self._project(1, key), self._project(2, value)
         return self._turned(first, positions), self._turned(second, positions), third
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def forward(
         self,
         query: Tensor,
@@ -250,7 +249,6 @@ class MultiheadAttention(nn.Module):
         read: reads.Read | None = None,
         positions: Tensor | None = None,
         aux: AuxRequest | None = None,
-        **extra: Any,
     ) -> Any:
         """Attend from query to key and value, or to a memory of `remember`.
 
@@ -275,9 +273,7 @@ class MultiheadAttention(nn.Module):
             ArgumentError: both a memory and a key or value. Also positions of cross-attention, or of a module without
                 rotary positions.
         """
-        if extra:
-            reject_extra_kwargs(MultiheadAttention.forward, extra)
-        features("query", query, self.inputs[0], weight_of(self, 0))
+        features("query", query, self.inputs[0], self._weight(0))
         options = {
             "mask": self._beside(mask, query),
             "bias": self._beside(bias, query),
@@ -289,45 +285,43 @@ class MultiheadAttention(nn.Module):
             "backend": self.backend,
         }
         if memory is None:
-            key, value = sources(query, key, value)
+            key = query if key is None else key
+            value = key if value is None else value
             if positions is not None and key is not query:
                 raise ArgumentError(
                     "positions: expected self-attention or a memory, got other keys than queries. Call "
                     "remember(key, positions=...), and pass its memory."
                 )
-            rotations = 0 if positions is None else checked_positions(positions, query, self.rotary_base)
+            rotations = 0 if positions is None else _heads.checked_positions(positions, query, self.rotary_base)
             heads, keys, values = self._heads(query, key, value, rotations)
-            result = self._attended(
-                heads, lambda more: attend(heads, keys, values, score=self.score.get(), **more), options
-            )
+            call: Callable[..., Any] = partial(attend, heads, keys, values, score=self.score.get())
         else:
             only_memory(memory, key, value)
             heads = self._turned(self._project(0, query), self._last(memory, query, positions))
-            result = self._attended(heads, lambda more: memory.read(heads, **more), options)
-        return projected(result, lambda heads: self._join(heads, query), aux)
+            call = partial(memory.read, heads)
+        return projected(self._attended(heads, call, options), lambda heads: self._join(heads, query), aux)
 
-    def _attended(self, heads: Tensor, attended: Callable[[dict[str, Any]], Any], options: dict[str, Any]) -> Any:
+    def _attended(self, heads: Tensor, call: Callable[..., Any], options: dict[str, Any]) -> Any:
         """The result of a call with these options, extra keys included."""
-        if self._extra is None:
-            return attended(options)
-        score, aux, normalizer = self.score.get(), options["aux"], options["normalizer"]
-        _extra_keys.check(self._extra, score, normalizer, options["read"])
-        key, value = self.bias_k, self.bias_v
-        key = None if key is None else divided(key[0], self.head_dim, self._groups)
-        value = heads.new_zeros(1, self.sizes[2]) if value is None else value[0]
-        extra = _extra_keys.extra_keys(
-            score, normalizer, heads, key, divided(value, self.value_head_dim, self._groups), self.add_zero_attn
-        )
-        sunk = extra.sunk(normalizer)
-        result = attended({**options, "normalizer": sunk, "aux": _extra_keys.asking(aux)})
-        output = extra.joined(result, sunk, options["dropout_p"])
-        return output if aux is None else (output, _extra_keys.answered(aux, result[1]))
+        if (name := self._extra) is None:
+            return call(**options)
+        score = self.score.get()
+        _heads.check_extra_keys(name, score, options["normalizer"], options["read"])
+        key = None if self.bias_k is None else self._divided(1, self.bias_k[0])
+        value = self._divided(2, heads.new_zeros(1, self.sizes[2]) if self.bias_v is None else self.bias_v[0])
+        return _heads.with_extra_keys(call, options, score, heads, key, value, self.add_zero_attn)
 
     def _last(self, memory: Memory, query: Tensor, positions: Tensor | None) -> int | Tensor:
         """Positions of queries of a memory, by default those of its last keys."""
         if positions is not None:
-            return checked_positions(positions, query, self.rotary_base)
-        return 0 if self.rotary_base is None else last(memory.positions, len(memory), query.shape[-2])
+            return _heads.checked_positions(positions, query, self.rotary_base)
+        count, rows = len(memory), query.shape[-2]
+        if self.rotary_base is None or memory.positions is None:
+            return count - rows
+        if rows > count:
+            expected = f"those of {rows} queries, which are more than the {count} keys of the memory"
+            raise ArgumentError(f"positions: expected {expected}, got None")
+        return memory.positions[..., count - rows :]
 
     def _join(self, heads: Tensor, query: Tensor) -> Tensor:
         """The output of all heads, with their gates."""
@@ -347,7 +341,7 @@ class MultiheadAttention(nn.Module):
         positions: Tensor | None = None,
         capacity: int | None = None,
     ) -> Memory:
-        """Keys and values projected into heads once: the key-value cache of decoding.
+        """Keys and values projected into heads once: the cache of decoding.
 
         Args:
             key: `(..., Lk, kdim)`.
@@ -355,12 +349,9 @@ class MultiheadAttention(nn.Module):
             mask: the allowed keys, against `(..., H, 1, Lk)`, or `masks.Lengths` of the examples.
             positions: of the keys, `(..., Lk)` or `(Lk,)`, as for forward. None counts from 0. The memory keeps them.
             capacity: as for `saccade.remember`.
-
-        Returns:
-            A `Memory` for this module's `forward(query, memory=...)`.
         """
         value, keys = key if value is None else value, self._project(1, key)
-        rotations = 0 if positions is None else checked_positions(positions, key, self.rotary_base)
+        rotations = 0 if positions is None else _heads.checked_positions(positions, key, self.rotary_base)
         heads, mask = (self._turned(keys, rotations), self._project(2, value)), self._beside(mask, key)
         memory = remember(*heads, score=self.score.get(), mask=mask, capacity=capacity)
         return replace(memory, positions=rotations) if isinstance(rotations, Tensor) else memory
@@ -393,7 +384,9 @@ class MultiheadAttention(nn.Module):
             if memory.positions is not None:
                 raise ArgumentError("positions: expected those of the new keys, as the memory has positions, got None")
             return memory.append(self._turned(keys, len(memory)), values, mask)
-        positions = checked_positions(positions, key, self.rotary_base)
-        joined = following(memory.positions, len(memory), positions)
+        positions = _heads.checked_positions(positions, key, self.rotary_base)
+        before = torch.arange(len(memory), device=key.device) if memory.positions is None else memory.positions
+        batch = broadcast_shapes(before.shape[:-1], positions.shape[:-1])
+        joined = torch.cat([part.expand(*batch, part.shape[-1]) for part in (before, positions)], -1)
         grown = replace(memory, positions=None).append(self._turned(keys, positions), values, mask)
         return replace(grown, positions=joined)

@@ -1,11 +1,6 @@
-"""`PastAttention`: a recurrent network that attends to its own past states.
+"""`PastAttention`: an LSTM over its past states. State goes in and comes out."""
 
-Cheng, Dong, Lapata 2016, "Long Short-Term Memory-Networks for Machine Reading" (https://arxiv.org/abs/1601.06733). An
-LSTM continues from its last state. This one continues from a sum over all its states, weighted by the current input.
-State goes in and comes out.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -13,13 +8,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from saccade import normalizers, scores
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
+from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade._definitions.checks import whole
 from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.cells import lstm_cell, plain
-from saccade.nn._lengths import check_lengths, steps
+from saccade.nn._checks import features, padded, sizes, state_sizes
 from saccade.nn._parameters import new_zeros
-from saccade.nn.attention import Attention, features
+from saccade.nn.attention import Attention
 
 __all__ = ["PastAttention", "PastState", "Tape"]
 
@@ -65,8 +60,9 @@ class PastAttention(nn.Module):
         i, f, o &= \sigma(W_{ifo} [\tilde h_t, x_t]), \qquad \hat c = \tanh(W_c [\tilde h_t, x_t]) \\
         c_t &= f \odot \tilde c_t + i \odot \hat c, \qquad h_t = o \odot \tanh(c_t)
 
-    Its LSTM is torch's, with biases, so that it loads weights from torch. Before the first step there is no state to
-    attend to, and both sums are zeros.
+    An LSTM continues from its last state. This one continues from a sum over all its states, weighted by the current
+    input. Its LSTM is torch's, with biases, so that it loads weights from torch. Before the first step there is no
+    state to attend to, and both sums are zeros.
 
     Args:
         input_dim: features of x.
@@ -84,7 +80,8 @@ class PastAttention(nn.Module):
         ArgumentError: sizes below 1, a window below 0, an unknown score.
 
     Source:
-        Cheng, Dong, Lapata 2016, equations 4 to 9 (https://arxiv.org/abs/1601.06733).
+        Cheng, Dong, Lapata 2016, "Long Short-Term Memory-Networks for Machine Reading", equations 4 to 9
+        (https://arxiv.org/abs/1601.06733).
 
     >>> cell = PastAttention(input_dim=4, hidden_dim=6)
     >>> state = cell.start(batch_size=3)
@@ -94,7 +91,7 @@ class PastAttention(nn.Module):
     (torch.Size([3, 6]), torch.Size([3, 5, 12]))
     """
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         input_dim: int,
@@ -107,14 +104,10 @@ class PastAttention(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(PastAttention.__init__, extra)
         super().__init__()
-        whole("input_dim", input_dim, least=1)
-        whole("hidden_dim", hidden_dim, least=1)
-        whole("attention_dim", attention_dim, least=1, none=True)
+        sizes(input_dim=input_dim, hidden_dim=hidden_dim)
+        sizes(none=True, attention_dim=attention_dim)
         whole("window", window, least=0, none=True)
         if isinstance(score, str) and score == "location":
             raise ArgumentError(
@@ -144,18 +137,12 @@ class PastAttention(nn.Module):
         self.attention.key_dim = width
 
     def start(self, batch_size: int) -> PastState:
-        """The state before the first step.
-
-        Args:
-            batch_size: the number of sequences.
-
-        Raises:
-            ArgumentError: a number below 1.
+        """The state before the first step of `batch_size` sequences, 1 or more.
 
         >>> PastAttention(4, 6, window=3).start(2).tape.states.shape
         torch.Size([2, 3, 12])
         """
-        whole("batch_size", batch_size, least=1)
+        sizes(batch_size=batch_size)
         return self._start(batch_size)
 
     def _start(self, batch_size: int) -> PastState:
@@ -193,8 +180,8 @@ class PastAttention(nn.Module):
             )
         if active is not None:  # padding may hold NaN, which would reach the gradients of weights
             x = x.masked_fill(~active[:, None], 0.0)
-        queries, gates = self._of_inputs(x)
-        return self._next(queries, gates, state, self._lstm(), active)
+        query, gates, step = self._of_inputs(x)
+        return self._next(query, gates, state, step, active)
 
     def run(
         self, inputs: Tensor, state: PastState | None = None, *, lengths: Tensor | None = None
@@ -217,50 +204,41 @@ class PastAttention(nn.Module):
         >>> outputs.shape, bool((outputs[1, 2:] == 0).all()), torch.equal(state.hidden[1], outputs[1, 1])
         (torch.Size([3, 5, 6]), True, True)
         """
-        features("inputs", inputs, self.input_dim, self.lstm)
-        if inputs.ndim != 3:
-            raise ShapeError(f"inputs: expected (batch, length, {self.input_dim}), got {tuple(inputs.shape)}")
+        inputs, there = padded(inputs, lengths, self.input_dim, self.lstm)
         state = self._start(len(inputs)) if state is None else state
         self._check(inputs, state)
-        active: tuple[Tensor | None, ...] = (None,) * inputs.shape[1]
-        if lengths is not None:
-            check_lengths(lengths, inputs)
-            there = steps(lengths, inputs)
-            inputs, active = inputs.masked_fill(~there[..., None], 0.0), there.unbind(1)
-        queries, gates = self._of_inputs(inputs)
+        active: Sequence[Tensor | None] = [None] * inputs.shape[1] if there is None else there.unbind(1)
+        queries, gates, step = self._of_inputs(inputs)
         by_step = [None] * inputs.shape[1] if queries is None else queries.unbind(1)
-        step, hidden = self._lstm(), []
+        hidden = []
         for query, gate, now in zip(by_step, gates.unbind(1), active, strict=True):
             state = self._next(query, gate, state, step, now)
             hidden.append(state.hidden if now is None else state.hidden.masked_fill(~now[:, None], 0.0))
         outputs = torch.stack(hidden, 1) if hidden else inputs.new_zeros(len(inputs), 0, self.hidden_dim)
         return outputs, state
 
-    def _of_inputs(self, inputs: Tensor) -> tuple[Tensor | None, Tensor]:
-        """Queries and gates from the inputs of all steps at once.
-
-        A cell that is not `plain` gets the inputs instead of gates.
-        """
-        gates = F.linear(inputs, self.lstm.weight_ih, self.lstm.bias_ih) if plain(self.lstm, nn.LSTMCell) else inputs
-        return (None if self.window == 0 else self.input_query(inputs)), gates
-
-    def _lstm(self) -> Step:
+    def _of_inputs(self, inputs: Tensor) -> tuple[Tensor | None, Tensor, Step]:
+        """Queries, gates or (for an LSTM not `plain`) inputs, and its step."""
+        queries = None if self.window == 0 else self.input_query(inputs)
         if not plain(self.lstm, nn.LSTMCell):
-            return lambda inputs, hidden, cell: self.lstm(inputs, (hidden, cell))
-        return lstm_cell(self.lstm.weight_hh, self.lstm.bias_hh)
+            return queries, inputs, lambda inputs, hidden, cell: self.lstm(inputs, (hidden, cell))
+        gates = F.linear(inputs, self.lstm.weight_ih, self.lstm.bias_ih)
+        return queries, gates, lstm_cell(self.lstm.weight_hh, self.lstm.bias_hh)
 
     def _next(
         self, query: Tensor | None, gates: Tensor, state: PastState, step: Step, active: Tensor | None
     ) -> PastState:
-        if state.tape is None or query is None:
-            hidden, cell = step(gates, state.hidden, state.cell)
-            return _kept(state, PastState(hidden, cell, state.hidden), active)
-        tape, query = state.tape, query + self.attended_query(state.attended)
-        there = None if tape.there is None else tape.there[:, None]
-        sums = self.attention(query[:, None], tape.keys, tape.states, mask=there)[:, 0]
-        attended, cell = sums.chunk(2, -1)
+        tape, attended, cell = state.tape, state.hidden, state.cell
+        if tape is not None and query is not None:
+            query = query + self.attended_query(state.attended)
+            there = None if tape.there is None else tape.there[:, None]
+            sums = self.attention(query[:, None], tape.keys, tape.states, mask=there)[:, 0]
+            attended, cell = sums.chunk(2, -1)
         hidden, cell = step(gates, attended, cell)
-        return _kept(state, PastState(hidden, cell, attended, self._longer(hidden, cell, tape, active)), active)
+        tape = None if tape is None else self._longer(hidden, cell, tape, active)
+        if active is not None:
+            hidden, cell, attended = _chosen(active, (hidden, cell, attended), state[:3])
+        return PastState(hidden, cell, attended, tape)
 
     def _longer(self, hidden: Tensor, cell: Tensor, tape: Tape, active: Tensor | None) -> Tape:
         """The tape with this step, and without the step that leaves the window."""
@@ -276,35 +254,22 @@ class PastAttention(nn.Module):
         # the new entry of inactive ones.
         if self.window is None or active is None:
             return Tape(keys, states, there)
-        return Tape(*(_chosen(active, *pair) for pair in zip((keys, states, there), (*tape[:2], before), strict=True)))
+        return Tape(*_chosen(active, (keys, states, there), (tape.keys, tape.states, before)))
 
     def _check(self, x: Tensor, state: PastState) -> None:
-        """Reject a state of other sizes."""
-        for name in ("hidden", "cell", "attended"):
-            size = tuple(getattr(state, name).shape)
-            if size != (len(x), self.hidden_dim):
-                expected = f"{(len(x), self.hidden_dim)} of this cell"
-                raise ShapeError(f"state.{name}: expected {expected}, got {size}. Begin with start().")
+        size = (len(x), self.hidden_dim)
+        state_sizes("state", state, "cell", hidden=size, cell=size, attended=size)
         steps = 0 if state.tape is None else state.tape.states.shape[1]
         if (state.tape is None) != (self.window == 0) or (self.window and steps != self.window):
             expected = f"one of {self.window or 'all'} steps" if self.window != 0 else "None with window 0"
             got = "None" if state.tape is None else f"one of {steps}"
             raise ShapeError(f"state.tape: expected {expected}, got {got}. Begin with start().")
-        if state.tape is None:
-            return
-        for name, width in (("keys", self.attention.query_dim), ("states", 2 * self.hidden_dim)):
-            due, size = (len(x), steps, width), tuple(getattr(state.tape, name).shape)
-            if size != due:
-                raise ShapeError(f"state.tape.{name}: expected {due} of this cell, got {size}. Begin with start().")
+        if state.tape is not None:
+            rows = (len(x), steps)
+            widths = (*rows, self.attention.query_dim), (*rows, 2 * self.hidden_dim)
+            state_sizes("state.tape", state.tape, "cell", keys=widths[0], states=widths[1])
 
 
-def _kept(before: PastState, after: PastState, active: Tensor | None) -> PastState:
-    """The state after a step for active sequences, and before it for others."""
-    if active is None:
-        return after
-    hidden, cell, attended = (_chosen(active, *pair) for pair in zip(after[:3], before[:3], strict=True))
-    return PastState(hidden, cell, attended, after.tape)
-
-
-def _chosen(active: Tensor, new: Tensor, old: Tensor) -> Tensor:
-    return torch.where(active.view(-1, *[1] * (new.ndim - 1)), new, old)
+def _chosen(active: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> list[Tensor]:
+    """New tensors for active sequences, and old ones for others."""
+    return [torch.where(active.view(-1, *[1] * (a.ndim - 1)), a, b) for a, b in zip(new, old, strict=True)]

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from saccade import normalizers, scores
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
-from saccade._definitions.checks import whole
+from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor
 from saccade.masks import Mask
+from saccade.nn._checks import sizes
 from saccade.nn.attention import Attention
 
 
@@ -37,7 +37,7 @@ class AttentionPool(nn.Module):
     torch.Size([3, 2, 8])
     """
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         key_dim: int,
@@ -51,12 +51,9 @@ class AttentionPool(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(AttentionPool.__init__, extra)
         super().__init__()
-        whole("num_queries", num_queries, least=1)
+        sizes(num_queries=num_queries)
         width = hidden_dim if hidden_dim is not None else key_dim
         self.attention = Attention(
             key_dim,
@@ -74,7 +71,7 @@ class AttentionPool(nn.Module):
         self.attention.query_dim = width
         self.queries = nn.Parameter(torch.randn(num_queries, width, device=device, dtype=dtype) * width**-0.5)
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def forward(
         self,
         key: Tensor,
@@ -84,7 +81,6 @@ class AttentionPool(nn.Module):
         bias: Factor | Tensor | None = None,
         gate: Factor | Tensor | None = None,
         aux: AuxRequest | None = None,
-        **extra: Any,
     ) -> Any:
         """Pool a sequence.
 
@@ -96,6 +92,4 @@ class AttentionPool(nn.Module):
         Returns:
             `(..., num_queries, value_dim)`; with aux a pair of it and an `AuxOutput`.
         """
-        if extra:
-            reject_extra_kwargs(AttentionPool.forward, extra)
         return self.attention(self.queries, key, value, mask=mask, bias=bias, gate=gate, aux=aux)

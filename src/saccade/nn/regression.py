@@ -1,12 +1,4 @@
-"""Kernel regression as attention: a prediction is a weighted mean of answers.
-
-    predict(x) = Σᵢ wᵢ(x) yᵢ,   wᵢ(x) = K(‖A(x − xᵢ)‖) / Σⱼ K(‖A(x − xⱼ)‖)
-
-New points are queries, points of the training data keys, their answers values. The Gaussian kernel is the softmax of
-`scores.Gaussian`. Kernels of compact support are `scores.Kernel` with `normalizers.Sum`. The bandwidth minimizes the
-leave-one-out error: one call of `attend` predicts each answer from all other points, with a mask that forbids the
-diagonal.
-"""
+"""Kernel regression: new points are queries, training points keys, answers values."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,6 +15,7 @@ from saccade import scores
 from saccade._definitions.numerics import LARGEST, SMALLEST
 from saccade.errors import ArgumentError
 from saccade.nn._bandwidth import leave_one_out, left_out, means, weights
+from saccade.nn._checks import one_of
 
 __all__ = ["KernelRegression"]
 
@@ -108,8 +101,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         points, answers = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         kernels = ("gaussian", *scores.KERNELS)
         for name, value, choices in (("kernel", self.kernel, kernels), ("metric", self.metric, _METRICS)):
-            if value not in choices:
-                raise ArgumentError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
+            one_of(name, value, choices)
         self._y_shape = answers.shape[1:]
         self._mean = answers.mean(0)
         # A copy: the caller's array may change, or be read-only.
@@ -132,10 +124,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def loo_error_(self) -> float:
-        """Mean squared leave-one-out error, n² pairs at the first access.
-
-        It is nan of a single point.
-        """
+        """Mean squared leave-one-out error, n² pairs at first; nan of a single point."""
         check_is_fitted(self)
         return float(self._squares.mean()) if len(self._points) > 1 else math.nan
 
@@ -143,8 +132,8 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _squares(self) -> Tensor:
         """Squared leave-one-out errors of the answers."""
         if self._squared_errors is None:
-            left_out = self._left_out(torch.from_numpy(self.transform_))
-            self._squared_errors = (self._answers - left_out).square()
+            predictions = self._left_out(torch.from_numpy(self.transform_), self._answers)
+            self._squared_errors = (self._answers - predictions).square()
         return self._squared_errors
 
     def predict(self, X: ArrayLike) -> _Numbers:
@@ -156,10 +145,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Returns:
             `(m,)` or `(m, outputs)`, like y.
         """
-        check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
-        predictions: _Numbers = self._shaped(self._read(points, self._answers)) + self._mean
-        return predictions
+        return self._predicted(self._queries(X))
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[_Numbers, _Numbers]:
         r"""Return intervals, predictions ± q σ(x), with the local error σ(x).
@@ -187,13 +173,13 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         count = len(self._points)
         if count < 2:
             raise ArgumentError("predict_interval: expected a fit to 2 points or more, got 1")
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        queries = self._queries(X)
         least = self._squares.mean(0).sqrt() * 1e-6 + 1e-300
         transform = torch.from_numpy(self.transform_)
         deviation = self._deviation(lambda values: self._left_out(transform, values)).maximum(least)
         factor = (self._squares.sqrt() / deviation).sort(0).values[_rank(count, coverage) - 1]
-        sigma = self._deviation(lambda values: self._read(points, values)).maximum(least)
-        middle, width = self.predict(X), self._shaped(factor * sigma)
+        sigma = self._deviation(lambda values: self._read(queries, values)).maximum(least)
+        middle, width = self._predicted(queries), self._shaped(factor * sigma)
         return middle - width, middle + width
 
     def weights(self, X: ArrayLike) -> _Numbers:
@@ -204,13 +190,11 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: `(m, features)`.
         """
-        check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
-        keys, table = self._scaled(self._points), np.empty((len(points), len(self._points)))
-        size = max(1, _WEIGHTS_AT_ONCE // len(self._points))
-        for first in range(0, len(points), size):
+        queries, keys = self._queries(X), self._scaled(self._points)
+        table, size = np.empty((len(queries), len(keys))), max(1, _WEIGHTS_AT_ONCE // len(keys))
+        for first in range(0, len(queries), size):
             block = slice(first, first + size)
-            table[block] = weights(self._queries(points[block]), keys, self.kernel).numpy()
+            table[block] = weights(queries[block], keys, self.kernel).numpy()
         return table
 
     def _fitted_transform(self, features: int) -> Tensor:
@@ -250,7 +234,7 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         def error() -> Tensor:
             search.zero_grad()
-            loss = (self._answers - self._left_out(transform())).square().mean() / scale
+            loss = (self._answers - self._left_out(transform(), self._answers)).square().mean() / scale
             loss.backward()
             return loss
 
@@ -259,19 +243,24 @@ class KernelRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         result = transform().detach()
         return result if bool(result.isfinite().all()) else start
 
-    def _left_out(self, transform: Tensor, values: Tensor | None = None) -> Tensor:
-        """Leave-one-out predictions of the training points."""
-        return left_out(self._points @ transform.mT, self._answers if values is None else values, self.kernel)
+    def _left_out(self, transform: Tensor, values: Tensor) -> Tensor:
+        """Leave-one-out means of the training points' values."""
+        return left_out(self._points @ transform.mT, values, self.kernel)
 
-    def _read(self, points: _Numbers, values: Tensor) -> Tensor:
-        """Weighted means of the training points' values, for new points."""
-        keys, blocks = self._scaled(self._points), range(0, len(points), _AT_ONCE)
-        queries = (self._queries(points[first : first + _AT_ONCE]) for first in blocks)
-        return torch.cat([means(block, keys, values, self.kernel) for block in queries])
-
-    def _queries(self, points: _Numbers) -> Tensor:
-        """New points as queries."""
+    def _queries(self, X: ArrayLike) -> Tensor:
+        """New points as queries, after a check."""
+        check_is_fitted(self)
+        points = validate_data(self, X, dtype=np.float64, reset=False)
         return self._scaled(torch.tensor(points, device="cpu") - self._centre)
+
+    def _read(self, queries: Tensor, values: Tensor) -> Tensor:
+        """Weighted means of the training points' values."""
+        keys = self._scaled(self._points)
+        return torch.cat([means(block, keys, values, self.kernel) for block in queries.split(_AT_ONCE)])
+
+    def _predicted(self, queries: Tensor) -> _Numbers:
+        predictions: _Numbers = self._shaped(self._read(queries, self._answers)) + self._mean
+        return predictions
 
     def _scaled(self, points: Tensor) -> Tensor:
         return points @ torch.from_numpy(self.transform_).mT
@@ -291,8 +280,5 @@ def _rank(count: int, coverage: float) -> int:
     """Rank of the error that an interval reaches, ⌈(count + 1) · coverage⌉ ≤ count.
 
     It is that of split conformal prediction. The product is rounded first, since 100 · 0.55 > 55 in floats.
-
-    >>> _rank(99, 0.55), _rank(99, 0.551), _rank(99, 0.999)
-    (55, 56, 99)
     """
     return max(1, min(count, math.ceil(round((count + 1) * coverage, 9))))

@@ -11,6 +11,7 @@ from saccade._definitions.numerics import wide
 from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.patches import patches
 from saccade.kernels.threads import serves
+from saccade.nn._checks import sizes
 
 __all__ = ["LARGEST", "Glimpse", "Retina"]
 
@@ -185,19 +186,13 @@ class Glimpse(nn.Module):
         super().__init__()
         if combine not in ("add", "multiply"):
             raise ArgumentError(f"combine: expected add or multiply, got {combine!r}")
-        for name, size in (("channels", channels), ("hidden_dim", hidden_dim), ("output_dim", output_dim)):
-            whole(name, size, least=1)
+        sizes(channels=channels, hidden_dim=hidden_dim, output_dim=output_dim)
         self.retina, self.combine = retina, combine
         pixels = retina.scales * channels * retina.size**2
         self.what = nn.Sequential(nn.Linear(pixels, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, output_dim))
         self.where = nn.Sequential(nn.Linear(2, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, output_dim))
 
     def forward(self, images: Tensor, location: Tensor, index: Tensor | None = None) -> Tensor:
-        """Return features `(batch, ..., output_dim)` of glimpses.
-
-        Args:
-            images, location, index: as for `Retina`.
-
-        """
+        """Return features `(batch, ..., output_dim)`; arguments as for `Retina`."""
         what, where = self.what(self.retina(images, location, index).flatten(-4)), self.where(location)
         return F.relu(what * where if self.combine == "multiply" else what + where)

@@ -1,11 +1,4 @@
-"""Attention on sets: equivariant blocks, and an invariant summary.
-
-Lee et al. 2019, "Set Transformer" (https://arxiv.org/abs/1810.00825). Every block is MAB, with other queries:
-
-    SetAttention(dim, heads)                     SAB(X) = MAB(X, X)                          n² pairs
-    SetAttention(dim, heads, num_inducing=m)     ISAB(X) = MAB(X, MAB(I, X)), I learned      2 · n · m pairs
-    SetPool(dim, heads, num_seeds=k)             PMA(Z) = MAB(S, rFF(Z)), S learned          k outputs
-"""
+"""Attention on sets: equivariant blocks, and an invariant summary."""
 
 from typing import Any
 
@@ -13,11 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from saccade import normalizers, scores
-from saccade._definitions.argument_hints import hide_extra_kwargs, reject_extra_kwargs
-from saccade._definitions.checks import whole
+from saccade._definitions.argument_hints import reject_extra_kwargs
 from saccade.auxiliary import AuxRequest
 from saccade.masks import Mask
-from saccade.nn.attention import features
+from saccade.nn._checks import features, sizes
 from saccade.nn.multihead import MultiheadAttention
 
 __all__ = ["SetAttention", "SetPool"]
@@ -51,8 +43,7 @@ class SetAttention(nn.Module):
         \mathrm{MAB}(X, Y) &= \mathrm{LN}(H + \mathrm{rFF}(H)), \quad
             H = \mathrm{LN}(X + \mathrm{Multihead}(X, Y, Y))
 
-    It is equivariant: permuting elements permutes outputs. With inducing points its cost grows with the number of
-    elements, not with its square.
+    It is equivariant: permuting elements permutes outputs. Its n² pairs become 2 n m with inducing points I.
 
     Args:
         embed_dim: features of an element and of its output, a multiple of num_heads.
@@ -66,7 +57,7 @@ class SetAttention(nn.Module):
         ArgumentError: heads that do not divide embed_dim, or sizes below 1.
 
     Source:
-        Lee et al. 2019, equations 6 to 10 (https://arxiv.org/abs/1810.00825).
+        Lee et al. 2019, "Set Transformer", equations 6 to 10 (https://arxiv.org/abs/1810.00825).
 
     >>> import torch
     >>> from saccade import masks
@@ -78,7 +69,7 @@ class SetAttention(nn.Module):
     torch.Size([4, 6, 8])
     """
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         embed_dim: int,
@@ -92,28 +83,17 @@ class SetAttention(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(SetAttention.__init__, extra)
         super().__init__()
-        whole("num_inducing", num_inducing, least=1, none=True)
-        whole("hidden_dim", hidden_dim, least=1, none=True)
+        sizes(none=True, num_inducing=num_inducing, hidden_dim=hidden_dim)
         more: dict[str, Any] = {"score": score, "normalizer": normalizer, "dropout_p": dropout_p}
         more |= {"device": device, "dtype": dtype}
         self.block = _Block(embed_dim, num_heads, hidden_dim, layer_norm, **more)
         self.gather = None if num_inducing is None else _Block(embed_dim, num_heads, hidden_dim, layer_norm, **more)
         self.inducing = None if num_inducing is None else _learned(num_inducing, embed_dim, device, dtype)
 
-    @hide_extra_kwargs
-    def forward(
-        self,
-        elements: Tensor,
-        *,
-        mask: Mask | Tensor | None = None,
-        aux: AuxRequest | None = None,
-        **extra: Any,
-    ) -> Any:
+    @reject_extra_kwargs
+    def forward(self, elements: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None) -> Any:
         """Let elements attend to each other.
 
         Args:
@@ -126,8 +106,6 @@ class SetAttention(nn.Module):
             `(..., n, embed_dim)`. With aux, a pair of it and an `AuxOutput` with one entry a head. Its keys are
             elements, or inducing points.
         """
-        if extra:
-            reject_extra_kwargs(SetAttention.forward, extra)
         features("elements", elements, self.block.attention.embed_dim, self.block.attention.in_proj_weight)
         if self.gather is None or self.inducing is None:
             return self.block(elements, elements, mask, aux)
@@ -161,7 +139,7 @@ class SetPool(nn.Module):
     True
     """
 
-    @hide_extra_kwargs
+    @reject_extra_kwargs
     def __init__(
         self,
         embed_dim: int,
@@ -175,28 +153,18 @@ class SetPool(nn.Module):
         dropout_p: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **extra: Any,
     ) -> None:
-        if extra:
-            reject_extra_kwargs(SetPool.__init__, extra)
         super().__init__()
-        whole("num_seeds", num_seeds, least=1)
-        whole("hidden_dim", hidden_dim, least=1, none=True)
+        sizes(num_seeds=num_seeds)
+        sizes(none=True, hidden_dim=hidden_dim)
         more: dict[str, Any] = {"score": score, "normalizer": normalizer, "dropout_p": dropout_p}
         more |= {"device": device, "dtype": dtype}
         self.block = _Block(embed_dim, num_heads, hidden_dim, layer_norm, **more)
         self.feed_forward = _feed_forward(embed_dim, hidden_dim, {"device": device, "dtype": dtype})
         self.seeds = _learned(num_seeds, embed_dim, device, dtype)
 
-    @hide_extra_kwargs
-    def forward(
-        self,
-        elements: Tensor,
-        *,
-        mask: Mask | Tensor | None = None,
-        aux: AuxRequest | None = None,
-        **extra: Any,
-    ) -> Any:
+    @reject_extra_kwargs
+    def forward(self, elements: Tensor, *, mask: Mask | Tensor | None = None, aux: AuxRequest | None = None) -> Any:
         """Summarize a set.
 
         Args:
@@ -207,8 +175,6 @@ class SetPool(nn.Module):
         Returns:
             `(..., num_seeds, embed_dim)`. With aux, a pair of it and an `AuxOutput` with one entry a head.
         """
-        if extra:
-            reject_extra_kwargs(SetPool.forward, extra)
         features("elements", elements, self.block.attention.embed_dim, self.block.attention.in_proj_weight)
         seeds = self.seeds.expand(*elements.shape[:-2], -1, -1)
         return self.block(seeds, self.feed_forward(elements), mask, aux)

@@ -2,12 +2,17 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.nn._lengths import check_lengths, steps
+from saccade.nn._checks import padded
+
+LAYER = torch.nn.LSTM(4, 3)
 
 
-def test_lengths_from_none_to_all_are_taken():
-    check_lengths(torch.tensor([0, 1, 2]), torch.zeros(3, 2, 4))
-    check_lengths(torch.zeros(0, dtype=torch.int32), torch.zeros(0, 2, 4))
+def test_padding_is_masked_behind_each_length():
+    inputs, there = padded(torch.full((3, 2, 4), torch.nan), torch.tensor([0, 1, 2]), 4, LAYER)
+    assert there.tolist() == [[False, False], [True, False], [True, True]]
+    assert torch.equal(inputs.isnan(), there[..., None].expand(3, 2, 4)) and not inputs[~there].any()
+    assert padded(torch.zeros(0, 2, 4), torch.zeros(0, dtype=torch.int32), 4, LAYER)[1].shape == (0, 2)
+    assert padded(inputs, None, 4, LAYER) == (inputs, None)
 
 
 @pytest.mark.parametrize(
@@ -20,12 +25,6 @@ def test_lengths_from_none_to_all_are_taken():
         (torch.tensor([1, -1]), ArgumentError, "lengths: expected from 0 to 3, got some outside"),
     ],
 )
-def test_others_are_refused(lengths, error, match):
+def test_other_lengths_are_rejected(lengths, error, match):
     with pytest.raises(error, match=match):
-        check_lengths(lengths, torch.zeros(2, 3, 4))
-
-
-def test_steps_are_those_before_each_length():
-    inputs = torch.zeros(3, 2, 4)
-    assert steps(torch.tensor([0, 1, 2]), inputs).tolist() == [[False, False], [True, False], [True, True]]
-    assert steps(torch.zeros(0, dtype=torch.int32), inputs[:0]).shape == (0, 2)
+        padded(torch.zeros(2, 3, 4), lengths, 4, LAYER)
