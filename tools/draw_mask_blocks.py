@@ -1,6 +1,6 @@
 """Draws the pictures of docs/masks-as-work.md again, as the page's own code does.
 
-    python tools/draw_mask_blocks.py            # into docs/pictures; needs matplotlib
+python tools/draw_mask_blocks.py            # into docs/pictures; needs matplotlib
 """
 
 import doctest
