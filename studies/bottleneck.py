@@ -22,6 +22,7 @@ from saccade.train.randomness import generator, seeded
 from studies.frame.claims import Claim, Verdict, conclude, decided, nothing, tabled
 from studies.frame.digits import Digits, OnDigits, open_data
 from studies.frame.direct import Budget, Job, fit, size, work
+from studies.frame.grid import grid
 from studies.frame.page import costs, curve, picture
 from studies.frame.seeds import Numbers, over_seeds, pack, unpack
 from studies.frame.statistics import Estimate
@@ -311,7 +312,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     side = result.content["arguments"]["side"]
     images = [[torch.tensor(unpack(text, "counts")).view(-1, side) / _GREYS for text in row] for row in texts]
     note, path = "Of the test, by an autoencoder", folder / "bottleneck-digits"
-    digits = look.grid(images, path, rows=list(rows), title=titles["digits"], note=note)
+    digits = grid(images, path, rows=list(rows), title=titles["digits"], note=note)
     return {name: picture(paths, titles[name]) for name, paths in zip(titles, (shares, bits, digits), strict=True)}
 
 

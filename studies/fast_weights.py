@@ -20,6 +20,7 @@ from saccade.train.environment import choose_device
 from saccade.train.randomness import generator, seeded
 from studies.frame.claims import Claim, conclude, decided, tabled
 from studies.frame.direct import Budget, Job, fit, size, work
+from studies.frame.grid import grid
 from studies.frame.options import Direct
 from studies.frame.page import costs, curve, picture
 from studies.frame.seeds import over_seeds
@@ -327,7 +328,7 @@ def plot(result: Findings, folder: Path) -> dict[str, str]:
     """Draw the matrices, and recall by the number of pairs."""
     titles = "Layers as matrices", "Questions answered right, by the number of pairs"
     images = [[torch.tensor(image) for image in result.rows(name)[0]["shown"]] for name in result.layers]
-    matrices = look.grid(
+    matrices = grid(
         images,
         folder / "fast-weights-matrices",
         rows=result.layers,

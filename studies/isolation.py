@@ -14,8 +14,7 @@ from saccade import look
 from saccade.attention import attend
 from saccade.auxiliary import AuxRequest
 from saccade.look._charts import STYLES
-from saccade.look._figure import DOTS, FAINT, INK, write_picture
-from saccade.look._fonts import families
+from saccade.look._figure import DOTS, FAINT, INK, families, write_picture
 from saccade.nn import MixtureOfExperts
 from saccade.normalizers import Entmax, Normalizer, Sigmoid, Softmax, Sparsemax
 from saccade.scores import Dot

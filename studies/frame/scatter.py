@@ -67,8 +67,7 @@ def draw_words(
         name_axes(axes, *labels, grid="y")
 
     story = "; ".join(f"{point.name}: {point.x:.3g}, {point.y:.3g}" for point in points)
-    texts = [*labels, *(point.name for point in points)]
-    return draw_picture(path, draw, texts, title=title, note=note, kind="Words", story=story)
+    return draw_picture(path, draw, title=title, note=note, kind="Words", story=story)
 
 
 def _label_positions(points: Sequence[Point]) -> list[tuple[float, float]]:

@@ -15,7 +15,7 @@ from look.drawn import texts
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look import overlays
 from saccade.look._figure import _own_style
-from saccade.look._images import _last_lines, animated, draw_map, pixels_of, show_pixels, word_by_word
+from saccade.look._overlays import _last_lines, animated, draw_map, pixels_of, show_pixels, word_by_word
 
 WORDS = ["what", "colour", "?"]
 ANSWERS = [("red", 0.75), ("blue", 0.25)]

@@ -9,11 +9,9 @@ cannot be written.
 
 from saccade.look._alignment import alignment
 from saccade.look._blocks import blocks
-from saccade.look._charts import Curve, Dots, curves, dots
-from saccade.look._fits import Fit, Prediction, fit
+from saccade.look._charts import Curve, Dots, Fit, Prediction, curves, dots, fit
 from saccade.look._glimpses import glimpses
 from saccade.look._gradients import grad_cam, saliency
-from saccade.look._grid import grid
 from saccade.look._highlights import highlights
 from saccade.look._jacobian import sequential_jacobian, shares
 from saccade.look._overlays import overlays
@@ -37,7 +35,6 @@ __all__ = [
     "fit",
     "glimpses",
     "grad_cam",
-    "grid",
     "highlights",
     "load",
     "overlays",

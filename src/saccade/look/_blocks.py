@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,11 +22,7 @@ from saccade.backends.blockwise.parts import Block, Part
 from saccade.backends.offers import Offer, Pairs
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.look._figure import FAINT, GRID, MANY_CELLS, MOST_PANELS, Page, draw_picture, numbers
-from saccade.look._labels import plain
 from saccade.masks import Mask, as_mask
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _, BESIDE, PARTIAL, FULL = range(4)
 STATES = ("empty: not computed", "empty, but computed", "partial", "full")
@@ -39,24 +35,12 @@ _LINED = 64  # blocks of a side up to which lines are drawn between them
 
 
 class _Drawn(NamedTuple):
-    """A state for each block of each entry `(entries, query blocks, key blocks)`."""
+    """A state for each block of each entry `(entries, query blocks, key blocks)`, of so many that differ."""
 
     states: Tensor
     entries: list[tuple[int, ...]]
     differing: int
-    """Number of entries with different masks."""
     pairs: Pairs
-    lengths: tuple[int, int]
-    size: int
-
-    @property
-    def names(self) -> list[str]:
-        """A line above each panel: its entry, if there are several."""
-        return [f"entry {', '.join(map(str, entry))}" if self.differing > 1 else "" for entry in self.entries]
-
-    def counted(self, state: int) -> int:
-        """Number of blocks in a state."""
-        return int((self.states == state).count_nonzero())
 
 
 def blocks(
@@ -107,17 +91,21 @@ def blocks(
         raise ArgumentError(f"size: expected {least} or more, {text}, got {size}; more cannot be seen")
     on_cpu = as_mask(mask).map(lambda tensor, axes: tensor.cpu())
     drawn = _drawn(on_cpu, (q_len, k_len), _batch(on_cpu) if batch is None else _sizes(batch), size)
+    names = [f"entry {', '.join(map(str, entry))}" if drawn.differing > 1 else "" for entry in drawn.entries]
+    counts = [int((drawn.states == state).count_nonzero()) for state in range(len(STATES))]
     share = f"{drawn.pairs.computed / drawn.pairs.all:.0%} of all pairs are computed"
-    heading = f"{plain(title)}: {share}" if title else share
-    behind = {"states": list(STATES), "size": size, "pairs": drawn.pairs._asdict()}
+    apart = f" in each of {len(names)} entries" if len(names) > 1 else ""
+    listed = ", ".join(f"{count:,} {name}" for count, name in zip(counts, STATES, strict=True) if count)
     return draw_picture(
         path,
-        lambda page: _draw(page, drawn),
-        [str(drawn.pairs), *drawn.names, *STATES, "→↓"],
-        title=heading,
+        lambda page: _draw(page, drawn, (q_len, k_len), size, names, counts),
+        title=f"{title}: {share}" if title else share,
         kind="",
-        story=_story(drawn),
-        behind=numbers(heading, drawn.names, [], drawn.states, **behind) if json else None,
+        story=f"{q_len:,} queries and {k_len:,} keys in blocks of {size}{apart}; "
+        f"of {sum(counts):,} blocks {listed}; pairs: {drawn.pairs}",
+        behind=numbers(names, [], drawn.states, states=list(STATES), size=size, pairs=drawn.pairs._asdict())
+        if json
+        else None,
     )
 
 
@@ -152,7 +140,7 @@ def _drawn(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: i
     for entry in entries:
         computed = _computed(call.grid(), (part for part in parts if _holds(part, entry, differing)), size)
         states.append(torch.where(full[entry], FULL, torch.where(some[entry], PARTIAL, BESIDE * computed)))
-    return _Drawn(torch.stack(states), entries, math.prod(differing), pairs, lengths, size)
+    return _Drawn(torch.stack(states), entries, math.prod(differing), pairs)
 
 
 def _planned(call: Call) -> tuple[Pairs, list[Part]]:
@@ -189,51 +177,36 @@ def _computed(grid: Grid, parts: Iterable[Part], size: int) -> Tensor:
     return computed
 
 
-def _story(drawn: _Drawn) -> str:
-    """Lengths, blocks of each state and pairs, in words."""
-    (q_len, k_len), total = drawn.lengths, drawn.states.numel()
-    counts = ", ".join(f"{drawn.counted(state):,} {name}" for state, name in enumerate(STATES) if drawn.counted(state))
-    apart = f" in each of {len(drawn.entries)} entries" if len(drawn.entries) > 1 else ""
-    return (
-        f"{q_len:,} queries and {k_len:,} keys in blocks of {drawn.size}{apart}; of {total:,} blocks {counts}; "
-        f"pairs: {drawn.pairs}"
-    )
-
-
-def _draw(page: Page, drawn: _Drawn) -> str:
-    """A panel for each entry, and below them the meaning of colours and the pairs."""
+def _draw(
+    page: Page, drawn: _Drawn, lengths: tuple[int, int], size: int, names: Sequence[str], counts: Sequence[int]
+) -> str:
+    """A panel for each entry, by positions of queries and keys. Below: the meaning of colours, and the pairs."""
+    from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    height, width = (_SIDE * max(length / max(drawn.lengths), _SLIM) for length in drawn.lengths)
-    for number, (states, name) in enumerate(zip(drawn.states, drawn.names, strict=True)):
-        row, column = divmod(number, _ROW)
-        axes = page.axes(column * (width + _BESIDE), row * (height + _BELOW), width, height)
-        _panel(axes, states, drawn)
+    height, width = (_SIDE * max(length / max(lengths), _SLIM) for length in lengths)
+    rows, columns = ([*range(0, length, size), length] for length in lengths)
+    few, cells = max(drawn.states.shape[1:]) <= _LINED, drawn.states[0].numel()
+    lines: dict[str, Any] = {"edgecolors": GRID, "linewidth": 0.4} if few else {}
+    colours = {"cmap": ListedColormap(_FILLS), "vmin": -0.5, "vmax": len(_FILLS) - 0.5}
+    for number, (states, name) in enumerate(zip(drawn.states, names, strict=True)):
+        line, column = divmod(number, _ROW)
+        axes = page.axes(column * (width + _BESIDE), line * (height + _BELOW), width, height)
+        axes.pcolormesh(columns, rows, states.numpy(), rasterized=cells > MANY_CELLS, **colours, **lines)
+        axes.set(xlim=(0, lengths[1]), ylim=(lengths[0], 0), xlabel="keys →", ylabel="← queries")
+        for axis, length in zip((axes.yaxis, axes.xaxis), lengths, strict=True):
+            axis.set_ticks([0, length], ["0", f"{length:,}"])
         axes.set_title(name, fontsize=8)
-    rows = -(-len(drawn.entries) // _ROW)
-    kinds = [state for state in range(len(STATES)) if drawn.counted(state)]
-    patches = [Patch(facecolor=_FILLS[state], edgecolor=FAINT, linewidth=0.5, label=STATES[state]) for state in kinds]
-    top = rows * (height + _BELOW) - _BELOW + 0.45
+    patches = [
+        Patch(facecolor=fill, edgecolor=FAINT, linewidth=0.5, label=state)
+        for fill, state, count in zip(_FILLS, STATES, counts, strict=True)
+        if count
+    ]
+    top = -(-len(names) // _ROW) * (height + _BELOW) - _BELOW + 0.45
     page.figure.legend(
         handles=patches, loc="upper left", bbox_to_anchor=(0, 1 - top), ncols=2, fontsize=7.5, handlelength=1,
         handleheight=1, borderaxespad=0, borderpad=0,
     )  # fmt: skip
     pairs = f"pairs: {drawn.pairs}".replace("allowed, ", "allowed,\n")
-    page.write(0, top + 0.1 + 0.2 * -(-len(kinds) // 2), pairs, 7.5, va="top")
-    more = drawn.differing - len(drawn.entries)
-    return f"{len(drawn.entries)} of {drawn.differing} entries are drawn" if more else ""
-
-
-def _panel(axes: "Axes", states: Tensor, drawn: _Drawn) -> None:
-    """The blocks of one entry, by the positions of their queries and keys."""
-    from matplotlib.colors import ListedColormap
-
-    ends = [[*range(0, length, drawn.size), length] for length in drawn.lengths]
-    lines: dict[str, Any] = {"edgecolors": GRID, "linewidth": 0.4} if max(states.shape) <= _LINED else {}
-    axes.pcolormesh(
-        ends[1], ends[0], states.numpy(), cmap=ListedColormap(_FILLS), vmin=-0.5, vmax=len(_FILLS) - 0.5,
-        rasterized=states.numel() > MANY_CELLS, **lines,
-    )  # fmt: skip
-    axes.set(xlim=(0, drawn.lengths[1]), ylim=(drawn.lengths[0], 0), xlabel="keys →", ylabel="← queries")
-    for axis, length in zip((axes.yaxis, axes.xaxis), drawn.lengths, strict=True):
-        axis.set_ticks([0, length], ["0", f"{length:,}"])
+    page.write(0, top + 0.1 + 0.2 * -(-len(patches) // 2), pairs, 7.5, va="top")
+    return f"{len(names)} of {drawn.differing} entries are drawn" if drawn.differing > len(names) else ""

@@ -1,14 +1,16 @@
-"""The figure builder of all pictures: inches from the top left, one style, files."""
+"""The figure builder of all pictures: inches from the top left, one style, fonts, files."""
 
 import json
+import logging
 import math
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from html import escape
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
@@ -20,7 +22,7 @@ from torch import Tensor
 from saccade._threads import free_in_children, own_filters
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look._files import write_beside
-from saccade.look._fonts import families
+from saccade.look._labels import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 INK, FAINT, GRID = "#22223a", "#8d8da5", "#eef0f6"
 #: Lightness falls evenly from no weight to all of it.
 COLOURS = ("#ffffff", "#e6eaf7", "#b9c6ea", "#7f9bd9", "#4a6dbf", "#27459a", "#141f63", "#0a0b33")
-#: From all that speaks against something, over nothing, to all that speaks for it.
+#: From the most against something, over nothing, to the most for it.
 BOTH = ("#361302", "#662a09", "#9c4619", "#cb6c3d", "#e69a72", "#f4c7ad", "#fbe9df", *COLOURS)
 DOTS = 150  # an inch
 MOST_PANELS = 8
@@ -57,46 +59,46 @@ _DRAWING = free_in_children(Lock())  # matplotlib and its settings are for one t
 _EVEN = 4  # even shares that the darkest colour stands for at least, so that equal weights are pale
 _DECIMALS = 6  # of numbers in files
 _LETTERS = 13  # of a title, an inch
+BUNDLED = Path(__file__).parent / "fonts"  # Latin, Greek, Cyrillic
+EXTRA = Path(__file__).parents[3] / "fonts" / "saccade_fonts"  # other scripts, in a checkout
+LAST_RESORT = "DejaVu Sans"  # comes with matplotlib: wide coverage, and symbols that ours lacks
+_log = logging.getLogger("saccade")
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, production 2
 
 
 class Page:
-    """A figure under construction, in inches from its top left corner, x to the right.
+    """A figure under construction, in inches from its top left corner. Files hold whatever was drawn."""
 
-    A page is made within `write_picture`, whose style it sets. It has no size: files hold whatever was drawn.
-
-    Args:
-        texts: everything that will be written, for which fonts are chosen.
-    """
-
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self) -> None:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        matplotlib.rcParams["font.family"] = families("".join([*texts, "0123456789.,…-×%"]))
+        matplotlib.rcParams["font.family"] = families("")
         self.figure = Figure(figsize=(1, 1), dpi=DOTS)
         self._renderer = FigureCanvasAgg(self.figure).get_renderer()
 
     def axes(
         self, left: float, top: float, width: float, height: float, *, ticks: bool = True, **options: Any
     ) -> "Axes":
-        """Return axes at a place."""
         axes = self.figure.add_axes((left, 1 - top - height, width, height), **options)
         if not ticks:
             axes.set(xticks=[], yticks=[])
         return axes
 
     def write(self, x: float, y: float, text: str, size: float = 9, colour: str = INK, **options: Any) -> None:
-        """Write a text at a place, by default to the right of it and above it."""
+        """Write a text, by default to the right of a point and above it."""
         self.figure.text(x, 1 - y, text, fontsize=size, color=colour, **options)
 
-    def width_of(self, text: str, size: float) -> float:
-        """Return the width of a text in inches."""
-        drawn = self.figure.text(0, 0, text, fontsize=size)
-        width = float(drawn.get_window_extent(self._renderer).width) / DOTS
-        drawn.remove()
-        return width
+    def widths_of(self, words: Sequence[str], size: float) -> list[float]:
+        """Measure words, in inches."""
+        self.choose_fonts(" ".join(words))
+        widths = dict[str, float]()
+        for word in dict.fromkeys(words):
+            drawn = self.figure.text(0, 0, word, fontsize=size)
+            widths[word] = float(drawn.get_window_extent(self._renderer).width) / DOTS
+            drawn.remove()
+        return [widths[word] for word in words]
 
     def colour_bar(
         self,
@@ -124,8 +126,23 @@ class Page:
         axes.set(**{"xlim" if across else "ylim": ends})  # a tick beyond an end would leave a white block there
         return axes
 
+    def choose_fonts(self, more: str = "") -> None:
+        """Set the families that together draw all texts of the figure, and more."""
+        import matplotlib
+        from matplotlib.text import Text
+
+        ticks = [
+            label for axes in self.figure.axes for axis in (axes.xaxis, axes.yaxis) for label in axis.get_ticklabels()
+        ]
+        texts = [*self.figure.findobj(Text), *ticks]
+        names = families("".join(text.get_text() for text in texts) + more)
+        for text in texts:
+            text.set_fontfamily(names)
+        matplotlib.rcParams["font.family"] = names
+
     def finished(self, title: str = "", note: str = "", below: str = "") -> "Figure":
         """Write the title, a note and the lines below, and return the figure."""
+        self.choose_fonts(title + note + below)
         box = self.figure.get_tightbbox(self._renderer)
         lines = textwrap.wrap(title, max(78, int(_LETTERS * box.width)), max_lines=2, placeholder="…")
         if title:
@@ -138,7 +155,6 @@ class Page:
 
 
 def name_axes(axes: "Axes", x: str, y: str, grid: str = "") -> None:
-    """Name the axes of a chart, and draw its frame and grid lines of one axis."""
     axes.set_xlabel(x, fontsize=9.5)
     axes.set_ylabel(y, fontsize=9.5)
     axes.tick_params(labelsize=8)
@@ -157,15 +173,67 @@ def plain_ticks(axis: Any) -> None:
 
 
 @cache
-def ramp(colours: tuple[str, ...] = COLOURS) -> "Colormap":
-    """Return a scale of colours from light to dark."""
+def ramp(colours: tuple[Any, ...] = COLOURS) -> "Colormap":
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("saccade", colours)
 
 
+def families(text: str) -> list[str]:
+    """Font families that together draw a text, the first for shared characters.
+
+    The fonts are ours, matplotlib's, then those of the machine. A character of no font is a box, with one warning.
+    """
+    missing, chosen = {ord(character) for character in text if not character.isspace()}, list[str]()
+    for path, family in _fonts().items():
+        if not missing:
+            break
+        if family == LAST_RESORT or missing & _characters(path):
+            chosen.append(family)
+        missing -= _characters(path)
+    _warn(frozenset(missing))
+    return list(dict.fromkeys(["Saccade Sans", *chosen, LAST_RESORT]))
+
+
+@cache
+def _fonts() -> dict[str, str]:
+    """Register our fonts with matplotlib. Path to family: ours, Latin first, its own, upright ones of the machine."""
+    from matplotlib.font_manager import findfont, fontManager, get_font
+
+    installed = find_spec("saccade_fonts")
+    extra = Path(installed.origin).parent if installed is not None and installed.origin else EXTRA
+    paths = [str(path) for folder in (BUNDLED, extra) for path in sorted(folder.glob("SaccadeSans*.[ot]tf"))]
+    theirs = [
+        font for font in fontManager.ttflist if font.style == "normal" and font.weight in (400, "normal", "regular")
+    ]
+    for path in paths:
+        fontManager.addfont(path)
+    ours = {path: get_font(path).family_name for path in paths}
+    machine = {font.fname: font.name for font in theirs if "Last Resort" not in font.name}
+    return {**ours, str(findfont(LAST_RESORT)): LAST_RESORT, **machine}
+
+
+@cache
+def _characters(path: str) -> frozenset[int]:
+    from matplotlib.font_manager import get_font
+
+    try:
+        return frozenset(get_font(path).get_charmap())
+    except (OSError, RuntimeError):  # the file is gone or cannot be read
+        return frozenset()
+
+
+@cache
+def _warn(missing: frozenset[int]) -> None:
+    """Warn once of a set of characters, however many pictures need them."""
+    if missing:
+        named = ", ".join(f"U+{code:04X}" for code in sorted(missing)[:8]) + (", ..." if len(missing) > 8 else "")
+        way_out = "install a Noto font of the script, or Saccade's by `pip install ./fonts` in a checkout"
+        _log.warning("no font has %s, drawn as boxes: %s", named, way_out)
+
+
 def not_drawn(names: Sequence[str], kind: str) -> str:
-    """Return a line about the panels without room in a picture, "" if there are none."""
+    """A line about the panels without room in a picture, "" if there are none."""
     rest = [name for name in names[MOST_PANELS:] if name]
     more = f": {shortened(', '.join(rest), 60)}" if rest else ""
     count = len(names) - MOST_PANELS
@@ -173,23 +241,11 @@ def not_drawn(names: Sequence[str], kind: str) -> str:
 
 
 def shortened(text: str, length: int = 40) -> str:
-    """Return a text of at most so many characters, a longer one with "…" at its end."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def checked(name: str, values: Any, shape: Sequence[int | str], least: float = -math.inf) -> Tensor:
-    """Return finite numbers to draw, float64 on the CPU.
-
-    Args:
-        name: of the argument.
-        values: a tensor.
-        shape: its sizes; a name stands for any.
-        least: their lower bound.
-
-    Raises:
-        ShapeError: another shape.
-        ArgumentError: no numbers, or numbers that are not finite or too small.
-    """
+    """Finite numbers to draw, float64 on the CPU. A size that is a name stands for any."""
     numbers = torch.as_tensor(values).detach().to("cpu", torch.float64)
     fits = len(shape) == numbers.ndim and all(
         isinstance(size, str) or size == got for size, got in zip(shape, numbers.shape, strict=True)
@@ -205,77 +261,61 @@ def checked(name: str, values: Any, shape: Sequence[int | str], least: float = -
 
 
 def full_scale(peak: float, even: float, bound: float = 1.0) -> float:
-    """Return the upper end of a colour scale.
+    """Upper end of a colour scale: 1, or the peak if that is at most a half or above 1.
 
-    It is 1, or `peak` if that is at most a half or above 1. It is at least four even shares: equal weights are pale.
-
-    Args:
-        peak: the largest number.
-        even: an even share; 0 for numbers that are not shares.
-        bound: upper bound of the numbers.
-
-    >>> full_scale(0.7, 0.1), full_scale(0.45, 0.1), full_scale(0.1, 0.1), full_scale(3.0, 0.1)
-    (1.0, 0.45, 0.4, 3.0)
+    It is at least four even shares, but not above the bound, so that equal weights are pale.
     """
     scale = 1.0 if 0.5 < peak <= 1 or not peak else peak
     return max(scale, min(bound, _EVEN * even))
 
 
 def rounded(values: Any, *, significant: bool = False) -> Any:
-    """Return a number, or lists of them, as files have them.
-
-    Args:
-        values: a number, or lists of them.
-        significant: keep as many digits of small numbers, as of numbers that are not shares.
-
-    >>> rounded([[1 / 3], 1.0]), rounded([1e-7 / 3], significant=True)
-    ([[0.333333], 1.0], [3.33333e-08])
-    """
+    """A number, or lists of them, with six decimals, or six significant digits of small numbers."""
     if isinstance(values, Tensor):
         values = values.detach().double().cpu().tolist()
     if isinstance(values, list):
         return [rounded(value, significant=significant) for value in values]
     number = float(values)
-    leading = math.floor(math.log10(abs(number))) + 1 if significant and number and math.isfinite(number) else 0
-    return round(number, _DECIMALS - min(0, leading))
+    return float(f"{number:.{_DECIMALS}g}") if significant and abs(number) < 1 else round(number, _DECIMALS)
 
 
-def numbers(title: str, rows: Sequence[str], columns: Sequence[str], values: Any, **more: Any) -> dict[str, Any]:
-    """Return the JSON of a picture: names of rows and columns, numbers `(rows, ...)`.
-
-    >>> numbers("a", ["x"], ["y", "z"], torch.tensor([[0.25, 0.75]]), darkest=1.0)["values"]
-    [[0.25, 0.75]]
-    """
-    return {"title": title, "rows": list(rows), "columns": list(columns), "values": rounded(values), **more}
+def numbers(rows: Sequence[str], columns: Sequence[str], values: Any, **more: Any) -> dict[str, Any]:
+    """The JSON of a picture: names of rows and columns, and numbers `(rows, ...)`."""
+    return {"rows": list(rows), "columns": list(columns), "values": rounded(values), **more}
 
 
 def draw_picture(
     path: str | Path,
     draw: Callable[[Page], str | None],
-    texts: Iterable[str],
     *,
-    title: str,
+    title: str | None,
     kind: str,
+    story: str,
     note: str = "",
-    **files: Any,
+    behind: Mapping[str, Any] | None = None,
+    pages: Mapping[str, Callable[[], bytes]] | None = None,
 ) -> list[Path]:
     """Draw on a page, with a title and a note above, and write the picture.
 
     Args:
-        path: as of `write_picture`.
+        path: without a suffix; a taken name gets -2, -3, ... appended.
         draw: draws, and returns a line for below the picture, or None.
-        texts: everything that it writes.
         title: a line above.
         kind: title of an SVG without a title.
+        story: description of the SVG in words.
         note: a line below the title.
-        files: story, behind and pages of `write_picture`.
+        behind: the numbers behind it (see `numbers`), for a JSON file; None for no file.
+        pages: suffix to a function that makes the content of another file.
     """
+    heading = plain(title or "")
 
     def make() -> "Figure":
-        page = Page([*texts, title, note])
-        return page.finished(title, note, draw(page) or "")
+        page = Page()
+        below = draw(page) or ""
+        return page.finished(heading, note, below)
 
-    return write_picture(path, make, title=title or kind, **files)
+    contents = None if behind is None else {"title": heading, **behind}
+    return write_picture(path, make, title=heading or kind, story=story, behind=contents, pages=pages)
 
 
 def write_picture(
@@ -287,22 +327,7 @@ def write_picture(
     behind: Mapping[str, Any] | None = None,
     pages: Mapping[str, Callable[[], bytes]] | None = None,
 ) -> list[Path]:
-    """Write a figure as PNG and SVG, and files of the same name beside it.
-
-    Args:
-        path: without a suffix; a taken name gets -2, -3, ... appended.
-        make: makes the figure, in one style that no matplotlibrc changes.
-        title: title of the SVG, for screen readers and search.
-        story: description of the SVG in words.
-        behind: the numbers behind it (see `numbers`), for a JSON file; None for no file.
-        pages: suffix to a function that makes the content of another file.
-
-    Returns:
-        The paths of the PNG, the SVG, the other files, and the JSON if there is one.
-
-    Raises:
-        OSError: the files cannot be written.
-    """
+    """Write a figure as PNG and SVG, in one style that no matplotlibrc changes, and files beside it."""
     with _DRAWING, _own_style():
         figure = make()
         png, svg = _saved(figure, "png"), _saved(figure, "svg")
@@ -327,9 +352,8 @@ def _own_style() -> Iterator[None]:
 
 
 def _saved(figure: "Figure", form: str) -> bytes:
-    """The bytes of a figure, without a date or random identifiers."""
     buffer = BytesIO()
-    metadata = {"Date": None} if form == "svg" else {}
+    metadata = {"Date": None} if form == "svg" else {}  # the same figure is the same bytes
     figure.savefig(buffer, format=form, bbox_inches="tight", pad_inches=0.12, metadata=metadata)
     return buffer.getvalue()
 

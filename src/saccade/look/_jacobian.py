@@ -81,14 +81,7 @@ def _squares(output: Tensor, leaf: Tensor, rows: Tensor) -> Tensor:
 
 @contextmanager
 def differentiable() -> Iterator[None]:
-    """Enable gradients in a block, in recurrent layers in evaluation mode too.
-
-    Inference mode is left, and cuDNN, which has no gradients of such layers, is off while the block runs.
-
-    >>> with torch.inference_mode(), differentiable():
-    ...     torch.ones(1).requires_grad_().is_inference(), torch.is_grad_enabled()
-    (False, True)
-    """
+    """Enable gradients, without cuDNN, which has none of recurrent layers in evaluation mode."""
     with _WITHOUT_CUDNN(), torch.inference_mode(mode=False), torch.enable_grad():
         yield
 
@@ -118,15 +111,9 @@ def shares(norms: Tensor) -> Tensor:
 
 @contextmanager
 def returning(module: nn.Module, output: Tensor) -> Iterator[None]:
-    """Make the first call of a module in a block return a tensor `(batch, S, ...)`.
+    """Make the first call of a module return a tensor `(batch, S, ...)`, so that vectors are read as embeddings.
 
-    So a model of ids reads any vectors in the place of its embeddings. If the module's output has more places, the rest
-    of it stays, as do later calls.
-
-    >>> embedding = nn.Embedding(3, 2)
-    >>> with returning(embedding, torch.ones(1, 1, 2)):
-    ...     print(embedding(torch.tensor([[0]])), embedding(torch.tensor([[0]])).shape)
-    tensor([[[1., 1.]]]) torch.Size([1, 1, 2])
+    If the module's output has more places, the rest of it stays, as do later calls.
     """
     waiting = [output]
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from itertools import chain
+from os.path import lexists
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, overload
 
@@ -15,9 +16,7 @@ from torch.utils import _pytree as pytree
 from saccade import AuxOutput, AuxRequest, nn
 from saccade._threads import hooked
 from saccade.errors import ArgumentError, SaccadeError, pip_install
-from saccade.look._files import taken, with_ending, write_new
-
-__all__ = ["Coverage", "Record", "Recording", "load", "record"]
+from saccade.look._files import with_ending, write_new
 
 Kind = Literal["self", "cross"]
 ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool, nn.GatedLSTM, nn.MixtureOfExperts)
@@ -168,7 +167,7 @@ class Recording(Sequence[Record]):
             ['trace.safetensors', 'trace.json'] 0
         """
         files = _paths(path)
-        if exists := [str(file) for file in files if taken(file)]:
+        if exists := [str(file) for file in files if lexists(file)]:
             raise ArgumentError(f"path: expected a free name, got {exists[0]}, which exists. Remove it or take another")
         tensors = {
             f"{number}.{statistic}.{part}": tensor.detach().cpu().contiguous().clone()
@@ -329,7 +328,9 @@ class _Recorder:
         self.tally.recorded.add(name)
         if any(getattr(kept, statistic) is None for statistic in self.request.names()):
             self.tally.partial.add(name)
-        records.append(Record(name, _detached(kept) if self.detach else kept, len(records), kind))
+        if self.detach:
+            kept = pytree.tree_map_only(Tensor, Tensor.detach, kept)
+        records.append(Record(name, kept, len(records), kind))
         if request is not None:
             return (*output, _only(aux, request))
         return output[0] if len(output) == 1 else tuple(output)
@@ -360,8 +361,3 @@ def _only(aux: AuxOutput, request: AuxRequest) -> AuxOutput:
         return answer
     values, indices = answer.top
     return replace(answer, top=(values[..., : request.top], indices[..., : request.top]))
-
-
-def _detached(aux: AuxOutput) -> AuxOutput:
-    detached: AuxOutput = pytree.tree_map_only(Tensor, Tensor.detach, aux)
-    return detached

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from saccade.look._figure import FAINT, Page, checked, draw_picture, full_scale, numbers, ramp
-from saccade.look._labels import plain, visible
+from saccade.look._labels import visible
 
 _WIDTH, _SPECTRUM, _ROW, _TALLEST, _GAP = 8.0, 1.5, 0.24, 12.0, 0.08  # inches: picture, spectrum, a token, all, between
 _SAMPLE = 1_000_000  # numbers that the colours of a spectrum go by
@@ -51,8 +51,8 @@ def spectrogram(
         ['said.png', 'said.svg']
     """
     matrix = checked("weights", weights, (len(tokens), "steps"), least=0)
-    features, heading = checked("frames", frames, ("length", "dim")), plain(title or "")
-    names, (seconds, step) = ["".join(map(visible, token)) for token in tokens], times
+    features = checked("frames", frames, ("length", "dim"))
+    names, (seconds, step) = list(map(visible, tokens)), times
     darkest = full_scale(float(matrix.max()), 1 / matrix.shape[1])
 
     def draw(page: Page) -> None:
@@ -62,7 +62,7 @@ def spectrogram(
         sampled = features.flatten()[:: 1 + features.numel() // _SAMPLE]
         low, high = torch.quantile(sampled, torch.tensor([0.02, 0.98], dtype=sampled.dtype)).tolist()  # no outliers
         above.imshow(
-            features.T.numpy(), origin="lower", aspect="auto", cmap="magma", vmin=low, vmax=high,
+            features.T.numpy(), origin="lower", cmap="magma", vmin=low, vmax=high, aspect="auto",
             extent=(0, seconds, 0, features.shape[1]), interpolation="nearest",
         )  # fmt: skip
         above.set(yticks=[], ylabel="frequency →")
@@ -84,9 +84,8 @@ def spectrogram(
     return draw_picture(
         path,
         draw,
-        [*names, scale],
-        title=heading,
+        title=title,
         kind="Attention to sound",
         story="; ".join(f"{name} at {(frame + 0.5) * step:.2f} s ({weight:.2f})" for name, frame, weight in rows),
-        behind=numbers(heading, tokens, [], matrix, **more) if json else None,
+        behind=numbers(tokens, [], matrix, **more) if json else None,
     )
