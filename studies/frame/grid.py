@@ -37,7 +37,7 @@ def grid(
             scale = {"cmap": ramp() if weights else "gray", "vmin": 0, "vmax": top or 1.0}
             for column, image in enumerate(row):
                 axes = page.axes(left + column * step, line * step, side, side, ticks=False)
-                axes.imshow(image.numpy(), interpolation="nearest", aspect="auto", **scale)
+                axes.imshow(image.numpy(), **scale)
             page.write(0, line * step + side / 2, name, va="center")
         for column, name in enumerate(columns):
             page.write(left + column * step + side / 2, -0.06, name, 8.5, ha="center")

@@ -6,18 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from saccade.look._figure import (
-    FAINT,
-    GRID,
-    MANY_CELLS,
-    Page,
-    checked,
-    draw_picture,
-    full_scale,
-    numbers,
-    ramp,
-    shortened,
-)
+from saccade.look._figure import FAINT, Page, checked, draw_cells, draw_picture, full_scale, numbers, ramp, shortened
 from saccade.look._labels import labels, right_to_left, sentence, visible
 
 _CELL, _SMALLEST = 0.27, 0.11  # inches: a cell in a picture of few tokens, and the smallest that can have a label
@@ -87,20 +76,14 @@ def alignment(
 
 
 def _draw(
-    page: Page,
-    matrix: Tensor,
-    tokens: tuple[Sequence[str], Sequence[str]],
-    sides: tuple[str, str],
-    scale: str,
-    darkest: float,
+    page: Page, matrix: Tensor, tokens: Sequence[Sequence[str]], sides: Sequence[str], scale: str, darkest: float
 ) -> None:
     """Draw the matrix in squares, its labels, the whole texts and the colour bar."""
     (rows, columns), longest, (over, beside) = matrix.shape, max(matrix.shape), map(labels, tokens)
     cell = min(_CELL, max(_USUAL / longest, _SMALLEST), _LARGEST / longest)
     width, height, size = columns * cell, rows * cell, min(11.0, max(4.5, 72 * cell * 0.58))
     axes = page.axes(0, 0, width, height, ticks=False)
-    grid: dict[str, Any] = {"edgecolors": GRID, "linewidth": 0.5} if cell > _SMALLEST else {}
-    axes.pcolormesh(matrix.numpy(), cmap=ramp(), vmin=0.0, vmax=darkest, rasterized=matrix.numel() > MANY_CELLS, **grid)
+    draw_cells(axes, matrix, lines=cell > _SMALLEST, cmap=ramp(), vmin=0.0, vmax=darkest)
     axes.set(xlim=(0, columns), ylim=(rows, 0))
     upright = all(len(label.text) <= 2 or label.stop - label.start >= len(label.text) for label in over)
     turned: dict[str, Any] = {"va": "baseline"} if upright else {"rotation": 90, "va": "bottom"}
@@ -124,4 +107,4 @@ def _draw(
         note = "read from right to left; in the matrix its first letter is at the left"
         page.write(width / 2, height + 0.4, note, 8, FAINT, ha="center", va="top")
     page.write(-0.75, height / 2, left, 11, ha="right", va="center", rotation=90)
-    page.colour_bar(scale, ramp(), (0.0, darkest), width + 0.15, 0, min(height, 2.0))
+    page.colour_bar(scale, ramp(), (0.0, darkest), (width + 0.15, 0), min(height, 2.0))

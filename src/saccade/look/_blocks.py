@@ -21,7 +21,7 @@ from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.parts import Block, Part
 from saccade.backends.offers import Offer, Pairs
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.look._figure import FAINT, GRID, MANY_CELLS, MOST_PANELS, Page, draw_picture, numbers
+from saccade.look._figure import FAINT, MOST_PANELS, Page, draw_cells, draw_picture, numbers
 from saccade.masks import Mask, as_mask
 
 _, BESIDE, PARTIAL, FULL = range(4)
@@ -186,13 +186,11 @@ def _draw(
 
     height, width = (_SIDE * max(length / max(lengths), _SLIM) for length in lengths)
     rows, columns = ([*range(0, length, size), length] for length in lengths)
-    few, cells = max(drawn.states.shape[1:]) <= _LINED, drawn.states[0].numel()
-    lines: dict[str, Any] = {"edgecolors": GRID, "linewidth": 0.4} if few else {}
-    colours = {"cmap": ListedColormap(_FILLS), "vmin": -0.5, "vmax": len(_FILLS) - 0.5}
+    lines, colours = max(drawn.states.shape[1:]) <= _LINED, ListedColormap(_FILLS)
     for number, (states, name) in enumerate(zip(drawn.states, names, strict=True)):
         line, column = divmod(number, _ROW)
         axes = page.axes(column * (width + _BESIDE), line * (height + _BELOW), width, height)
-        axes.pcolormesh(columns, rows, states.numpy(), rasterized=cells > MANY_CELLS, **colours, **lines)
+        draw_cells(axes, states, columns, rows, lines=lines, cmap=colours, vmin=-0.5, vmax=len(_FILLS) - 0.5)
         axes.set(xlim=(0, lengths[1]), ylim=(lengths[0], 0), xlabel="keys →", ylabel="← queries")
         for axis, length in zip((axes.yaxis, axes.xaxis), lengths, strict=True):
             axis.set_ticks([0, length], ["0", f"{length:,}"])

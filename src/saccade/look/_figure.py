@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
+Pair = tuple[float, float]
 INK, FAINT, GRID = "#22223a", "#8d8da5", "#eef0f6"
 #: Lightness falls evenly from no weight to all of it.
 COLOURS = ("#ffffff", "#e6eaf7", "#b9c6ea", "#7f9bd9", "#4a6dbf", "#27459a", "#141f63", "#0a0b33")
@@ -36,7 +37,7 @@ COLOURS = ("#ffffff", "#e6eaf7", "#b9c6ea", "#7f9bd9", "#4a6dbf", "#27459a", "#1
 BOTH = ("#361302", "#662a09", "#9c4619", "#cb6c3d", "#e69a72", "#f4c7ad", "#fbe9df", *COLOURS)
 DOTS = 150  # an inch
 MOST_PANELS = 8
-MANY_CELLS = 20_000  # beyond, the SVG holds the cells as one image
+_MANY_CELLS = 20_000  # beyond, the SVG holds the cells as one image
 _STYLE = {
     "svg.hashsalt": "saccade",  # the same figure is the same bytes
     "svg.fonttype": "path",
@@ -47,6 +48,8 @@ _STYLE = {
     "axes.edgecolor": FAINT,
     "axes.linewidth": 0.5,
     "axes.axisbelow": True,
+    "image.aspect": "auto",
+    "image.interpolation": "nearest",
     "grid.color": GRID,
     "legend.frameon": False,
     "legend.labelcolor": INK,
@@ -101,21 +104,13 @@ class Page:
         return [widths[word] for word in words]
 
     def colour_bar(
-        self,
-        name: str,
-        colours: "Colormap",
-        ends: tuple[float, float],
-        left: float,
-        top: float,
-        length: float,
-        *,
-        across: bool = False,
+        self, name: str, colours: "Colormap", ends: Pair, corner: Pair, length: float, *, across: bool = False
     ) -> "Axes":
         """Draw a colour scale with the name of its numbers, upwards or to the right."""
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import Normalize
 
-        axes = self.axes(left, top, *((length, 0.1) if across else (0.1, length)))
+        axes = self.axes(*corner, *((length, 0.1) if across else (0.1, length)))
         side = "horizontal" if across else "vertical"
         bar = self.figure.colorbar(ScalarMappable(Normalize(*ends), colours), cax=axes, orientation=side)
         bar.outline.set(edgecolor=FAINT, linewidth=0.5)
@@ -152,6 +147,12 @@ class Page:
         if below:
             self.write(box.x0, 1.12 - box.y0, below, 8, FAINT, va="top")
         return self.figure
+
+
+def draw_cells(axes: "Axes", values: Tensor, *edges: Sequence[int], lines: bool, **colours: Any) -> None:
+    """Draw a matrix as cells, between edges of columns and of rows if they are no integers, with lines between them."""
+    many, grid = values.numel() > _MANY_CELLS, {"edgecolors": GRID, "linewidth": 0.5} if lines else {}
+    axes.pcolormesh(*edges, values.numpy(), rasterized=many, **colours, **grid)
 
 
 def name_axes(axes: "Axes", x: str, y: str, grid: str = "") -> None:

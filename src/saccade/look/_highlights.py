@@ -26,9 +26,10 @@ from saccade.look._figure import (
 from saccade.look._labels import plain, right_to_left
 
 _WIDE, _LINE, _GAP, _EDGE = 7.6, 0.46, 0.1, 0.05  # inches: a line of words, its height, between words, around a word
+SIZE = 12  # points
 _NAME, _BAR = 0.3, 2.2  # inches: a line above a row, and the colour bar
 _NEAR = 0.01  # how far from 1 the sum of shares may be, in half precision
-_LEAST = 0.005  # the smallest number that is written
+LEAST = 0.005  # the smallest number that is written
 _LONG = 40  # words: a longer text has numbers only below words with more than an even share
 _MARK = "#b5771d"  # an even share
 
@@ -123,14 +124,14 @@ def highlights(
     story = [f"{name}: {text}" for name, text in zip(above, texts, strict=True)] if names else texts
 
     def draw(page: Page) -> None:
-        widths, top = page.widths_of(words, 12), 0.0
-        least = _LEAST if ends.even is None or len(words) <= _LONG else max(_LEAST, ends.even)
+        widths, top = page.widths_of(words, SIZE), 0.0
+        least = LEAST if ends.even is None or len(words) <= _LONG else max(LEAST, ends.even)
         for number, row in enumerate(rows):
             if names:
                 page.write(_EDGE, top + 0.2, above[number], 9, FAINT, va="center")
                 top += _NAME
-            top = draw_words(page, top, words, widths, row, ends, least=least) + 0.4 * _LINE
-        bar = page.colour_bar(scale, ends.colours, (ends.low, ends.top), _EDGE, top, _BAR, across=True)
+            top = draw_words(page, top, words, widths, row, ends, least) + 0.4 * _LINE
+        bar = page.colour_bar(scale, ends.colours, (ends.low, ends.top), (_EDGE, top), _BAR, across=True)
         if ends.even is not None and ends.even < ends.top:
             bar.axvline(ends.even, color=_MARK, linewidth=1.4)
             page.write(_EDGE + _BAR + 0.12, top + 0.05, f"│ {ends.note}", 7, _MARK, va="center")
@@ -153,31 +154,27 @@ def draw_words(
     widths: Sequence[float],
     values: Sequence[float],
     scale: Scale,
-    *,
-    wide: float = _WIDE,
-    line: float = _LINE,
-    size: float = 12,
-    least: float = math.inf,
+    least: float,
 ) -> float:
     """Draw words in lines, coloured by numbers, with numbers from the least on below, and return their end."""
     from matplotlib.patches import FancyBboxPatch
 
     left, row, corners = _EDGE, 0, list[tuple[float, int]]()
     for width in widths:
-        if left > _EDGE and left + width + _EDGE > wide:
+        if left > _EDGE and left + width + _EDGE > _WIDE:
             left, row = _EDGE, row + 1
         corners.append((left, row))
         left = round(left + width + _GAP + _EDGE, 6)
-    high, mirrored = (row + 1) * line, right_to_left(" ".join(words))
-    axes = page.axes(0, top, wide, high, ticks=False)
-    axes.set(xlim=(0, wide), ylim=(high, 0))
+    high, mirrored = (row + 1) * _LINE, right_to_left(" ".join(words))
+    axes = page.axes(0, top, _WIDE, high, ticks=False)
+    axes.set(xlim=(0, _WIDE), ylim=(high, 0))
     axes.axis("off")
     for word, width, value, (left, row) in zip(words, widths, values, corners, strict=True):
-        left, middle, (colour, ink) = wide - left - width if mirrored else left, row * line + 0.2, scale.paint(value)
+        left, middle, (colour, ink) = _WIDE - left - width if mirrored else left, row * _LINE + 0.2, scale.paint(value)
         box = (left - _EDGE, middle - 0.15), width + 2 * _EDGE, 0.26
         axes.add_patch(FancyBboxPatch(*box, boxstyle="round,pad=0,rounding_size=0.04", color=colour, linewidth=0))
         centred: dict[str, Any] = {"ha": "center", "va": "center"}
-        axes.text(left + width / 2, middle, word, fontsize=size, color=ink, **centred)
+        axes.text(left + width / 2, middle, word, fontsize=SIZE, color=ink, **centred)
         if abs(value) >= least:
             axes.text(left + width / 2, middle + 0.2, scale.text(value), fontsize=6.5, color=FAINT, **centred)
     return top + high

@@ -26,7 +26,7 @@ from saccade.look._figure import (
     rounded,
     shortened,
 )
-from saccade.look._highlights import Scale, draw_words
+from saccade.look._highlights import LEAST, SIZE, Scale, draw_words
 from saccade.look._labels import plain
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ T = TypeVar("T")
 _PANEL, _GAP, _CAPTION = 1.9, 0.15, 0.28  # inches: a panel's longer side, between two, a line above it
 _COLUMNS = 5
 _SLIM = 0.2  # the shorter side of a panel at the least, of the longer
-_LINE, _BAR, _BARS, _WIDE = 0.34, 0.22, 2.2, 5.2  # inches: a line of words, a bar's line, a bar of 1, a text
+_BAR, _BARS = 0.22, 2.2  # inches: a bar's line, a bar of 1
 _FINEST = 600  # pixels of the longer side that are drawn
 _CRISP = 100  # pixels of the longer side up to which every one is a square
 _BRIGHT = 0.4  # grey of a black pixel under a map
@@ -132,9 +132,9 @@ def overlays(
     def draw(page: Page) -> str:
         height = _draw_panels(page, pixels, drawn, names, frames, darkest, scale)
         if asking:
-            widths, spoken = page.widths_of(asking, 11), scores or [0.0] * len(asking)
-            colours = Scale(0.0, max(spoken) or 1.0)
-            height = 0.15 + draw_words(page, height, asking, widths, spoken, colours, wide=_WIDE, line=_LINE, size=11)
+            widths, spoken = page.widths_of(asking, SIZE), scores or [0.0] * len(asking)
+            dark = Scale(0.0, max(spoken) or 1.0)
+            height = draw_words(page, height, asking, widths, spoken, dark, math.inf if scores is None else LEAST)
         if answers:
             _draw_answers(page, height, answers)
         return not_drawn(names, "maps")
@@ -215,7 +215,7 @@ def _draw_panels(
         else:
             show_pixels(axes, pixels)
     if count > 1:
-        page.colour_bar(scale, ramp(_HEAT), (0.0, top), columns * (wide + _GAP), _CAPTION, high)
+        page.colour_bar(scale, ramp(_HEAT), (0.0, top), (columns * (wide + _GAP), _CAPTION), high)
     return -(-count // columns) * (high + _CAPTION + _GAP)
 
 
@@ -253,7 +253,7 @@ def _sides(pixels: Tensor, longest: float) -> tuple[float, float]:
 def show_pixels(axes: "Axes", pixels: Tensor) -> None:
     height, width = pixels.shape[:2]
     method = "nearest" if max(height, width) <= _CRISP else "antialiased"
-    axes.imshow(pixels.numpy(), extent=(0, width, height, 0), interpolation=method, aspect="auto")
+    axes.imshow(pixels.numpy(), extent=(0, width, height, 0), interpolation=method)
     axes.set(xlim=(0, width), ylim=(height, 0))
 
 
@@ -264,10 +264,7 @@ def draw_map(axes: "Axes", pixels: Tensor, values: Tensor, top: float, box: Box 
     height, width = pixels.shape[:2]
     grey = pixels @ torch.tensor([0.299, 0.587, 0.114], dtype=pixels.dtype)
     show_pixels(axes, (_BRIGHT + (1 - _BRIGHT) * grey)[..., None].expand(-1, -1, 3))
-    extent = (0, width, height, 0)
-    axes.imshow(
-        values.numpy(), cmap=ramp(_HEAT), vmin=0, vmax=top, extent=extent, interpolation="nearest", aspect="auto"
-    )
+    axes.imshow(values.numpy(), cmap=ramp(_HEAT), vmin=0, vmax=top, extent=(0, width, height, 0))
     if box is not None:
         left, upper, right, lower = box
         corner, size = (left * width, upper * height), ((right - left) * width, (lower - upper) * height)

@@ -61,22 +61,17 @@ def spectrogram(
         above = page.axes(0, 0, _WIDTH, _SPECTRUM, sharex=below)
         sampled = features.flatten()[:: 1 + features.numel() // _SAMPLE]
         low, high = torch.quantile(sampled, torch.tensor([0.02, 0.98], dtype=sampled.dtype)).tolist()  # no outliers
-        above.imshow(
-            features.T.numpy(), origin="lower", cmap="magma", vmin=low, vmax=high, aspect="auto",
-            extent=(0, seconds, 0, features.shape[1]), interpolation="nearest",
-        )  # fmt: skip
+        spectrum, rows = (0, seconds, 0, features.shape[1]), (0, matrix.shape[1] * step, count, 0)
+        above.imshow(features.T.numpy(), origin="lower", cmap="magma", vmin=low, vmax=high, extent=spectrum)
         above.set(yticks=[], ylabel="frequency →")
         above.tick_params(bottom=False, labelbottom=False)
-        below.imshow(
-            matrix.numpy(), aspect="auto", cmap=ramp(), vmin=0, vmax=darkest, interpolation="nearest",
-            extent=(0, matrix.shape[1] * step, count, 0),
-        )  # fmt: skip
+        below.imshow(matrix.numpy(), cmap=ramp(), vmin=0, vmax=darkest, extent=rows)
         room = max(1, round(count * _ROW / _TALLEST))  # of more tokens than have a row each, every n-th is named
         below.set_yticks([row + 0.5 for row in range(0, count, room)], names[::room])
         below.tick_params(axis="y", left=False, labelsize=10 if count * _ROW <= _TALLEST else 7)
         below.set(xlabel="seconds", ylabel="← written", xlim=(0, seconds))
         below.hlines(range(1, count), 0, seconds, color=FAINT, linewidth=0.2)
-        page.colour_bar(scale, ramp(), (0.0, darkest), _WIDTH + 0.15, _SPECTRUM + _GAP, min(height, 2.0))
+        page.colour_bar(scale, ramp(), (0.0, darkest), (_WIDTH + 0.15, _SPECTRUM + _GAP), min(height, 2.0))
 
     more = {"seconds": seconds, "step_seconds": step, "darkest": darkest}
     best, where = matrix.max(-1)

@@ -131,7 +131,10 @@ def traces(
     if len(counts) > 1 or (steps and len(steps) not in counts):
         got = f"bands of {', '.join(map(str, sorted(counts)))} and {len(steps)} labels"
         raise ShapeError(f"bands, steps: expected as many steps in each, got {got}")
-    panels = [(band, rows, _part(band, rows)) for band, rows in zip(bands, _rows(bands), strict=True)]
+    panels = list[Panel]()
+    for band, rows in zip(bands, _rows(bands), strict=True):
+        values = band.values.detach().to("cpu", torch.float64)[rows]
+        panels.append((band, rows, values[:, rows] if band.square else values))
     return draw_picture(
         path,
         lambda page: _draw(page, panels, counts.pop(), [shortened(plain(step)) for step in steps]),
@@ -169,11 +172,6 @@ def _behind_the_gap(used: Tensor) -> list[int]:
     return [(start + number) % count for number in range(count - gap + 1)]
 
 
-def _part(band: Band, rows: list[int]) -> Tensor:
-    values = band.values.detach().to("cpu", torch.float64)[rows]
-    return values[:, rows] if band.square else values
-
-
 def _numbers(panels: Sequence[Panel], steps: Sequence[str]) -> dict[str, Any]:
     """Rows of all bands in one table, and bands of cells by cells, by name."""
     names = [f"{band.name} {row}" for band, rows, _ in panels if not band.square for row in rows]
@@ -202,12 +200,11 @@ def _draw(page: Page, panels: Sequence[Panel], count: int, steps: Sequence[str])
         wide = min(width, tall) if band.square else width
         axes, ends = page.axes(0, top, wide, tall), band.ends(part)
         colours, extent = ramp(BOTH if ends[0] < 0 else COLOURS), (0, part.shape[1], len(rows), 0)
-        scale: dict[str, Any] = {"cmap": colours, "vmin": ends[0], "vmax": ends[1]}
-        axes.imshow(part.numpy(), aspect="auto", interpolation="nearest", extent=extent, **scale)
+        axes.imshow(part.numpy(), extent=extent, cmap=colours, vmin=ends[0], vmax=ends[1])
         every = max(1, -(-len(rows) // _TICKS))
         axes.set_yticks([row + 0.5 for row in range(0, len(rows), every)], [f"{row}" for row in rows[::every]])
         axes.set_title(band.name, fontsize=9, loc="left", pad=3)
-        page.colour_bar("", colours, ends, wide + 0.12, top, min(tall, 0.9))
+        page.colour_bar("", colours, ends, (wide + 0.12, top), min(tall, 0.9))
         top += tall + _GAP
         if band.square:
             axes.set(xlabel="cell written right before the row's cell", ylabel="cell ↓")
