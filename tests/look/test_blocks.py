@@ -36,7 +36,7 @@ class Even(masks.Mask):
 
 
 def found_of(mask, lengths, size=64, batch=None):
-    return _drawn(mask, lengths, _batch(mask) if batch is None else batch, size)
+    return _drawn(mask, lengths, _batch(mask, batch), size)
 
 
 def blocked(tensor, size):

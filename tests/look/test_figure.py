@@ -187,7 +187,7 @@ def test_numbers_of_any_type_are_drawn(dtype):
 def test_a_colour_bar_is_named_and_ends_at_its_ends(ends, across):
     with _own_style():
         page = Page()
-        axes = page.colour_bar("share", ramp(), ends, 0, 0, 1.0, across=across)
+        axes = page.colour_bar("share", ramp(), ends, (0, 0), 1.0, across=across)
         assert (axes.get_xlim() if across else axes.get_ylim()) == pytest.approx(ends)
         assert (axes.get_xlabel() if across else axes.get_ylabel()) == "share"
         ticks = (axes.xaxis if across else axes.yaxis).get_ticklocs()

@@ -2,9 +2,9 @@
 
 `import saccade` does not import it, and matplotlib is imported when the first picture is drawn.
 
-Every picture is written as PNG and SVG, and its numbers as JSON with `json=True`. Its function returns their paths. A
-name that is taken gets -2, -3, ... appended, unless the files have the same contents. `OSError` is raised if a file
-cannot be written.
+Every picture is written as PNG and SVG, and its numbers as JSON with `json=True`. Its function returns their paths.
+`path` is without a suffix, and `title` a line above the picture. A name that is taken gets -2, -3, ... appended, unless
+the files have the same contents. `OSError` is raised if a file cannot be written.
 """
 
 from saccade.look._alignment import alignment

@@ -36,12 +36,11 @@ def alignment(
         weights: `(len(target), len(source))`, finite, at least 0.
         source: the source tokens.
         target: the target tokens.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         title: beginning of the line above the picture.
         verb: relation of a target token to the source token of its largest weight, for the words in the SVG.
         axes: names of the columns and of the rows.
         scale: name of the colour bar.
-        json: write the numbers beside it.
+        path, json: as of every picture (see `saccade.look`).
 
     Raises:
         ShapeError: weights of another shape.

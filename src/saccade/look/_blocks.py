@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from saccade._call import block_map
-from saccade._call.call import Arguments, Call
+from saccade._call.call import Arguments
 from saccade._call.validation import checked_call
 from saccade._definitions.checks import whole
 from saccade._definitions.numerics import broadcast_shapes
@@ -65,11 +65,9 @@ def blocks(
         mask: one of `saccade.masks`, a composition of them, or a boolean tensor; tensors may be on any device.
         q_len: queries, ≥ 1.
         k_len: keys, ≥ 1.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         batch: leading dimensions of the call; None: those of the mask's tensors.
         size: queries and keys of a block that is drawn. A CPU computes by blocks of 64, flex by blocks of 128.
-        title: a line above the picture.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ArgumentError: a length, size or batch that is not an int of at least 1, more blocks than can be seen, or a mask
@@ -90,35 +88,33 @@ def blocks(
         least, text = -(-longest // _MOST_BLOCKS), f"of which {longest:,} positions are at most {_MOST_BLOCKS:,} blocks"
         raise ArgumentError(f"size: expected {least} or more, {text}, got {size}; more cannot be seen")
     on_cpu = as_mask(mask).map(lambda tensor, axes: tensor.cpu())
-    drawn = _drawn(on_cpu, (q_len, k_len), _batch(on_cpu) if batch is None else _sizes(batch), size)
+    drawn = _drawn(on_cpu, (q_len, k_len), _batch(on_cpu, batch), size)
     names = [f"entry {', '.join(map(str, entry))}" if drawn.differing > 1 else "" for entry in drawn.entries]
     counts = [int((drawn.states == state).count_nonzero()) for state in range(len(STATES))]
     share = f"{drawn.pairs.computed / drawn.pairs.all:.0%} of all pairs are computed"
     apart = f" in each of {len(names)} entries" if len(names) > 1 else ""
     listed = ", ".join(f"{count:,} {name}" for count, name in zip(counts, STATES, strict=True) if count)
+    story = f"{q_len:,} queries and {k_len:,} keys in blocks of {size}{apart}; of {sum(counts):,} blocks {listed}"
+    about = {"states": list(STATES), "size": size, "pairs": drawn.pairs._asdict()}
     return draw_picture(
         path,
         lambda page: _draw(page, drawn, (q_len, k_len), size, names, counts),
         title=f"{title}: {share}" if title else share,
         kind="",
-        story=f"{q_len:,} queries and {k_len:,} keys in blocks of {size}{apart}; "
-        f"of {sum(counts):,} blocks {listed}; pairs: {drawn.pairs}",
-        behind=numbers(names, [], drawn.states, states=list(STATES), size=size, pairs=drawn.pairs._asdict())
-        if json
-        else None,
+        story=f"{story}; pairs: {drawn.pairs}",
+        behind=numbers(names, [], drawn.states, **about) if json else None,
     )
 
 
-def _sizes(batch: Any) -> tuple[int, ...]:
-    if not isinstance(batch, Sequence) or isinstance(batch, str):
-        raise ArgumentTypeError(f"batch: expected a sequence of ints, got {type(batch).__name__}; write it as (2, 8)")
-    for value in batch:
-        whole("batch", value, least=1)
-    return tuple(batch)
-
-
-def _batch(mask: Mask) -> tuple[int, ...]:
-    """The batch dimensions that a mask's tensors have together."""
+def _batch(mask: Mask, batch: Any) -> tuple[int, ...]:
+    """The batch dimensions of a call, by default those that the mask's tensors have together."""
+    if batch is not None:
+        if not isinstance(batch, Sequence) or isinstance(batch, str):
+            name = type(batch).__name__
+            raise ArgumentTypeError(f"batch: expected a sequence of ints, got {name}; write it as (2, 8)")
+        for value in batch:
+            whole("batch", value, least=1)
+        return tuple(batch)
     shapes = [leaf.tensor.shape[: max(0, leaf.tensor.ndim - len(leaf.axes))] for leaf in mask.leaves()]
     try:
         return tuple(broadcast_shapes(*shapes))
@@ -128,34 +124,28 @@ def _batch(mask: Mask) -> tuple[int, ...]:
 
 
 def _drawn(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: int) -> _Drawn:
-    """States of all blocks, and pairs, of a call of tensors without memory."""
+    """States of all blocks, and pairs, of a call of tensors without memory, by blocks on a CPU."""
     query, key = (torch.zeros(()).expand(*batch, length, 1) for length in lengths)
     call = checked_call(Arguments(query, key, key, mask=mask)).aligned()
-    pairs, parts = _planned(call)
-    assert call.mask is not None
-    mapped = block_map.mapped(call.mask, call.grid(), size)
-    some, full = (aligned(part, ("q", "k"), len(call.batch)) for part in mapped)
-    differing = tuple(some.shape[:-2])
-    entries, states = list(islice(product(*map(range, differing)), MOST_PANELS)), list[Tensor]()
-    for entry in entries:
-        computed = _computed(call.grid(), (part for part in parts if _holds(part, entry, differing)), size)
-        states.append(torch.where(full[entry], FULL, torch.where(some[entry], PARTIAL, BESIDE * computed)))
-    return _Drawn(torch.stack(states), entries, math.prod(differing), pairs)
-
-
-def _planned(call: Call) -> tuple[Pairs, list[Part]]:
-    """Pairs of a call by blocks on a CPU, as `explain` counts them, and its parts."""
     name, module = ("cpu", cpu) if isinstance(cpu.offer(call), Offer) else ("chunked", chunked)
-    pairs = planned(call, name).pairs
-    if pairs is None:
+    pairs = planned(call, name).pairs  # as `explain` counts them
+    if pairs is None or call.mask is None:
         raise ArgumentTypeError(
             "mask: expected one of saccade.masks or a boolean tensor, got "
             f"{type(call.mask).__name__}, which is or holds a class of your own. All its pairs are computed. "
             "Give the tensor that its dense() makes."
         )
-    if pairs.computed == pairs.all:
-        return pairs, [Block(None, 0, 1, 0, call.query.shape[-2])]
-    return pairs, plan.parts(call, module.ENGINE.budget(call))
+    parts: list[Part] = [Block(None, 0, 1, 0, lengths[0])]
+    if pairs.computed < pairs.all:
+        parts = plan.parts(call, module.ENGINE.budget(call))
+    mapped = block_map.mapped(call.mask, call.grid(), size)
+    some, full = (aligned(part, ("q", "k"), len(call.batch)) for part in mapped)
+    differing, states = tuple(some.shape[:-2]), list[Tensor]()
+    entries = list(islice(product(*map(range, differing)), MOST_PANELS))
+    for entry in entries:
+        computed = _computed(call.grid(), (part for part in parts if _holds(part, entry, differing)), size)
+        states.append(torch.where(full[entry], FULL, torch.where(some[entry], PARTIAL, BESIDE * computed)))
+    return _Drawn(torch.stack(states), entries, math.prod(differing), pairs)
 
 
 def _holds(part: Part, entry: tuple[int, ...], differing: tuple[int, ...]) -> bool:

@@ -95,16 +95,14 @@ def curves(
 
     Args:
         lines: one or more, each of a point or more.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         ticks: positions on the x axis and the labels below them, of one line or several. Default: its numbers.
         labels: names of the x and the y axis.
-        title: a line above the picture.
         note: a line below the title.
         bounds: the lowest and the highest height that is shown; None: as the points have it.
         log: logarithmic axes, x or both, for numbers above 0; on both, a power is a straight line.
         beside: write names at the right of the lines, if there is no room among them.
         mark: a place along the x axis that is marked, and its name.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ArgumentError: no lines, a line without points, or numbers that are not finite.
@@ -201,13 +199,11 @@ def dots(
     Args:
         rows: their names, from 1 to 100.
         series: one or more, each with a number a row; a legend names several.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         label: name of the axis.
-        title: a line above the picture.
         note: a line below the title.
         log: a logarithmic axis, for numbers above 0.
         bars: draw the one series as bars, blue above 0 and red below.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ArgumentError: no rows or too many, no numbers, or numbers that are not finite.
@@ -318,12 +314,10 @@ def fit(
     Args:
         curve: of the model.
         prediction: the one that is marked.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         labels: names of x and y.
-        title: a line above the picture.
         weights: of each known point in the prediction, `(points,)`, at least 0, drawn as bars.
         slope: of the curve at its places, `(places,)`, drawn if there are no weights.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ShapeError: other shapes.

@@ -60,7 +60,6 @@ _STYLE = {
 }  # fmt: skip
 _DRAWING = free_in_children(Lock())  # matplotlib and its settings are for one thread at a time
 _EVEN = 4  # even shares that the darkest colour stands for at least, so that equal weights are pale
-_DECIMALS = 6  # of numbers in files
 _LETTERS = 13  # of a title, an inch
 BUNDLED = Path(__file__).parent / "fonts"  # Latin, Greek, Cyrillic
 EXTRA = Path(__file__).parents[3] / "fonts" / "saccade_fonts"  # other scripts, in a checkout
@@ -81,9 +80,7 @@ class Page:
         self.figure = Figure(figsize=(1, 1), dpi=DOTS)
         self._renderer = FigureCanvasAgg(self.figure).get_renderer()
 
-    def axes(
-        self, left: float, top: float, width: float, height: float, *, ticks: bool = True, **options: Any
-    ) -> "Axes":
+    def axes(self, left: float, top: float, width: float, height: float, ticks: bool = True, **options: Any) -> "Axes":
         axes = self.figure.add_axes((left, 1 - top - height, width, height), **options)
         if not ticks:
             axes.set(xticks=[], yticks=[])
@@ -126,10 +123,8 @@ class Page:
         import matplotlib
         from matplotlib.text import Text
 
-        ticks = [
-            label for axes in self.figure.axes for axis in (axes.xaxis, axes.yaxis) for label in axis.get_ticklabels()
-        ]
-        texts = [*self.figure.findobj(Text), *ticks]
+        labels = (label for axes in self.figure.axes for label in axes.get_xticklabels() + axes.get_yticklabels())
+        texts = [*labels, *self.figure.findobj(Text)]
         names = families("".join(text.get_text() for text in texts) + more)
         for text in texts:
             text.set_fontfamily(names)
@@ -235,10 +230,10 @@ def _warn(missing: frozenset[int]) -> None:
 
 def not_drawn(names: Sequence[str], kind: str) -> str:
     """A line about the panels without room in a picture, "" if there are none."""
-    rest = [name for name in names[MOST_PANELS:] if name]
-    more = f": {shortened(', '.join(rest), 60)}" if rest else ""
-    count = len(names) - MOST_PANELS
-    return "" if count <= 0 else f"{MOST_PANELS} of {len(names)} {kind} are drawn, not the last {count}{more}"
+    if not (rest := names[MOST_PANELS:]):
+        return ""
+    more = f": {listed}" if (listed := shortened(", ".join(filter(None, rest)), 60)) else ""
+    return f"{MOST_PANELS} of {len(names)} {kind} are drawn, not the last {len(rest)}{more}"
 
 
 def shortened(text: str, length: int = 40) -> str:
@@ -248,10 +243,8 @@ def shortened(text: str, length: int = 40) -> str:
 def checked(name: str, values: Any, shape: Sequence[int | str], least: float = -math.inf) -> Tensor:
     """Finite numbers to draw, float64 on the CPU. A size that is a name stands for any."""
     numbers = torch.as_tensor(values).detach().to("cpu", torch.float64)
-    fits = len(shape) == numbers.ndim and all(
-        isinstance(size, str) or size == got for size, got in zip(shape, numbers.shape, strict=True)
-    )
-    if not fits:
+    expected = [got if isinstance(size, str) else size for size, got in zip(shape, numbers.shape, strict=False)]
+    if len(shape) != numbers.ndim or expected != list(numbers.shape):
         raise ShapeError(f"{name}: expected shape ({', '.join(map(str, shape))}), got {tuple(numbers.shape)}")
     if not numbers.numel():
         raise ArgumentError(f"{name}: expected one number or more, got shape {tuple(numbers.shape)}")
@@ -277,7 +270,7 @@ def rounded(values: Any, *, significant: bool = False) -> Any:
     if isinstance(values, list):
         return [rounded(value, significant=significant) for value in values]
     number = float(values)
-    return float(f"{number:.{_DECIMALS}g}") if significant and abs(number) < 1 else round(number, _DECIMALS)
+    return float(f"{number:.6g}") if significant and abs(number) < 1 else round(number, 6)
 
 
 def numbers(rows: Sequence[str], columns: Sequence[str], values: Any, **more: Any) -> dict[str, Any]:
@@ -296,27 +289,23 @@ def draw_picture(
     behind: Mapping[str, Any] | None = None,
     pages: Mapping[str, Callable[[], bytes]] | None = None,
 ) -> list[Path]:
-    """Draw on a page, with a title and a note above, and write the picture.
+    """Draw on a page, and write the picture, its story in words, and the numbers behind it if there are any.
 
-    Args:
-        path: without a suffix; a taken name gets -2, -3, ... appended.
-        draw: draws, and returns a line for below the picture, or None.
-        title: a line above.
-        kind: title of an SVG without a title.
-        story: description of the SVG in words.
-        note: a line below the title.
-        behind: the numbers behind it (see `numbers`), for a JSON file; None for no file.
-        pages: suffix to a function that makes the content of another file.
+    `draw` may return a line for below the picture. `kind` is the title of an SVG without a title. `pages` make other
+    files by suffix.
     """
-    heading = plain(title or "")
+    heading, others = plain(title or ""), dict(pages or {})
 
     def make() -> "Figure":
         page = Page()
         below = draw(page) or ""
         return page.finished(heading, note, below)
 
-    contents = None if behind is None else {"title": heading, **behind}
-    return write_picture(path, make, title=heading or kind, story=story, behind=contents, pages=pages)
+    if behind is not None:
+        text = json.dumps({"title": heading, **behind}, ensure_ascii=False, allow_nan=False) + "\n"
+        content = text.encode(errors="backslashreplace")  # half a pair of surrogates, as JSON escapes it
+        others[".json"] = lambda: content
+    return write_picture(path, make, title=heading or kind, story=story, others=others)
 
 
 def write_picture(
@@ -325,19 +314,17 @@ def write_picture(
     *,
     title: str,
     story: str,
-    behind: Mapping[str, Any] | None = None,
-    pages: Mapping[str, Callable[[], bytes]] | None = None,
+    others: Mapping[str, Callable[[], bytes]] | None = None,
 ) -> list[Path]:
-    """Write a figure as PNG and SVG, in one style that no matplotlibrc changes, and files beside it."""
+    """Write a figure as PNG and SVG, in one style that no matplotlibrc changes, and other files by suffix."""
     with _DRAWING, _own_style():
         figure = make()
         png, svg = _saved(figure, "png"), _saved(figure, "svg")
-        others = {suffix: content() for suffix, content in (pages or {}).items()}
-    contents = {".png": png, ".svg": _described(svg, title, story), **others}
-    if behind is not None:
-        text = json.dumps(behind, ensure_ascii=False, allow_nan=False) + "\n"
-        contents[".json"] = text.encode(errors="backslashreplace")  # half a pair of surrogates, as JSON escapes it
-    return write_beside(Path(path), contents)
+        made = {suffix: content() for suffix, content in (others or {}).items()}
+    head, tag, rest = svg.decode().partition("<svg ")
+    about, words = (escape(_NO_XML.sub("·", text)) for text in (title, story))  # for screen readers and search
+    rest = rest.replace(">", f"><title>{about}</title><desc>{words}</desc>", 1)
+    return write_beside(Path(path), {".png": png, ".svg": f'{head}{tag}role="img" {rest}'.encode(), **made})
 
 
 @contextmanager
@@ -357,11 +344,3 @@ def _saved(figure: "Figure", form: str) -> bytes:
     metadata = {"Date": None} if form == "svg" else {}  # the same figure is the same bytes
     figure.savefig(buffer, format=form, bbox_inches="tight", pad_inches=0.12, metadata=metadata)
     return buffer.getvalue()
-
-
-def _described(svg: bytes, title: str, story: str) -> bytes:
-    """An SVG with text as outlines, and with words for screen readers and search."""
-    head, body = svg.decode().split("<svg ", 1)
-    tag, rest = body.split(">", 1)
-    title, story = (escape(_NO_XML.sub("·", text)) for text in (title, story))
-    return f'{head}<svg role="img" {tag}><title>{title}</title><desc>{story}</desc>{rest}'.encode()

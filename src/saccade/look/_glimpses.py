@@ -49,12 +49,10 @@ def glimpses(
         image: `(channels, height, width)`, 1 channel or 3, uint8.
         location: `(glimpses, 2)`: x and y, from −1 to 1.
         sides: pixels of the image that each scale covers from side to side, each twice the one before.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         probabilities: of the classes after each glimpse, `(glimpses, classes)`.
         labels: of the classes.
-        title: a line above the picture.
         said: the symbols of a string, by the number of the glimpse after which the eye named each.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ShapeError: shapes that do not fit each other.

@@ -90,11 +90,10 @@ def highlights(
     Args:
         values: `(rows, len(tokens))`, finite, for example the weights of each learned query.
         tokens: the words.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         title: a line above the text.
         names: a line above each row, or none.
         scale: name of the colour bar.
-        json: write the numbers beside it.
+        path, json: as of every picture (see `saccade.look`).
 
     Raises:
         ShapeError: numbers that are not one a word, or names that are not one a row.

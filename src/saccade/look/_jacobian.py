@@ -63,20 +63,15 @@ def sequential_jacobian(
             rows = torch.eye(output.shape[-1], dtype=output.dtype, device=output.device)
         else:
             rows = torch.linalg.qr(weight.detach().double(), "r").R.to(output)
-        return _squares(output, leaf, rows).sqrt()
-
-
-def _squares(output: Tensor, leaf: Tensor, rows: Tensor) -> Tensor:
-    """Squared norms of gradients, summed over the rows of each output, in blocks."""
-    (copies, length, _), count = output.shape, len(rows)
-    squares = torch.zeros(length, leaf.shape[1], dtype=torch.float64, device=output.device)
-    for first in range(0, length * count, copies):
-        numbers = torch.arange(first, min(first + copies, length * count), device=output.device)
-        steps, upstream = numbers // count, torch.zeros_like(output)
-        upstream[numbers - first, steps] = rows[numbers % count]
-        [gradient] = torch.autograd.grad(output, leaf, upstream, retain_graph=True, materialize_grads=True)
-        squares.index_add_(0, steps, gradient[: len(numbers)].double().flatten(2).square().sum(-1))
-    return squares
+        (_, length, _), count = output.shape, len(rows)
+        squares = torch.zeros(length, len(inputs), dtype=torch.float64, device=output.device)
+        for first in range(0, length * count, block):
+            numbers = torch.arange(first, min(first + block, length * count), device=output.device)
+            steps, upstream = numbers // count, torch.zeros_like(output)
+            upstream[numbers - first, steps] = rows[numbers % count]
+            [gradient] = torch.autograd.grad(output, leaf, upstream, retain_graph=True, materialize_grads=True)
+            squares.index_add_(0, steps, gradient[: len(numbers)].double().flatten(2).square().sum(-1))
+        return squares.sqrt()
 
 
 @contextmanager

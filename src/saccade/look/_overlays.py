@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -37,7 +37,6 @@ Position = tuple[int, int]
 """Row and column of a cell."""
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom of a part, as shares of the image."""
-T = TypeVar("T")
 
 _PANEL, _GAP, _CAPTION = 1.9, 0.15, 0.28  # inches: a panel's longer side, between two, a line above it
 _COLUMNS = 5
@@ -82,7 +81,6 @@ def overlays(
         image: `(channels, height, width)`, 1 channel or 3, in [0, 1], or uint8.
         maps: `(panels, rows, columns)`, finite, at least 0; a cell covers its part of the image. No panels for a model
             that answers without looking.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         captions: a line above each map.
         marks: for each map the row and column of a cell that is framed, such as the position that attends, or None.
         boxes: for each map a part of the image that is framed instead, as shares of it, or None.
@@ -90,11 +88,10 @@ def overlays(
         question: words of a question about the image.
         words: a number for each word of it, finite, at least 0, or None.
         answers: the likeliest, each with its probability.
-        title: a line above the picture.
         scale: name of the colour bar.
         even: an even share of a map; 0 for numbers that are not shares.
         animated: write a GIF too that shows one map after another, the captions as the words of a sentence.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ShapeError: other shapes, or captions, marks or boxes that are not one a map.
@@ -117,13 +114,7 @@ def overlays(
     values = checked("maps", maps, (len(captions), "rows", "columns"), least=0) if len(maps) or not answers else maps
     scores = None if words is None else checked("words", words, (len(question),), least=0).tolist()
     names, asking = ([shortened(plain(text), 28) for text in texts] for texts in (captions, question))
-    cells = _one_a_map("marks", "a cell", marks, len(values))
-    frames = _frames(cells, values.shape[1:])
-    if boxes is not None:
-        frames = _one_a_map("boxes", "a box", boxes, len(values))
-    for box in frames:
-        if box is not None and not (0 <= box[0] <= box[2] <= 1 and 0 <= box[1] <= box[3] <= 1):
-            raise ArgumentError(f"boxes: expected left, top, right and bottom as shares of the image, got {box}")
+    cells, frames = _frames(marks, boxes, values)
     drawn = values
     if smooth and len(values):  # as in Xu et al. 2015
         drawn = F.interpolate(values[None], pixels.shape[:2], mode="bilinear", align_corners=False)[0]
@@ -146,56 +137,46 @@ def overlays(
         more |= {"answers": [{"answer": answer, "probability": round(share, 6)} for answer, share in answers]}
         if not len(values):
             table = ["words"], question, [more["words"] or [0.0] * len(question)]
+    story = [" ".join(question), "; ".join(f"{answer} {share:.2f}" for answer, share in answers)]
+    story += map(_map_story, names, values, cells)
+    story += [", ".join(f"{word} {score:.2f}" for word, score in zip(question, scores or [], strict=False))]
     return draw_picture(
         path,
         draw,
         title=title,
         kind="Maps over an image",
-        story=_story(values, names, cells, question, scores, answers),
+        story=plain("; ".join(filter(None, story))),
         behind=numbers(*table, **more) if json else None,
         pages={".gif": lambda: word_by_word(pixels, drawn, names, frames, darkest)} if animated else None,
     )
 
 
-def _one_a_map(name: str, kind: str, items: Sequence[T | None] | None, count: int) -> list[T | None]:
-    listed: list[T | None] = [None] * count if items is None else list(items)
-    if len(listed) != count:
-        raise ShapeError(f"{name}: expected {kind} or None for each of {count} maps, got {len(listed)}")
-    return listed
-
-
-def _frames(cells: Sequence[Position | None], shape: Sequence[int]) -> list[Box | None]:
-    """The parts of the image that the cells of maps cover."""
-    (rows, columns), frames = shape, list[Box | None]()
-    for cell in cells:
-        if cell is None:
-            frames.append(None)
-            continue
-        row, column = cell
-        if not (0 <= row < rows and 0 <= column < columns):
+def _frames(
+    marks: Sequence[Position | None] | None, boxes: Sequence[Box | None] | None, maps: Tensor
+) -> tuple[list[Position | None], list[Box | None]]:
+    """The cell and the part of the image that are marked for each map."""
+    count, rows, columns = maps.shape
+    cells: list[Position | None] = [None] * count if marks is None else list(marks)
+    frames: list[Box | None] = [None] * count if boxes is None else list(boxes)
+    for name, kind, length in (("marks", "cell", len(cells)), ("boxes", "box", len(frames))):
+        if length != count:
+            raise ShapeError(f"{name}: expected a {kind} or None for each of {count} maps, got {length}")
+    for number, cell in enumerate(cells):
+        if cell is not None and not (0 <= cell[0] < rows and 0 <= cell[1] < columns):
             raise ArgumentError(f"marks: expected a row and a column of a map {rows} × {columns}, got {cell}")
-        frames.append((column / columns, row / rows, (column + 1) / columns, (row + 1) / rows))
-    return frames
+        if cell is not None and boxes is None:
+            row, column = cell
+            frames[number] = column / columns, row / rows, (column + 1) / columns, (row + 1) / rows
+    for box in frames:
+        if box is not None and not (0 <= box[0] <= box[2] <= 1 and 0 <= box[1] <= box[3] <= 1):
+            raise ArgumentError(f"boxes: expected left, top, right and bottom as shares of the image, got {box}")
+    return cells, frames
 
 
-def _story(
-    maps: Tensor,
-    names: Sequence[str],
-    marks: Sequence[Position | None],
-    question: Sequence[str],
-    words: Sequence[float] | None,
-    answers: Sequence[tuple[str, float]],
-) -> str:
-    """Question and answers, the largest number of each map, and numbers of the words."""
-    parts = [" ".join(question)] if question else []
-    parts += ["; ".join(f"{answer} {share:.2f}" for answer, share in answers)] if answers else []
-    for name, matrix, mark in zip(names, maps, marks, strict=True):
-        row, column = divmod(int(matrix.argmax()), matrix.shape[1])
-        at = "" if mark is None else f" from row {mark[0] + 1}, column {mark[1] + 1}"
-        parts.append(f"{name}{at}: most at row {row + 1}, column {column + 1} ({float(matrix.max()):.2f})")
-    if words is not None:
-        parts.append(", ".join(f"{word} {score:.2f}" for word, score in zip(question, words, strict=True)))
-    return plain("; ".join(parts))
+def _map_story(name: str, values: Tensor, mark: Position | None) -> str:
+    row, column = divmod(int(values.argmax()), values.shape[1])
+    at = "" if mark is None else f" from row {mark[0] + 1}, column {mark[1] + 1}"
+    return f"{name}{at}: most at row {row + 1}, column {column + 1} ({float(values.max()):.2f})"
 
 
 def _draw_panels(

@@ -298,7 +298,9 @@ class _Recorder:
             self.marks[self.names[module]].add("inner")
             return None
         self.called = True
-        return args, {**kwargs, "aux": self.request if request is None else _both(request, self.request)}
+        both = (self.request, request or AuxRequest())
+        joint = {field.name: max(getattr(part, field.name) for part in both) for field in fields(AuxRequest)}
+        return args, {**kwargs, "aux": AuxRequest(**joint)}
 
     def take(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> Any:
         """After a call or its failure: keep the record, and return the caller's result."""
@@ -333,12 +335,6 @@ def _kind(module: torch_nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
         return "self" if memory.grown else "cross"
     query, key = (*args, kwargs.get("query"))[0], args[1] if len(args) > 1 else kwargs.get("key")
     return "self" if key is None or key is query else "cross"
-
-
-def _both(first: AuxRequest, second: AuxRequest) -> AuxRequest:
-    """The request for everything that either of two asks for."""
-    joint = {field.name: max(getattr(first, field.name), getattr(second, field.name)) for field in fields(AuxRequest)}
-    return AuxRequest(**joint)
 
 
 def _only(aux: AuxOutput, request: AuxRequest) -> AuxOutput:

@@ -31,10 +31,8 @@ def spectrogram(
         frames: the features of the recording, `(length, dim)`; low frequencies first.
         tokens: the tokens.
         times: seconds of the recording and of a step of the weights; the last step may go beyond the end.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
-        title: a line above the picture.
         scale: name of the colour bar.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ShapeError: weights that are not a row a token, or frames that are no matrix.

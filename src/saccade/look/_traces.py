@@ -103,10 +103,8 @@ def traces(
 
     Args:
         bands: one or more.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         steps: labels of the steps, or none for their numbers.
-        title: a line above the picture.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ArgumentError: no band of steps, a band without numbers, or infinite numbers.
