@@ -34,10 +34,10 @@ def grid(
         step, left = side + _GAP, max(page.widths_of(rows, 9)) + 0.1
         for line, (name, row) in enumerate(zip(rows, cells, strict=True)):
             top = max(float(image.max()) for image in row) if weights else 1.0
-            scale = {"cmap": ramp() if weights else "gray", "vmin": 0, "vmax": top or 1.0}
+            colours = ramp() if weights else "gray"
             for column, image in enumerate(row):
                 axes = page.axes(left + column * step, line * step, side, side, ticks=False)
-                axes.imshow(image.numpy(), **scale)
+                axes.imshow(image.numpy(), cmap=colours, vmin=0, vmax=top or 1.0)
             page.write(0, line * step + side / 2, name, va="center")
         for column, name in enumerate(columns):
             page.write(left + column * step + side / 2, -0.06, name, 8.5, ha="center")

@@ -1,8 +1,9 @@
 """Charts: lines over a quantity, dots or bars of things with names, and the curve of a regression."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -54,12 +55,6 @@ class Curve:
     errors: Sequence[float] = ()
     hollow: Sequence[bool] = ()
     trend: tuple[float, float] | None = None
-
-    @property
-    def points(self) -> Iterable[tuple[float, float, float, bool]]:
-        """x, y, error and whether it is hollow, of each point."""
-        count = len(self.x)
-        return zip(self.x, self.y, self.errors or [0.0] * count, self.hollow or [False] * count, strict=True)
 
 
 @dataclass(frozen=True)
@@ -131,7 +126,7 @@ def curves(
         axes.set(**{f"{axis}scale": "log" for axis in log})
         axes.set_autoscaley_on(None in bounds)  # a flat line has no heights to go by, of which matplotlib warns
         for line, style in zip(lines, STYLES * len(lines), strict=False):
-            _line(axes, line, *style)
+            _draw_line(axes, line, *style)
         axes.set_ylim(*bounds)
         for axis in log:
             plain_ticks(getattr(axes, f"{axis}axis"))
@@ -160,23 +155,21 @@ def curves(
 
 def _line_story(line: Curve, ticks: Sequence[tuple[float, str]]) -> str:
     """Heights of a line over the nearest ticks."""
-
-    def tick_text(x: float) -> str:
-        return min(ticks, key=lambda tick: abs(tick[0] - x))[1].splitlines()[0] if ticks else f"{x:.4g}"
-
-    heights = (f"{y:.4g}{' (hollow)' * empty} at {tick_text(x)}" for x, y, _, empty in line.points)
+    heights = []
+    for x, y, hollow in zip_longest(line.x, line.y, line.hollow):
+        at = min(ticks, key=lambda tick: abs(tick[0] - x))[1].splitlines()[0] if ticks else f"{x:.4g}"
+        heights.append(f"{y:.4g}{' (hollow)' if hollow else ''} at {at}")
     return f"{line.name}: {', '.join(heights)}"
 
 
-def _line(axes: "Axes", line: Curve, colour: str, marker: str) -> None:
+def _draw_line(axes: "Axes", line: Curve, colour: str, marker: str) -> None:
     """Points with their bars, joined; the trend behind them."""
     axes.plot(line.x, line.y, color=colour, marker=marker, markersize=5.5, linewidth=1.6, label=line.name)
-    _, _, above, hollow = zip(*line.points, strict=True)
-    below = list(above)
+    above = below = list(line.errors) or [0.0] * len(line.x)
     if axes.get_yscale() == "log":  # on which 0 is infinitely far below
-        below = [min(error, _CUT * y) for _, y, error, _ in line.points]
+        below = [min(error, _CUT * y) for error, y in zip(above, line.y, strict=True)]
     axes.errorbar(line.x, line.y, yerr=[below, above], fmt="none", ecolor=colour, elinewidth=0.9, capsize=2.5)
-    faces = ["white" if empty else colour for empty in hollow]
+    faces = ["white" if hollow else colour for hollow in line.hollow or [False] * len(line.x)]
     axes.scatter(line.x, line.y, s=28, marker=marker, facecolors=faces, edgecolors=colour, zorder=3)
     if line.trend is not None:
         axes.plot([line.x[0], line.x[-1]], line.trend, color=colour, linewidth=1, linestyle=":", zorder=1)

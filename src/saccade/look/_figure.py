@@ -146,8 +146,9 @@ class Page:
 
 def draw_cells(axes: "Axes", values: Tensor, *edges: Sequence[int], lines: bool, **colours: Any) -> None:
     """Draw a matrix as cells, between edges of columns and of rows if they are no integers, with lines between them."""
-    many, grid = values.numel() > _MANY_CELLS, {"edgecolors": GRID, "linewidth": 0.5} if lines else {}
-    axes.pcolormesh(*edges, values.numpy(), rasterized=many, **colours, **grid)
+    if lines:
+        colours |= {"edgecolors": GRID, "linewidth": 0.5}
+    axes.pcolormesh(*edges, values.numpy(), rasterized=values.numel() > _MANY_CELLS, **colours)
 
 
 def name_axes(axes: "Axes", x: str, y: str, grid: str = "") -> None:

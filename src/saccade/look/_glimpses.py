@@ -184,9 +184,7 @@ def _animation(pixels: Tensor, boxes: Sequence[Glimpse]) -> bytes:
     for number, glimpse in enumerate(boxes):
         frame = dark.copy()
         left, top, side = (round(value * factor) for value in glimpse[0])
-        inside = (max(0, left), max(0, top), min(whole.width, left + side), min(whole.height, top + side))
-        if inside[0] < inside[2] and inside[1] < inside[3]:
-            frame.paste(whole.crop(inside), inside[:2])
+        frame.paste(whole.crop((left, top, left + side, top + side)), (left, top))
         pen = ImageDraw.Draw(frame)
         if number:
             pen.line(middles[: number + 1], fill=_PATH, width=2)
