@@ -31,7 +31,7 @@ def grid(
         raise ArgumentError("images: expected numbers from 0 to 1, got more. Draw weights by weights=True")
 
     def draw(page: Page) -> None:
-        step, left = side + _GAP, max(page.widths_of(rows, 9)) + 0.1
+        step, left = side + _GAP, max(width for _, width in page.measured(rows, 9)) + 0.1
         for line, (name, row) in enumerate(zip(rows, cells, strict=True)):
             top = max(float(image.max()) for image in row) if weights else 1.0
             colours = ramp() if weights else "gray"

@@ -62,48 +62,46 @@ def alignment(
     sharpness = "sharp" if largest >= 0.5 else "spread" if largest >= 2 * even else "nearly even"
     verdict = f"{sharpness}, largest weight of a row {largest:.2f} on average (even: {even:.2f})"
     darkest = full_scale(float(matrix.max()), even)
+
+    def draw(page: Page) -> None:
+        (rows, columns), longest, (over, beside) = matrix.shape, max(matrix.shape), map(labels, (source, target))
+        cell = min(_CELL, max(_USUAL / longest, _SMALLEST), _LARGEST / longest)
+        width, height, size = columns * cell, rows * cell, min(11.0, max(4.5, 72 * cell * 0.58))
+        drawn = page.axes(0, 0, width, height, ticks=False)
+        draw_cells(drawn, matrix, lines=cell > _SMALLEST, cmap=ramp(), vmin=0.0, vmax=darkest)
+        drawn.set(xlim=(0, columns), ylim=(rows, 0))
+        upright = all(len(label.text) <= 2 or label.stop - label.start >= len(label.text) for label in over)
+        turned: dict[str, Any] = {"va": "baseline"} if upright else {"rotation": 90, "va": "bottom"}
+        rise, every = 2 * _GAP + (size * 0.3 / 72 if upright else 0), max(1, round(_SMALLEST / cell))
+        for names, across in ((over, True), (beside, False)):
+            for start, stop, text in names[::every]:
+                middle, text = (start + stop) / 2 * cell, shortened(text)
+                if across:
+                    page.write(middle, -rise, text, size, ha="center", **turned)
+                else:
+                    page.write(-2 * _GAP, middle, text, size, ha="right", va="center")
+                if stop - start > 1:  # a rule beside the cells
+                    ends, apart = [start + 0.2, stop - 0.2], [-_GAP / cell] * 2
+                    drawn.plot(*((ends, apart) if across else (apart, ends)), color=FAINT, linewidth=0.8, clip_on=False)
+        page.write(-2 * _GAP, -2 * _GAP, "\n".join(axes), 7.5, FAINT, ha="right")
+        below, left = (
+            shortened(sentence(tokens), int(max(side, 6.0) * 10))
+            for tokens, side in ((source, width), (target, height))
+        )
+        page.write(width / 2, height + 0.12, below, 11, ha="center", va="top")
+        if right_to_left(below):
+            note = "read from right to left; in the matrix its first letter is at the left"
+            page.write(width / 2, height + 0.4, note, 8, FAINT, ha="center", va="top")
+        page.write(-0.75, height / 2, left, 11, ha="right", va="center", rotation=90)
+        page.colour_bar(scale, ramp(), (0.0, darkest), (width + 0.15, 0), min(height, 2.0))
+
     best = zip(target, *(part.tolist() for part in matrix.max(-1)), strict=True)
     story = (f"{visible(token)} {verb} {visible(source[column])} ({weight:.2f})" for token, weight, column in best)
     return draw_picture(
         path,
-        lambda page: _draw(page, matrix, (source, target), axes, scale, darkest),
+        draw,
         title=f"{(title or 'Attention').removesuffix('.')}: {verdict}",
         kind="Alignment",
         story="; ".join(story),
         behind=numbers(target, source, matrix, darkest=darkest) if json else None,
     )
-
-
-def _draw(
-    page: Page, matrix: Tensor, tokens: Sequence[Sequence[str]], sides: Sequence[str], scale: str, darkest: float
-) -> None:
-    """Draw the matrix in squares, its labels, the whole texts and the colour bar."""
-    (rows, columns), longest, (over, beside) = matrix.shape, max(matrix.shape), map(labels, tokens)
-    cell = min(_CELL, max(_USUAL / longest, _SMALLEST), _LARGEST / longest)
-    width, height, size = columns * cell, rows * cell, min(11.0, max(4.5, 72 * cell * 0.58))
-    axes = page.axes(0, 0, width, height, ticks=False)
-    draw_cells(axes, matrix, lines=cell > _SMALLEST, cmap=ramp(), vmin=0.0, vmax=darkest)
-    axes.set(xlim=(0, columns), ylim=(rows, 0))
-    upright = all(len(label.text) <= 2 or label.stop - label.start >= len(label.text) for label in over)
-    turned: dict[str, Any] = {"va": "baseline"} if upright else {"rotation": 90, "va": "bottom"}
-    rise, every = 2 * _GAP + (size * 0.3 / 72 if upright else 0), max(1, round(_SMALLEST / cell))
-    for names, across in ((over, True), (beside, False)):
-        for start, stop, text in names[::every]:
-            middle, text = (start + stop) / 2 * cell, shortened(text)
-            if across:
-                page.write(middle, -rise, text, size, ha="center", **turned)
-            else:
-                page.write(-2 * _GAP, middle, text, size, ha="right", va="center")
-            if stop - start > 1:  # a rule beside the cells
-                ends, apart = [start + 0.2, stop - 0.2], [-_GAP / cell] * 2
-                axes.plot(*((ends, apart) if across else (apart, ends)), color=FAINT, linewidth=0.8, clip_on=False)
-    page.write(-2 * _GAP, -2 * _GAP, "\n".join(sides), 7.5, FAINT, ha="right")
-    below, left = (
-        shortened(sentence(part), int(max(side, 6.0) * 10)) for part, side in zip(tokens, (width, height), strict=True)
-    )
-    page.write(width / 2, height + 0.12, below, 11, ha="center", va="top")
-    if right_to_left(below):
-        note = "read from right to left; in the matrix its first letter is at the left"
-        page.write(width / 2, height + 0.4, note, 8, FAINT, ha="center", va="top")
-    page.write(-0.75, height / 2, left, 11, ha="right", va="center", rotation=90)
-    page.colour_bar(scale, ramp(), (0.0, darkest), (width + 0.15, 0), min(height, 2.0))

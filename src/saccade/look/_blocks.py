@@ -88,17 +88,48 @@ def blocks(
         least, text = -(-longest // _MOST_BLOCKS), f"of which {longest:,} positions are at most {_MOST_BLOCKS:,} blocks"
         raise ArgumentError(f"size: expected {least} or more, {text}, got {size}; more cannot be seen")
     on_cpu = as_mask(mask).map(lambda tensor, axes: tensor.cpu())
-    drawn = _drawn(on_cpu, (q_len, k_len), _batch(on_cpu, batch), size)
+    lengths = q_len, k_len
+    drawn = _drawn(on_cpu, lengths, _batch(on_cpu, batch), size)
     names = [f"entry {', '.join(map(str, entry))}" if drawn.differing > 1 else "" for entry in drawn.entries]
     counts = [int((drawn.states == state).count_nonzero()) for state in range(len(STATES))]
     share = f"{drawn.pairs.computed / drawn.pairs.all:.0%} of all pairs are computed"
     apart = f" in each of {len(names)} entries" if len(names) > 1 else ""
     listed = ", ".join(f"{count:,} {name}" for count, name in zip(counts, STATES, strict=True) if count)
+
+    def draw(page: Page) -> str:
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Patch
+
+        height, width = (_SIDE * max(length / max(lengths), _SLIM) for length in lengths)
+        rows, columns = ([*range(0, length, size), length] for length in lengths)
+        lines, colours = max(drawn.states.shape[1:]) <= _LINED, ListedColormap(_FILLS)
+        for number, (states, name) in enumerate(zip(drawn.states, names, strict=True)):
+            line, column = divmod(number, _ROW)
+            axes = page.axes(column * (width + _BESIDE), line * (height + _BELOW), width, height)
+            draw_cells(axes, states, columns, rows, lines=lines, cmap=colours, vmin=-0.5, vmax=len(_FILLS) - 0.5)
+            axes.set(xlim=(0, lengths[1]), ylim=(lengths[0], 0), xlabel="keys →", ylabel="← queries")
+            for axis, length in zip((axes.yaxis, axes.xaxis), lengths, strict=True):
+                axis.set_ticks([0, length], ["0", f"{length:,}"])
+            axes.set_title(name, fontsize=8)
+        patches = [
+            Patch(facecolor=fill, edgecolor=FAINT, linewidth=0.5, label=state)
+            for fill, state, count in zip(_FILLS, STATES, counts, strict=True)
+            if count
+        ]
+        top = -(-len(names) // _ROW) * (height + _BELOW) - _BELOW + 0.45
+        page.figure.legend(
+            handles=patches, loc="upper left", bbox_to_anchor=(0, 1 - top), ncols=2, fontsize=7.5, handlelength=1,
+            handleheight=1, borderaxespad=0, borderpad=0,
+        )  # fmt: skip
+        pairs = f"pairs: {drawn.pairs}".replace("allowed, ", "allowed,\n")
+        page.write(0, top + 0.1 + 0.2 * -(-len(patches) // 2), pairs, 7.5, va="top")
+        return f"{len(names)} of {drawn.differing} entries are drawn" if drawn.differing > len(names) else ""
+
     story = f"{q_len:,} queries and {k_len:,} keys in blocks of {size}{apart}; of {sum(counts):,} blocks {listed}"
     about = {"states": list(STATES), "size": size, "pairs": drawn.pairs._asdict()}
     return draw_picture(
         path,
-        lambda page: _draw(page, drawn, (q_len, k_len), size, names, counts),
+        draw,
         title=f"{title}: {share}" if title else share,
         kind="",
         story=f"{story}; pairs: {drawn.pairs}",
@@ -143,16 +174,14 @@ def _drawn(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: i
     differing, states = tuple(some.shape[:-2]), list[Tensor]()
     entries = list(islice(product(*map(range, differing)), MOST_PANELS))
     for entry in entries:
-        computed = _computed(call.grid(), (part for part in parts if _holds(part, entry, differing)), size)
+        held = (  # a dimension of 1 stands for all
+            part
+            for part in parts
+            if part.dim is None or differing[part.dim] == 1 or part.first <= entry[part.dim] < part.first + part.heads
+        )
+        computed = _computed(call.grid(), held, size)
         states.append(torch.where(full[entry], FULL, torch.where(some[entry], PARTIAL, BESIDE * computed)))
     return _Drawn(torch.stack(states), entries, math.prod(differing), pairs)
-
-
-def _holds(part: Part, entry: tuple[int, ...], differing: tuple[int, ...]) -> bool:
-    """Whether an entry of the batch is in a part. A dimension of 1 stands for all."""
-    if part.dim is None or differing[part.dim] == 1:
-        return True
-    return part.first <= entry[part.dim] < part.first + part.heads
 
 
 def _computed(grid: Grid, parts: Iterable[Part], size: int) -> Tensor:
@@ -165,36 +194,3 @@ def _computed(grid: Grid, parts: Iterable[Part], size: int) -> Tensor:
         keys = cells.keys()[..., ::step].clamp(max=grid.k_len - 1)
         computed[queries // size, keys // size] = 1
     return computed
-
-
-def _draw(
-    page: Page, drawn: _Drawn, lengths: tuple[int, int], size: int, names: Sequence[str], counts: Sequence[int]
-) -> str:
-    """A panel for each entry, by positions of queries and keys. Below: the meaning of colours, and the pairs."""
-    from matplotlib.colors import ListedColormap
-    from matplotlib.patches import Patch
-
-    height, width = (_SIDE * max(length / max(lengths), _SLIM) for length in lengths)
-    rows, columns = ([*range(0, length, size), length] for length in lengths)
-    lines, colours = max(drawn.states.shape[1:]) <= _LINED, ListedColormap(_FILLS)
-    for number, (states, name) in enumerate(zip(drawn.states, names, strict=True)):
-        line, column = divmod(number, _ROW)
-        axes = page.axes(column * (width + _BESIDE), line * (height + _BELOW), width, height)
-        draw_cells(axes, states, columns, rows, lines=lines, cmap=colours, vmin=-0.5, vmax=len(_FILLS) - 0.5)
-        axes.set(xlim=(0, lengths[1]), ylim=(lengths[0], 0), xlabel="keys →", ylabel="← queries")
-        for axis, length in zip((axes.yaxis, axes.xaxis), lengths, strict=True):
-            axis.set_ticks([0, length], ["0", f"{length:,}"])
-        axes.set_title(name, fontsize=8)
-    patches = [
-        Patch(facecolor=fill, edgecolor=FAINT, linewidth=0.5, label=state)
-        for fill, state, count in zip(_FILLS, STATES, counts, strict=True)
-        if count
-    ]
-    top = -(-len(names) // _ROW) * (height + _BELOW) - _BELOW + 0.45
-    page.figure.legend(
-        handles=patches, loc="upper left", bbox_to_anchor=(0, 1 - top), ncols=2, fontsize=7.5, handlelength=1,
-        handleheight=1, borderaxespad=0, borderpad=0,
-    )  # fmt: skip
-    pairs = f"pairs: {drawn.pairs}".replace("allowed, ", "allowed,\n")
-    page.write(0, top + 0.1 + 0.2 * -(-len(patches) // 2), pairs, 7.5, va="top")
-    return f"{len(names)} of {drawn.differing} entries are drawn" if drawn.differing > len(names) else ""

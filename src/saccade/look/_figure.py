@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Pair = tuple[float, float]
+Files = Mapping[str, Callable[[], bytes]]
+"""Makers of files, by suffix."""
 INK, FAINT, GRID = "#22223a", "#8d8da5", "#eef0f6"
 #: Lightness falls evenly from no weight to all of it.
 COLOURS = ("#ffffff", "#e6eaf7", "#b9c6ea", "#7f9bd9", "#4a6dbf", "#27459a", "#141f63", "#0a0b33")
@@ -90,15 +92,15 @@ class Page:
         """Write a text, by default to the right of a point and above it."""
         self.figure.text(x, 1 - y, text, fontsize=size, color=colour, **options)
 
-    def widths_of(self, words: Sequence[str], size: float) -> list[float]:
-        """Measure words, in inches."""
+    def measured(self, words: Sequence[str], size: float) -> list[tuple[str, float]]:
+        """Words with their widths in inches."""
         self.choose_fonts(" ".join(words))
         widths = dict[str, float]()
         for word in dict.fromkeys(words):
             drawn = self.figure.text(0, 0, word, fontsize=size)
             widths[word] = float(drawn.get_window_extent(self._renderer).width) / DOTS
             drawn.remove()
-        return [widths[word] for word in words]
+        return [(word, widths[word]) for word in words]
 
     def colour_bar(
         self, name: str, colours: "Colormap", ends: Pair, corner: Pair, length: float, *, across: bool = False
@@ -288,7 +290,7 @@ def draw_picture(
     story: str,
     note: str = "",
     behind: Mapping[str, Any] | None = None,
-    pages: Mapping[str, Callable[[], bytes]] | None = None,
+    pages: Files | None = None,
 ) -> list[Path]:
     """Draw on a page, and write the picture, its story in words, and the numbers behind it if there are any.
 
@@ -310,12 +312,7 @@ def draw_picture(
 
 
 def write_picture(
-    path: str | Path,
-    make: Callable[[], "Figure"],
-    *,
-    title: str,
-    story: str,
-    others: Mapping[str, Callable[[], bytes]] | None = None,
+    path: str | Path, make: Callable[[], "Figure"], *, title: str, story: str, others: Files | None = None
 ) -> list[Path]:
     """Write a figure as PNG and SVG, in one style that no matplotlibrc changes, and other files by suffix."""
     with _DRAWING, _own_style():

@@ -83,6 +83,25 @@ def glimpses(
     boxes: list[Glimpse] = [
         [(x - side * scale / 2, y - side * scale / 2, side * scale) for side in sides] for x, y in middles
     ]
+
+    def draw(page: Page) -> str:
+        high, wide = (_IMAGE * side / max(whole.shape[:2]) for side in whole.shape[:2])
+        left, count, scales = wide + 0.55, min(len(patches), MOST_PANELS), patches.shape[1]
+        axes = page.axes(0, 0, wide, high, ticks=False)
+        show_pixels(axes, whole)
+        _draw_path(axes, boxes)
+        for number, scale in product(range(count), range(scales)):
+            corner = left + number * (_PATCH + _GAP), scale * (_PATCH + _GAP)
+            patch = page.axes(*corner, _PATCH, _PATCH, ticks=False)
+            show_pixels(patch, patches[number, scale].expand(3, -1, -1).permute(1, 2, 0))
+            patch.spines[:].set(color=_COLOURS[scale % len(_COLOURS)], linewidth=1.5)
+            if not scale:
+                heard = f": {plain(symbols[number])}" if number in symbols else ""
+                patch.set_title(f"{number + 1}{heard}", fontsize=9, pad=2)
+        below, across = scales * (_PATCH + _GAP) + 0.2, max(count * (_PATCH + _GAP), 2.5)
+        _draw_classes(page.axes(left, below, across, max(_CHART, high - below)), shares, labels, symbols)
+        return not_drawn([f"{number}" for number in range(1, len(patches) + 1)], "glimpses' patches")
+
     story, best = list[str](), zip(centres.tolist(), *(part.tolist() for part in shares.max(-1)), strict=True)
     for number, ((x, y), share, label) in enumerate(best):
         heard = f", says {symbols[number]}" if number in symbols else ""
@@ -91,41 +110,13 @@ def glimpses(
     more = {"darkest": 1.0, "location": centres.tolist(), "sides": list(sides)}
     return draw_picture(
         path,
-        lambda page: _draw(page, whole, boxes, patches, shares, labels, symbols),
+        draw,
         title=title,
         kind="The path of an eye",
         story=plain("; ".join(story)),
         behind=numbers(names, labels, shares, **more) if json else None,
         pages={".gif": lambda: _animation(whole, boxes)},
     )
-
-
-def _draw(
-    page: Page,
-    pixels: Tensor,
-    boxes: Sequence[Glimpse],
-    patches: Tensor,
-    shares: Tensor,
-    labels: Sequence[str],
-    said: Mapping[int, str],
-) -> str:
-    """Draw the image with its path, a column for each glimpse, and the classes."""
-    high, wide = (_IMAGE * side / max(pixels.shape[:2]) for side in pixels.shape[:2])
-    left, count, scales = wide + 0.55, min(len(patches), MOST_PANELS), patches.shape[1]
-    axes = page.axes(0, 0, wide, high, ticks=False)
-    show_pixels(axes, pixels)
-    _draw_path(axes, boxes)
-    for number, scale in product(range(count), range(scales)):
-        corner = left + number * (_PATCH + _GAP), scale * (_PATCH + _GAP)
-        patch = page.axes(*corner, _PATCH, _PATCH, ticks=False)
-        show_pixels(patch, patches[number, scale].expand(3, -1, -1).permute(1, 2, 0))
-        patch.spines[:].set(color=_COLOURS[scale % len(_COLOURS)], linewidth=1.5)
-        if not scale:
-            heard = f": {plain(said[number])}" if number in said else ""
-            patch.set_title(f"{number + 1}{heard}", fontsize=9, pad=2)
-    below, across = scales * (_PATCH + _GAP) + 0.2, max(count * (_PATCH + _GAP), 2.5)
-    _draw_classes(page.axes(left, below, across, max(_CHART, high - below)), shares, labels, said)
-    return not_drawn([f"{number}" for number in range(1, len(patches) + 1)], "glimpses' patches")
 
 
 def _draw_path(axes: "Axes", boxes: Sequence[Glimpse]) -> None:

@@ -123,13 +123,13 @@ def highlights(
     story = [f"{name}: {text}" for name, text in zip(above, texts, strict=True)] if names else texts
 
     def draw(page: Page) -> None:
-        widths, top = page.widths_of(words, SIZE), 0.0
+        measured, top = page.measured(words, SIZE), 0.0
         least = LEAST if ends.even is None or len(words) <= _LONG else max(LEAST, ends.even)
         for number, row in enumerate(rows):
             if names:
                 page.write(_EDGE, top + 0.2, above[number], 9, FAINT, va="center")
                 top += _NAME
-            top = draw_words(page, top, words, widths, row, ends, least) + 0.4 * _LINE
+            top = draw_words(page, top, measured, row, ends, least) + 0.4 * _LINE
         bar = page.colour_bar(scale, ends.colours, (ends.low, ends.top), (_EDGE, top), _BAR, across=True)
         if ends.even is not None and ends.even < ends.top:
             bar.axvline(ends.even, color=_MARK, linewidth=1.4)
@@ -147,28 +147,22 @@ def highlights(
 
 
 def draw_words(
-    page: Page,
-    top: float,
-    words: Sequence[str],
-    widths: Sequence[float],
-    values: Sequence[float],
-    scale: Scale,
-    least: float,
+    page: Page, top: float, words: Sequence[tuple[str, float]], values: Sequence[float], scale: Scale, least: float
 ) -> float:
     """Draw words in lines, coloured by numbers, with numbers from the least on below, and return their end."""
     from matplotlib.patches import FancyBboxPatch
 
     left, row, corners = _EDGE, 0, list[tuple[float, int]]()
-    for width in widths:
+    for _, width in words:
         if left > _EDGE and left + width + _EDGE > _WIDE:
             left, row = _EDGE, row + 1
         corners.append((left, row))
         left = round(left + width + _GAP + _EDGE, 6)
-    high, mirrored = (row + 1) * _LINE, right_to_left(" ".join(words))
+    high, mirrored = (row + 1) * _LINE, right_to_left(" ".join(word for word, _ in words))
     axes = page.axes(0, top, _WIDE, high, ticks=False)
     axes.set(xlim=(0, _WIDE), ylim=(high, 0))
     axes.axis("off")
-    for word, width, value, (left, row) in zip(words, widths, values, corners, strict=True):
+    for (word, width), value, (left, row) in zip(words, values, corners, strict=True):
         left, middle, (colour, ink) = _WIDE - left - width if mirrored else left, row * _LINE + 0.2, scale.paint(value)
         box = (left - _EDGE, middle - 0.15), width + 2 * _EDGE, 0.26
         axes.add_patch(FancyBboxPatch(*box, boxstyle="round,pad=0,rounding_size=0.04", color=colour, linewidth=0))

@@ -123,9 +123,9 @@ def overlays(
     def draw(page: Page) -> str:
         height = _draw_panels(page, pixels, drawn, names, frames, darkest, scale)
         if asking:
-            widths, spoken = page.widths_of(asking, SIZE), scores or [0.0] * len(asking)
+            spoken, least = scores or [0.0] * len(asking), math.inf if scores is None else LEAST
             dark = Scale(0.0, max(spoken) or 1.0)
-            height = draw_words(page, height, asking, widths, spoken, dark, math.inf if scores is None else LEAST)
+            height = draw_words(page, height, page.measured(asking, SIZE), spoken, dark, least)
         if answers:
             _draw_answers(page, height, answers)
         return not_drawn(names, "maps")

@@ -198,7 +198,13 @@ def _recording(tensors: dict[str, Tensor], about: Any) -> Recording:
         raise TypeError("names of modules")
     if not all(type(call["call"]) is int and call["kind"] in get_args(Kind) for call in calls):
         raise ValueError("number or kind of a call")
-    records = [Record(call["name"], _aux(n, tensors), call["call"], call["kind"]) for n, call in enumerate(calls)]
+    records = list[Record]()
+    for number, call in enumerate(calls):
+        statistics = dict[str, Any]()
+        for name in _STATISTICS:
+            if (tensor := tensors.pop(f"{number}.{name}.0", None)) is not None:
+                statistics[name] = (tensor, tensors.pop(f"{number}.{name}.1")) if name == "top" else tensor
+        records.append(Record(call["name"], AuxOutput(**statistics), call["call"], call["kind"]))
     if tensors:
         raise ValueError(f"a tensor of no call, {min(tensors)}")
     marks = zip(coverage, ({"recorded"}, {"recorded", "partial"}, set[str]()), strict=True)
@@ -215,15 +221,6 @@ def _safetensors() -> Any:
     except ImportError as error:
         raise SaccadeError(f"files of recordings need safetensors: {pip_install('train')}") from error
     return safetensors
-
-
-def _aux(number: int, tensors: dict[str, Tensor]) -> AuxOutput:
-    """The statistics of one call, removed from the tensors. `top` has two of them."""
-    statistics: dict[str, Any] = {}
-    for name in _STATISTICS:
-        if (tensor := tensors.pop(f"{number}.{name}.0", None)) is not None:
-            statistics[name] = (tensor, tensors.pop(f"{number}.{name}.1")) if name == "top" else tensor
-    return AuxOutput(**statistics)
 
 
 @contextmanager
