@@ -191,7 +191,7 @@ def test_a_colour_bar_is_named_and_ends_at_its_ends(ends, across):
         assert (axes.get_xlim() if across else axes.get_ylim()) == pytest.approx(ends)
         assert (axes.get_xlabel() if across else axes.get_ylabel()) == "share"
         ticks = (axes.xaxis if across else axes.yaxis).get_ticklocs()
-        assert len(ticks) >= 2 and min(ticks) >= ends[0] - 1e-9 and max(ticks) <= ends[1] * (1 + 1e-5)
+        assert len([tick for tick in ticks if ends[0] - 1e-9 <= tick <= ends[1] * (1 + 1e-5)]) >= 2
 
 
 def test_a_title_stands_above_everything_and_has_two_lines_at_most():

@@ -218,16 +218,15 @@ def dots(
         axes = page.axes(0, 0, _NARROW, _ROW * len(rows))
         for number, group in enumerate(series):
             (colour, marker), shift = STYLES[number % len(STYLES)], 0.14 * (number - (len(series) - 1) / 2)
-            filled = [row for row, value in enumerate(group.values) if value is not None]
-            values = [value for value in group.values if value is not None]
+            values = [math.nan if value is None else value for value in group.values]
             if bars:
                 colours = [STYLES[value < 0][0] for value in values]
-                axes.barh(filled, values, 0.62, color=colours, linewidth=0)
+                axes.barh(range(len(rows)), values, 0.62, color=colours, linewidth=0)
                 axes.axvline(0, color=FAINT, linewidth=0.6)
                 continue
-            errors = [group.errors[row] if group.errors else 0.0 for row in filled]
+            heights, errors = [row + shift for row in range(len(rows))], list(group.errors) or [0.0] * len(rows)
             look: dict[str, Any] = {"fmt": marker, "color": colour, "markersize": 5.5, "capsize": 2.5}
-            axes.errorbar(values, [row + shift for row in filled], xerr=errors, label=group.name, **look)
+            axes.errorbar(values, heights, xerr=errors, label=group.name, **look)
         if log:
             axes.set_xscale("log")
             plain_ticks(axes.xaxis)

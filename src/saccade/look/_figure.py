@@ -111,13 +111,10 @@ class Page:
 
         axes = self.axes(*corner, *((length, 0.1) if across else (0.1, length)))
         side = "horizontal" if across else "vertical"
-        bar = self.figure.colorbar(ScalarMappable(Normalize(*ends), colours), cax=axes, orientation=side)
+        mappable = ScalarMappable(Normalize(*ends), colours)
+        bar = self.figure.colorbar(mappable, cax=axes, orientation=side, format="%g", label=name)
         bar.outline.set(edgecolor=FAINT, linewidth=0.5)
-        bar.set_label(name, fontsize=7.5)
-        axis, slack = (axes.xaxis, axes.yaxis)[not across], 1e-6 * (ends[1] - ends[0])
-        ticks = [tick for tick in axis.get_ticklocs() if ends[0] - slack <= tick <= ends[1] + slack]
-        axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.set(**{"xlim" if across else "ylim": ends})  # a tick beyond an end would leave a white block there
+        (axes.xaxis if across else axes.yaxis).label.set_fontsize(7.5)
         return axes
 
     def choose_fonts(self, more: str = "") -> None:

@@ -125,7 +125,7 @@ def overlays(
         if asking:
             spoken, least = scores or [0.0] * len(asking), math.inf if scores is None else LEAST
             dark = Scale(0.0, max(spoken) or 1.0)
-            height = draw_words(page, height, page.measured(asking, SIZE), spoken, dark, least)
+            height = 0.15 + draw_words(page, height, page.measured(asking, SIZE), spoken, dark, least)
         if answers:
             _draw_answers(page, height, answers)
         return not_drawn(names, "maps")
