@@ -161,11 +161,9 @@ def name_axes(axes: "Axes", x: str, y: str, grid: str = "") -> None:
 
 def plain_ticks(axis: Any) -> None:
     """Write the numbers of a logarithmic axis as 1, 2, 5, 10."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
-    axis.set_minor_formatter(NullFormatter())
+    axis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("")
 
 
 @cache
@@ -325,11 +323,9 @@ def write_picture(
 @contextmanager
 def _own_style() -> Iterator[None]:
     """Replace the user's matplotlib settings by ours while the block runs."""
-    import matplotlib
+    from matplotlib import style
 
-    with matplotlib.rc_context(), own_filters():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]  # keys are literals there
+    with style.context(["default", _STYLE]), own_filters():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `families` has warned
         yield
 

@@ -216,11 +216,9 @@ def _draw(page: Page, panels: Sequence[Panel], count: int, steps: Sequence[str])
 
 def _name_steps(axes: "Axes", steps: Sequence[str], room: float) -> float:
     """Label the steps below the last band, and return the labels' height."""
-    from matplotlib.ticker import MaxNLocator
-
     axes.set_xlabel("step →")
     if len(steps) > _NAMED or not any(steps):
-        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.locator_params("x", nbins=8, integer=True)
         return 0.35
     size = min(8.0, max(3.5, room * 0.7))
     axes.set_xticks([step + 0.5 for step in range(len(steps))], steps, rotation=90, fontsize=size)
