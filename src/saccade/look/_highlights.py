@@ -25,7 +25,7 @@ from saccade.look._figure import (
 )
 from saccade.look._labels import plain, right_to_left
 
-_WIDE, _LINE, _GAP, _EDGE = 7.6, 0.46, 0.1, 0.05  # inches: a line of words, its height, between words, around a word
+_WIDE, _LINE, _GAP, _EDGE = 7.6, 0.5, 0.1, 0.05  # inches: a line of words, its height, between words, around a word
 SIZE = 12  # points
 _NAME, _BAR = 0.3, 2.2  # inches: a line above a row, and the colour bar
 _NEAR = 0.01  # how far from 1 the sum of shares may be, in half precision
@@ -150,8 +150,6 @@ def draw_words(
     page: Page, top: float, words: Sequence[tuple[str, float]], values: Sequence[float], scale: Scale, least: float
 ) -> float:
     """Draw words in lines, coloured by numbers, with numbers from the least on below, and return their end."""
-    from matplotlib.patches import FancyBboxPatch
-
     left, row, corners = _EDGE, 0, list[tuple[float, int]]()
     for _, width in words:
         if left > _EDGE and left + width + _EDGE > _WIDE:
@@ -164,12 +162,11 @@ def draw_words(
     axes.axis("off")
     for (word, width), value, (left, row) in zip(words, values, corners, strict=True):
         left, middle, (colour, ink) = _WIDE - left - width if mirrored else left, row * _LINE + 0.2, scale.paint(value)
-        box = (left - _EDGE, middle - 0.15), width + 2 * _EDGE, 0.26
-        axes.add_patch(FancyBboxPatch(*box, boxstyle="round,pad=0,rounding_size=0.04", color=colour, linewidth=0))
-        centred: dict[str, Any] = {"ha": "center", "va": "center"}
-        axes.text(left + width / 2, middle, word, fontsize=SIZE, color=ink, **centred)
+        box = {"boxstyle": "round,pad=0.25", "facecolor": colour, "linewidth": 0}
+        axes.text(left + width / 2, middle, word, fontsize=SIZE, color=ink, bbox=box, ha="center", va="center")
         if abs(value) >= least:
-            axes.text(left + width / 2, middle + 0.2, scale.text(value), fontsize=6.5, color=FAINT, **centred)
+            number = scale.text(value)
+            axes.text(left + width / 2, middle + 0.24, number, fontsize=6.5, color=FAINT, ha="center", va="center")
     return top + high
 
 

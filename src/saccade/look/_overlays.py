@@ -203,13 +203,13 @@ def _draw_panels(
 def _draw_answers(page: Page, top: float, answers: Sequence[tuple[str, float]]) -> None:
     """A bar for each answer, with its probability in front and its name behind."""
     axes = page.axes(0.45, top, _BARS, _BAR * len(answers))
-    axes.barh(range(len(answers)), [share for _, share in answers], height=0.62, color=COLOURS[4], linewidth=0)
-    axes.set(xlim=(0, 1), ylim=(len(answers) - 0.5, -0.5))
-    axes.axis("off")
-    for number, (answer, share) in enumerate(answers):
-        middle = top + (number + 0.5) * _BAR
-        page.write(0.4, middle, f"{share:.2f}", 8, ha="right", va="center")
-        page.write(0.5 + _BARS * share, middle, shortened(plain(answer)), 9, va="center")
+    shares = [share for _, share in answers]
+    bars = axes.barh(range(len(answers)), shares, height=0.62, color=COLOURS[4], linewidth=0)
+    axes.bar_label(bars, [shortened(plain(answer)) for answer, _ in answers], padding=4, fontsize=9)
+    axes.set_yticks(range(len(answers)), [f"{share:.2f}" for share in shares], fontsize=8)
+    axes.set(xlim=(0, 1), ylim=(len(answers) - 0.5, -0.5), xticks=[])
+    axes.tick_params(left=False)
+    axes.spines[:].set_visible(False)
 
 
 def pixels_of(image: Tensor, finest: int = _FINEST) -> Tensor:
