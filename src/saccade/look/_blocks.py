@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,15 +32,6 @@ _SIDE, _ROW = 2.3, 4  # inches of an entry's longer side; entries in a row
 _BESIDE, _BELOW = 0.6, 0.75  # inches between them
 _SLIM = 0.2  # of the longer side, the shorter at the least
 _LINED = 64  # blocks of a side up to which lines are drawn between them
-
-
-class _Drawn(NamedTuple):
-    """A state for each block of each entry `(entries, query blocks, key blocks)`, of so many that differ."""
-
-    states: Tensor
-    entries: list[tuple[int, ...]]
-    differing: int
-    pairs: Pairs
 
 
 def blocks(
@@ -89,10 +80,10 @@ def blocks(
         raise ArgumentError(f"size: expected {least} or more, {text}, got {size}; more cannot be seen")
     on_cpu = as_mask(mask).map(lambda tensor, axes: tensor.cpu())
     lengths = q_len, k_len
-    drawn = _drawn(on_cpu, lengths, _batch(on_cpu, batch), size)
-    names = [f"entry {', '.join(map(str, entry))}" if drawn.differing > 1 else "" for entry in drawn.entries]
-    counts = [int((drawn.states == state).count_nonzero()) for state in range(len(STATES))]
-    share = f"{drawn.pairs.computed / drawn.pairs.all:.0%} of all pairs are computed"
+    drawn, entries, differing, pairs = _states(on_cpu, lengths, _batch(on_cpu, batch), size)
+    names = [f"entry {', '.join(map(str, entry))}" if differing > 1 else "" for entry in entries]
+    counts = [int((drawn == state).count_nonzero()) for state in range(len(STATES))]
+    share = f"{pairs.computed / pairs.all:.0%} of all pairs are computed"
     apart = f" in each of {len(names)} entries" if len(names) > 1 else ""
     listed = ", ".join(f"{count:,} {name}" for count, name in zip(counts, STATES, strict=True) if count)
 
@@ -102,8 +93,8 @@ def blocks(
 
         height, width = (_SIDE * max(length / max(lengths), _SLIM) for length in lengths)
         rows, columns = ([*range(0, length, size), length] for length in lengths)
-        lines, colours = max(drawn.states.shape[1:]) <= _LINED, ListedColormap(_FILLS)
-        for number, (states, name) in enumerate(zip(drawn.states, names, strict=True)):
+        lines, colours = max(drawn.shape[1:]) <= _LINED, ListedColormap(_FILLS)
+        for number, (states, name) in enumerate(zip(drawn, names, strict=True)):
             line, column = divmod(number, _ROW)
             axes = page.axes(column * (width + _BESIDE), line * (height + _BELOW), width, height)
             draw_cells(axes, states, columns, rows, lines=lines, cmap=colours, vmin=-0.5, vmax=len(_FILLS) - 0.5)
@@ -121,19 +112,19 @@ def blocks(
             handles=patches, loc="upper left", bbox_to_anchor=(0, 1 - top), ncols=2, fontsize=7.5, handlelength=1,
             handleheight=1, borderaxespad=0, borderpad=0,
         )  # fmt: skip
-        pairs = f"pairs: {drawn.pairs}".replace("allowed, ", "allowed,\n")
-        page.write(0, top + 0.1 + 0.2 * -(-len(patches) // 2), pairs, 7.5, va="top")
-        return f"{len(names)} of {drawn.differing} entries are drawn" if drawn.differing > len(names) else ""
+        counted = f"pairs: {pairs}".replace("allowed, ", "allowed,\n")
+        page.write(0, top + 0.1 + 0.2 * -(-len(patches) // 2), counted, 7.5, va="top")
+        return f"{len(names)} of {differing} entries are drawn" if differing > len(names) else ""
 
     story = f"{q_len:,} queries and {k_len:,} keys in blocks of {size}{apart}; of {sum(counts):,} blocks {listed}"
-    about = {"states": list(STATES), "size": size, "pairs": drawn.pairs._asdict()}
+    about = {"states": list(STATES), "size": size, "pairs": pairs._asdict()}
     return draw_picture(
         path,
         draw,
         title=f"{title}: {share}" if title else share,
         kind="",
-        story=f"{story}; pairs: {drawn.pairs}",
-        behind=numbers(names, [], drawn.states, **about) if json else None,
+        story=f"{story}; pairs: {pairs}",
+        behind=numbers(names, [], drawn, **about) if json else None,
     )
 
 
@@ -154,8 +145,14 @@ def _batch(mask: Mask, batch: Any) -> tuple[int, ...]:
         raise ShapeError(f"mask: expected tensors whose leading dimensions broadcast, got {listed}") from None
 
 
-def _drawn(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: int) -> _Drawn:
-    """States of all blocks, and pairs, of a call of tensors without memory, by blocks on a CPU."""
+def _states(
+    mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: int
+) -> tuple[Tensor, list[tuple[int, ...]], int, Pairs]:
+    """Plan a call of tensors without memory, by blocks on a CPU.
+
+    Returned are the states of blocks `(entries, query blocks, key blocks)`, those entries of the batch, the number of
+    entries that differ, and the pairs.
+    """
     query, key = (torch.zeros(()).expand(*batch, length, 1) for length in lengths)
     call = checked_call(Arguments(query, key, key, mask=mask)).aligned()
     name, module = ("cpu", cpu) if isinstance(cpu.offer(call), Offer) else ("chunked", chunked)
@@ -181,7 +178,7 @@ def _drawn(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: i
         )
         computed = _computed(call.grid(), held, size)
         states.append(torch.where(full[entry], FULL, torch.where(some[entry], PARTIAL, BESIDE * computed)))
-    return _Drawn(torch.stack(states), entries, math.prod(differing), pairs)
+    return torch.stack(states), entries, math.prod(differing), pairs
 
 
 def _computed(grid: Grid, parts: Iterable[Part], size: int) -> Tensor:
