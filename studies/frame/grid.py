@@ -22,9 +22,9 @@ def grid(
     side: float = 0.6,
     weights: bool = False,
 ) -> list[Path]:
-    """Draw images `(height, width)` in rows and columns, from 0, which is black, to 1.
+    """Draw images `(height, width)` in rows and columns, from 0 (black) to 1.
 
-    Weights are drawn from 0, which is white, to the largest number of their row. A cell has `side` inches.
+    Weights are drawn from 0 (white) to the largest number of their row. A cell has `side` inches.
     """
     cells = [[checked("images", image, ("height", "width"), least=0) for image in row] for row in images]
     if not weights and any(bool((image > 1).any()) for row in cells for image in row):

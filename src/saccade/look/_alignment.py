@@ -61,7 +61,7 @@ def alignment(
     largest, even = float(matrix.amax(1).mean()), 1 / len(source)
     sharpness = "sharp" if largest >= 0.5 else "spread" if largest >= 2 * even else "nearly even"
     verdict = f"{sharpness}, largest weight of a row {largest:.2f} on average (even: {even:.2f})"
-    darkest = full_scale(float(matrix.max()), even)
+    darkest = full_scale(float(matrix.max()), 1 / len(source))
 
     def draw(page: Page) -> None:
         (rows, columns), longest, (over, beside) = matrix.shape, max(matrix.shape), map(labels, (source, target))

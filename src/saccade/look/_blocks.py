@@ -129,7 +129,7 @@ def blocks(
 
 
 def _batch(mask: Mask, batch: Any) -> tuple[int, ...]:
-    """The batch dimensions of a call, by default those that the mask's tensors have together."""
+    """The batch dimensions of a call, by default those of the mask's tensors."""
     if batch is not None:
         if not isinstance(batch, Sequence) or isinstance(batch, str):
             name = type(batch).__name__

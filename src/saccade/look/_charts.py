@@ -1,4 +1,4 @@
-"""Charts: lines over a quantity, dots or bars of things with names, and the curve of a regression."""
+"""Charts: lines over a quantity, dots or bars of names, the curve of a regression."""
 
 import math
 from collections.abc import Sequence

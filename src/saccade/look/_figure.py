@@ -1,4 +1,4 @@
-"""The figure builder of all pictures: inches from the top left, one style, fonts, files."""
+"""The figure builder: inches from the top left, one style, fonts, files."""
 
 import json
 import logging
@@ -71,7 +71,7 @@ _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # X
 
 
 class Page:
-    """A figure under construction, in inches from its top left corner. Files hold whatever was drawn."""
+    """A figure without a size, in inches from its top left corner."""
 
     def __init__(self) -> None:
         import matplotlib
@@ -144,7 +144,7 @@ class Page:
 
 
 def draw_cells(axes: "Axes", values: Tensor, *edges: Sequence[int], lines: bool, **colours: Any) -> None:
-    """Draw a matrix as cells, between edges of columns and of rows if they are no integers, with lines between them."""
+    """Draw a matrix as cells, by default of size 1, else between edges."""
     if lines:
         colours |= {"edgecolors": GRID, "linewidth": 0.5}
     axes.pcolormesh(*edges, values.numpy(), rasterized=values.numel() > _MANY_CELLS, **colours)
@@ -191,7 +191,7 @@ def families(text: str) -> list[str]:
 
 @cache
 def _fonts() -> dict[str, str]:
-    """Register our fonts with matplotlib. Path to family: ours, Latin first, its own, upright ones of the machine."""
+    """Path to family: our fonts, matplotlib's, and upright ones of the machine."""
     from matplotlib.font_manager import findfont, fontManager, get_font
 
     installed = find_spec("saccade_fonts")
@@ -239,7 +239,7 @@ def shortened(text: str, length: int = 40) -> str:
 
 
 def checked(name: str, values: Any, shape: Sequence[int | str], least: float = -math.inf) -> Tensor:
-    """Finite numbers to draw, float64 on the CPU. A size that is a name stands for any."""
+    """Finite numbers to draw, float64 on the CPU. A name in a shape is any size."""
     numbers = torch.as_tensor(values).detach().to("cpu", torch.float64)
     expected = [got if isinstance(size, str) else size for size, got in zip(shape, numbers.shape, strict=False)]
     if len(shape) != numbers.ndim or expected != list(numbers.shape):
@@ -253,7 +253,7 @@ def checked(name: str, values: Any, shape: Sequence[int | str], least: float = -
 
 
 def full_scale(peak: float, even: float, bound: float = 1.0) -> float:
-    """Upper end of a colour scale: 1, or the peak if that is at most a half or above 1.
+    """Upper end of a colour scale: 1, or a peak of at most a half or above 1.
 
     It is at least four even shares, but not above the bound, so that equal weights are pale.
     """
@@ -262,7 +262,7 @@ def full_scale(peak: float, even: float, bound: float = 1.0) -> float:
 
 
 def rounded(values: Any, *, significant: bool = False) -> Any:
-    """A number, or lists of them, with six decimals, or six significant digits of small numbers."""
+    """Numbers with six decimals, or six significant digits of small ones."""
     if isinstance(values, Tensor):
         values = values.detach().double().cpu().tolist()
     if isinstance(values, list):
@@ -287,7 +287,7 @@ def draw_picture(
     behind: Mapping[str, Any] | None = None,
     pages: Files | None = None,
 ) -> list[Path]:
-    """Draw on a page, and write the picture, its story in words, and the numbers behind it if there are any.
+    """Draw on a page, and write the picture, its story and the numbers behind it.
 
     `draw` may return a line for below the picture. `kind` is the title of an SVG without a title. `pages` make other
     files by suffix.
@@ -309,7 +309,7 @@ def draw_picture(
 def write_picture(
     path: str | Path, make: Callable[[], "Figure"], *, title: str, story: str, others: Files | None = None
 ) -> list[Path]:
-    """Write a figure as PNG and SVG, in one style that no matplotlibrc changes, and other files by suffix."""
+    """Write a figure as PNG and SVG in one style, whatever the matplotlibrc."""
     with _DRAWING, _own_style():
         figure = make()
         png, svg = _saved(figure, "png"), _saved(figure, "svg")

@@ -52,7 +52,7 @@ def _holds(path: Path, content: bytes) -> bool:
 
 
 def write_new(contents: Mapping[Path, bytes]) -> list[Path]:
-    """Write files that do not exist: all of them, or none if one exists or cannot be written."""
+    """Write new files: all, or none if one exists or cannot be written."""
     written = list[Path]()
     try:
         for path, content in contents.items():

@@ -149,7 +149,7 @@ def highlights(
 def draw_words(
     page: Page, top: float, words: Sequence[tuple[str, float]], values: Sequence[float], scale: Scale, least: float
 ) -> float:
-    """Draw words in lines, coloured by numbers, with numbers from the least on below, and return their end."""
+    """Draw words coloured by numbers, numbers from the least on below; return the end."""
     left, row, corners = _EDGE, 0, list[tuple[float, int]]()
     for _, width in words:
         if left > _EDGE and left + width + _EDGE > _WIDE:

@@ -76,7 +76,7 @@ def sequential_jacobian(
 
 @contextmanager
 def differentiable() -> Iterator[None]:
-    """Enable gradients, without cuDNN, which has none of recurrent layers in evaluation mode."""
+    """Enable gradients, without cuDNN: its recurrent layers in eval mode have none."""
     with _WITHOUT_CUDNN(), torch.inference_mode(mode=False), torch.enable_grad():
         yield
 
@@ -106,9 +106,9 @@ def shares(norms: Tensor) -> Tensor:
 
 @contextmanager
 def returning(module: nn.Module, output: Tensor) -> Iterator[None]:
-    """Make the first call of a module return a tensor `(batch, S, ...)`, so that vectors are read as embeddings.
+    """Make the first call of a module return a tensor, such as embeddings.
 
-    If the module's output has more places, the rest of it stays, as do later calls.
+    It is `(batch, S, ...)`. If the module's output has more places, the rest of it stays, as do later calls.
     """
     waiting = [output]
 

@@ -20,7 +20,7 @@ class Label(NamedTuple):
 
 
 def labels(tokens: Sequence[str]) -> list[Label]:
-    """Group tokens of one written sign, so that each mark stays with its letter, without gaps.
+    """Group tokens of one written sign, so that each mark stays with its letter.
 
     The groups are the grapheme clusters of Unicode Standard Annex 29, as far as writing needs them: marks, joined
     emoji, conjuncts of the Indic scripts, syllables of separate Hangul letters.
@@ -56,7 +56,7 @@ def plain(text: str) -> str:
 
 
 def sentence(tokens: Sequence[str]) -> str:
-    """The text of tokens of one character each without the sign of its end, "" if a token is longer."""
+    """The text of tokens of a character each, without its end; "" for longer tokens."""
     return "" if any(len(token) > 1 for token in tokens) else plain("".join(tokens).removesuffix("⏎"))
 
 

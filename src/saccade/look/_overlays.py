@@ -1,4 +1,4 @@
-"""An image under maps, a panel each, with a question about it and its answers, and animations."""
+"""An image under maps, with a question about it and answers, and animations."""
 
 import math
 import textwrap
@@ -154,7 +154,7 @@ def overlays(
 def _frames(
     marks: Sequence[Position | None] | None, boxes: Sequence[Box | None] | None, maps: Tensor
 ) -> tuple[list[Position | None], list[Box | None]]:
-    """The cell and the part of the image that are marked for each map."""
+    """The marked cell and the framed part of each map."""
     count, rows, columns = maps.shape
     cells: list[Position | None] = [None] * count if marks is None else list(marks)
     frames: list[Box | None] = [None] * count if boxes is None else list(boxes)
@@ -182,7 +182,7 @@ def _map_story(name: str, values: Tensor, mark: Position | None) -> str:
 def _draw_panels(
     page: Page, pixels: Tensor, maps: Tensor, names: Sequence[str], boxes: Sequence[Box | None], top: float, scale: str
 ) -> float:
-    """Draw an image, and beside it the image under the first maps with a colour bar, and return their end."""
+    """Draw an image, beside it the image under the first maps, and return their end."""
     high, wide = _sides(pixels, _PANEL)
     count = 1 + min(len(maps), MOST_PANELS)
     columns = min(_COLUMNS, count)
@@ -213,7 +213,7 @@ def _draw_answers(page: Page, top: float, answers: Sequence[tuple[str, float]]) 
 
 
 def pixels_of(image: Tensor, finest: int = _FINEST) -> Tensor:
-    """An image `(channels, height, width)` as `(height, width, 3)` in [0, 1], reduced to the drawn size."""
+    """An image as `(height, width, 3)` in [0, 1], reduced to the drawn size."""
     if image.ndim != 3 or image.shape[0] not in (1, 3):
         raise ShapeError(f"image: expected shape (1 or 3, height, width), got {tuple(image.shape)}")
     pixels = (image.detach().cpu().double() / (1 if image.is_floating_point() else 255)).expand(3, -1, -1)
@@ -260,7 +260,7 @@ def animated(pictures: Sequence["Image"]) -> bytes:
 
 
 def word_by_word(pixels: Tensor, maps: Tensor, words: Sequence[str], boxes: Sequence[Box | None], top: float) -> bytes:
-    """A GIF: an image under the maps of the words, one after another (Xu et al. 2015, figure 2)."""
+    """A GIF: an image under the maps of words in turn (Xu et al. 2015, figure 2)."""
     from matplotlib.transforms import Bbox
     from PIL import Image
 

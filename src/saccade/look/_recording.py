@@ -24,7 +24,7 @@ WEIGHTS = AuxRequest(weights=True)
 _STATISTICS = tuple(field.name for field in fields(AuxOutput))
 _FORMAT = 1  # of the files that `Recording.save` writes
 _Marks = dict[str, set[str]]
-"""Attention modules by name: "recorded", "partial" (some calls have no whole record), "inner" (within another)."""
+"""Modules by name: "recorded", "partial" or "inner", within another module."""
 
 
 class Coverage(NamedTuple):

@@ -85,7 +85,7 @@ class Band:
 
 
 Panel = tuple[Band, list[int], Tensor]
-"""A band, its rows that are shown, and their numbers."""
+"""A band, its visible rows, and their numbers."""
 
 
 def traces(
@@ -144,7 +144,7 @@ def traces(
 
 
 def _rows(bands: Sequence[Band]) -> list[list[int]]:
-    """The rows of each band that are shown."""
+    """The visible rows of each band."""
     rings = dict[int, Tensor]()
     for band in bands:
         if band.ring:
