@@ -42,6 +42,6 @@ def grid(
         for column, name in enumerate(columns):
             page.write(left + column * step + side / 2, -0.06, name, 8.5, ha="center")
 
-    story = f"{len(rows)} rows of {len(images[0])}: {', '.join(rows)}"
-    story += f"; columns: {', '.join(columns)}" if columns else ""
-    return draw_picture(path, draw, title=title, note=note, kind="A grid", story=story)
+    story = [f"{len(rows)} rows of {len(images[0])}: {', '.join(rows)}"]
+    story += [f"columns: {', '.join(columns)}"] if columns else []
+    return draw_picture(path, draw, title, "A grid", story, note=note)

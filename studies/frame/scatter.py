@@ -66,8 +66,8 @@ def draw_words(
         axes.margins(0.1)
         name_axes(axes, *labels, grid="y")
 
-    story = "; ".join(f"{point.name}: {point.x:.3g}, {point.y:.3g}" for point in points)
-    return draw_picture(path, draw, title=title, note=note, kind="Words", story=story)
+    story = (f"{point.name}: {point.x:.3g}, {point.y:.3g}" for point in points)
+    return draw_picture(path, draw, title, "Words", story, note=note)
 
 
 def _label_positions(points: Sequence[Point]) -> list[tuple[float, float]]:

@@ -117,15 +117,9 @@ def blocks(
         return f"{len(names)} of {differing} entries are drawn" if differing > len(names) else ""
 
     story = f"{q_len:,} queries and {k_len:,} keys in blocks of {size}{apart}; of {sum(counts):,} blocks {listed}"
-    about = {"states": list(STATES), "size": size, "pairs": pairs._asdict()}
-    return draw_picture(
-        path,
-        draw,
-        title=f"{title}: {share}" if title else share,
-        kind="",
-        story=f"{story}; pairs: {pairs}",
-        behind=numbers(names, [], drawn, **about) if json else None,
-    )
+    behind = numbers(names, [], drawn, states=list(STATES), size=size, pairs=pairs._asdict())
+    heading = f"{title}: {share}" if title else share
+    return draw_picture(path, draw, heading, "", [story, f"pairs: {pairs}"], behind if json else None)
 
 
 def _batch(mask: Mask, batch: Any) -> tuple[int, ...]:

@@ -142,15 +142,8 @@ def curves(
     story = [*(_line_story(line, ticks) for line in lines), *notes, *([mark[1]] if mark else [])]
     names, values = [line.name for line in lines], [rounded(list(line.y), significant=True) for line in lines]
     more = {"x": [list(line.x) for line in lines], "errors": [list(line.errors) for line in lines], "mark": mark}
-    return draw_picture(
-        path,
-        draw,
-        title=title,
-        kind="Curves",
-        story="; ".join(story),
-        note=note,
-        behind={**numbers(names, [], []), "values": values, **more} if json else None,
-    )
+    behind = {**numbers(names, [], []), "values": values, **more} if json else None
+    return draw_picture(path, draw, title, "Curves", story, behind, note=note)
 
 
 def _line_story(line: Curve, ticks: Sequence[tuple[float, str]]) -> str:
@@ -241,15 +234,8 @@ def dots(
         pairs = ((group.name, group.values[row]) for group in series)
         story.append(f"{name}: " + ", ".join(f"{what} {value:.4g}" for what, value in pairs if value is not None))
     more = {"values": [list(group.values) for group in series], "errors": [list(group.errors) for group in series]}
-    return draw_picture(
-        path,
-        draw,
-        title=title,
-        kind="Bars" if bars else "Dots",
-        story="; ".join(story),
-        note=plain(note),
-        behind={**numbers([group.name for group in series], rows, []), **more} if json else None,
-    )
+    behind = {**numbers([group.name for group in series], rows, []), **more} if json else None
+    return draw_picture(path, draw, title, "Bars" if bars else "Dots", story, behind, note=plain(note))
 
 
 def _check_dots(series: Sequence[Dots], count: int) -> None:
@@ -357,13 +343,12 @@ def fit(
         lower.axvline(prediction.x, color=chosen, linewidth=1.1, linestyle=":")
         name_axes(lower, names[0], "slope" if weights is None else "weight", grid="y")
 
-    story = f"{prediction.x:.4g} is answered by {prediction.mean:.4g}"
-    story += f", from {prediction.lower:.4g} to {prediction.upper:.4g}"
-    darkest = 1.0
+    answer = f"{prediction.x:.4g} is answered by {prediction.mean:.4g}"
+    story, darkest = [f"{answer}, from {prediction.lower:.4g} to {prediction.upper:.4g}"], 1.0
     if weights is not None:
         darkest, best = full_scale(float(weights.max()), 1 / count), int(weights.argmax())
-        story += f"; the largest weight, {float(weights[best]):.3g}, has the point at {float(points[best, 0]):.4g}"
+        story += [f"the largest weight, {float(weights[best]):.3g}, has the point at {float(points[best, 0]):.4g}"]
     parts = {"values": lines, "x": x, "points": points, "weights": weights, "slope": slope}
     more = {name: None if part is None else rounded(part, significant=True) for name, part in parts.items()}
     behind = {**numbers(["answer", "lower", "upper"], [], []), "darkest": darkest, **more}
-    return draw_picture(path, draw, title=title, kind="A fitted curve", story=story, behind=behind if json else None)
+    return draw_picture(path, draw, title, "A fitted curve", story, behind if json else None)

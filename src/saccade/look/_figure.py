@@ -6,7 +6,7 @@ import math
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from html import escape
@@ -279,12 +279,12 @@ def numbers(rows: Sequence[str], columns: Sequence[str], values: Any, **more: An
 def draw_picture(
     path: str | Path,
     draw: Callable[[Page], str | None],
-    *,
     title: str | None,
     kind: str,
-    story: str,
-    note: str = "",
+    story: Iterable[str],
     behind: Mapping[str, Any] | None = None,
+    *,
+    note: str = "",
     pages: Files | None = None,
 ) -> list[Path]:
     """Draw on a page, and write the picture, its story and the numbers behind it.
@@ -303,7 +303,8 @@ def draw_picture(
         text = json.dumps({"title": heading, **behind}, ensure_ascii=False, allow_nan=False) + "\n"
         content = text.encode(errors="backslashreplace")  # half a pair of surrogates, as JSON escapes it
         others[".json"] = lambda: content
-    return write_picture(path, make, title=heading or kind, story=story, others=others)
+    words = plain("; ".join(filter(None, story)))
+    return write_picture(path, make, title=heading or kind, story=words, others=others)
 
 
 def write_picture(

@@ -107,16 +107,9 @@ def glimpses(
         heard = f", says {symbols[number]}" if number in symbols else ""
         story.append(f"glimpse {number + 1} at x {x:.2f}, y {y:.2f}: {labels[label]} ({share:.2f}){heard}")
     names = [f"glimpse {number}" for number in range(1, len(centres) + 1)]
-    more = {"darkest": 1.0, "location": centres.tolist(), "sides": list(sides)}
-    return draw_picture(
-        path,
-        draw,
-        title=title,
-        kind="The path of an eye",
-        story=plain("; ".join(story)),
-        behind=numbers(names, labels, shares, **more) if json else None,
-        pages={".gif": lambda: _animation(whole, boxes)},
-    )
+    behind = numbers(names, labels, shares, darkest=1.0, location=centres.tolist(), sides=list(sides)) if json else None
+    pages = {".gif": lambda: _animation(whole, boxes)}
+    return draw_picture(path, draw, title, "The path of an eye", story, behind, pages=pages)
 
 
 def _draw_path(axes: "Axes", boxes: Sequence[Glimpse]) -> None:

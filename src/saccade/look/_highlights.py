@@ -135,15 +135,9 @@ def highlights(
             bar.axvline(ends.even, color=_MARK, linewidth=1.4)
             page.write(_EDGE + _BAR + 0.12, top + 0.05, f"│ {ends.note}", 7, _MARK, va="center")
 
-    return draw_picture(
-        path,
-        draw,
-        title=title,
-        kind="Words by their numbers",
-        story="; ".join([*story, ends.note] if ends.note else story),
-        behind=numbers(names, tokens, matrix, darkest=ends.top, even_share=even) if json else None,
-        pages={".html": lambda: _html(rows, words, above, plain(title), ends).encode()},
-    )
+    behind = numbers(names, tokens, matrix, darkest=ends.top, even_share=even) if json else None
+    pages = {".html": lambda: _html(rows, words, above, plain(title), ends).encode()}
+    return draw_picture(path, draw, title, "Words by their numbers", [*story, ends.note], behind, pages=pages)
 
 
 def draw_words(

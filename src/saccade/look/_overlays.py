@@ -140,15 +140,9 @@ def overlays(
     story = [" ".join(question), "; ".join(f"{answer} {share:.2f}" for answer, share in answers)]
     story += map(_map_story, names, values, cells)
     story += [", ".join(f"{word} {score:.2f}" for word, score in zip(question, scores or [], strict=False))]
-    return draw_picture(
-        path,
-        draw,
-        title=title,
-        kind="Maps over an image",
-        story=plain("; ".join(filter(None, story))),
-        behind=numbers(*table, **more) if json else None,
-        pages={".gif": lambda: word_by_word(pixels, drawn, names, frames, darkest)} if animated else None,
-    )
+    behind = numbers(*table, **more) if json else None
+    pages = {".gif": lambda: word_by_word(pixels, drawn, names, frames, darkest)} if animated else None
+    return draw_picture(path, draw, title, "Maps over an image", story, behind, pages=pages)
 
 
 def _frames(

@@ -69,14 +69,8 @@ def spectrogram(
         below.hlines(range(1, count), 0, seconds, color=FAINT, linewidth=0.2)
         page.colour_bar(scale, ramp(), (0.0, darkest), (_WIDTH + 0.15, _SPECTRUM + _GAP), min(height, 2.0))
 
-    more = {"seconds": seconds, "step_seconds": step, "darkest": darkest}
     best, where = matrix.max(-1)
     rows = zip(names, where.tolist(), best.tolist(), strict=True)
-    return draw_picture(
-        path,
-        draw,
-        title=title,
-        kind="Attention to sound",
-        story="; ".join(f"{name} at {(frame + 0.5) * step:.2f} s ({weight:.2f})" for name, frame, weight in rows),
-        behind=numbers(tokens, [], matrix, **more) if json else None,
-    )
+    story = (f"{name} at {(frame + 0.5) * step:.2f} s ({weight:.2f})" for name, frame, weight in rows)
+    behind = numbers(tokens, [], matrix, seconds=seconds, step_seconds=step, darkest=darkest) if json else None
+    return draw_picture(path, draw, title, "Attention to sound", story, behind)

@@ -133,13 +133,10 @@ def traces(
     for band, rows in zip(bands, _rows(bands), strict=True):
         values = band.values.detach().to("cpu", torch.float64)[rows]
         panels.append((band, rows, values[:, rows] if band.square else values))
+    names, behind = [shortened(plain(step)) for step in steps], _numbers(panels, steps) if json else None
+    story = map(_described, bands)
     return draw_picture(
-        path,
-        lambda page: _draw(page, panels, counts.pop(), [shortened(plain(step)) for step in steps]),
-        title=title,
-        kind="A memory, step by step",
-        story="; ".join(map(_described, bands)),
-        behind=_numbers(panels, steps) if json else None,
+        path, lambda page: _draw(page, panels, counts.pop(), names), title, "A memory, step by step", story, behind
     )
 
 
