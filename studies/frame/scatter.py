@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from saccade.errors import ArgumentError
-from saccade.look._charts import STYLES, WIDE
-from saccade.look._figure import GRID, Page, draw_picture, name_axes
+from saccade.look._charts import STYLES, WIDE, name_axes
+from saccade.look._figure import GRID, Page, draw_picture
 
 __all__ = ["Point", "draw_words"]
 

@@ -31,7 +31,6 @@ from saccade.look._figure import (
     numbers,
     ramp,
     rounded,
-    shortened,
 )
 
 X = torch.linspace(0.1, 1, 11)
@@ -209,7 +208,6 @@ def test_panels_that_are_not_drawn_are_named():
     names = [f"head {number}" for number in range(1, 11)]
     assert not_drawn(names[:8], "maps") == ""
     assert not_drawn(names, "maps") == "8 of 10 maps are drawn, not the last 2: head 9, head 10"
-    assert shortened("x" * 41) == "x" * 39 + "…"
 
 
 @pytest.mark.parametrize("text", SAMPLES.values(), ids=SAMPLES)

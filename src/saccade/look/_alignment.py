@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from saccade.look._figure import FAINT, Page, checked, draw_cells, draw_picture, full_scale, numbers, ramp, shortened
-from saccade.look._labels import labels, right_to_left, sentence, visible
+from saccade.look._figure import FAINT, Page, checked, draw_cells, draw_picture, full_scale, numbers, ramp
+from saccade.look._labels import labels, right_to_left, sentence, shortened, visible
 
 _CELL, _SMALLEST = 0.27, 0.11  # inches: a cell in a picture of few tokens, and the smallest that can have a label
 _USUAL, _LARGEST = 16.0, 40.0  # inches: the longer side beyond which cells shrink, and the largest side

@@ -11,18 +11,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._figure import (
-    COLOURS,
-    FAINT,
-    Page,
-    checked,
-    draw_picture,
-    full_scale,
-    name_axes,
-    numbers,
-    plain_ticks,
-    rounded,
-)
+from saccade.look._figure import COLOURS, FAINT, Page, checked, draw_picture, full_scale, numbers, plain_ticks, rounded
 from saccade.look._labels import plain
 
 if TYPE_CHECKING:
@@ -144,6 +133,15 @@ def curves(
     more = {"x": [list(line.x) for line in lines], "errors": [list(line.errors) for line in lines], "mark": mark}
     behind = {**numbers(names, [], []), "values": values, **more} if json else None
     return draw_picture(path, draw, title, "Curves", story, behind, note=note)
+
+
+def name_axes(axes: "Axes", x: str, y: str, grid: str = "") -> None:
+    axes.set_xlabel(x, fontsize=9.5)
+    axes.set_ylabel(y, fontsize=9.5)
+    axes.tick_params(labelsize=8)
+    if grid:
+        axes.grid(axis=grid)  # type: ignore[arg-type]  # "x" or "y"
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _line_story(line: Curve, ticks: Sequence[tuple[float, str]]) -> str:

@@ -22,7 +22,7 @@ from torch import Tensor
 from saccade._threads import free_in_children, own_filters
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look._files import write_beside
-from saccade.look._labels import plain
+from saccade.look._labels import plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,15 +150,6 @@ def draw_cells(axes: "Axes", values: Tensor, *edges: Sequence[int], lines: bool,
     axes.pcolormesh(*edges, values.numpy(), rasterized=values.numel() > _MANY_CELLS, **colours)
 
 
-def name_axes(axes: "Axes", x: str, y: str, grid: str = "") -> None:
-    axes.set_xlabel(x, fontsize=9.5)
-    axes.set_ylabel(y, fontsize=9.5)
-    axes.tick_params(labelsize=8)
-    if grid:
-        axes.grid(axis=grid)  # type: ignore[arg-type]  # "x" or "y"
-    axes.spines[["top", "right"]].set_visible(False)
-
-
 def plain_ticks(axis: Any) -> None:
     """Write the numbers of a logarithmic axis as 1, 2, 5, 10."""
     axis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
@@ -232,10 +223,6 @@ def not_drawn(names: Sequence[str], kind: str) -> str:
         return ""
     more = f": {listed}" if (listed := shortened(", ".join(filter(None, rest)), 60)) else ""
     return f"{MOST_PANELS} of {len(names)} {kind} are drawn, not the last {len(rest)}{more}"
-
-
-def shortened(text: str, length: int = 40) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def checked(name: str, values: Any, shape: Sequence[int | str], least: float = -math.inf) -> Tensor:

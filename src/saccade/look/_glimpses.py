@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._figure import FAINT, INK, MOST_PANELS, Page, checked, draw_picture, name_axes, not_drawn, numbers
+from saccade.look._charts import name_axes
+from saccade.look._figure import FAINT, INK, MOST_PANELS, Page, checked, draw_picture, not_drawn, numbers
 from saccade.look._labels import plain
 from saccade.look._overlays import animated, pixels_of, show_pixels
 from saccade.nn import Retina

@@ -10,20 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from saccade.errors import ShapeError
-from saccade.look._figure import (
-    BOTH,
-    COLOURS,
-    FAINT,
-    INK,
-    Page,
-    checked,
-    draw_picture,
-    full_scale,
-    numbers,
-    ramp,
-    shortened,
-)
-from saccade.look._labels import plain, right_to_left
+from saccade.look._figure import BOTH, COLOURS, FAINT, INK, Page, checked, draw_picture, full_scale, numbers, ramp
+from saccade.look._labels import plain, right_to_left, shortened
 
 _WIDE, _LINE, _GAP, _EDGE = 7.6, 0.5, 0.1, 0.05  # inches: a line of words, its height, between words, around a word
 SIZE = 12  # points

@@ -64,3 +64,7 @@ def right_to_left(text: str) -> bool:
     """Whether a text runs from right to left, by its first letter (Unicode Annex 9)."""
     directions = (unicodedata.bidirectional(character) for character in text)
     return next((direction for direction in directions if direction in ("L", "R", "AL")), "L") != "L"
+
+
+def shortened(text: str, length: int = 40) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"

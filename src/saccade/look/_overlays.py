@@ -13,21 +13,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._figure import (
-    COLOURS,
-    MOST_PANELS,
-    Page,
-    checked,
-    draw_picture,
-    full_scale,
-    not_drawn,
-    numbers,
-    ramp,
-    rounded,
-    shortened,
-)
+from saccade.look._figure import MOST_PANELS, Page, checked, draw_picture, full_scale, not_drawn, numbers, ramp, rounded
 from saccade.look._highlights import LEAST, SIZE, Scale, draw_words
-from saccade.look._labels import plain
+from saccade.look._labels import plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -198,7 +186,7 @@ def _draw_answers(page: Page, top: float, answers: Sequence[tuple[str, float]]) 
     """A bar for each answer, with its probability in front and its name behind."""
     axes = page.axes(0.45, top, _BARS, _BAR * len(answers))
     shares = [share for _, share in answers]
-    bars = axes.barh(range(len(answers)), shares, height=0.62, color=COLOURS[4], linewidth=0)
+    bars = axes.barh(range(len(answers)), shares, height=0.62, color=ramp()(4 / 7), linewidth=0)
     axes.bar_label(bars, [shortened(plain(answer)) for answer, _ in answers], padding=4, fontsize=9)
     axes.set_yticks(range(len(answers)), [f"{share:.2f}" for share in shares], fontsize=8)
     axes.set(xlim=(0, 1), ylim=(len(answers) - 0.5, -0.5), xticks=[])

@@ -12,19 +12,8 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._figure import (
-    BOTH,
-    COLOURS,
-    MOST_PANELS,
-    Page,
-    draw_picture,
-    not_drawn,
-    numbers,
-    ramp,
-    rounded,
-    shortened,
-)
-from saccade.look._labels import plain
+from saccade.look._figure import BOTH, COLOURS, MOST_PANELS, Page, draw_picture, not_drawn, numbers, ramp, rounded
+from saccade.look._labels import plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,12 +78,7 @@ Panel = tuple[Band, list[int], Tensor]
 
 
 def traces(
-    bands: Sequence[Band],
-    path: str | Path,
-    *,
-    steps: Sequence[str] = (),
-    title: str = "",
-    json: bool = False,
+    bands: Sequence[Band], path: str | Path, *, steps: Sequence[str] = (), title: str = "", json: bool = False
 ) -> list[Path]:
     """Draw bands of numbers over the same steps, then those of cells by cells.
 
