@@ -188,13 +188,11 @@ def _fonts() -> dict[str, str]:
     installed = find_spec("saccade_fonts")
     extra = Path(installed.origin).parent if installed is not None and installed.origin else EXTRA
     paths = [str(path) for folder in (BUNDLED, extra) for path in sorted(folder.glob("SaccadeSans*.[ot]tf"))]
-    theirs = [
-        font for font in fontManager.ttflist if font.style == "normal" and font.weight in (400, "normal", "regular")
-    ]
+    upright = (font for font in fontManager.ttflist if font.style == "normal" and "Last Resort" not in font.name)
+    machine = {font.fname: font.name for font in upright if font.weight in (400, "normal", "regular")}
     for path in paths:
         fontManager.addfont(path)
     ours = {path: get_font(path).family_name for path in paths}
-    machine = {font.fname: font.name for font in theirs if "Last Resort" not in font.name}
     return {**ours, str(findfont(LAST_RESORT)): LAST_RESORT, **machine}
 
 

@@ -81,9 +81,8 @@ def glimpses(
     symbols, (height, width) = said or {}, whole.shape[:2]
     scale = max(height, width) / max(image.shape[1:])
     middles = ((centres + 1) / 2 * torch.tensor([width, height])).tolist()
-    boxes: list[Glimpse] = [
-        [(x - side * scale / 2, y - side * scale / 2, side * scale) for side in sides] for x, y in middles
-    ]
+    widths = [side * scale for side in sides]
+    boxes: list[Glimpse] = [[(x - side / 2, y - side / 2, side) for side in widths] for x, y in middles]
 
     def draw(page: Page) -> str:
         high, wide = (_IMAGE * side / max(whole.shape[:2]) for side in whole.shape[:2])

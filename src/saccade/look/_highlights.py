@@ -101,12 +101,9 @@ def highlights(
     matrix = checked("values", values, ("rows", len(tokens)))
     if names and len(names) != len(matrix):
         raise ShapeError(f"names: expected {len(matrix)}, one a row, got {len(names)}")
-    words, above, ends = (
-        [shortened(plain(token)) for token in tokens],
-        [plain(name) for name in names],
-        Scale.of(matrix),
-    )
-    rows, even = matrix.tolist(), None if ends.even is None else round(ends.even, 6)
+    words, above = [shortened(plain(token)) for token in tokens], list(map(plain, names))
+    rows, ends = matrix.tolist(), Scale.of(matrix)
+    even = None if ends.even is None else round(ends.even, 6)
     texts = [", ".join(f"{word} {ends.text(value)}" for word, value in zip(words, row, strict=True)) for row in rows]
     story = [f"{name}: {text}" for name, text in zip(above, texts, strict=True)] if names else texts
 
