@@ -146,7 +146,7 @@ class Page:
 def draw_cells(axes: "Axes", values: Tensor, *edges: Sequence[int], lines: bool, **colours: Any) -> None:
     """Draw a matrix as cells, by default of size 1, else between edges."""
     if lines:
-        colours |= {"edgecolors": GRID, "linewidth": 0.5}
+        colours |= {"edgecolors": GRID, "linewidth": 0.4}
     axes.pcolormesh(*edges, values.numpy(), rasterized=values.numel() > _MANY_CELLS, **colours)
 
 
