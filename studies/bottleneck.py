@@ -23,6 +23,7 @@ from studies.frame.claims import Claim, Estimate, Verdict, conclude, decided, no
 from studies.frame.digits import Digits, OnDigits, open_data
 from studies.frame.direct import Budget, fit, job, size
 from studies.frame.folder import select
+from studies.frame.grid import grid
 from studies.frame.page import costs, curve, picture
 from studies.frame.seeds import Numbers, over_seeds, pack, unpack
 from studies.frame.study import Step, Study, Work
@@ -303,7 +304,7 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
     side = result.content["arguments"]["side"]
     images = [[torch.tensor(unpack(text, "counts")).view(-1, side) / _GREYS for text in row] for row in texts]
     note, path = "Of the test, by an autoencoder", folder / "bottleneck-digits"
-    digits = look.grid(images, path, rows=list(rows), title=titles["digits"], note=note)
+    digits = grid(images, path, rows=list(rows), title=titles["digits"], note=note)
     return {name: picture(paths, titles[name]) for name, paths in zip(titles, (shares, bits, digits), strict=True)}
 
 

@@ -19,6 +19,7 @@ from saccade.train.environment import choose_device
 from saccade.train.randomness import generator, seeded
 from studies.frame.claims import Claim, Estimate, Exact, conclude, decided, tabled
 from studies.frame.direct import Budget, fit, job, size
+from studies.frame.grid import grid
 from studies.frame.options import Direct
 from studies.frame.page import costs, curve, picture
 from studies.frame.scores import by_model
@@ -278,7 +279,7 @@ class Findings:
 def _plot(result: Findings, folder: Path) -> dict[str, str]:
     titles = "Layers as matrices", "Questions answered right, by the number of pairs"
     images = [[torch.tensor(image) for image in result.rows[name][0]["shown"]] for name in result.layers]
-    matrices = look.grid(
+    matrices = grid(
         images,
         folder / "fast-weights-matrices",
         rows=result.layers,

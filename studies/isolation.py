@@ -270,13 +270,12 @@ class Findings:
 def _plot(result: Findings, folder: Path) -> dict[str, str]:
     titles = "What values are told of the error", "What is forgotten by the weight of the expert that knows it"
     graphs = select(result.rows, part="graph")
-    texts, stories = ["∂L/∂y = v", *GRAPH], []
+    stories = []
     for about in graphs:
         pairs = zip(about["weights"], about["gradients"], strict=True)
         edges = [f"weight {weight:.2f} and gradient {gradient:.2f}" for weight, gradient in pairs]
         stories.append(f"{about['model']}, output's gradient {about['told']:.2f}: {', '.join(edges)}")
-    path, draw, story = folder / "isolation-graph", partial(_draw, graphs), "; ".join(stories)
-    drawn = draw_picture(path, draw, texts, title=titles[0], kind="Graphs", story=story)
+    drawn = draw_picture(folder / "isolation-graph", partial(_draw, graphs), titles[0], "Graphs", stories)
     gates = [gate for gate in GATES if gate in result.gates]
     weights = [float(result.numbers(gate, "sgd", "weight").mean()) for gate in gates]
     lost = {by: [over_seeds(result.numbers(gate, by, "lost")) for gate in gates] for by in OPTIMIZERS}

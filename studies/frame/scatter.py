@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from saccade.errors import ArgumentError
-from saccade.look._charts import STYLES, WIDE
-from saccade.look._figure import GRID, Page, draw_picture, name_axes
+from saccade.look._charts import STYLES, WIDE, name_axes
+from saccade.look._figure import GRID, Page, draw_picture
 
 _LETTER = (0.015, 0.032)  # width of a letter and height of a line, of the width and the height of all points
 
@@ -43,9 +43,8 @@ def draw_words(
         axes.margins(0.1)
         name_axes(axes, *labels, grid="y")
 
-    story = "; ".join(f"{point.name}: {point.x:.3g}, {point.y:.3g}" for point in points)
-    texts = [*labels, *(point.name for point in points)]
-    return draw_picture(path, draw, texts, title=title, kind="Words", story=story)
+    story = (f"{point.name}: {point.x:.3g}, {point.y:.3g}" for point in points)
+    return draw_picture(path, draw, title, "Words", story)
 
 
 def _label_positions(points: Sequence[Point]) -> list[tuple[float, float]]:

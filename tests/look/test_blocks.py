@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from saccade import explain, masks
 from saccade._definitions.structure import Grid
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look import blocks as draw
-from saccade.look._blocks import BESIDE, FULL, PARTIAL, STATES, _batch, _drawn
+from saccade.look._blocks import BESIDE, FULL, PARTIAL, STATES, _batch, _states
 
 IDS = torch.arange(2048) // 512
 MASKS = {
@@ -36,7 +37,8 @@ class Even(masks.Mask):
 
 
 def found_of(mask, lengths, size=64, batch=None):
-    return _drawn(mask, lengths, _batch(mask) if batch is None else batch, size)
+    states, entries, _, pairs = _states(mask, lengths, _batch(mask, batch), size)
+    return SimpleNamespace(states=states, entries=entries, pairs=pairs)
 
 
 def blocked(tensor, size):

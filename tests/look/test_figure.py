@@ -1,7 +1,10 @@
 """The figure builder: one style, checks, colour bars, titles, and files that never replace another."""
 
 import json
+import logging
+import tomllib
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 from xml.etree import ElementTree
@@ -15,7 +18,20 @@ from saccade import look, masks
 from saccade.bench._plot import draw as ratios
 from saccade.bench.measure import Result
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._figure import Page, _own_style, checked, full_scale, not_drawn, numbers, ramp, shortened
+from saccade.look import _figure
+from saccade.look._figure import (
+    BUNDLED,
+    EXTRA,
+    Page,
+    _own_style,
+    checked,
+    families,
+    full_scale,
+    not_drawn,
+    numbers,
+    ramp,
+    rounded,
+)
 
 X = torch.linspace(0.1, 1, 11)
 LINES = [look.Curve("a_b", [1, 2], [1.0, 2.0], [0, 0], [False, True])]
@@ -37,7 +53,6 @@ PICTURES = {
     "glimpses": lambda path: look.glimpses(
         IMAGE, torch.zeros(1, 2), [4], path, probabilities=torch.ones(1, 1), labels=["cat"]
     ),
-    "grid": lambda path: look.grid([[torch.eye(2)]], path, rows=["a_b"], title="t"),
     "highlights": lambda path: look.highlights(torch.tensor([[0.1, 0.9]]), ["not", "goo_d"], path, title="50%"),
     "overlays": lambda path: look.overlays(
         torch.zeros(1, 4, 4),
@@ -50,6 +65,20 @@ PICTURES = {
     "spectrogram": lambda path: look.spectrogram(torch.eye(2), torch.eye(4), ["o_ne", "two"], (0.04, 0.02), path),
     "traces": lambda path: look.traces([look.Band("a_b", torch.eye(2))], path, title="t"),
     "ratios": lambda path: ratios([Result(row(size=size), 1.0, 2.0, 2.0) for size in (32, 64)], path, title="t"),
+}
+FOLDER = Path(__file__).resolve().parents[2] / "fonts"
+SAMPLES = {
+    "fr": "mercredi 18 juin 2025, août",
+    "el": "Τετάρτη 18 Ιουνίου",
+    "ru": "среда, 18 июня 2025 г.",
+    "he": "יום רביעי, 18 ביוני 2025",
+    "ar": "الأربعاء، ١٨ يونيو ٢٠٢٥",
+    "fa": "چهارشنبه ۲۸ خرداد",
+    "hi": "बुधवार, 18 जून 2025",
+    "th": "วันพุธที่ 18 มิถุนายน",
+    "ko": "2025년 6월 18일 수요일",
+    "ja": "2025年6月18日水曜日",
+    "zh": "2025年6月18日星期三",
 }
 THEIRS = {
     "text.usetex": True,
@@ -120,12 +149,14 @@ def test_an_even_share_is_never_dark():
         assert full_scale(1 / size, 1 / size) >= 3.9 / size
     assert full_scale(0.0, 0.5) == 1.0 and full_scale(1.0, 1.0) == 1.0
     assert full_scale(1.0, 1.0, float("inf")) == 4.0  # in times of an even share
+    assert [full_scale(peak, 0.1) for peak in (0.7, 0.45, 0.1, 3.0)] == [1.0, 0.45, 0.4, 3.0]
 
 
 def test_numbers_are_json():
-    told = numbers("t", ["r"], ["c"], torch.tensor([[[1 / 3]]], dtype=torch.float64), step_seconds=0.04)
+    told = numbers(["r"], ["c"], torch.tensor([[[1 / 3]]], dtype=torch.float64), step_seconds=0.04)
     assert json.loads(json.dumps(told)) == told
-    assert told == {"title": "t", "rows": ["r"], "columns": ["c"], "values": [[[0.333333]]], "step_seconds": 0.04}
+    assert told == {"rows": ["r"], "columns": ["c"], "values": [[[0.333333]]], "step_seconds": 0.04}
+    assert rounded([[-1e-7 / 3, 100 / 3], 0.0], significant=True) == [[-3.33333e-08, 33.333333], 0.0]
 
 
 @pytest.mark.parametrize(
@@ -154,17 +185,17 @@ def test_numbers_of_any_type_are_drawn(dtype):
 @pytest.mark.parametrize("ends", [(0.0, 0.43), (0.0, 1.0), (-1.57, 1.57), (0.0, 7e-4)])
 def test_a_colour_bar_is_named_and_ends_at_its_ends(ends, across):
     with _own_style():
-        page = Page([])
-        axes = page.colour_bar("share", ramp(), ends, 0, 0, 1.0, across=across)
+        page = Page()
+        axes = page.colour_bar("share", ramp(), ends, (0, 0), 1.0, across=across)
         assert (axes.get_xlim() if across else axes.get_ylim()) == pytest.approx(ends)
         assert (axes.get_xlabel() if across else axes.get_ylabel()) == "share"
         ticks = (axes.xaxis if across else axes.yaxis).get_ticklocs()
-        assert len(ticks) >= 2 and min(ticks) >= ends[0] - 1e-9 and max(ticks) <= ends[1] * (1 + 1e-5)
+        assert len([tick for tick in ticks if ends[0] - 1e-9 <= tick <= ends[1] * (1 + 1e-5)]) >= 2
 
 
 def test_a_title_stands_above_everything_and_has_two_lines_at_most():
     with _own_style():
-        page = Page(["t"])
+        page = Page()
         page.axes(0, 0, 3, 1)
         page.write(0, -0.5, "a label above the axes")
         figure = page.finished("word " * 60, "a note", "what is not drawn")
@@ -177,4 +208,66 @@ def test_panels_that_are_not_drawn_are_named():
     names = [f"head {number}" for number in range(1, 11)]
     assert not_drawn(names[:8], "maps") == ""
     assert not_drawn(names, "maps") == "8 of 10 maps are drawn, not the last 2: head 9, head 10"
-    assert shortened("x" * 41) == "x" * 39 + "…"
+
+
+@pytest.mark.parametrize("text", SAMPLES.values(), ids=SAMPLES)
+def test_our_fonts_draw_the_languages_of_dates(text, caplog):
+    names = families(text)
+    covered = [_figure._characters(path) for path, family in ours().items() if family in names]
+    assert {ord(character) for character in text if character != " "} <= set().union(*covered)
+    assert names[0] == "Saccade Sans" and names[-1] == "DejaVu Sans" and not caplog.records
+
+
+def ours():
+    return {path: family for path, family in _figure._fonts().items() if family.startswith("Saccade")}
+
+
+def test_the_wheel_has_the_font_of_latin_alone():
+    assert sorted(path.name for path in BUNDLED.iterdir()) == ["OFL.txt", "SaccadeSans.ttf"]
+    project = tomllib.loads((FOLDER / "pyproject.toml").read_text())
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [EXTRA.name]
+    for licence in (BUNDLED / "OFL.txt", FOLDER / "OFL.txt"):
+        assert "SIL OPEN FONT LICENSE" in licence.read_text()
+    assert sum(path.stat().st_size for path in BUNDLED.iterdir()) < 200_000
+
+
+def test_without_the_extra_fonts_those_of_matplotlib_serve(monkeypatch, caplog):
+    kept = {path: family for path, family in _figure._fonts().items() if family in ("Saccade Sans", "DejaVu Sans")}
+    monkeypatch.setattr(_figure, "_fonts", lambda: kept)
+    assert families("יום 18") == ["Saccade Sans", "DejaVu Sans"] and not caplog.records
+    with caplog.at_level(logging.WARNING, "saccade"):
+        families("水")
+    assert "U+6C34, drawn as boxes: install a Noto font" in caplog.text and "pip install ./fonts" in caplog.text
+
+
+def test_fonts_that_are_installed_are_found(monkeypatch, tmp_path):
+    (tmp_path / "SaccadeSansHebrew.ttf").write_bytes((EXTRA / "SaccadeSansHebrew.ttf").read_bytes())
+    monkeypatch.setattr(_figure, "find_spec", lambda name: SimpleNamespace(origin=f"{tmp_path}/__init__.py"))
+    fonts = list(_figure._fonts.__wrapped__().items())
+    assert [family for _, family in fonts[:3]] == ["Saccade Sans", "Saccade Sans Hebrew", "DejaVu Sans"]
+    assert fonts[1][0] == f"{tmp_path}/SaccadeSansHebrew.ttf"
+
+
+def test_a_character_that_no_font_has_is_one_warning(caplog):
+    private = "\U0010fffd"  # private use: no font has it
+    with caplog.at_level(logging.WARNING, "saccade"):
+        assert families(f"a{private}") == families(f"b{private}") == ["Saccade Sans", "DejaVu Sans"]
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "no font has U+10FFFD, drawn as boxes"
+    ]
+
+
+def test_a_font_of_the_machine_serves_where_ours_do_not(monkeypatch, caplog):
+    fonts = {path: "Found" if family == "DejaVu Sans" else family for path, family in _figure._fonts().items()}
+    monkeypatch.setattr(_figure, "_fonts", lambda: {"nowhere.ttf": "Gone", **fonts})
+    assert families("♞") == ["Saccade Sans", "Found", "DejaVu Sans"] and not caplog.records
+
+
+def test_every_text_of_a_figure_chooses_its_fonts():
+    with _own_style():
+        page = Page()
+        axes = page.axes(0, 0, 1, 1)
+        axes.set_yticks([0, 1], ["יום", "b"])
+        figure = page.finished("水")
+        names = {tuple(text.get_fontfamily()) for text in (figure.texts[0], *axes.get_yticklabels())}
+    assert names == {("Saccade Sans", "Saccade Sans CJK", "Saccade Sans Hebrew", "DejaVu Sans")}

@@ -1,5 +1,6 @@
 """What a user made stays; what is the same is not written twice."""
 
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -46,24 +47,34 @@ def test_a_folder_of_that_name_is_no_obstacle(tmp_path):
     assert [path.name for path in write_beside(tmp_path / "a", {".png": b"1"})] == ["a-2.png"]
 
 
+class Full(FileIO):
+    """A file that takes a byte and no more."""
+
+    def __init__(self, path, mode, error):
+        super().__init__(path, mode)
+        self.error = error
+
+    def write(self, content):
+        super().write(content[:1])
+        raise self.error
+
+
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt("No space to think")])
 def test_nothing_half_written_stays(tmp_path, monkeypatch, error):
-    def fails(file, content):
-        file.write(content[:1])
-        raise error
-
-    monkeypatch.setattr("saccade.look._files._fill", fails)
+    monkeypatch.setattr(Path, "open", lambda path, mode: Full(path, mode, error))
     with pytest.raises(type(error), match="No space"):
         write_beside(tmp_path / "a", {".png": b"1"})
     assert not list(tmp_path.iterdir())
 
 
 def test_an_error_stands_where_the_file_is_gone_too(tmp_path, monkeypatch):
-    def fails(file, content):
-        (tmp_path / "a.png").unlink()
-        raise KeyboardInterrupt("while the folder is tidied")
+    class Gone(Full):
+        def write(self, content):
+            (tmp_path / "a.png").unlink()
+            super().write(content)
 
-    monkeypatch.setattr("saccade.look._files._fill", fails)
+    interrupt = KeyboardInterrupt("while the folder is tidied")
+    monkeypatch.setattr(Path, "open", lambda path, mode: Gone(path, mode, interrupt))
     with pytest.raises(KeyboardInterrupt, match="tidied"):
         write_beside(tmp_path / "a", {".png": b"1"})
 

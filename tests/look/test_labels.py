@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.look._labels import labels, right_to_left, sentence
+from saccade.look._labels import labels, right_to_left, sentence, shortened
 from tiers import every
 
 
@@ -52,3 +52,7 @@ def test_only_characters_make_a_sentence():
 
 def test_direction_is_that_of_the_first_letter():
     assert right_to_left("١٨ يونيو abc") and not right_to_left("abc ביוני") and not right_to_left("123")
+
+
+def test_long_texts_are_cut():
+    assert shortened("x" * 41) == "x" * 39 + "…" and shortened("x" * 40) == "x" * 40

@@ -15,7 +15,7 @@ from look.drawn import texts
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look import overlays
 from saccade.look._figure import _own_style
-from saccade.look._images import _last_lines, animated, draw_map, pixels_of, show_pixels, word_by_word
+from saccade.look._overlays import _last_lines, animated, draw_map, pixels_of, show_pixels, word_by_word
 
 WORDS = ["what", "colour", "?"]
 ANSWERS = [("red", 0.75), ("blue", 0.25)]
@@ -190,6 +190,15 @@ def test_a_question_stands_below_with_its_answers(tmp_path, figures, words):
     told = json.loads(paths[2].read_text())
     assert told["rows"] == ["one", "two"] and told["words"] == [0.2, 0.8, 0.0] and told["darkest"] == 1.0
     assert told["answers"][1] == {"answer": "blue", "probability": 0.25}
+
+
+def test_a_question_from_right_to_left_runs_so(tmp_path, figures):
+    question, scores = ["מה", "הצבע"], torch.tensor([0.2, 0.8])
+    about = {"captions": [], "question": question, "words": scores, "answers": ANSWERS}
+    overlays(torch.rand(1, 4, 4), torch.zeros(0, 1, 1), tmp_path / "a", **about)
+    (first, below), (second, _) = zip(figures[0].axes[1].texts[::2], figures[0].axes[1].texts[1::2], strict=True)
+    assert (first.get_text(), below.get_text(), second.get_text()) == ("מה", "0.20", "הצבע")
+    assert first.get_position()[0] == below.get_position()[0] > second.get_position()[0]
 
 
 def test_a_model_that_looks_nowhere_has_words_alone(tmp_path, figures):

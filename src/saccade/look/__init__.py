@@ -2,18 +2,16 @@
 
 `import saccade` does not import it, and matplotlib is imported when the first picture is drawn.
 
-Every picture is written as PNG and SVG, and its numbers as JSON with `json=True`. Its function returns their paths. A
-name that is taken gets -2, -3, ... appended, unless the files have the same contents. `OSError` is raised if a file
-cannot be written.
+Every picture is written as PNG and SVG, and its numbers as JSON with `json=True`. Its function returns their paths.
+`path` is without a suffix, and `title` a line above the picture. A name that is taken gets -2, -3, ... appended, unless
+the files have the same contents. `OSError` is raised if a file cannot be written.
 """
 
 from saccade.look._alignment import alignment
 from saccade.look._blocks import blocks
-from saccade.look._charts import Curve, Dots, curves, dots
-from saccade.look._fits import Fit, Prediction, fit
+from saccade.look._charts import Curve, Dots, Fit, Prediction, curves, dots, fit
 from saccade.look._glimpses import glimpses
 from saccade.look._gradients import grad_cam, saliency
-from saccade.look._grid import grid
 from saccade.look._highlights import highlights
 from saccade.look._jacobian import sequential_jacobian, shares
 from saccade.look._overlays import overlays
@@ -37,7 +35,6 @@ __all__ = [
     "fit",
     "glimpses",
     "grad_cam",
-    "grid",
     "highlights",
     "load",
     "overlays",

@@ -2,26 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor
 
-from saccade.look._figure import (
-    FAINT,
-    GRID,
-    MANY_CELLS,
-    Page,
-    checked,
-    draw_picture,
-    full_scale,
-    numbers,
-    ramp,
-    shortened,
-)
-from saccade.look._labels import Label, labels, plain, right_to_left, sentence, visible
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from saccade.look._figure import FAINT, Page, checked, draw_cells, draw_picture, full_scale, numbers, ramp
+from saccade.look._labels import labels, right_to_left, sentence, shortened, visible
 
 _CELL, _SMALLEST = 0.27, 0.11  # inches: a cell in a picture of few tokens, and the smallest that can have a label
 _USUAL, _LARGEST = 16.0, 40.0  # inches: the longer side beyond which cells shrink, and the largest side
@@ -50,12 +36,11 @@ def alignment(
         weights: `(len(target), len(source))`, finite, at least 0.
         source: the source tokens.
         target: the target tokens.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         title: beginning of the line above the picture.
         verb: relation of a target token to the source token of its largest weight, for the words in the SVG.
         axes: names of the columns and of the rows.
         scale: name of the colour bar.
-        json: write the numbers beside it.
+        path, json: as of every picture (see `saccade.look`).
 
     Raises:
         ShapeError: weights of another shape.
@@ -73,79 +58,47 @@ def alignment(
         ['cat.png', 'cat.svg']
     """
     matrix = checked("weights", weights, (len(target), len(source)), least=0)
-    heading = f"{plain(title or 'Attention').removesuffix('.')}: {_verdict(matrix)}"
+    largest, even = float(matrix.amax(1).mean()), 1 / len(source)
+    sharpness = "sharp" if largest >= 0.5 else "spread" if largest >= 2 * even else "nearly even"
+    verdict = f"{sharpness}, largest weight of a row {largest:.2f} on average (even: {even:.2f})"
     darkest = full_scale(float(matrix.max()), 1 / len(source))
-    over, beside = (
-        [label._replace(text=shortened(label.text)) for label in labels(tokens)] for tokens in (source, target)
+
+    def draw(page: Page) -> None:
+        (rows, columns), longest, (over, beside) = matrix.shape, max(matrix.shape), map(labels, (source, target))
+        cell = min(_CELL, max(_USUAL / longest, _SMALLEST), _LARGEST / longest)
+        width, height, size = columns * cell, rows * cell, min(11.0, max(4.5, 72 * cell * 0.58))
+        drawn = page.axes(0, 0, width, height, ticks=False)
+        draw_cells(drawn, matrix, lines=cell > _SMALLEST, cmap=ramp(), vmin=0.0, vmax=darkest)
+        drawn.set(xlim=(0, columns), ylim=(rows, 0))
+        upright = all(len(label.text) <= 2 or label.stop - label.start >= len(label.text) for label in over)
+        turned: dict[str, Any] = {"va": "baseline"} if upright else {"rotation": 90, "va": "bottom"}
+        rise, every = 2 * _GAP + (size * 0.3 / 72 if upright else 0), max(1, round(_SMALLEST / cell))
+        for names, across in ((over, True), (beside, False)):
+            for start, stop, text in names[::every]:
+                middle, text = (start + stop) / 2 * cell, shortened(text)
+                if across:
+                    page.write(middle, -rise, text, size, ha="center", **turned)
+                else:
+                    page.write(-2 * _GAP, middle, text, size, ha="right", va="center")
+                if stop - start > 1:  # a rule beside the cells
+                    ends, apart = [start + 0.2, stop - 0.2], [-_GAP / cell] * 2
+                    drawn.plot(*((ends, apart) if across else (apart, ends)), color=FAINT, linewidth=0.8, clip_on=False)
+        page.write(-2 * _GAP, -2 * _GAP, "\n".join(axes), 7.5, FAINT, ha="right")
+        below, left = (
+            shortened(sentence(tokens), int(max(side, 6.0) * 10))
+            for tokens, side in ((source, width), (target, height))
+        )
+        page.write(width / 2, height + 0.12, below, 11, ha="center", va="top")
+        if right_to_left(below):
+            note = "read from right to left; in the matrix its first letter is at the left"
+            page.write(width / 2, height + 0.4, note, 8, FAINT, ha="center", va="top")
+        page.write(-0.75, height / 2, left, 11, ha="right", va="center", rotation=90)
+        page.colour_bar(scale, ramp(), (0.0, darkest), (width + 0.15, 0), min(height, 2.0))
+
+    best = zip(target, *(part.tolist() for part in matrix.max(-1)), strict=True)
+    story = (f"{visible(token)} {verb} {visible(source[column])} ({weight:.2f})" for token, weight, column in best)
+    heading, behind = (
+        f"{(title or 'Attention').removesuffix('.')}: {verdict}",
+        numbers(target, source, matrix, darkest=darkest),
     )
-    whole = sentence(source), sentence(target)
-    return draw_picture(
-        path,
-        lambda page: _draw(page, matrix, (over, beside), whole, axes, (scale, darkest)),
-        [label.text for label in over + beside] + [*whole, *axes, scale],
-        title=heading,
-        kind="Alignment",
-        story=_story(matrix, source, target, verb),
-        behind=numbers(heading, target, source, matrix, darkest=darkest) if json else None,
-    )
-
-
-def _verdict(matrix: Tensor) -> str:
-    largest, even = float(matrix.amax(1).mean()), 1 / matrix.shape[1]
-    word = "sharp" if largest >= 0.5 else "spread" if largest >= 2 * even else "nearly even"
-    return f"{word}, largest weight of a row {largest:.2f} on average (even: {even:.2f})"
-
-
-def _draw(
-    page: Page,
-    matrix: Tensor,
-    names: tuple[list[Label], list[Label]],
-    whole: tuple[str, str],
-    sides: tuple[str, str],
-    scale: tuple[str, float],
-) -> None:
-    """Draw the matrix in squares, its labels, the whole texts and the colour bar."""
-    (rows, columns), longest, (over, beside) = matrix.shape, max(matrix.shape), names
-    cell = min(_CELL, max(_USUAL / longest, _SMALLEST), _LARGEST / longest)
-    width, height, size = columns * cell, rows * cell, min(11.0, max(4.5, 72 * cell * 0.58))
-    texts = [shortened(text, int(max(side, 6.0) * 10)) for text, side in zip(whole, (width, height), strict=True)]
-    axes = page.axes(0, 0, width, height, ticks=False)
-    grid: dict[str, Any] = {"edgecolors": GRID, "linewidth": 0.5} if cell > _SMALLEST else {}
-    axes.pcolormesh(
-        matrix.numpy(), cmap=ramp(), vmin=0.0, vmax=scale[1], rasterized=matrix.numel() > MANY_CELLS, **grid
-    )
-    axes.set(xlim=(0, columns), ylim=(rows, 0))
-    upright = all(len(label.text) <= 2 or label.stop - label.start >= len(label.text) for label in over)
-    turned: dict[str, Any] = {"va": "baseline"} if upright else {"rotation": 90, "va": "bottom"}
-    every = max(1, round(_SMALLEST / cell))
-    for label in over[::every]:
-        rise = 2 * _GAP + (size * 0.3 / 72 if upright else 0)
-        page.write((label.start + label.stop) / 2 * cell, -rise, label.text, size, ha="center", **turned)
-        _span(axes, label, _GAP / cell, across=True)
-    for label in beside[::every]:
-        page.write(-2 * _GAP, (label.start + label.stop) / 2 * cell, label.text, size, ha="right", va="center")
-        _span(axes, label, _GAP / cell, across=False)
-    page.write(-2 * _GAP, -2 * _GAP, "\n".join(sides), 7.5, FAINT, ha="right")
-    page.write(width / 2, height + 0.12, texts[0], 11, ha="center", va="top")
-    if right_to_left(texts[0]):
-        note = "read from right to left; in the matrix its first letter is at the left"
-        page.write(width / 2, height + 0.4, note, 8, FAINT, ha="center", va="top")
-    page.write(-0.75, height / 2, texts[1], 11, ha="right", va="center", rotation=90)
-    page.colour_bar(scale[0], ramp(), (0.0, scale[1]), width + 0.15, 0, min(height, 2.0))
-
-
-def _span(axes: "Axes", label: Label, gap: float, *, across: bool) -> None:
-    """A rule beside the cells of a label of several tokens."""
-    if label.stop - label.start > 1:
-        ends, beside = [label.start + 0.2, label.stop - 0.2], [-gap, -gap]
-        axes.plot(*((ends, beside) if across else (beside, ends)), color=FAINT, linewidth=0.8, clip_on=False)
-
-
-def _story(matrix: Tensor, source: Sequence[str], target: Sequence[str], verb: str) -> str:
-    """For each target token, in words, the source token of its largest weight."""
-    names = ["".join(map(visible, token)) for token in source]
-    best, where = matrix.max(-1)
-    return "; ".join(
-        f"{''.join(map(visible, token))} {verb} {names[column]} ({weight:.2f})"
-        for token, column, weight in zip(target, where.tolist(), best.tolist(), strict=True)
-    )
+    return draw_picture(path, draw, heading, "Alignment", story, behind if json else None)

@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from saccade._call import block_map
-from saccade._call.call import Arguments, Call
+from saccade._call.call import Arguments
 from saccade._call.validation import checked_call
 from saccade._definitions.checks import whole
 from saccade._definitions.numerics import broadcast_shapes
@@ -21,12 +21,8 @@ from saccade.backends.blockwise import plan
 from saccade.backends.blockwise.parts import Block, Part
 from saccade.backends.offers import Offer, Pairs
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.look._figure import FAINT, GRID, MANY_CELLS, MOST_PANELS, Page, draw_picture, numbers
-from saccade.look._labels import plain
+from saccade.look._figure import FAINT, MOST_PANELS, Page, draw_cells, draw_picture, numbers
 from saccade.masks import Mask, as_mask
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _, BESIDE, PARTIAL, FULL = range(4)
 STATES = ("empty: not computed", "empty, but computed", "partial", "full")
@@ -36,27 +32,6 @@ _SIDE, _ROW = 2.3, 4  # inches of an entry's longer side; entries in a row
 _BESIDE, _BELOW = 0.6, 0.75  # inches between them
 _SLIM = 0.2  # of the longer side, the shorter at the least
 _LINED = 64  # blocks of a side up to which lines are drawn between them
-
-
-class _Drawn(NamedTuple):
-    """A state for each block of each entry `(entries, query blocks, key blocks)`."""
-
-    states: Tensor
-    entries: list[tuple[int, ...]]
-    differing: int
-    """Number of entries with different masks."""
-    pairs: Pairs
-    lengths: tuple[int, int]
-    size: int
-
-    @property
-    def names(self) -> list[str]:
-        """A line above each panel: its entry, if there are several."""
-        return [f"entry {', '.join(map(str, entry))}" if self.differing > 1 else "" for entry in self.entries]
-
-    def counted(self, state: int) -> int:
-        """Number of blocks in a state."""
-        return int((self.states == state).count_nonzero())
 
 
 def blocks(
@@ -81,11 +56,9 @@ def blocks(
         mask: one of `saccade.masks`, a composition of them, or a boolean tensor; tensors may be on any device.
         q_len: queries, ≥ 1.
         k_len: keys, ≥ 1.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         batch: leading dimensions of the call; None: those of the mask's tensors.
         size: queries and keys of a block that is drawn. A CPU computes by blocks of 64, flex by blocks of 128.
-        title: a line above the picture.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ArgumentError: a length, size or batch that is not an int of at least 1, more blocks than can be seen, or a mask
@@ -106,31 +79,58 @@ def blocks(
         least, text = -(-longest // _MOST_BLOCKS), f"of which {longest:,} positions are at most {_MOST_BLOCKS:,} blocks"
         raise ArgumentError(f"size: expected {least} or more, {text}, got {size}; more cannot be seen")
     on_cpu = as_mask(mask).map(lambda tensor, axes: tensor.cpu())
-    drawn = _drawn(on_cpu, (q_len, k_len), _batch(on_cpu) if batch is None else _sizes(batch), size)
-    share = f"{drawn.pairs.computed / drawn.pairs.all:.0%} of all pairs are computed"
-    heading = f"{plain(title)}: {share}" if title else share
-    behind = {"states": list(STATES), "size": size, "pairs": drawn.pairs._asdict()}
-    return draw_picture(
-        path,
-        lambda page: _draw(page, drawn),
-        [str(drawn.pairs), *drawn.names, *STATES, "→↓"],
-        title=heading,
-        kind="",
-        story=_story(drawn),
-        behind=numbers(heading, drawn.names, [], drawn.states, **behind) if json else None,
-    )
+    lengths = q_len, k_len
+    drawn, entries, differing, pairs = _states(on_cpu, lengths, _batch(on_cpu, batch), size)
+    names = [f"entry {', '.join(map(str, entry))}" if differing > 1 else "" for entry in entries]
+    counts = [int((drawn == state).count_nonzero()) for state in range(len(STATES))]
+    share = f"{pairs.computed / pairs.all:.0%} of all pairs are computed"
+    apart = f" in each of {len(names)} entries" if len(names) > 1 else ""
+    listed = ", ".join(f"{count:,} {name}" for count, name in zip(counts, STATES, strict=True) if count)
+
+    def draw(page: Page) -> str:
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Patch
+
+        height, width = (_SIDE * max(length / max(lengths), _SLIM) for length in lengths)
+        rows, columns = ([*range(0, length, size), length] for length in lengths)
+        lines, colours = max(drawn.shape[1:]) <= _LINED, ListedColormap(_FILLS)
+        for number, (states, name) in enumerate(zip(drawn, names, strict=True)):
+            line, column = divmod(number, _ROW)
+            axes = page.axes(column * (width + _BESIDE), line * (height + _BELOW), width, height)
+            draw_cells(axes, states, columns, rows, lines=lines, cmap=colours, vmin=-0.5, vmax=len(_FILLS) - 0.5)
+            axes.set(xlim=(0, lengths[1]), ylim=(lengths[0], 0), xlabel="keys →", ylabel="← queries")
+            for axis, length in zip((axes.yaxis, axes.xaxis), lengths, strict=True):
+                axis.set_ticks([0, length], ["0", f"{length:,}"])
+            axes.set_title(name, fontsize=8)
+        patches = [
+            Patch(facecolor=fill, edgecolor=FAINT, linewidth=0.5, label=state)
+            for fill, state, count in zip(_FILLS, STATES, counts, strict=True)
+            if count
+        ]
+        top = -(-len(names) // _ROW) * (height + _BELOW) - _BELOW + 0.45
+        page.figure.legend(
+            handles=patches, loc="upper left", bbox_to_anchor=(0, 1 - top), ncols=2, fontsize=7.5, handlelength=1,
+            handleheight=1, borderaxespad=0, borderpad=0,
+        )  # fmt: skip
+        counted = f"pairs: {pairs}".replace("allowed, ", "allowed,\n")
+        page.write(0, top + 0.1 + 0.2 * -(-len(patches) // 2), counted, 7.5, va="top")
+        return f"{len(names)} of {differing} entries are drawn" if differing > len(names) else ""
+
+    story = f"{q_len:,} queries and {k_len:,} keys in blocks of {size}{apart}; of {sum(counts):,} blocks {listed}"
+    behind = numbers(names, [], drawn, states=list(STATES), size=size, pairs=pairs._asdict())
+    heading = f"{title}: {share}" if title else share
+    return draw_picture(path, draw, heading, "", [story, f"pairs: {pairs}"], behind if json else None)
 
 
-def _sizes(batch: Any) -> tuple[int, ...]:
-    if not isinstance(batch, Sequence) or isinstance(batch, str):
-        raise ArgumentTypeError(f"batch: expected a sequence of ints, got {type(batch).__name__}; write it as (2, 8)")
-    for value in batch:
-        whole("batch", value, least=1)
-    return tuple(batch)
-
-
-def _batch(mask: Mask) -> tuple[int, ...]:
-    """The batch dimensions that a mask's tensors have together."""
+def _batch(mask: Mask, batch: Any) -> tuple[int, ...]:
+    """The batch dimensions of a call, by default those of the mask's tensors."""
+    if batch is not None:
+        if not isinstance(batch, Sequence) or isinstance(batch, str):
+            name = type(batch).__name__
+            raise ArgumentTypeError(f"batch: expected a sequence of ints, got {name}; write it as (2, 8)")
+        for value in batch:
+            whole("batch", value, least=1)
+        return tuple(batch)
     shapes = [leaf.tensor.shape[: max(0, leaf.tensor.ndim - len(leaf.axes))] for leaf in mask.leaves()]
     try:
         return tuple(broadcast_shapes(*shapes))
@@ -139,42 +139,40 @@ def _batch(mask: Mask) -> tuple[int, ...]:
         raise ShapeError(f"mask: expected tensors whose leading dimensions broadcast, got {listed}") from None
 
 
-def _drawn(mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: int) -> _Drawn:
-    """States of all blocks, and pairs, of a call of tensors without memory."""
+def _states(
+    mask: Mask, lengths: tuple[int, int], batch: tuple[int, ...], size: int
+) -> tuple[Tensor, list[tuple[int, ...]], int, Pairs]:
+    """Plan a call of tensors without memory, by blocks on a CPU.
+
+    Returned are the states of blocks `(entries, query blocks, key blocks)`, those entries of the batch, the number of
+    entries that differ, and the pairs.
+    """
     query, key = (torch.zeros(()).expand(*batch, length, 1) for length in lengths)
     call = checked_call(Arguments(query, key, key, mask=mask)).aligned()
-    pairs, parts = _planned(call)
-    assert call.mask is not None
-    mapped = block_map.mapped(call.mask, call.grid(), size)
-    some, full = (aligned(part, ("q", "k"), len(call.batch)) for part in mapped)
-    differing = tuple(some.shape[:-2])
-    entries, states = list(islice(product(*map(range, differing)), MOST_PANELS)), list[Tensor]()
-    for entry in entries:
-        computed = _computed(call.grid(), (part for part in parts if _holds(part, entry, differing)), size)
-        states.append(torch.where(full[entry], FULL, torch.where(some[entry], PARTIAL, BESIDE * computed)))
-    return _Drawn(torch.stack(states), entries, math.prod(differing), pairs, lengths, size)
-
-
-def _planned(call: Call) -> tuple[Pairs, list[Part]]:
-    """Pairs of a call by blocks on a CPU, as `explain` counts them, and its parts."""
     name, module = ("cpu", cpu) if isinstance(cpu.offer(call), Offer) else ("chunked", chunked)
-    pairs = planned(call, name).pairs
-    if pairs is None:
+    pairs = planned(call, name).pairs  # as `explain` counts them
+    if pairs is None or call.mask is None:
         raise ArgumentTypeError(
             "mask: expected one of saccade.masks or a boolean tensor, got "
             f"{type(call.mask).__name__}, which is or holds a class of your own. All its pairs are computed. "
             "Give the tensor that its dense() makes."
         )
-    if pairs.computed == pairs.all:
-        return pairs, [Block(None, 0, 1, 0, call.query.shape[-2])]
-    return pairs, plan.parts(call, module.ENGINE.budget(call))
-
-
-def _holds(part: Part, entry: tuple[int, ...], differing: tuple[int, ...]) -> bool:
-    """Whether an entry of the batch is in a part. A dimension of 1 stands for all."""
-    if part.dim is None or differing[part.dim] == 1:
-        return True
-    return part.first <= entry[part.dim] < part.first + part.heads
+    parts: list[Part] = [Block(None, 0, 1, 0, lengths[0])]
+    if pairs.computed < pairs.all:
+        parts = plan.parts(call, module.ENGINE.budget(call))
+    mapped = block_map.mapped(call.mask, call.grid(), size)
+    some, full = (aligned(part, ("q", "k"), len(call.batch)) for part in mapped)
+    differing, states = tuple(some.shape[:-2]), list[Tensor]()
+    entries = list(islice(product(*map(range, differing)), MOST_PANELS))
+    for entry in entries:
+        held = (  # a dimension of 1 stands for all
+            part
+            for part in parts
+            if part.dim is None or differing[part.dim] == 1 or part.first <= entry[part.dim] < part.first + part.heads
+        )
+        computed = _computed(call.grid(), held, size)
+        states.append(torch.where(full[entry], FULL, torch.where(some[entry], PARTIAL, BESIDE * computed)))
+    return torch.stack(states), entries, math.prod(differing), pairs
 
 
 def _computed(grid: Grid, parts: Iterable[Part], size: int) -> Tensor:
@@ -187,53 +185,3 @@ def _computed(grid: Grid, parts: Iterable[Part], size: int) -> Tensor:
         keys = cells.keys()[..., ::step].clamp(max=grid.k_len - 1)
         computed[queries // size, keys // size] = 1
     return computed
-
-
-def _story(drawn: _Drawn) -> str:
-    """Lengths, blocks of each state and pairs, in words."""
-    (q_len, k_len), total = drawn.lengths, drawn.states.numel()
-    counts = ", ".join(f"{drawn.counted(state):,} {name}" for state, name in enumerate(STATES) if drawn.counted(state))
-    apart = f" in each of {len(drawn.entries)} entries" if len(drawn.entries) > 1 else ""
-    return (
-        f"{q_len:,} queries and {k_len:,} keys in blocks of {drawn.size}{apart}; of {total:,} blocks {counts}; "
-        f"pairs: {drawn.pairs}"
-    )
-
-
-def _draw(page: Page, drawn: _Drawn) -> str:
-    """A panel for each entry, and below them the meaning of colours and the pairs."""
-    from matplotlib.patches import Patch
-
-    height, width = (_SIDE * max(length / max(drawn.lengths), _SLIM) for length in drawn.lengths)
-    for number, (states, name) in enumerate(zip(drawn.states, drawn.names, strict=True)):
-        row, column = divmod(number, _ROW)
-        axes = page.axes(column * (width + _BESIDE), row * (height + _BELOW), width, height)
-        _panel(axes, states, drawn)
-        axes.set_title(name, fontsize=8)
-    rows = -(-len(drawn.entries) // _ROW)
-    kinds = [state for state in range(len(STATES)) if drawn.counted(state)]
-    patches = [Patch(facecolor=_FILLS[state], edgecolor=FAINT, linewidth=0.5, label=STATES[state]) for state in kinds]
-    top = rows * (height + _BELOW) - _BELOW + 0.45
-    page.figure.legend(
-        handles=patches, loc="upper left", bbox_to_anchor=(0, 1 - top), ncols=2, fontsize=7.5, handlelength=1,
-        handleheight=1, borderaxespad=0, borderpad=0,
-    )  # fmt: skip
-    pairs = f"pairs: {drawn.pairs}".replace("allowed, ", "allowed,\n")
-    page.write(0, top + 0.1 + 0.2 * -(-len(kinds) // 2), pairs, 7.5, va="top")
-    more = drawn.differing - len(drawn.entries)
-    return f"{len(drawn.entries)} of {drawn.differing} entries are drawn" if more else ""
-
-
-def _panel(axes: "Axes", states: Tensor, drawn: _Drawn) -> None:
-    """The blocks of one entry, by the positions of their queries and keys."""
-    from matplotlib.colors import ListedColormap
-
-    ends = [[*range(0, length, drawn.size), length] for length in drawn.lengths]
-    lines: dict[str, Any] = {"edgecolors": GRID, "linewidth": 0.4} if max(states.shape) <= _LINED else {}
-    axes.pcolormesh(
-        ends[1], ends[0], states.numpy(), cmap=ListedColormap(_FILLS), vmin=-0.5, vmax=len(_FILLS) - 0.5,
-        rasterized=states.numel() > MANY_CELLS, **lines,
-    )  # fmt: skip
-    axes.set(xlim=(0, drawn.lengths[1]), ylim=(drawn.lengths[0], 0), xlabel="keys →", ylabel="← queries")
-    for axis, length in zip((axes.yaxis, axes.xaxis), drawn.lengths, strict=True):
-        axis.set_ticks([0, length], ["0", f"{length:,}"])

@@ -1,6 +1,7 @@
-"""The figure builder of all pictures: inches from the top left, one style, files."""
+"""The figure builder: inches from the top left, one style, fonts, files."""
 
 import json
+import logging
 import math
 import re
 import textwrap
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from html import escape
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
@@ -20,21 +22,24 @@ from torch import Tensor
 from saccade._threads import free_in_children, own_filters
 from saccade.errors import ArgumentError, ShapeError
 from saccade.look._files import write_beside
-from saccade.look._fonts import families
+from saccade.look._labels import plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
+Pair = tuple[float, float]
+Files = Mapping[str, Callable[[], bytes]]
+"""Makers of files, by suffix."""
 INK, FAINT, GRID = "#22223a", "#8d8da5", "#eef0f6"
 #: Lightness falls evenly from no weight to all of it.
 COLOURS = ("#ffffff", "#e6eaf7", "#b9c6ea", "#7f9bd9", "#4a6dbf", "#27459a", "#141f63", "#0a0b33")
-#: From all that speaks against something, over nothing, to all that speaks for it.
+#: From the most against something, over nothing, to the most for it.
 BOTH = ("#361302", "#662a09", "#9c4619", "#cb6c3d", "#e69a72", "#f4c7ad", "#fbe9df", *COLOURS)
 DOTS = 150  # an inch
 MOST_PANELS = 8
-MANY_CELLS = 20_000  # beyond, the SVG holds the cells as one image
+_MANY_CELLS = 20_000  # beyond, the SVG holds the cells as one image
 _STYLE = {
     "svg.hashsalt": "saccade",  # the same figure is the same bytes
     "svg.fonttype": "path",
@@ -45,6 +50,8 @@ _STYLE = {
     "axes.edgecolor": FAINT,
     "axes.linewidth": 0.5,
     "axes.axisbelow": True,
+    "image.aspect": "auto",
+    "image.interpolation": "nearest",
     "grid.color": GRID,
     "legend.frameon": False,
     "legend.labelcolor": INK,
@@ -55,77 +62,76 @@ _STYLE = {
 }  # fmt: skip
 _DRAWING = free_in_children(Lock())  # matplotlib and its settings are for one thread at a time
 _EVEN = 4  # even shares that the darkest colour stands for at least, so that equal weights are pale
-_DECIMALS = 6  # of numbers in files
 _LETTERS = 13  # of a title, an inch
+BUNDLED = Path(__file__).parent / "fonts"  # Latin, Greek, Cyrillic
+EXTRA = Path(__file__).parents[3] / "fonts" / "saccade_fonts"  # other scripts, in a checkout
+LAST_RESORT = "DejaVu Sans"  # comes with matplotlib: wide coverage, and symbols that ours lacks
+_log = logging.getLogger("saccade")
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, production 2
 
 
 class Page:
-    """A figure under construction, in inches from its top left corner, x to the right.
+    """A figure without a size, in inches from its top left corner."""
 
-    A page is made within `write_picture`, whose style it sets. It has no size: files hold whatever was drawn.
-
-    Args:
-        texts: everything that will be written, for which fonts are chosen.
-    """
-
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self) -> None:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        matplotlib.rcParams["font.family"] = families("".join([*texts, "0123456789.,…-×%"]))
+        matplotlib.rcParams["font.family"] = families("")
         self.figure = Figure(figsize=(1, 1), dpi=DOTS)
         self._renderer = FigureCanvasAgg(self.figure).get_renderer()
 
-    def axes(
-        self, left: float, top: float, width: float, height: float, *, ticks: bool = True, **options: Any
-    ) -> "Axes":
-        """Return axes at a place."""
+    def axes(self, left: float, top: float, width: float, height: float, ticks: bool = True, **options: Any) -> "Axes":
         axes = self.figure.add_axes((left, 1 - top - height, width, height), **options)
         if not ticks:
             axes.set(xticks=[], yticks=[])
         return axes
 
     def write(self, x: float, y: float, text: str, size: float = 9, colour: str = INK, **options: Any) -> None:
-        """Write a text at a place, by default to the right of it and above it."""
+        """Write a text, by default to the right of a point and above it."""
         self.figure.text(x, 1 - y, text, fontsize=size, color=colour, **options)
 
-    def width_of(self, text: str, size: float) -> float:
-        """Return the width of a text in inches."""
-        drawn = self.figure.text(0, 0, text, fontsize=size)
-        width = float(drawn.get_window_extent(self._renderer).width) / DOTS
-        drawn.remove()
-        return width
+    def measured(self, words: Sequence[str], size: float) -> list[tuple[str, float]]:
+        """Words with their widths in inches."""
+        self.choose_fonts(" ".join(words))
+        widths = dict[str, float]()
+        for word in dict.fromkeys(words):
+            drawn = self.figure.text(0, 0, word, fontsize=size)
+            widths[word] = float(drawn.get_window_extent(self._renderer).width) / DOTS
+            drawn.remove()
+        return [(word, widths[word]) for word in words]
 
     def colour_bar(
-        self,
-        name: str,
-        colours: "Colormap",
-        ends: tuple[float, float],
-        left: float,
-        top: float,
-        length: float,
-        *,
-        across: bool = False,
+        self, name: str, colours: "Colormap", ends: Pair, corner: Pair, length: float, *, across: bool = False
     ) -> "Axes":
         """Draw a colour scale with the name of its numbers, upwards or to the right."""
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import Normalize
 
-        axes = self.axes(left, top, *((length, 0.1) if across else (0.1, length)))
+        axes = self.axes(*corner, *((length, 0.1) if across else (0.1, length)))
         side = "horizontal" if across else "vertical"
-        bar = self.figure.colorbar(ScalarMappable(Normalize(*ends), colours), cax=axes, orientation=side)
+        mappable = ScalarMappable(Normalize(*ends), colours)
+        bar = self.figure.colorbar(mappable, cax=axes, orientation=side, format="%g", label=name)
         bar.outline.set(edgecolor=FAINT, linewidth=0.5)
-        bar.set_label(name, fontsize=7.5)
-        axis, slack = (axes.xaxis, axes.yaxis)[not across], 1e-6 * (ends[1] - ends[0])
-        ticks = [tick for tick in axis.get_ticklocs() if ends[0] - slack <= tick <= ends[1] + slack]
-        axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.set(**{"xlim" if across else "ylim": ends})  # a tick beyond an end would leave a white block there
+        (axes.xaxis if across else axes.yaxis).label.set_fontsize(7.5)
         return axes
+
+    def choose_fonts(self, more: str = "") -> None:
+        """Set the families that together draw all texts of the figure, and more."""
+        import matplotlib
+        from matplotlib.text import Text
+
+        labels = (label for axes in self.figure.axes for label in axes.get_xticklabels() + axes.get_yticklabels())
+        texts = [*labels, *self.figure.findobj(Text)]
+        names = families("".join(text.get_text() for text in texts) + more)
+        for text in texts:
+            text.set_fontfamily(names)
+        matplotlib.rcParams["font.family"] = names
 
     def finished(self, title: str = "", note: str = "", below: str = "") -> "Figure":
         """Write the title, a note and the lines below, and return the figure."""
+        self.choose_fonts(title + note + below)
         box = self.figure.get_tightbbox(self._renderer)
         lines = textwrap.wrap(title, max(78, int(_LETTERS * box.width)), max_lines=2, placeholder="…")
         if title:
@@ -137,64 +143,91 @@ class Page:
         return self.figure
 
 
-def name_axes(axes: "Axes", x: str, y: str, grid: str = "") -> None:
-    """Name the axes of a chart, and draw its frame and grid lines of one axis."""
-    axes.set_xlabel(x, fontsize=9.5)
-    axes.set_ylabel(y, fontsize=9.5)
-    axes.tick_params(labelsize=8)
-    if grid:
-        axes.grid(axis=grid)  # type: ignore[arg-type]  # "x" or "y"
-    axes.spines[["top", "right"]].set_visible(False)
+def draw_cells(axes: "Axes", values: Tensor, *edges: Sequence[int], lines: bool, **colours: Any) -> None:
+    """Draw a matrix as cells, by default of size 1, else between edges."""
+    if lines:
+        colours |= {"edgecolors": GRID, "linewidth": 0.4}
+    axes.pcolormesh(*edges, values.numpy(), rasterized=values.numel() > _MANY_CELLS, **colours)
 
 
 def plain_ticks(axis: Any) -> None:
     """Write the numbers of a logarithmic axis as 1, 2, 5, 10."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
-    axis.set_minor_formatter(NullFormatter())
+    axis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("")
 
 
 @cache
-def ramp(colours: tuple[str, ...] = COLOURS) -> "Colormap":
-    """Return a scale of colours from light to dark."""
+def ramp(colours: tuple[Any, ...] = COLOURS) -> "Colormap":
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("saccade", colours)
 
 
+def families(text: str) -> list[str]:
+    """Font families that together draw a text, the first for shared characters.
+
+    The fonts are ours, matplotlib's, then those of the machine. A character of no font is a box, with one warning.
+    """
+    missing, chosen = {ord(character) for character in text if not character.isspace()}, list[str]()
+    for path, family in _fonts().items():
+        if not missing:
+            break
+        if family == LAST_RESORT or missing & _characters(path):
+            chosen.append(family)
+        missing -= _characters(path)
+    _warn(frozenset(missing))
+    return list(dict.fromkeys(["Saccade Sans", *chosen, LAST_RESORT]))
+
+
+@cache
+def _fonts() -> dict[str, str]:
+    """Path to family: our fonts, matplotlib's, and upright ones of the machine."""
+    from matplotlib.font_manager import findfont, fontManager, get_font
+
+    installed = find_spec("saccade_fonts")
+    extra = Path(installed.origin).parent if installed is not None and installed.origin else EXTRA
+    paths = [str(path) for folder in (BUNDLED, extra) for path in sorted(folder.glob("SaccadeSans*.[ot]tf"))]
+    upright = (font for font in fontManager.ttflist if font.style == "normal" and "Last Resort" not in font.name)
+    machine = {font.fname: font.name for font in upright if font.weight in (400, "normal", "regular")}
+    for path in paths:
+        fontManager.addfont(path)
+    ours = {path: get_font(path).family_name for path in paths}
+    return {**ours, str(findfont(LAST_RESORT)): LAST_RESORT, **machine}
+
+
+@cache
+def _characters(path: str) -> frozenset[int]:
+    from matplotlib.font_manager import get_font
+
+    try:
+        return frozenset(get_font(path).get_charmap())
+    except (OSError, RuntimeError):  # the file is gone or cannot be read
+        return frozenset()
+
+
+@cache
+def _warn(missing: frozenset[int]) -> None:
+    """Warn once of a set of characters, however many pictures need them."""
+    if missing:
+        named = ", ".join(f"U+{code:04X}" for code in sorted(missing)[:8]) + (", ..." if len(missing) > 8 else "")
+        way_out = "install a Noto font of the script, or Saccade's by `pip install ./fonts` in a checkout"
+        _log.warning("no font has %s, drawn as boxes: %s", named, way_out)
+
+
 def not_drawn(names: Sequence[str], kind: str) -> str:
-    """Return a line about the panels without room in a picture, "" if there are none."""
-    rest = [name for name in names[MOST_PANELS:] if name]
-    more = f": {shortened(', '.join(rest), 60)}" if rest else ""
-    count = len(names) - MOST_PANELS
-    return "" if count <= 0 else f"{MOST_PANELS} of {len(names)} {kind} are drawn, not the last {count}{more}"
-
-
-def shortened(text: str, length: int = 40) -> str:
-    """Return a text of at most so many characters, a longer one with "…" at its end."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    """A line about the panels without room in a picture, "" if there are none."""
+    if not (rest := names[MOST_PANELS:]):
+        return ""
+    more = f": {listed}" if (listed := shortened(", ".join(filter(None, rest)), 60)) else ""
+    return f"{MOST_PANELS} of {len(names)} {kind} are drawn, not the last {len(rest)}{more}"
 
 
 def checked(name: str, values: Any, shape: Sequence[int | str], least: float = -math.inf) -> Tensor:
-    """Return finite numbers to draw, float64 on the CPU.
-
-    Args:
-        name: of the argument.
-        values: a tensor.
-        shape: its sizes; a name stands for any.
-        least: their lower bound.
-
-    Raises:
-        ShapeError: another shape.
-        ArgumentError: no numbers, or numbers that are not finite or too small.
-    """
+    """Finite numbers to draw, float64 on the CPU. A name in a shape is any size."""
     numbers = torch.as_tensor(values).detach().to("cpu", torch.float64)
-    fits = len(shape) == numbers.ndim and all(
-        isinstance(size, str) or size == got for size, got in zip(shape, numbers.shape, strict=True)
-    )
-    if not fits:
+    expected = [got if isinstance(size, str) else size for size, got in zip(shape, numbers.shape, strict=False)]
+    if len(shape) != numbers.ndim or expected != list(numbers.shape):
         raise ShapeError(f"{name}: expected shape ({', '.join(map(str, shape))}), got {tuple(numbers.shape)}")
     if not numbers.numel():
         raise ArgumentError(f"{name}: expected one number or more, got shape {tuple(numbers.shape)}")
@@ -205,138 +238,86 @@ def checked(name: str, values: Any, shape: Sequence[int | str], least: float = -
 
 
 def full_scale(peak: float, even: float, bound: float = 1.0) -> float:
-    """Return the upper end of a colour scale.
+    """Upper end of a colour scale: 1, or a peak of at most a half or above 1.
 
-    It is 1, or `peak` if that is at most a half or above 1. It is at least four even shares: equal weights are pale.
-
-    Args:
-        peak: the largest number.
-        even: an even share; 0 for numbers that are not shares.
-        bound: upper bound of the numbers.
-
-    >>> full_scale(0.7, 0.1), full_scale(0.45, 0.1), full_scale(0.1, 0.1), full_scale(3.0, 0.1)
-    (1.0, 0.45, 0.4, 3.0)
+    It is at least four even shares, but not above the bound, so that equal weights are pale.
     """
     scale = 1.0 if 0.5 < peak <= 1 or not peak else peak
     return max(scale, min(bound, _EVEN * even))
 
 
 def rounded(values: Any, *, significant: bool = False) -> Any:
-    """Return a number, or lists of them, as files have them.
-
-    Args:
-        values: a number, or lists of them.
-        significant: keep as many digits of small numbers, as of numbers that are not shares.
-
-    >>> rounded([[1 / 3], 1.0]), rounded([1e-7 / 3], significant=True)
-    ([[0.333333], 1.0], [3.33333e-08])
-    """
+    """Numbers with six decimals, or six significant digits of small ones."""
     if isinstance(values, Tensor):
         values = values.detach().double().cpu().tolist()
     if isinstance(values, list):
         return [rounded(value, significant=significant) for value in values]
     number = float(values)
-    leading = math.floor(math.log10(abs(number))) + 1 if significant and number and math.isfinite(number) else 0
-    return round(number, _DECIMALS - min(0, leading))
+    return float(f"{number:.6g}") if significant and abs(number) < 1 else round(number, 6)
 
 
-def numbers(title: str, rows: Sequence[str], columns: Sequence[str], values: Any, **more: Any) -> dict[str, Any]:
-    """Return the JSON of a picture: names of rows and columns, numbers `(rows, ...)`.
-
-    >>> numbers("a", ["x"], ["y", "z"], torch.tensor([[0.25, 0.75]]), darkest=1.0)["values"]
-    [[0.25, 0.75]]
-    """
-    return {"title": title, "rows": list(rows), "columns": list(columns), "values": rounded(values), **more}
+def numbers(rows: Sequence[str], columns: Sequence[str], values: Any, **more: Any) -> dict[str, Any]:
+    """The JSON of a picture: names of rows and columns, and numbers `(rows, ...)`."""
+    return {"rows": list(rows), "columns": list(columns), "values": rounded(values), **more}
 
 
 def draw_picture(
     path: str | Path,
     draw: Callable[[Page], str | None],
-    texts: Iterable[str],
-    *,
-    title: str,
+    title: str | None,
     kind: str,
+    story: Iterable[str],
+    behind: Mapping[str, Any] | None = None,
+    *,
     note: str = "",
-    **files: Any,
+    pages: Files | None = None,
 ) -> list[Path]:
-    """Draw on a page, with a title and a note above, and write the picture.
+    """Draw on a page, and write the picture, its story and the numbers behind it.
 
-    Args:
-        path: as of `write_picture`.
-        draw: draws, and returns a line for below the picture, or None.
-        texts: everything that it writes.
-        title: a line above.
-        kind: title of an SVG without a title.
-        note: a line below the title.
-        files: story, behind and pages of `write_picture`.
+    `draw` may return a line for below the picture. `kind` is the title of an SVG without a title. `pages` make other
+    files by suffix.
     """
+    heading, others = plain(title or ""), dict(pages or {})
 
     def make() -> "Figure":
-        page = Page([*texts, title, note])
-        return page.finished(title, note, draw(page) or "")
+        page = Page()
+        below = draw(page) or ""
+        return page.finished(heading, note, below)
 
-    return write_picture(path, make, title=title or kind, **files)
+    if behind is not None:
+        text = json.dumps({"title": heading, **behind}, ensure_ascii=False, allow_nan=False) + "\n"
+        content = text.encode(errors="backslashreplace")  # half a pair of surrogates, as JSON escapes it
+        others[".json"] = lambda: content
+    words = plain("; ".join(filter(None, story)))
+    return write_picture(path, make, title=heading or kind, story=words, others=others)
 
 
 def write_picture(
-    path: str | Path,
-    make: Callable[[], "Figure"],
-    *,
-    title: str,
-    story: str,
-    behind: Mapping[str, Any] | None = None,
-    pages: Mapping[str, Callable[[], bytes]] | None = None,
+    path: str | Path, make: Callable[[], "Figure"], *, title: str, story: str, others: Files | None = None
 ) -> list[Path]:
-    """Write a figure as PNG and SVG, and files of the same name beside it.
-
-    Args:
-        path: without a suffix; a taken name gets -2, -3, ... appended.
-        make: makes the figure, in one style that no matplotlibrc changes.
-        title: title of the SVG, for screen readers and search.
-        story: description of the SVG in words.
-        behind: the numbers behind it (see `numbers`), for a JSON file; None for no file.
-        pages: suffix to a function that makes the content of another file.
-
-    Returns:
-        The paths of the PNG, the SVG, the other files, and the JSON if there is one.
-
-    Raises:
-        OSError: the files cannot be written.
-    """
+    """Write a figure as PNG and SVG in one style, whatever the matplotlibrc."""
     with _DRAWING, _own_style():
         figure = make()
         png, svg = _saved(figure, "png"), _saved(figure, "svg")
-        others = {suffix: content() for suffix, content in (pages or {}).items()}
-    contents = {".png": png, ".svg": _described(svg, title, story), **others}
-    if behind is not None:
-        text = json.dumps(behind, ensure_ascii=False, allow_nan=False) + "\n"
-        contents[".json"] = text.encode(errors="backslashreplace")  # half a pair of surrogates, as JSON escapes it
-    return write_beside(Path(path), contents)
+        made = {suffix: content() for suffix, content in (others or {}).items()}
+    head, tag, rest = svg.decode().partition("<svg ")
+    about, words = (escape(_NO_XML.sub("·", text)) for text in (title, story))  # for screen readers and search
+    rest = rest.replace(">", f"><title>{about}</title><desc>{words}</desc>", 1)
+    return write_beside(Path(path), {".png": png, ".svg": f'{head}{tag}role="img" {rest}'.encode(), **made})
 
 
 @contextmanager
 def _own_style() -> Iterator[None]:
     """Replace the user's matplotlib settings by ours while the block runs."""
-    import matplotlib
+    from matplotlib import style
 
-    with matplotlib.rc_context(), own_filters():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]  # keys are literals there
+    with style.context(["default", _STYLE]), own_filters():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")  # `families` has warned
         yield
 
 
 def _saved(figure: "Figure", form: str) -> bytes:
-    """The bytes of a figure, without a date or random identifiers."""
     buffer = BytesIO()
-    metadata = {"Date": None} if form == "svg" else {}
+    metadata = {"Date": None} if form == "svg" else {}  # the same figure is the same bytes
     figure.savefig(buffer, format=form, bbox_inches="tight", pad_inches=0.12, metadata=metadata)
     return buffer.getvalue()
-
-
-def _described(svg: bytes, title: str, story: str) -> bytes:
-    """An SVG with text as outlines, and with words for screen readers and search."""
-    head, body = svg.decode().split("<svg ", 1)
-    tag, rest = body.split(">", 1)
-    title, story = (escape(_NO_XML.sub("·", text)) for text in (title, story))
-    return f'{head}<svg role="img" {tag}><title>{title}</title><desc>{story}</desc>{rest}'.encode()

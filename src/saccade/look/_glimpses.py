@@ -1,6 +1,7 @@
 """The path of an eye over an image, its patches, and the likely classes."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,9 +9,10 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._figure import FAINT, INK, MOST_PANELS, Page, checked, draw_picture, name_axes, not_drawn, numbers
-from saccade.look._images import animated, pixels_of, show_pixels
+from saccade.look._charts import name_axes
+from saccade.look._figure import FAINT, INK, MOST_PANELS, Page, checked, draw_picture, not_drawn, numbers
 from saccade.look._labels import plain
+from saccade.look._overlays import animated, pixels_of, show_pixels
 from saccade.nn import Retina
 
 if TYPE_CHECKING:
@@ -48,12 +50,10 @@ def glimpses(
         image: `(channels, height, width)`, 1 channel or 3, uint8.
         location: `(glimpses, 2)`: x and y, from −1 to 1.
         sides: pixels of the image that each scale covers from side to side, each twice the one before.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         probabilities: of the classes after each glimpse, `(glimpses, classes)`.
         labels: of the classes.
-        title: a line above the picture.
         said: the symbols of a string, by the number of the glimpse after which the eye named each.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ShapeError: shapes that do not fit each other.
@@ -78,54 +78,38 @@ def glimpses(
         raise ArgumentError(f"location: expected at most {MOST_GLIMPSES} glimpses, got {len(centres)}")
     shares = checked("probabilities", probabilities, (len(centres), len(labels)))
     patches = Retina(sides[0], len(sides))(image.cpu().double()[None] / 255, centres[None])[0]
-    heading, symbols, (height, width) = plain(title or ""), said or {}, whole.shape[:2]
+    symbols, (height, width) = said or {}, whole.shape[:2]
     scale = max(height, width) / max(image.shape[1:])
     middles = ((centres + 1) / 2 * torch.tensor([width, height])).tolist()
-    boxes: list[Glimpse] = [
-        [(x - side * scale / 2, y - side * scale / 2, side * scale) for side in sides] for x, y in middles
-    ]
-    names = [f"glimpse {number}" for number in range(1, len(centres) + 1)]
-    more = {"darkest": 1.0, "location": centres.tolist(), "sides": list(sides)}
-    return draw_picture(
-        path,
-        lambda page: _draw(page, whole, boxes, patches, shares, labels, symbols),
-        map(plain, labels),
-        title=heading,
-        kind="The path of an eye",
-        story=plain(_story(centres, shares, labels, symbols)),
-        behind=numbers(heading, names, labels, shares, **more) if json else None,
-        pages={".gif": lambda: _animation(whole, boxes)},
-    )
+    widths = [side * scale for side in sides]
+    boxes: list[Glimpse] = [[(x - side / 2, y - side / 2, side) for side in widths] for x, y in middles]
 
-
-def _draw(
-    page: Page,
-    pixels: Tensor,
-    boxes: Sequence[Glimpse],
-    patches: Tensor,
-    shares: Tensor,
-    labels: Sequence[str],
-    said: Mapping[int, str],
-) -> str:
-    """Draw the image with its path, a column for each glimpse, and the classes."""
-    high, wide = (_IMAGE * side / max(pixels.shape[:2]) for side in pixels.shape[:2])
-    left, count, scales = wide + 0.55, min(len(patches), MOST_PANELS), patches.shape[1]
-    axes = page.axes(0, 0, wide, high, ticks=False)
-    show_pixels(axes, pixels)
-    _draw_path(axes, boxes)
-    for number in range(count):
-        for scale in range(scales):
+    def draw(page: Page) -> str:
+        high, wide = (_IMAGE * side / max(whole.shape[:2]) for side in whole.shape[:2])
+        left, count, scales = wide + 0.55, min(len(patches), MOST_PANELS), patches.shape[1]
+        axes = page.axes(0, 0, wide, high, ticks=False)
+        show_pixels(axes, whole)
+        _draw_path(axes, boxes)
+        for number, scale in product(range(count), range(scales)):
             corner = left + number * (_PATCH + _GAP), scale * (_PATCH + _GAP)
             patch = page.axes(*corner, _PATCH, _PATCH, ticks=False)
             show_pixels(patch, patches[number, scale].expand(3, -1, -1).permute(1, 2, 0))
             patch.spines[:].set(color=_COLOURS[scale % len(_COLOURS)], linewidth=1.5)
             if not scale:
-                heard = f": {plain(said[number])}" if number in said else ""
+                heard = f": {plain(symbols[number])}" if number in symbols else ""
                 patch.set_title(f"{number + 1}{heard}", fontsize=9, pad=2)
-    below, across = scales * (_PATCH + _GAP) + 0.2, max(count * (_PATCH + _GAP), 2.5)
-    _draw_classes(page.axes(left, below, across, max(_CHART, high - below)), shares, labels, said)
-    names = [f"{number}" for number in range(1, len(patches) + 1)]
-    return not_drawn(names, "glimpses' patches")
+        below, across = scales * (_PATCH + _GAP) + 0.2, max(count * (_PATCH + _GAP), 2.5)
+        _draw_classes(page.axes(left, below, across, max(_CHART, high - below)), shares, labels, symbols)
+        return not_drawn([f"{number}" for number in range(1, len(patches) + 1)], "glimpses' patches")
+
+    story, best = list[str](), zip(centres.tolist(), *(part.tolist() for part in shares.max(-1)), strict=True)
+    for number, ((x, y), share, label) in enumerate(best):
+        heard = f", says {symbols[number]}" if number in symbols else ""
+        story.append(f"glimpse {number + 1} at x {x:.2f}, y {y:.2f}: {labels[label]} ({share:.2f}){heard}")
+    names = [f"glimpse {number}" for number in range(1, len(centres) + 1)]
+    behind = numbers(names, labels, shares, darkest=1.0, location=centres.tolist(), sides=list(sides)) if json else None
+    pages = {".gif": lambda: _animation(whole, boxes)}
+    return draw_picture(path, draw, title, "The path of an eye", story, behind, pages=pages)
 
 
 def _draw_path(axes: "Axes", boxes: Sequence[Glimpse]) -> None:
@@ -133,31 +117,22 @@ def _draw_path(axes: "Axes", boxes: Sequence[Glimpse]) -> None:
     from matplotlib.patches import Rectangle
 
     (_, width), (height, _) = axes.get_xlim(), axes.get_ylim()
-    middles = list[tuple[float, float]]()
-    for number, glimpse in enumerate(boxes):
+    middles, visits = list[tuple[float, float]](), dict[tuple[float, float], list[str]]()
+    for number, glimpse in enumerate(boxes, 1):
         for scale, (left, top, side) in enumerate(glimpse):
             edge: dict[str, Any] = {"edgecolor": _COLOURS[scale % len(_COLOURS)], "linewidth": 0.8 if scale else 1.6}
-            alpha = 0.35 + 0.65 * (number + 1) / len(boxes)
+            alpha = 0.35 + 0.65 * number / len(boxes)
             axes.add_patch(Rectangle((left, top), side, side, fill=False, alpha=alpha, **edge))
         left, top, side = glimpse[0]  # the middle of a patch at the edge may lie outside of the image
         middles.append((min(max(left + side / 2, 0), width), min(max(top + side / 2, 0), height)))
+        visits.setdefault(middles[-1], []).append(str(number))
     axes.plot(*zip(*middles, strict=True), color="#ffffff", linewidth=2.6, alpha=0.8)
     axes.plot(*zip(*middles, strict=True), color=_PATH, linewidth=1.3)
-    for (x, y), text in _visits(middles).items():
+    for (x, y), every in visits.items():
+        text = ", ".join(every if len(every) <= _NUMBERS else [*every[: _NUMBERS - 2], "…", every[-1]])
         shape = "circle,pad=0.2" if text.isdecimal() else "round,pad=0.3"
         box = {"facecolor": _PATH, "edgecolor": "#ffffff", "boxstyle": shape, "linewidth": 0.8}
         axes.text(x, y, text, ha="center", va="center", fontsize=8, bbox=box, color="#ffffff")
-
-
-def _visits(middles: Sequence[tuple[float, float]]) -> dict[tuple[float, float], str]:
-    """The numbers of the glimpses at each point; of many the first and the last."""
-    visits: dict[tuple[float, float], list[str]] = {}
-    for number, point in enumerate(middles, 1):
-        visits.setdefault(point, []).append(str(number))
-    return {
-        point: ", ".join(every if len(every) <= _NUMBERS else [*every[: _NUMBERS - 2], "…", every[-1]])
-        for point, every in visits.items()
-    }
 
 
 def _draw_classes(axes: "Axes", shares: Tensor, labels: Sequence[str], said: Mapping[int, str]) -> None:
@@ -193,9 +168,7 @@ def _animation(pixels: Tensor, boxes: Sequence[Glimpse]) -> bytes:
     for number, glimpse in enumerate(boxes):
         frame = dark.copy()
         left, top, side = (round(value * factor) for value in glimpse[0])
-        inside = (max(0, left), max(0, top), min(whole.width, left + side), min(whole.height, top + side))
-        if inside[0] < inside[2] and inside[1] < inside[3]:
-            frame.paste(whole.crop(inside), inside[:2])
+        frame.paste(whole.crop((left, top, left + side, top + side)), (left, top))
         pen = ImageDraw.Draw(frame)
         if number:
             pen.line(middles[: number + 1], fill=_PATH, width=2)
@@ -205,13 +178,3 @@ def _animation(pixels: Tensor, boxes: Sequence[Glimpse]) -> bytes:
             pen.rectangle(corners, outline=_COLOURS[scale % len(_COLOURS)], width=1 if scale else 2)
         frames.append(frame)
     return animated(frames)
-
-
-def _story(centres: Tensor, shares: Tensor, labels: Sequence[str], said: Mapping[int, str]) -> str:
-    heard = {number + 1: f", says {symbol}" for number, symbol in said.items()}
-    best, which = shares.max(-1)
-    rows = zip(centres.tolist(), best.tolist(), which.tolist(), strict=True)
-    return "; ".join(
-        f"glimpse {number} at x {x:.2f}, y {y:.2f}: {labels[label]} ({share:.2f}){heard.get(number, '')}"
-        for number, ((x, y), share, label) in enumerate(rows, 1)
-    )

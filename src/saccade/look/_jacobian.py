@@ -63,32 +63,20 @@ def sequential_jacobian(
             rows = torch.eye(output.shape[-1], dtype=output.dtype, device=output.device)
         else:
             rows = torch.linalg.qr(weight.detach().double(), "r").R.to(output)
-        return _squares(output, leaf, rows).sqrt()
-
-
-def _squares(output: Tensor, leaf: Tensor, rows: Tensor) -> Tensor:
-    """Squared norms of gradients, summed over the rows of each output, in blocks."""
-    (copies, length, _), count = output.shape, len(rows)
-    squares = torch.zeros(length, leaf.shape[1], dtype=torch.float64, device=output.device)
-    for first in range(0, length * count, copies):
-        numbers = torch.arange(first, min(first + copies, length * count), device=output.device)
-        steps, upstream = numbers // count, torch.zeros_like(output)
-        upstream[numbers - first, steps] = rows[numbers % count]
-        [gradient] = torch.autograd.grad(output, leaf, upstream, retain_graph=True, materialize_grads=True)
-        squares.index_add_(0, steps, gradient[: len(numbers)].double().flatten(2).square().sum(-1))
-    return squares
+        (_, length, _), count = output.shape, len(rows)
+        squares = torch.zeros(length, len(inputs), dtype=torch.float64, device=output.device)
+        for first in range(0, length * count, block):
+            numbers = torch.arange(first, min(first + block, length * count), device=output.device)
+            steps, upstream = numbers // count, torch.zeros_like(output)
+            upstream[numbers - first, steps] = rows[numbers % count]
+            [gradient] = torch.autograd.grad(output, leaf, upstream, retain_graph=True, materialize_grads=True)
+            squares.index_add_(0, steps, gradient[: len(numbers)].double().flatten(2).square().sum(-1))
+        return squares.sqrt()
 
 
 @contextmanager
 def differentiable() -> Iterator[None]:
-    """Enable gradients in a block, in recurrent layers in evaluation mode too.
-
-    Inference mode is left, and cuDNN, which has no gradients of such layers, is off while the block runs.
-
-    >>> with torch.inference_mode(), differentiable():
-    ...     torch.ones(1).requires_grad_().is_inference(), torch.is_grad_enabled()
-    (False, True)
-    """
+    """Enable gradients, without cuDNN: its recurrent layers in eval mode have none."""
     with _WITHOUT_CUDNN(), torch.inference_mode(mode=False), torch.enable_grad():
         yield
 
@@ -118,15 +106,9 @@ def shares(norms: Tensor) -> Tensor:
 
 @contextmanager
 def returning(module: nn.Module, output: Tensor) -> Iterator[None]:
-    """Make the first call of a module in a block return a tensor `(batch, S, ...)`.
+    """Make the first call of a module return a tensor, such as embeddings.
 
-    So a model of ids reads any vectors in the place of its embeddings. If the module's output has more places, the rest
-    of it stays, as do later calls.
-
-    >>> embedding = nn.Embedding(3, 2)
-    >>> with returning(embedding, torch.ones(1, 1, 2)):
-    ...     print(embedding(torch.tensor([[0]])), embedding(torch.tensor([[0]])).shape)
-    tensor([[[1., 1.]]]) torch.Size([1, 1, 2])
+    It is `(batch, S, ...)`. If the module's output has more places, the rest of it stays, as do later calls.
     """
     waiting = [output]
 

@@ -1,10 +1,11 @@
 """Recording: weights of every attention module of a model, call by call."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from itertools import chain
+from os.path import lexists
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, overload
 
@@ -15,15 +16,15 @@ from torch.utils import _pytree as pytree
 from saccade import AuxOutput, AuxRequest, nn
 from saccade._threads import hooked
 from saccade.errors import ArgumentError, SaccadeError, pip_install
-from saccade.look._files import taken, with_ending, write_new
-
-__all__ = ["Coverage", "Record", "Recording", "load", "record"]
+from saccade.look._files import with_ending, write_new
 
 Kind = Literal["self", "cross"]
 ATTENTION = (nn.Attention, nn.MultiheadAttention, nn.AttentionPool, nn.GatedLSTM, nn.MixtureOfExperts)
 WEIGHTS = AuxRequest(weights=True)
 _STATISTICS = tuple(field.name for field in fields(AuxOutput))
 _FORMAT = 1  # of the files that `Recording.save` writes
+_Marks = dict[str, set[str]]
+"""Modules by name: "recorded", "partial" or "inner", within another module."""
 
 
 class Coverage(NamedTuple):
@@ -90,18 +91,6 @@ class Record(tuple[str, AuxOutput]):  # noqa: SLOT001  # a tuple has no room for
     received: Tensor | None = _statistic("received")
 
 
-class _Tally:
-    """Attention modules by name: all, recorded, incomplete, and inside another."""
-
-    def __init__(self, names: Iterable[str], recorded: Iterable[str] = (), partial: Iterable[str] = ()) -> None:
-        self.names, self.recorded, self.partial, self.inner = list(names), set(recorded), set(partial), set[str]()
-
-    def coverage(self) -> Coverage:
-        recorded = tuple(name for name in self.names if name in self.recorded - self.partial)
-        partial = tuple(name for name in self.names if name in self.recorded & self.partial)
-        return Coverage(recorded, partial, tuple(name for name in self.names if name not in self.recorded | self.inner))
-
-
 class Recording(Sequence[Record]):
     """Records of calls, in the order of the calls.
 
@@ -114,21 +103,20 @@ class Recording(Sequence[Record]):
     (Recording(3 calls of a.x, b), [0, 2], 'b')
     """
 
-    def __init__(self, records: Sequence[Record] = (), tally: "_Tally | None" = None) -> None:
+    def __init__(self, records: Sequence[Record] = (), marks: "_Marks | None" = None) -> None:
         self._records = list(records)
-        names = dict.fromkeys(name for name, _ in self)
-        self._tally = _Tally(names, names) if tally is None else tally
+        self._marks = {name: {"recorded"} for name, _ in records} if marks is None else marks
 
     @property
     def coverage(self) -> Coverage:
         """Names of the modules with records, with records in part, and without."""
-        return self._tally.coverage()
+        recorded = {name: "partial" in marks for name, marks in self._marks.items() if "recorded" in marks}
+        bypassing = [name for name, marks in self._marks.items() if not marks & {"recorded", "inner"}]
+        whole, partial = ([name for name in recorded if recorded[name] is some] for some in (False, True))
+        return Coverage(tuple(whole), tuple(partial), tuple(bypassing))
 
     def __len__(self) -> int:
         return len(self._records)
-
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self._records)
 
     @overload
     def __getitem__(self, key: int) -> Record: ...
@@ -140,8 +128,8 @@ class Recording(Sequence[Record]):
             if not records and key not in (names := {record.name for record in self}):
                 listed = ", ".join(map(repr, sorted(names))) or "none"
                 raise ArgumentError(f"name: expected a module with a record ({listed}), got {key!r}. See .coverage")
-            return Recording(records, self._tally)
-        return Recording(self._records[key], self._tally) if isinstance(key, slice) else self._records[key]
+            return Recording(records, self._marks)
+        return Recording(self._records[key], self._marks) if isinstance(key, slice) else self._records[key]
 
     def __repr__(self) -> str:
         names = ", ".join(dict.fromkeys(name or "the model itself" for name, _ in self))
@@ -168,7 +156,7 @@ class Recording(Sequence[Record]):
             ['trace.safetensors', 'trace.json'] 0
         """
         files = _paths(path)
-        if exists := [str(file) for file in files if taken(file)]:
+        if exists := [str(file) for file in files if lexists(file)]:
             raise ArgumentError(f"path: expected a free name, got {exists[0]}, which exists. Remove it or take another")
         tensors = {
             f"{number}.{statistic}.{part}": tensor.detach().cpu().contiguous().clone()
@@ -210,11 +198,17 @@ def _recording(tensors: dict[str, Tensor], about: Any) -> Recording:
         raise TypeError("names of modules")
     if not all(type(call["call"]) is int and call["kind"] in get_args(Kind) for call in calls):
         raise ValueError("number or kind of a call")
-    records = [Record(call["name"], _aux(n, tensors), call["call"], call["kind"]) for n, call in enumerate(calls)]
+    records = list[Record]()
+    for number, call in enumerate(calls):
+        statistics = dict[str, Any]()
+        for name in _STATISTICS:
+            if (tensor := tensors.pop(f"{number}.{name}.0", None)) is not None:
+                statistics[name] = (tensor, tensors.pop(f"{number}.{name}.1")) if name == "top" else tensor
+        records.append(Record(call["name"], AuxOutput(**statistics), call["call"], call["kind"]))
     if tensors:
         raise ValueError(f"a tensor of no call, {min(tensors)}")
-    recorded, partial, bypassing = coverage
-    return Recording(records, _Tally([*recorded, *partial, *bypassing], [*recorded, *partial], partial))
+    marks = zip(coverage, ({"recorded"}, {"recorded", "partial"}, set[str]()), strict=True)
+    return Recording(records, {name: set(kinds) for names, kinds in marks for name in names})
 
 
 def _paths(path: str | Path) -> tuple[Path, Path]:
@@ -227,15 +221,6 @@ def _safetensors() -> Any:
     except ImportError as error:
         raise SaccadeError(f"files of recordings need safetensors: {pip_install('train')}") from error
     return safetensors
-
-
-def _aux(number: int, tensors: dict[str, Tensor]) -> AuxOutput:
-    """The statistics of one call, removed from the tensors. `top` has two of them."""
-    statistics: dict[str, Any] = {}
-    for name in _STATISTICS:
-        if (tensor := tensors.pop(f"{number}.{name}.0", None)) is not None:
-            statistics[name] = (tensor, tensors.pop(f"{number}.{name}.1")) if name == "top" else tensor
-    return AuxOutput(**statistics)
 
 
 @contextmanager
@@ -281,7 +266,9 @@ def record(
             f"model: expected {expected}, got {type(model).__name__} without any. Attend through these modules, "
             "or pass required=False for no records"
         )
-    recorder = _Recorder(model, {module: name for name, module in modules.items()}, aux, detach)
+    others = [name for name, part in model.named_modules() if isinstance(part, torch_nn.MultiheadAttention)]
+    marks = {name: set[str]() for name in [*modules, *others]}
+    recorder = _Recorder({module: name for name, module in modules.items()}, marks, aux, detach)
     with hooked(recorder.names, recorder.take, recorder.ask, with_kwargs=True, prepend=True, always_call=True):
         yield recorder.recording
     if required and not recorder.called:
@@ -295,24 +282,22 @@ def record(
 class _Recorder:
     """The two hooks of every module, and the requests of the calls in progress."""
 
-    def __init__(
-        self, model: torch_nn.Module, names: dict[torch_nn.Module, str], request: AuxRequest, detach: bool
-    ) -> None:
-        self.names, self.request, self.detach = names, request, detach
-        others = [name for name, part in model.named_modules() if isinstance(part, torch_nn.MultiheadAttention)]
-        self.tally, self.called = _Tally([*names.values(), *others]), False
-        self.recording = Recording(tally=self.tally)
+    def __init__(self, names: dict[torch_nn.Module, str], marks: _Marks, request: AuxRequest, detach: bool) -> None:
+        self.names, self.marks, self.request, self.detach = names, marks, request, detach
+        self.called, self.recording = False, Recording(marks=marks)
         self.waiting: list[tuple[torch_nn.Module, AuxRequest | None, Kind]] = []
 
     def ask(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
         """Before a call: request the statistics, except inside a recorded call."""
-        name, request = self.names[module], kwargs.get("aux")
+        request = kwargs.get("aux")
         self.waiting.append((module, request, _kind(module, args, kwargs)))
         if len(self.waiting) > 1:
-            self.tally.inner.add(name)
+            self.marks[self.names[module]].add("inner")
             return None
         self.called = True
-        return args, {**kwargs, "aux": self.request if request is None else _both(request, self.request)}
+        both = (self.request, request or AuxRequest())
+        joint = {field.name: max(getattr(part, field.name) for part in both) for field in fields(AuxRequest)}
+        return args, {**kwargs, "aux": AuxRequest(**joint)}
 
     def take(self, module: torch_nn.Module, args: Any, kwargs: dict[str, Any], result: Any) -> Any:
         """After a call or its failure: keep the record, and return the caller's result."""
@@ -322,14 +307,16 @@ class _Recorder:
         if self.waiting:
             return None
         if result is None:  # the call failed
-            self.tally.partial.add(name)
+            self.marks[name].add("partial")
             return None
         *output, aux = result
         kept, records = _only(aux, self.request), self.recording._records
-        self.tally.recorded.add(name)
+        self.marks[name].add("recorded")
         if any(getattr(kept, statistic) is None for statistic in self.request.names()):
-            self.tally.partial.add(name)
-        records.append(Record(name, _detached(kept) if self.detach else kept, len(records), kind))
+            self.marks[name].add("partial")
+        if self.detach:
+            kept = pytree.tree_map_only(Tensor, Tensor.detach, kept)
+        records.append(Record(name, kept, len(records), kind))
         if request is not None:
             return (*output, _only(aux, request))
         return output[0] if len(output) == 1 else tuple(output)
@@ -347,12 +334,6 @@ def _kind(module: torch_nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     return "self" if key is None or key is query else "cross"
 
 
-def _both(first: AuxRequest, second: AuxRequest) -> AuxRequest:
-    """The request for everything that either of two asks for."""
-    joint = {field.name: max(getattr(first, field.name), getattr(second, field.name)) for field in fields(AuxRequest)}
-    return AuxRequest(**joint)
-
-
 def _only(aux: AuxOutput, request: AuxRequest) -> AuxOutput:
     """The part of the result of a larger request that one request gets."""
     answer = AuxOutput(**{name: getattr(aux, name) for name in request.names()})
@@ -360,8 +341,3 @@ def _only(aux: AuxOutput, request: AuxRequest) -> AuxOutput:
         return answer
     values, indices = answer.top
     return replace(answer, top=(values[..., : request.top], indices[..., : request.top]))
-
-
-def _detached(aux: AuxOutput) -> AuxOutput:
-    detached: AuxOutput = pytree.tree_map_only(Tensor, Tensor.detach, aux)
-    return detached

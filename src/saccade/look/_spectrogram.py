@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
+import numpy as np
 from torch import Tensor
 
 from saccade.look._figure import FAINT, Page, checked, draw_picture, full_scale, numbers, ramp
-from saccade.look._labels import plain, visible
+from saccade.look._labels import visible
 
 _WIDTH, _SPECTRUM, _ROW, _TALLEST, _GAP = 8.0, 1.5, 0.24, 12.0, 0.08  # inches: picture, spectrum, a token, all, between
-_SAMPLE = 1_000_000  # numbers that the colours of a spectrum go by
 
 
 def spectrogram(
@@ -31,10 +30,8 @@ def spectrogram(
         frames: the features of the recording, `(length, dim)`; low frequencies first.
         tokens: the tokens.
         times: seconds of the recording and of a step of the weights; the last step may go beyond the end.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
-        title: a line above the picture.
         scale: name of the colour bar.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ShapeError: weights that are not a row a token, or frames that are no matrix.
@@ -51,42 +48,29 @@ def spectrogram(
         ['said.png', 'said.svg']
     """
     matrix = checked("weights", weights, (len(tokens), "steps"), least=0)
-    features, heading = checked("frames", frames, ("length", "dim")), plain(title or "")
-    names, (seconds, step) = ["".join(map(visible, token)) for token in tokens], times
+    features = checked("frames", frames, ("length", "dim"))
+    names, (seconds, step) = list(map(visible, tokens)), times
     darkest = full_scale(float(matrix.max()), 1 / matrix.shape[1])
 
     def draw(page: Page) -> None:
         count, height = len(names), min(_TALLEST, _ROW * len(names))
         below = page.axes(0, _SPECTRUM + _GAP, _WIDTH, height)
         above = page.axes(0, 0, _WIDTH, _SPECTRUM, sharex=below)
-        sampled = features.flatten()[:: 1 + features.numel() // _SAMPLE]
-        low, high = torch.quantile(sampled, torch.tensor([0.02, 0.98], dtype=sampled.dtype)).tolist()  # no outliers
-        above.imshow(
-            features.T.numpy(), origin="lower", aspect="auto", cmap="magma", vmin=low, vmax=high,
-            extent=(0, seconds, 0, features.shape[1]), interpolation="nearest",
-        )  # fmt: skip
+        low, high = np.percentile(features, (2, 98))  # no outliers
+        spectrum, rows = (0, seconds, 0, features.shape[1]), (0, matrix.shape[1] * step, count, 0)
+        above.imshow(features.T.numpy(), origin="lower", cmap="magma", vmin=low, vmax=high, extent=spectrum)
         above.set(yticks=[], ylabel="frequency →")
         above.tick_params(bottom=False, labelbottom=False)
-        below.imshow(
-            matrix.numpy(), aspect="auto", cmap=ramp(), vmin=0, vmax=darkest, interpolation="nearest",
-            extent=(0, matrix.shape[1] * step, count, 0),
-        )  # fmt: skip
+        below.imshow(matrix.numpy(), cmap=ramp(), vmin=0, vmax=darkest, extent=rows)
         room = max(1, round(count * _ROW / _TALLEST))  # of more tokens than have a row each, every n-th is named
         below.set_yticks([row + 0.5 for row in range(0, count, room)], names[::room])
         below.tick_params(axis="y", left=False, labelsize=10 if count * _ROW <= _TALLEST else 7)
         below.set(xlabel="seconds", ylabel="← written", xlim=(0, seconds))
         below.hlines(range(1, count), 0, seconds, color=FAINT, linewidth=0.2)
-        page.colour_bar(scale, ramp(), (0.0, darkest), _WIDTH + 0.15, _SPECTRUM + _GAP, min(height, 2.0))
+        page.colour_bar(scale, ramp(), (0.0, darkest), (_WIDTH + 0.15, _SPECTRUM + _GAP), min(height, 2.0))
 
-    more = {"seconds": seconds, "step_seconds": step, "darkest": darkest}
     best, where = matrix.max(-1)
     rows = zip(names, where.tolist(), best.tolist(), strict=True)
-    return draw_picture(
-        path,
-        draw,
-        [*names, scale],
-        title=heading,
-        kind="Attention to sound",
-        story="; ".join(f"{name} at {(frame + 0.5) * step:.2f} s ({weight:.2f})" for name, frame, weight in rows),
-        behind=numbers(heading, tokens, [], matrix, **more) if json else None,
-    )
+    story = (f"{name} at {(frame + 0.5) * step:.2f} s ({weight:.2f})" for name, frame, weight in rows)
+    behind = numbers(tokens, [], matrix, seconds=seconds, step_seconds=step, darkest=darkest) if json else None
+    return draw_picture(path, draw, title, "Attention to sound", story, behind)

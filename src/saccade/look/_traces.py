@@ -12,19 +12,8 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError, ShapeError
-from saccade.look._figure import (
-    BOTH,
-    COLOURS,
-    MOST_PANELS,
-    Page,
-    draw_picture,
-    not_drawn,
-    numbers,
-    ramp,
-    rounded,
-    shortened,
-)
-from saccade.look._labels import plain
+from saccade.look._figure import BOTH, COLOURS, MOST_PANELS, Page, draw_picture, not_drawn, numbers, ramp, rounded
+from saccade.look._labels import plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,13 +73,12 @@ class Band:
         return 0.0, 1.0 if self.whole else high or 1.0
 
 
+Panel = tuple[Band, list[int], Tensor]
+"""A band, its visible rows, and their numbers."""
+
+
 def traces(
-    bands: Sequence[Band],
-    path: str | Path,
-    *,
-    steps: Sequence[str] = (),
-    title: str = "",
-    json: bool = False,
+    bands: Sequence[Band], path: str | Path, *, steps: Sequence[str] = (), title: str = "", json: bool = False
 ) -> list[Path]:
     """Draw bands of numbers over the same steps, then those of cells by cells.
 
@@ -99,10 +87,8 @@ def traces(
 
     Args:
         bands: one or more.
-        path: without a suffix; a taken name gets -2, -3, ... appended.
         steps: labels of the steps, or none for their numbers.
-        title: a line above the picture.
-        json: write the numbers beside it.
+        path, title, json: as of every picture (see `saccade.look`).
 
     Raises:
         ArgumentError: no band of steps, a band without numbers, or infinite numbers.
@@ -127,33 +113,31 @@ def traces(
     if len(counts) > 1 or (steps and len(steps) not in counts):
         got = f"bands of {', '.join(map(str, sorted(counts)))} and {len(steps)} labels"
         raise ShapeError(f"bands, steps: expected as many steps in each, got {got}")
-    heading, rows = plain(title), _rows(bands)
-    values = [_part(band, cells) for band, cells in zip(bands, rows, strict=True)]
-    names = [shortened(plain(step)) for step in steps]
+    panels = list[Panel]()
+    for band, rows in zip(bands, _rows(bands), strict=True):
+        values = band.values.detach().to("cpu", torch.float64)[rows]
+        panels.append((band, rows, values[:, rows] if band.square else values))
+    names, behind = [shortened(plain(step)) for step in steps], _numbers(panels, steps) if json else None
+    story = map(_described, bands)
     return draw_picture(
-        path,
-        lambda page: _draw(page, bands, rows, values, counts.pop(), names),
-        [*names, *(band.name for band in bands), "→↓"],
-        title=heading,
-        kind="A memory, step by step",
-        story="; ".join(map(_described, bands)),
-        behind=_numbers(heading, bands, rows, values, steps) if json else None,
+        path, lambda page: _draw(page, panels, counts.pop(), names), title, "A memory, step by step", story, behind
     )
 
 
 def _rows(bands: Sequence[Band]) -> list[list[int]]:
+    """The visible rows of each band."""
     rings = dict[int, Tensor]()
     for band in bands:
         if band.ring:
-            used = band.used()
-            rings[len(used)] = rings.get(len(used), used) | used
+            rings[len(band.values)] = band.used() | rings.get(len(band.values), torch.tensor(False))
     rows = list[list[int]]()
     for band in bands:
-        every, visible = list(range(len(band.values))), band.used().nonzero()[:, 0].tolist()
+        count, visible = len(band.values), band.used().nonzero()[:, 0].tolist()
         if band.ring:
-            rows.append(_behind_the_gap(rings[len(every)]))
+            rows.append(_behind_the_gap(rings[count]))
         else:
-            rows.append(every if band.whole or not visible else every[visible[0] : visible[-1] + 1])
+            whole = band.whole or not visible
+            rows.append(list(range(count) if whole else range(visible[0], visible[-1] + 1)))
     return rows
 
 
@@ -167,21 +151,13 @@ def _behind_the_gap(used: Tensor) -> list[int]:
     return [(start + number) % count for number in range(count - gap + 1)]
 
 
-def _part(band: Band, rows: Sequence[int]) -> Tensor:
-    values = band.values.detach().to("cpu", torch.float64)[rows]
-    return values[:, rows] if band.square else values
-
-
-def _numbers(
-    title: str, bands: Sequence[Band], rows: Sequence[list[int]], values: Sequence[Tensor], steps: Sequence[str]
-) -> dict[str, Any]:
+def _numbers(panels: Sequence[Panel], steps: Sequence[str]) -> dict[str, Any]:
     """Rows of all bands in one table, and bands of cells by cells, by name."""
-    parts = list(zip(bands, rows, values, strict=True))
-    names = [f"{band.name} {number}" for band, cells, _ in parts if not band.square for number in cells]
-    squares = {band.name: {"places": cells, "values": rounded(part)} for band, cells, part in parts if band.square}
-    darkest = {band.name: band.ends(part)[1] for band, _, part in parts}
-    every = torch.cat([part.nan_to_num() for band, _, part in parts if not band.square])
-    return numbers(title, names, steps, every, darkest=darkest, **squares)
+    names = [f"{band.name} {row}" for band, rows, _ in panels if not band.square for row in rows]
+    squares = {band.name: {"places": rows, "values": rounded(part)} for band, rows, part in panels if band.square}
+    darkest = {band.name: band.ends(part)[1] for band, _, part in panels}
+    every = torch.cat([part.nan_to_num() for band, _, part in panels if not band.square])
+    return numbers(names, steps, every, darkest=darkest, **squares)
 
 
 def _described(band: Band) -> str:
@@ -193,31 +169,21 @@ def _described(band: Band) -> str:
     return f"{band.name}: darkest at {' '.join(cells + more)}"
 
 
-def _draw(
-    page: Page,
-    bands: Sequence[Band],
-    rows: Sequence[list[int]],
-    values: Sequence[Tensor],
-    count: int,
-    steps: Sequence[str],
-) -> str:
+def _draw(page: Page, panels: Sequence[Panel], count: int, steps: Sequence[str]) -> str:
     width = min(_WIDEST, max(_NARROWEST, count * _STEP))
-    drawn = list(zip(bands, rows, values, strict=True))[:MOST_PANELS]
+    drawn, top = panels[:MOST_PANELS], 0.0
     last = max((number for number, (band, *_) in enumerate(drawn) if not band.square), default=0)
-    top = 0.0
-    for number, (band, cells, part) in enumerate(drawn):
+    for number, (band, rows, part) in enumerate(drawn):
         tallest = 2 * _TALLEST if band.square else _TALLEST
-        tall = min(tallest, max(_LOWEST, len(cells) * max(_ROW, min(width / count, 0.12))))
+        tall = min(tallest, max(_LOWEST, len(rows) * max(_ROW, min(width / count, 0.12))))
         wide = min(width, tall) if band.square else width
-        axes = page.axes(0, top, wide, tall)
-        ends = band.ends(part)
-        extent = (0, part.shape[1], len(cells), 0)
-        colours: dict[str, Any] = {"cmap": ramp(BOTH if ends[0] < 0 else COLOURS), "vmin": ends[0], "vmax": ends[1]}
-        axes.imshow(part.numpy(), aspect="auto", interpolation="nearest", extent=extent, **colours)
-        every = max(1, -(-len(cells) // _TICKS))
-        axes.set_yticks([row + 0.5 for row in range(0, len(cells), every)], [f"{row}" for row in cells[::every]])
+        axes, ends = page.axes(0, top, wide, tall), band.ends(part)
+        colours, extent = ramp(BOTH if ends[0] < 0 else COLOURS), (0, part.shape[1], len(rows), 0)
+        axes.imshow(part.numpy(), extent=extent, cmap=colours, vmin=ends[0], vmax=ends[1])
+        every = max(1, -(-len(rows) // _TICKS))
+        axes.set_yticks([row + 0.5 for row in range(0, len(rows), every)], [f"{row}" for row in rows[::every]])
         axes.set_title(band.name, fontsize=9, loc="left", pad=3)
-        page.colour_bar("", colours["cmap"], ends, wide + 0.12, top, min(tall, 0.9))
+        page.colour_bar("", colours, ends, (wide + 0.12, top), min(tall, 0.9))
         top += tall + _GAP
         if band.square:
             axes.set(xlabel="cell written right before the row's cell", ylabel="cell ↓")
@@ -226,18 +192,15 @@ def _draw(
             top += _name_steps(axes, steps, 72 * width / count)
         else:
             axes.set_xticks([])
-    return not_drawn([band.name for band in bands], "bands")
+    return not_drawn([band.name for band, *_ in panels], "bands")
 
 
 def _name_steps(axes: "Axes", steps: Sequence[str], room: float) -> float:
     """Label the steps below the last band, and return the labels' height."""
-    from matplotlib.ticker import MaxNLocator
-
+    axes.set_xlabel("step →")
     if len(steps) > _NAMED or not any(steps):
-        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
-        axes.set_xlabel("step →")
+        axes.locator_params("x", nbins=8, integer=True)
         return 0.35
     size = min(8.0, max(3.5, room * 0.7))
     axes.set_xticks([step + 0.5 for step in range(len(steps))], steps, rotation=90, fontsize=size)
-    axes.set_xlabel("step →")
     return 0.2 + max(map(len, steps)) * size * 0.6 / 72

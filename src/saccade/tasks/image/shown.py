@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from saccade._definitions.numerics import divide
 from saccade.errors import ShapeError
-from saccade.look._images import Box
+from saccade.look._overlays import Box
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.images import image_of
 
