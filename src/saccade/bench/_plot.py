@@ -19,21 +19,7 @@ _COLUMNS, _WIDE, _HIGH, _LINE = 3, 4.4, 3.0, 0.24  # panels a row; inches of a p
 
 
 def draw(results: Sequence[Result], path: str | Path, *, title: str, note: str = "") -> list[Path]:
-    """Draw ratios over sizes, with targets dashed and the peer's height, 1, as a line.
-
-    Args:
-        results: at least one with a ratio.
-        path: of the files, without a suffix.
-        title: a line above the picture.
-        note: a line below the title.
-
-    Returns:
-        The paths of the PNG and the SVG.
-
-    Raises:
-        ArgumentError: if no result has a ratio.
-        OSError: if the files cannot be written.
-    """
+    """Draw ratios over sizes, with targets dashed and a line at 1, as PNG and SVG."""
     drawn = [result for result in results if result.ratio is not None]
     if not drawn:
         raise ArgumentError("results: expected one or more with a ratio, got none")

@@ -20,26 +20,25 @@ _PAIRS = "".join(
 def rows(setup: Setup) -> list[Row]:
     """Return rows of commands: an answer beside torch, a training beside Lightning."""
     settings = ("--threads", f"{setup.threads}", "--device", f"{setup.device}")
-    training = f"start of a training of {_STEPS} steps"
-    return [
-        _row("start of predict", "import torch", partial(_predict, settings), beyond(1.2), quick=True),
-        _row(training, "import lightning", partial(_train, settings), beyond(4)),
-    ]
-
-
-def _row(family: str, imported: str, ours: Prepare, target: Target, *, quick: bool = False) -> Row:
-    return Row(
-        family=family,
-        shape="translate",
-        size=1,
-        peer=imported,
-        inputs=lambda setup: (),
-        ours=ours,
-        theirs=lambda: partial(run_python, ["-c", f"{imported}, torch"]),
-        targets=(target,),
-        same=False,
-        quick=quick,
+    kinds: tuple[tuple[str, str, Prepare, Target], ...] = (
+        ("start of predict", "import torch", partial(_predict, settings), beyond(1.2)),
+        (f"start of a training of {_STEPS} steps", "import lightning", partial(_train, settings), beyond(4)),
     )
+    return [
+        Row(
+            family=family,
+            shape="translate",
+            size=1,
+            peer=imported,
+            inputs=lambda setup: (),
+            ours=ours,
+            theirs=partial(partial, run_python, ["-c", f"{imported}, torch"]),
+            targets=(target,),
+            same=False,
+            quick=imported == "import torch",
+        )
+        for family, imported, ours, target in kinds
+    ]
 
 
 def _predict(settings: Sequence[str]) -> Run:
@@ -49,8 +48,7 @@ def _predict(settings: Sequence[str]) -> Run:
     data.write_text(f"split\tde\ten\n{_PAIRS}", encoding="utf-8")
     answer = partial(run_python, ["-m", "saccade", "predict", f"{run}", "ein Satz"])
     weakref.finalize(answer, shutil.rmtree, folder)  # a training that fails leaves no folder
-    words = ["--data", f"{data}", "--run", f"{run}", "--max-steps", "1", *_SIZES, *settings]
-    run_python(["-m", "saccade", "train", "translate", *words])
+    _trained(run, "--data", f"{data}", "--max-steps", "1", *_SIZES, *settings)
     return answer
 
 
@@ -59,8 +57,11 @@ def _train(settings: Sequence[str]) -> Run:
     folder, numbers = Path(tempfile.mkdtemp()), itertools.count()
 
     def trained() -> str:
-        words = ["--run", f"{folder / str(next(numbers))}", "--max-steps", f"{_STEPS}", *settings]
-        return run_python(["-m", "saccade", "train", "translate", *words])
+        return _trained(folder / f"{next(numbers)}", "--max-steps", f"{_STEPS}", *settings)
 
     weakref.finalize(trained, shutil.rmtree, folder)
     return trained
+
+
+def _trained(run: Path, *words: str) -> str:
+    return run_python(["-m", "saccade", "train", "translate", "--run", f"{run}", *words])
