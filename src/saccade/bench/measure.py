@@ -210,7 +210,7 @@ def measure_row(
 
 
 def _side(row: Row, side: str, setup: Setup, inputs: tuple[Tensor, ...]) -> Run:
-    """A call of a side, which in a memory row returns the bytes that it adds."""
+    """A call of a side. In a memory row, it returns the bytes that it adds."""
     if row.memory:
         return partial(peak_of, row, side, setup)
     return (row.ours if side == "ours" else row.theirs)(*inputs)
