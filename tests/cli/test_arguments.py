@@ -19,6 +19,14 @@ class Options:
     """Go on."""
 
 
+@dataclass(frozen=True)
+class Heads:
+    """Options of another model."""
+
+    heads: int = 1
+    """Heads of attention."""
+
+
 def test_options_take_dashes_underscores_and_equals():
     for words in (["--beam-size", "3"], ["--beam_size", "3"], ["--beam-size=3"]):
         assert parse(Options, words, "x", "") == Options(3)
@@ -72,7 +80,7 @@ def test_a_word_that_is_none_of_some_is_answered_as_everything_is():
 
 def test_an_option_that_there_is_elsewhere_says_where():
     with pytest.raises(UsageError, match="^--heads: expected only with --model transformer; leave it out$"):
-        parse(Options, ["--heads", "4"], "x", "", elsewhere=lambda: {"heads": "--model transformer"})
+        parse(Options, ["--heads", "4"], "x", "", others=lambda: {"a": Options, "transformer": Heads}, owner="--model")
 
 
 def test_help_is_the_docstrings(capsys):

@@ -9,12 +9,11 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from inspect import cleandoc
 from typing import Any, TypeVar
 
 from saccade.errors import SaccadeError
 from saccade.train.notes import escaped
-
-__all__ = ["UsageError", "choose", "named_options", "one_line", "parse", "peek", "suggest"]
 
 T = TypeVar("T")
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
@@ -36,7 +35,8 @@ def parse(
     program: str,
     description: str,
     default: T | None = None,
-    elsewhere: Callable[[], Mapping[str, str]] = dict,
+    others: Callable[[], Mapping[str, type]] = dict,
+    owner: str = "",
 ) -> T:
     """Return the dataclass that the arguments describe.
 
@@ -46,7 +46,8 @@ def parse(
         program: the words before them, for the help.
         description: a sentence or two for the help.
         default: values of other fields.
-        elsewhere: called for an unknown option, names options that need another option, and which.
+        others: called for an unknown option, returns dataclasses that may have it by their owners' names.
+        owner: such owners' kind, as "--model".
 
     Raises:
         UsageError: in one line, with "did you mean".
@@ -66,21 +67,23 @@ def parse(
     """
     import tyro
 
-    settings: dict[str, Any] = {"prog": program, "description": description, "return_unknown_args": True}
+    settings: dict[str, Any] = {"prog": program, "description": cleandoc(description), "return_unknown_args": True}
+    asks_for_help = not _HELP.isdisjoint(arguments)
     if default is not None:
-        settings["default"] = default if _HELP.isdisjoint(arguments) else _escaped(default)
+        settings["default"] = _escaped(default) if asks_for_help else default
     complaint = io.StringIO()
     options: T
     try:
         with contextlib.redirect_stderr(complaint), _as_wide_as(_width(arguments)):
-            options, unknown = tyro.cli(kind, args=list(arguments), **settings)
+            words = ["--help"] if asks_for_help else [*arguments]  # tyro lists no positional that it has read before
+            options, unknown = tyro.cli(kind, args=words, **settings)
     except SystemExit as stop:
         if not stop.code:
             raise
-        _refuse_unknown(kind, [word for word in arguments if word.startswith("--")], elsewhere)
+        _refuse_unknown(kind, [word for word in arguments if word.startswith("--")], others, owner)
         gist = _MISSING.sub(lambda match: _no_value(match[1], arguments), _gist(complaint.getvalue()))
         raise UsageError(f"{gist}; see {program} --help") from None
-    _refuse_unknown(kind, unknown, elsewhere)
+    _refuse_unknown(kind, unknown, others, owner)
     return options
 
 
@@ -132,6 +135,14 @@ def suggest(name: str, names: Iterable[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"there is: {', '.join(candidates)}"
 
 
+def help_texts(kinds: Iterable[type]) -> dict[str, str]:
+    """Text of help of each field of some dataclasses, those of the first before others."""
+    import docstring_parser
+
+    parsed = [docstring_parser.parse_from_object(kind).params for kind in reversed([*kinds]) if kind is not object]
+    return {option.arg_name: one_line(option.description or "") for options in parsed for option in options}
+
+
 def one_line(text: str) -> str:
     r"""Return a text without line breaks.
 
@@ -141,15 +152,16 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Callable[[], Mapping[str, str]]) -> None:
+def _refuse_unknown(kind: Any, words: Sequence[str], others: Callable[[], Mapping[str, type]], owner: str) -> None:
     """Reject options and words that belong to no field."""
-    names = [field.name.replace("_", "-") for field in fields(kind)]
+    names = _options(kind)
     allowed = ["--help", *(f"--{name}" for name in names), *(f"--no-{name}" for name in names)]
     for word in words:
         option = word.partition("=")[0].replace("_", "-")
         if word.startswith("--") and option not in allowed:
-            if (beside := elsewhere().get(option.removeprefix("--").removeprefix("no-"))) is not None:
-                raise UsageError(f"{option}: expected only with {beside}; leave it out")
+            name = option.removeprefix("--").removeprefix("no-")
+            if owners := " or ".join(key for key, other in others().items() if name in _options(other)):
+                raise UsageError(f"{option}: expected only with {owner} {owners}; leave it out")
             near = difflib.get_close_matches(option, allowed, 1)
             way_out = f"did you mean {near[0]}?" if near else "see --help"
             raise UsageError(f"unknown option {word.partition('=')[0]}; {way_out}")
@@ -159,6 +171,10 @@ def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Callable[[], Map
     if loose:
         several = ", ask several by --input FILE" if "input" in names else ""
         raise UsageError(f"unexpected argument {loose[0]}; quote texts that contain spaces{several}, and see --help")
+
+
+def _options(kind: Any) -> list[str]:
+    return [field.name.replace("_", "-") for field in fields(kind)]
 
 
 def _escaped(default: T) -> T:

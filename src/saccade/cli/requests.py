@@ -2,18 +2,18 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import tyro
 
-from saccade.cli.arguments import UsageError, choose, parse
+from saccade.cli.arguments import UsageError, choose, help_texts, parse
 from saccade.cli.inputs import readable
 from saccade.cli.threads import use_threads
 from saccade.runs import Run, load
 from saccade.tasks import TASKS, load_task
-from saccade.train.options import check_threads, flat, select
+from saccade.train.options import check_threads, flag, flat, select
 from saccade.train.run import Run as Folder
 
 __all__ = ["Device", "Ensemble", "Inputs", "check_named", "open_request"]
@@ -49,7 +49,7 @@ class Ensemble:
 class Inputs:
     """Inputs of a verb."""
 
-    text: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="INPUT")] = None
+    text: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[INPUT]")] = None
     """Text, file or folder of files. Default: lines of standard input, or a file."""
 
     input: str | None = None
@@ -78,17 +78,21 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
     program, description = f"saccade {verb}", verb_options.__doc__ or ""
     folder = _folder(verb_options, verb, arguments)
     if folder is None:  # help without a run, or no words: options of any run
-        parse(flat(*_requests(verb), verb_options), ["RUN", *arguments], program, description)
+        parse(flat(_any_request(verb), verb_options), ["RUN", *arguments], program, description)
         raise UsageError(f"RUN: expected the folder of a run, got none; see {program} --help")
     if not folder:
         raise UsageError("RUN: expected the folder of a run, got an empty name")
     if not Path(folder).is_dir():  # help anyway, or the value of a mistyped option
-        parse(flat(*_requests(verb), verb_options), arguments, program, description)
+        parse(flat(_any_request(verb), verb_options), arguments, program, description)
     opened = Folder.open(Path(folder))
     kind = load_task(choose(str(opened.folder), opened.config["task"], TASKS))
     request = kind.requests[verb]
     merged: Any = flat(request, verb_options)
-    parsed = parse(merged, arguments, program, description, elsewhere=lambda: _elsewhere(verb, request))
+    parsed = parse(
+        *(merged, arguments, program, description),
+        others=lambda: {name: load_task(name).requests[verb] for name in TASKS},
+        owner="a run of",
+    )
     selected: Any = select(parsed, request)
     words = {name: readable(value) for name, value in vars(selected).items() if isinstance(value, str)}
     selected = replace(selected, **words)
@@ -112,34 +116,35 @@ def check_named(argument: str | None, file: str | None) -> None:
         Path(str(file)).stat()
 
 
-def _requests(verb: str) -> list[type]:
-    """Options of a verb, of all tasks, without dataclasses that others extend."""
-    kinds = list(dict.fromkeys(load_task(name).requests[verb] for name in TASKS))
-    return [kind for kind in kinds if not any(kind is not other and issubclass(other, kind) for other in kinds)]
+def _any_request(verb: str) -> type:
+    """Options of a verb for runs of all tasks, with the tasks before each text of help."""
+    options: dict[str, list[Field[Any]]] = {}
+    texts: dict[str, dict[str, list[str]]] = {}
+    for task in TASKS:
+        request = load_task(task).requests[verb]
+        explained = help_texts(request.__mro__)
+        for option in fields(request):
+            options.setdefault(option.name, []).append(option)
+            texts.setdefault(option.name, {}).setdefault(explained[option.name], []).append(task)
+    made = []
+    for name, others in options.items():
+        choices = dict.fromkeys(word for option in others for part in get_args(option.type) for word in get_args(part))
+        kind: Any = Literal[*choices, None] if choices else others[0].type
+        text = " ".join(f"{', '.join(tasks)}: {text}" for text, tasks in texts[name].items())
+        made.append((name, Annotated[kind, tyro.conf.arg(help=text)], field(default=others[0].default)))
+    return make_dataclass("Request", made, frozen=True, kw_only=True)
 
 
 def _folder(verb_options: type, verb: str, arguments: Sequence[str]) -> str | None:
     """First word besides options and their values."""
     if arguments and not arguments[0].startswith("-"):
         return arguments[0]  # without the options of all tasks, whose import takes half a second
-    kinds = [verb_options, *_requests(verb)]
-    switches = {f"--{f.name.replace('_', '-')}" for kind in kinds for f in fields(kind) if f.type in (bool, "bool")}
-    valued = {f"--{f.name.replace('_', '-')}" for kind in kinds for f in fields(kind)} - switches
+    kinds = [verb_options, *(load_task(name).requests[verb] for name in TASKS)]
+    valued = {flag(option.name) for kind in kinds for option in fields(kind) if option.type not in (bool, "bool")}
     words = iter(arguments)
     for word in words:
-        option = word.replace("_", "-")
-        if option in valued:
+        if word.replace("_", "-") in valued:
             next(words, None)
         elif not word.startswith("-") or word == "-":
             return word
     return None
-
-
-def _elsewhere(verb: str, request: type) -> dict[str, str]:
-    """Options of runs of other tasks, with the names of these tasks."""
-    names, others = {field.name for field in fields(request)}, dict[str, list[str]]()
-    for name in TASKS:
-        for field in fields(load_task(name).requests[verb]):
-            if field.name not in names:
-                others.setdefault(field.name.replace("_", "-"), []).append(name)
-    return {name: f"a run of {' or '.join(tasks)}" for name, tasks in others.items()}

@@ -1,7 +1,7 @@
 """`saccade train TASK`: train a model, or go on training it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -93,7 +93,11 @@ def read_command(kind: type[Task], arguments: list[str]) -> Command:
     if data not in kind.builtin:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."
     default = flat(**defaults(kind, model, data, {}))
-    parsed = parse(flat, arguments, _program(kind), description, default, lambda: _elsewhere(kind, flat))
+    parsed = parse(
+        *(flat, arguments, _program(kind), description, default),
+        others=lambda: {name: options_class(kind, name) for name in kind.models},
+        owner="--model",
+    )
     typed = {name: getattr(parsed, name) for name in named_options(flat, arguments)}
     return Command(model, data, {**typed, "data": data} if "data" in typed else typed)
 
@@ -113,13 +117,3 @@ def options(kind: type[Task], command: Command, suited: Suited | None = None) ->
 
 def _program(kind: type[Task]) -> str:
     return f"saccade train {kind.name}"
-
-
-def _elsewhere(kind: type[Task], flat: type[Options]) -> dict[str, str]:
-    """Options of other models, with the names of these models."""
-    names, others = {field.name for field in fields(flat)}, dict[str, list[str]]()
-    for model in kind.models:
-        for field in fields(options_class(kind, model)):
-            if field.name not in names:
-                others.setdefault(field.name.replace("_", "-"), []).append(model)
-    return {name: f"--model {' or '.join(models)}" for name, models in others.items()}
