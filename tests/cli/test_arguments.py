@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from saccade.cli.arguments import UsageError, choose, one_line, parse, peek, suggest
+from saccade.cli.arguments import UsageError, choose, named_options, one_line, parse, peek, suggest
 from tiers import every
 
 
@@ -100,6 +100,11 @@ def test_names_from_tables():
 def test_an_option_is_found_before_the_rest_is_parsed():
     assert peek(["--model", "a", "--model=b"], "--model") == "b"
     assert peek(["--models", "a"], "--model") is None and peek(["--model"], "--model") is None
+
+
+def test_options_are_named_with_no_and_with_underscores():
+    assert named_options(Options, ["--no-resume", "--heads", "3"]) == ["resume"]
+    assert named_options(Options, ["--beam_size=3"]) == ["beam_size"]
 
 
 def test_one_line():

@@ -25,6 +25,9 @@ _HELP = {"--help", "-h"}
 _RULES = set(" ─-│|╭╮╰╯+")  # tyro's frames of words
 
 
+INTERRUPTED = 130  # the exit code that shells expect after Ctrl-C
+
+
 class UsageError(SaccadeError):
     """The command line is not one that this program understands."""
 
@@ -38,44 +41,26 @@ def parse(
     others: Callable[[], Mapping[str, type]] = dict,
     owner: str = "",
 ) -> T:
-    """Return the dataclass that the arguments describe.
+    """Return the dataclass that the arguments behind a program describe.
 
-    Args:
-        kind: the dataclass. Its docstrings are the help.
-        arguments: the words behind the program.
-        program: the words before them, for the help.
-        description: a sentence or two for the help.
-        default: values of other fields.
-        others: called for an unknown option, returns dataclasses that may have it by their owners' names.
-        owner: such owners' kind, as "--model".
+    The docstrings of the dataclass are the help. For an unknown option, `others` returns dataclasses that may have it,
+    by names of their owners, such as models, and `owner` is the owners' kind, such as "--model".
 
     Raises:
         UsageError: in one line, with "did you mean".
         SystemExit: with 0 after --help was answered.
-
-    Example:
-        >>> from dataclasses import dataclass
-        >>> @dataclass
-        ... class Options:
-        ...     beam_size: int = 1
-        >>> parse(Options, ["--beam-size", "5"], "saccade", "")
-        Options(beam_size=5)
-        >>> parse(Options, ["--beem-size", "5"], "saccade", "")
-        Traceback (most recent call last):
-        ...
-        saccade.cli.arguments.UsageError: unknown option --beem-size; did you mean --beam-size?
     """
     import tyro
 
     settings: dict[str, Any] = {"prog": program, "description": cleandoc(description), "return_unknown_args": True}
-    asks_for_help = not _HELP.isdisjoint(arguments)
+    helping = not _HELP.isdisjoint(arguments)
     if default is not None:
-        settings["default"] = _escaped(default) if asks_for_help else default
+        settings["default"] = _escaped(default) if helping else default
     complaint = io.StringIO()
     options: T
     try:
-        with contextlib.redirect_stderr(complaint), _as_wide_as(_width(arguments)):
-            words = ["--help"] if asks_for_help else [*arguments]  # tyro lists no positional that it has read before
+        with contextlib.redirect_stderr(complaint), _columns(helping):
+            words = ["--help"] if helping else [*arguments]  # tyro lists no positional that it has read before
             options, unknown = tyro.cli(kind, args=words, **settings)
     except SystemExit as stop:
         if not stop.code:
@@ -88,11 +73,7 @@ def parse(
 
 
 def peek(arguments: Sequence[str], option: str) -> str | None:
-    """Return the value of an option that the parsing of the rest depends on.
-
-    >>> peek(["--model", "a", "--seed=3"], "--model"), peek(["--model", "a", "--seed=3"], "--seed")
-    ('a', '3')
-    """
+    """Return the value of an option that the parsing of the rest depends on."""
     value = None
     for word, following in zip(arguments, [*arguments[1:], None], strict=False):
         name, equals, behind = word.partition("=")
@@ -102,41 +83,27 @@ def peek(arguments: Sequence[str], option: str) -> str | None:
 
 
 def named_options(kind: Any, arguments: Iterable[str]) -> list[str]:
-    """Return the fields of a dataclass named by the arguments, --no-NAME included.
-
-    >>> from dataclasses import make_dataclass
-    >>> named_options(make_dataclass("Options", ["seed", "resume"]), ["--no-resume", "--max-steps", "3"])
-    ['resume']
-    """
+    """Return the fields of a dataclass named by the arguments, --no-NAME included."""
     words = {word.partition("=")[0].replace("_", "-") for word in arguments}
-    names = [(field.name, field.name.replace("_", "-")) for field in fields(kind)]
-    return [name for name, typed in names if not words.isdisjoint((f"--{typed}", f"--no-{typed}"))]
+    return [name.replace("-", "_") for name in _options(kind) if not words.isdisjoint((f"--{name}", f"--no-{name}"))]
 
 
 def choose(what: str, name: str, table: Iterable[str]) -> str:
-    """Return a name of a table.
-
-    Raises:
-        UsageError: if it is not, with the one that was perhaps meant.
-    """
+    """Return a name of a table, or raise `UsageError` with a hint."""
     if name not in (names := list(table)):
         raise UsageError(f"{what}: there is no {name}; {suggest(name, names)}")
     return name
 
 
 def suggest(name: str, names: Iterable[str]) -> str:
-    """Return a hint for a name that does not exist.
-
-    >>> suggest("rnnserch", ["rnnsearch"]), suggest("x", ["rnnsearch"])
-    ('did you mean rnnsearch?', 'there is: rnnsearch')
-    """
+    """Return a hint for a name that does not exist."""
     candidates = list(names)
     near = difflib.get_close_matches(name, candidates, 1)
     return f"did you mean {near[0]}?" if near else f"there is: {', '.join(candidates)}"
 
 
 def help_texts(kinds: Iterable[type]) -> dict[str, str]:
-    """Text of help of each field of some dataclasses, those of the first before others."""
+    """Help of each field of some dataclasses; the first has precedence."""
     import docstring_parser
 
     parsed = [docstring_parser.parse_from_object(kind).params for kind in reversed([*kinds]) if kind is not object]
@@ -144,11 +111,7 @@ def help_texts(kinds: Iterable[type]) -> dict[str, str]:
 
 
 def one_line(text: str) -> str:
-    r"""Return a text without line breaks.
-
-    >>> one_line("a\n  b")
-    'a b'
-    """
+    """Return a text without line breaks."""
     return " ".join(text.split())
 
 
@@ -184,18 +147,11 @@ def _escaped(default: T) -> T:
     return result
 
 
-def _width(arguments: Sequence[str]) -> int:
-    """Number of columns: the terminal's for help, many for errors, so as not to break."""
-    if _HELP.isdisjoint(arguments):
-        return _WIDEST
-    return max(_NARROWEST, shutil.get_terminal_size().columns)
-
-
 @contextlib.contextmanager
-def _as_wide_as(columns: int) -> Iterator[None]:
-    """Have tyro believe that the terminal is so wide."""
+def _columns(helping: bool) -> Iterator[None]:
+    """Columns for tyro: the terminal's for help, many for errors in one line."""
     before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = str(columns)
+    os.environ["COLUMNS"] = str(max(_NARROWEST, shutil.get_terminal_size().columns) if helping else _WIDEST)
     try:
         yield
     finally:

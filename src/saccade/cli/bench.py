@@ -6,26 +6,23 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from saccade.bench import Result, Row, Setup, rows, select
 from saccade.bench._page import COLUMNS, cells, limits, line, page, record, summary, widths
-from saccade.bench.measure import Machine, Probe, look_at, measure_rows, probes
+from saccade.bench.measure import Machine, look_at, measure_rows, probes
 from saccade.bench.row import BACKENDS
-from saccade.cli.arguments import UsageError, choose, parse
+from saccade.cli.arguments import INTERRUPTED, UsageError, choose, parse
 from saccade.look._files import write_new
 from saccade.train.environment import choose_device
 from saccade.train.files import encode
 from saccade.train.notes import output, say, unheard
 from saccade.train.options import not_positive
 
-__all__ = ["run"]
-
-_INTERRUPTED = 130
 _NOW_THERE = "there is a file now, which is not written over"
 _SETTINGS = {"seconds": 2.0, "least": 5}  # seconds of a row's turns, and rounds at the least
 _QUICK = {"seconds": 0.3, "least": 3, "bound": 8.0, "whole": 85.0}  # and seconds after which no round, no row begins
@@ -79,10 +76,19 @@ def run(arguments: list[str]) -> int:
     limiting = probes(device)
     machine = look_at(device, limiting)
     output(limits(machine), flush=True)
-    results, interrupted = list[Result](), True
     settings = (_QUICK if options.quick else _SETTINGS) | ({"seconds": options.seconds} if options.seconds else {})
+    results, interrupted, wide = list[Result](), True, widths(chosen)
+    output(line(COLUMNS, wide), flush=True)
     try:
-        interrupted = _measure(results, chosen, setup, limiting, settings)
+        with suppress(KeyboardInterrupt):
+            _progress(chosen, 0)
+            for result in measure_rows(chosen, setup, probes=limiting, **settings):
+                _progress(chosen, None)
+                results.append(result)
+                output(line(cells(result), wide), flush=True)
+                _progress(chosen, len(results))
+            interrupted = False
+        _progress(chosen, None)
         output(summary(results))
     finally:  # an error, such as a lack of memory, must not lose the rows before it
         about = {
@@ -95,30 +101,7 @@ def run(arguments: list[str]) -> int:
         _write(results, machine, options, about)
     if interrupted:
         say(f"interrupted after {len(results)} of {len(chosen)} rows")
-    return _INTERRUPTED if interrupted else 0
-
-
-def _measure(
-    results: list[Result],
-    chosen: Sequence[Row],
-    setup: Setup,
-    limiting: Mapping[str, Probe],
-    settings: Mapping[str, Any],
-) -> bool:
-    """Print and keep the results one by one; return whether the user interrupted it."""
-    wide = widths(chosen)
-    output(line(COLUMNS, wide), flush=True)
-    try:
-        _progress(chosen, 0)
-        for result in measure_rows(chosen, setup, probes=limiting, **settings):
-            _progress(chosen, None)
-            results.append(result)
-            output(line(cells(result), wide), flush=True)
-            _progress(chosen, len(results))
-    except KeyboardInterrupt:
-        _progress(chosen, None)
-        return True
-    return False
+    return INTERRUPTED if interrupted else 0
 
 
 def _progress(chosen: Sequence[Row], index: int | None) -> None:

@@ -11,8 +11,6 @@ from saccade.train.notes import output
 from saccade.train.recipes import defaults
 from saccade.train.task import Task, find, options_class
 
-__all__ = ["described", "run"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments:

@@ -7,8 +7,6 @@ from saccade.cli.requests import Device, Inputs, open_request
 from saccade.train.files import check_folder
 from saccade.train.notes import output
 
-__all__ = ["run"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(Inputs, Device):

@@ -16,8 +16,6 @@ from saccade.tasks import TASKS, load_task
 from saccade.train.options import check_threads, flag, flat, select
 from saccade.train.run import Run as Folder
 
-__all__ = ["Device", "Ensemble", "Inputs", "check_named", "open_request"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
@@ -65,25 +63,15 @@ class Inputs:
 
 
 def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tuple[Any, Any, Run]:
-    """Return the options of a verb, its request to the run, and the run.
-
-    Args:
-        verb: the verb.
-        verb_options: the dataclass of its own options.
-        arguments: the words behind it.
-
-    Raises:
-        SaccadeError: if one means nothing, or the run cannot be loaded.
-    """
+    """Return the options of a verb, its request to the run, and the run."""
     program, description = f"saccade {verb}", verb_options.__doc__ or ""
     folder = _folder(verb_options, verb, arguments)
-    if folder is None:  # help without a run, or no words: options of any run
-        parse(flat(_any_request(verb), verb_options), ["RUN", *arguments], program, description)
-        raise UsageError(f"RUN: expected the folder of a run, got none; see {program} --help")
+    if folder is None or not Path(folder).is_dir():  # help, or a mistyped option and its value
+        words = arguments if folder else ["RUN", *arguments]
+        parse(flat(_any_request(verb), verb_options), words, program, description)
     if not folder:
-        raise UsageError("RUN: expected the folder of a run, got an empty name")
-    if not Path(folder).is_dir():  # help anyway, or the value of a mistyped option
-        parse(flat(_any_request(verb), verb_options), arguments, program, description)
+        got = "an empty name" if folder == "" else f"none; see {program} --help"
+        raise UsageError(f"RUN: expected the folder of a run, got {got}")
     opened = Folder.open(Path(folder))
     kind = load_task(choose(str(opened.folder), opened.config["task"], TASKS))
     request = kind.requests[verb]
@@ -104,12 +92,7 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
 
 
 def check_named(argument: str | None, file: str | None) -> None:
-    """Check that the input is named once, and exists, before a run is loaded for it.
-
-    Raises:
-        UsageError: if both were given.
-        OSError: if there is no such file.
-    """
+    """Check that the input is named once, and exists, before a run is loaded for it."""
     if argument is not None and file is not None:
         raise UsageError("--input: expected INPUT or --input FILE, got both")
     if file not in (None, "-"):
@@ -117,7 +100,7 @@ def check_named(argument: str | None, file: str | None) -> None:
 
 
 def _any_request(verb: str) -> type:
-    """Options of a verb for runs of all tasks, with the tasks before each text of help."""
+    """Options of a verb for any run, with their tasks before each text of help."""
     options: dict[str, list[Field[Any]]] = {}
     texts: dict[str, dict[str, list[str]]] = {}
     for task in TASKS:

@@ -7,8 +7,6 @@ import torch
 from saccade.train.environment import busy_cores, threads_for
 from saccade.train.notes import say
 
-__all__ = ["advise_threads", "use_threads"]
-
 
 def use_threads(threads: int | None) -> None:
     """Set torch's threads, by default fewer on a busy machine, with a note."""

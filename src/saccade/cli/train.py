@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from saccade.cli.arguments import UsageError, choose, named_options, parse, peek
+from saccade.cli.arguments import INTERRUPTED, UsageError, choose, named_options, parse, peek
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.threads import advise_threads
 from saccade.errors import ArgumentError
@@ -17,10 +17,6 @@ from saccade.train.options import Options
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING
 from saccade.train.task import Suited, Task, options_class
-
-__all__ = ["Command", "options", "read_command", "run"]
-
-_INTERRUPTED = 130
 
 
 def run(arguments: list[str]) -> int:
@@ -39,7 +35,7 @@ def run(arguments: list[str]) -> int:
         return 0
     if outcome.results is None:
         say(f"interrupted at step {outcome.step}; its checkpoint is kept, and the same command goes on from there")
-        return _INTERRUPTED
+        return INTERRUPTED
     if not outcome.fresh:
         way_on = _way_on(outcome.results["final"], outcome.run.config["options"])
         say(f"{outcome.run.folder} is at its end, step {outcome.step}, already; {way_on}")
@@ -63,26 +59,15 @@ def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Command:
-    """Parsed words of a command line.
-
-    Args:
-        model: the model's name.
-        data: as `--data` names them.
-        named: the options in it, by their names.
-    """
+    """Parsed words of a command line."""
 
     model: str
-    data: str
-    named: dict[str, Any]
+    data: str  # as `--data` names them
+    named: dict[str, Any]  # options in it, by their names
 
 
 def read_command(kind: type[Task], arguments: list[str]) -> Command:
-    """Parse the arguments, without reading data or checking values together.
-
-    Raises:
-        UsageError: in one line.
-        SystemExit: with 0 after --help was answered, with the defaults of these data.
-    """
+    """Parse the arguments, without reading data or checking values together."""
     named = peek(arguments, "--model")
     model = choose("--model", usual_model(kind, peek(arguments, "--run")) if named is None else named, kind.models)
     if (data := peek(arguments, "--data")) == "":
@@ -103,11 +88,7 @@ def read_command(kind: type[Task], arguments: list[str]) -> Command:
 
 
 def options(kind: type[Task], command: Command, suited: Suited | None = None) -> Options:
-    """Return all options of the run: the named ones, and suitable defaults.
-
-    Raises:
-        UsageError: in one line, if they mean nothing, by themselves or together.
-    """
+    """Return all options of the run: the named ones, and suitable defaults."""
     values = {**defaults(kind, command.model, command.data, command.named, suited), **command.named}
     try:
         return options_class(kind, command.model)(**values)
