@@ -81,11 +81,11 @@ class Row:
 
     family: str  # name of the measurement, equal for all sizes
     shape: str  # the size, for the table
-    size: int  # the size as one number, for the plot
     peer: str  # name of the other side
     inputs: Inputs  # makes the tensors of both sides
     ours: Prepare  # makes our call from them; raises `Absent` if that is impossible here
     theirs: Prepare  # makes the peer's call
+    size: int = 1  # the size as one number, for the plot of a family of several
     work: Work | None = None  # of one call, if a limit bounds it
     targets: tuple[Target, ...] = ()
     memory: bool = False  # whether the peak of memory is measured, in fresh processes, and not the time

@@ -28,7 +28,6 @@ def rows(setup: Setup) -> list[Row]:
         Row(
             family=family,
             shape="translate",
-            size=1,
             peer=imported,
             inputs=lambda setup: (),
             ours=ours,
@@ -48,7 +47,8 @@ def _predict(settings: Sequence[str]) -> Run:
     data.write_text(f"split\tde\ten\n{_PAIRS}", encoding="utf-8")
     answer = partial(run_python, ["-m", "saccade", "predict", f"{run}", "ein Satz"])
     weakref.finalize(answer, shutil.rmtree, folder)  # a training that fails leaves no folder
-    _trained(run, "--data", f"{data}", "--max-steps", "1", *_SIZES, *settings)
+    words = ["--data", f"{data}", "--run", f"{run}", "--max-steps", "1", *_SIZES, *settings]
+    run_python(["-m", "saccade", "train", "translate", *words])
     return answer
 
 
@@ -57,11 +57,8 @@ def _train(settings: Sequence[str]) -> Run:
     folder, numbers = Path(tempfile.mkdtemp()), itertools.count()
 
     def trained() -> str:
-        return _trained(folder / f"{next(numbers)}", "--max-steps", f"{_STEPS}", *settings)
+        words = ["--run", f"{folder / str(next(numbers))}", "--max-steps", f"{_STEPS}", *settings]
+        return run_python(["-m", "saccade", "train", "translate", *words])
 
     weakref.finalize(trained, shutil.rmtree, folder)
     return trained
-
-
-def _trained(run: Path, *words: str) -> str:
-    return run_python(["-m", "saccade", "train", "translate", "--run", f"{run}", *words])

@@ -188,7 +188,6 @@ def steps(setup: Setup) -> list[Row]:
         Row(
             family=f"{score}, {name}",
             shape=joined((1, _MANY, _WIDE)),
-            size=_MANY,
             peer=f"of {_FEW} keys",
             inputs=partial(inputs, length),
             ours=partial(read, setup, score, _MANY),

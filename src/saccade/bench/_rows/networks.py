@@ -39,6 +39,10 @@ _NTM, _DNC = _Sizes("NTM", 16, 128, 20, 100, 1), _Sizes("DNC", 32, 64, 32, 128, 
 
 def memories(setup: Setup) -> list[Row]:
     """Return the rows of external memories beside plain formulas and pytorch-ntm's."""
+
+    def inputs(batch: int, setup: Setup) -> tuple[Tensor, ...]:
+        return (setup.normal(_STEPS, batch, _INPUT),)
+
     ntm, dnc = (partial(_network, sizes, _controlled) for sizes in (_NTM, _DNC))
     peers: tuple[tuple[_Sizes, Prepare, str, Prepare], ...] = (
         (_NTM, ntm, "pytorch-ntm's formulas", partial(_network, _NTM, _per_head)),
@@ -49,9 +53,8 @@ def memories(setup: Setup) -> list[Row]:
         Row(
             family=f"{sizes.name}, {_STEPS} steps forward+backward",
             shape=joined((sizes.batch, sizes.cells, sizes.cell_dim)),
-            size=sizes.cells,
             peer=peer,
-            inputs=partial(_sequence, sizes.batch),
+            inputs=partial(inputs, sizes.batch),
             ours=ours,
             theirs=theirs,
             targets=(times(3 if sizes is _NTM else 2),) if setup.device.type == "cpu" else (),
@@ -59,10 +62,6 @@ def memories(setup: Setup) -> list[Row]:
         )
         for sizes, ours, peer, theirs in peers
     ]
-
-
-def _sequence(batch: int, setup: Setup) -> tuple[Tensor, ...]:
-    return (setup.normal(_STEPS, batch, _INPUT),)
 
 
 def _network(sizes: _Sizes, function: Callable[..., Tensor], inputs: Tensor) -> Run:
@@ -233,7 +232,6 @@ def trainings(setup: Setup) -> list[Row]:
         Row(
             family=f"rnnsearch step forward+backward, {family}",
             shape=joined((_SENTENCES, _WORDS)),
-            size=_WORDS,
             peer=peer,
             inputs=lambda setup: (torch.zeros(0, device=setup.device),),
             ours=ours,
@@ -280,7 +278,6 @@ def _shapes() -> Row:
     return Row(
         family="memory of products of 1000 shapes",
         shape="1000x512x512",
-        size=1000,
         peer="all shapes kept",
         inputs=lambda setup: (setup.normal(1000, 512), setup.normal(512, 512)),
         ours=partial(prepare, bounded=True),
