@@ -28,13 +28,13 @@ def run(arguments: list[str]) -> int:
         return 0
     for name in TASKS:
         kind = load_task(name)
-        output(f"{name}: {_summary(kind)}")
-        output("  models")
+        wide = max(map(len, (*kind.models, *kind.builtin)))
+        output(f"{name}: {_summary(kind)}\n  models")
         for model in kind.models:
-            output(f"    {model:16} {_sentence(kind, model)}")
+            output(f"    {model:{wide}}  {_sentence(kind, model)}")
         output("  data")
         for data, sentence in kind.builtin.items():
-            output(f"    {data:16} {sentence}")
+            output(f"    {data:{wide}}  {sentence}")
     return 0
 
 
