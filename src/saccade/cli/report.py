@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.cli.arguments import INTERRUPTED, choose, parse
-from saccade.cli.threads import advise_threads
+from saccade.cli.threads import set_threads
 from saccade.errors import SaccadeError
 from saccade.train.notes import output, say
 
@@ -24,7 +24,7 @@ def run(arguments: list[str]) -> int:
     name = choose("NAME", arguments[0], names)
     study = frame.load(name)
     options: Any = parse(study.options, arguments[1:], f"saccade report {name}", study.sentence)
-    advise_threads(options.threads)
+    set_threads(options.threads, advise=True)
     made = frame.make(study, options)
     if made.text is None:
         say("interrupted; what is done is kept, and the same command goes on from there")

@@ -10,7 +10,7 @@ import tyro
 
 from saccade.cli.arguments import UsageError, choose, help_texts, parse
 from saccade.cli.inputs import readable
-from saccade.cli.threads import use_threads
+from saccade.cli.threads import set_threads
 from saccade.runs import Run, load
 from saccade.tasks import TASKS, load_task
 from saccade.train.options import check_threads, flag, flat, select
@@ -86,7 +86,7 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
     selected = replace(selected, **words)
     if hasattr(parsed, "text"):
         check_named(parsed.text, parsed.input)
-    use_threads(parsed.threads)
+    set_threads(parsed.threads)
     run = load(parsed.run, device=parsed.device, ensemble=getattr(parsed, "ensemble", ()))
     return parsed, run.checked(selected), run
 

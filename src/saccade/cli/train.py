@@ -7,7 +7,7 @@ from typing import Any
 
 from saccade.cli.arguments import INTERRUPTED, UsageError, choose, named_options, parse, peek
 from saccade.cli.metrics import print_baselines, print_metrics
-from saccade.cli.threads import advise_threads
+from saccade.cli.threads import set_threads
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.train.baselines import kept
@@ -29,7 +29,7 @@ def run(arguments: list[str]) -> int:
     command = read_command(kind, arguments[1:])
     suited = suit(kind, command.model, command.data, command.named)
     chosen = options(kind, command, suited)
-    advise = partial(advise_threads, command.named.get("threads"))
+    advise = partial(set_threads, command.named.get("threads"), advise=True)
     outcome = train(kind, chosen, suited.data, suited, command.named, advise)
     if outcome.follows:
         return 0
