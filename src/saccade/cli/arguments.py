@@ -23,8 +23,6 @@ _WIDEST = 20_000  # columns: longer than any complaint
 _NARROWEST = 40  # columns: help is no longer readable in fewer, and below ten tyro never comes to an end
 _HELP = {"--help", "-h"}
 _RULES = set(" ─-│|╭╮╰╯+")  # tyro's frames of words
-
-
 INTERRUPTED = 130  # the exit code that shells expect after Ctrl-C
 
 
@@ -95,11 +93,13 @@ def choose(what: str, name: str, table: Iterable[str]) -> str:
     return name
 
 
-def suggest(name: str, names: Iterable[str]) -> str:
-    """Return a hint for a name that does not exist."""
+def suggest(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
+    """Return a hint for a name that does not exist, by default all names if none is near."""
     candidates = list(names)
     near = difflib.get_close_matches(name, candidates, 1)
-    return f"did you mean {near[0]}?" if near else f"there is: {', '.join(candidates)}"
+    return (
+        f"did you mean {near[0]}?" if near else f"there is: {', '.join(candidates)}" if otherwise is None else otherwise
+    )
 
 
 def help_texts(kinds: Iterable[type]) -> dict[str, str]:
@@ -125,9 +125,7 @@ def _refuse_unknown(kind: Any, words: Sequence[str], others: Callable[[], Mappin
             name = option.removeprefix("--").removeprefix("no-")
             if owners := " or ".join(key for key, other in others().items() if name in _options(other)):
                 raise UsageError(f"{option}: expected only with {owner} {owners}; leave it out")
-            near = difflib.get_close_matches(option, allowed, 1)
-            way_out = f"did you mean {near[0]}?" if near else "see --help"
-            raise UsageError(f"unknown option {word.partition('=')[0]}; {way_out}")
+            raise UsageError(f"unknown option {word.partition('=')[0]}; {suggest(option, allowed, 'see --help')}")
     loose = [word for word in words if not word.startswith("--")]
     if loose and re.match("-[A-Za-z]", loose[0]):
         raise UsageError(f"unknown option {loose[0]}; see --help")
@@ -182,9 +180,8 @@ def _one_of(complaint: re.Match[str]) -> str:
     """Error for a word outside some choices, from tyro's."""
     value, option, choices = complaint.groups()
     names = re.findall(r"'([^']*)'", choices)
-    near = difflib.get_close_matches(value, names, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return f"{option}: expected {' or '.join(filter(None, [', '.join(names[:-1]), names[-1]]))}, got {value}{hint}"
+    expected = " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{option}: expected {expected}, got {value}; {suggest(value, names, '')}".removesuffix("; ")
 
 
 def _expected(complaint: re.Match[str]) -> str:
