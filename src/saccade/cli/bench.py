@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -24,8 +25,13 @@ from saccade.train.notes import output, say, unheard
 from saccade.train.options import not_positive
 
 _NOW_THERE = "there is a file now, which is not written over"
-_SETTINGS = {"seconds": 2.0, "least": 5}  # seconds of a row's turns, and rounds at the least
-_QUICK = {"seconds": 0.3, "least": 3, "bound": 8.0, "whole": 85.0}  # and seconds after which no round, no row begins
+_SETTINGS: dict[str, Any] = {"seconds": 2.0, "least": 5}  # seconds of a row's turns, and rounds at the least
+_QUICK: dict[str, Any] = {
+    "seconds": 0.3,
+    "least": 3,
+    "bound": 8.0,
+    "whole": 85.0,
+}  # and the last start of a round, a row
 
 
 @dataclass(frozen=True)

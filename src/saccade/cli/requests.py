@@ -82,8 +82,8 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
         owner="a run of",
     )
     selected: Any = select(parsed, request)
-    words = {name: readable(value) for name, value in vars(selected).items() if isinstance(value, str)}
-    selected = replace(selected, **words)
+    texts = {name: readable(value) for name, value in vars(selected).items() if isinstance(value, str)}
+    selected = replace(selected, **texts)
     if hasattr(parsed, "text"):
         check_named(parsed.text, parsed.input)
     set_threads(parsed.threads)

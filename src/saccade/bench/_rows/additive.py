@@ -116,8 +116,8 @@ def _decoder_step(setup: Setup, keys: int) -> list[Row]:
         ("eager", lambda query, key, v: lambda: textbook(query, key, key, v), target),
         ("torch on remembered exponentials", lambda query, key, v: remembered(query, key, key, v), ()),
     )
-    size, quick = math.prod(sizes), keys == 32
-    more = {"work": work_of("additive", size), "peer_bytes": 8 * size, "quick": quick}
+    size = math.prod(sizes)
+    more: dict[str, Any] = {"work": work_of("additive", size), "peer_bytes": 8 * size, "quick": keys == 32}
     return [_step(setup, *sizes, peer=peer, theirs=theirs, targets=goal, **more) for peer, theirs, goal in peers]
 
 

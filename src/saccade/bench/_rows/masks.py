@@ -214,11 +214,11 @@ def _streamed(setup: Setup, score: str, length: int, key: Tensor, value: Tensor,
     memory = remember(key[:, :0], value[:, :0], **WAYS[score](v), positions=none, capacity=_KEPT)
     query, mask, written = key[:, :1], Window(_KEPT - 1, 0, align="end"), 0
 
+    @torch.no_grad()
     def write(count: int) -> Memory:
         nonlocal memory, written
         positions = torch.arange(written, written + count, device=key.device)
-        with torch.no_grad():
-            memory = memory.write(positions, key[:, :count], value[:, :count])
+        memory = memory.write(positions, key[:, :count], value[:, :count])
         written += count
         return memory
 

@@ -79,13 +79,7 @@ def _network(sizes: _Sizes, function: Callable[..., Tensor], inputs: Tensor) -> 
 
 def _plain(ours: Prepare, *inputs: Tensor) -> Run:
     """Our call by plain formulas of PyTorch."""
-    call = ours(*inputs)
-
-    def run() -> Any:
-        with without_kernels("they are measured"):
-            return call()
-
-    return run
+    return without_kernels("they are measured")(ours(*inputs))
 
 
 def _controlled(sizes: _Sizes, memory: ExternalMemory, lstm: nn.LSTMCell, inputs: Tensor) -> Tensor:
@@ -266,10 +260,10 @@ def _shapes() -> Row:
     """Memory of products of many shapes, by the number of shapes that oneDNN keeps."""
 
     def prepare(first: Tensor, second: Tensor, bounded: bool = False) -> Run:
+        @matmul_precision("medium")  # rounded products of a CPU with bfloat16 units are oneDNN's
         def run() -> None:
-            with matmul_precision("medium"):  # rounded products of a CPU with bfloat16 units are oneDNN's
-                for count in range(1, len(first) + 1):
-                    (first[:count] @ second).sum()
+            for count in range(1, len(first) + 1):
+                (first[:count] @ second).sum()
 
         if bounded:
             bound_shape_caches()
