@@ -64,7 +64,7 @@ def _over_sizes(axes: "Axes", family: str, results: Sequence[Result]) -> None:
     plain_ticks(axes.yaxis)
     name_axes(axes, "length", f"peer's {'bytes' if results[0].row.memory else 'time'} / ours", grid="both")
     axes.set_title(family, fontsize=9.5, loc="left")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="best")  # by default it would warn of the time it takes
 
 
 def _at_one_size(axes: "Axes", results: Sequence[Result]) -> None:
