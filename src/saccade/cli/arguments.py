@@ -94,7 +94,7 @@ def choose(what: str, name: str, table: Iterable[str]) -> str:
 
 
 def suggest(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
-    """Return a hint for a name that does not exist, by default all names if none is near."""
+    """Return the nearest name as a hint, or all names if none is near."""
     candidates = list(names)
     near = difflib.get_close_matches(name, candidates, 1)
     return (

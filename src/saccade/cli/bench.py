@@ -26,12 +26,8 @@ from saccade.train.options import not_positive
 
 _NOW_THERE = "there is a file now, which is not written over"
 _SETTINGS: dict[str, Any] = {"seconds": 2.0, "least": 5}  # seconds of a row's turns, and rounds at the least
-_QUICK: dict[str, Any] = {
-    "seconds": 0.3,
-    "least": 3,
-    "bound": 8.0,
-    "whole": 85.0,
-}  # and the last start of a round, a row
+# and seconds after which no round, no row begins
+_QUICK: dict[str, Any] = {"seconds": 0.3, "least": 3, "bound": 8.0, "whole": 85.0}
 
 
 @dataclass(frozen=True)
