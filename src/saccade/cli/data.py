@@ -36,7 +36,6 @@ class Arguments:
     If the task reads files, inputs.txt has their paths, each with a tab and the question if there is one."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         choose("--split", self.split, SPLITS)
         if self.count < 1:
             raise UsageError(f"--count: expected a number above 0, got {self.count}")

@@ -18,7 +18,6 @@ class Arguments(Ensemble, Device):
     """The split: test or validation."""
 
     def __post_init__(self) -> None:
-        """Reject splits other than held-out ones."""
         super().__post_init__()
         choose("--split", self.split, ("test", "validation"))
 

@@ -31,7 +31,6 @@ class Device:
     """Processor threads. Default: torch's, or fewer on a busy machine."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no number of threads."""
         check_threads(self.threads)
 
 
