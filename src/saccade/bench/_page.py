@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from saccade.bench._rows import TITLES
 from saccade.bench.measure import Machine
 from saccade.bench.row import Result, Row
 
@@ -12,21 +13,6 @@ _BYTES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _THOUSANDS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1.0, ""))
 _DISTURBED = 2 / 3  # of the best limit; below it another program used the machine
-_TITLES = {
-    "additive": "Additive attention",
-    "sparse": "Sparsemax and entmax",
-    "dot": "Dot scores",
-    "masks": "Masks",
-    "half": "Half types",
-    "statistics": "Statistics and draws",
-    "lazy": "Values that are computed when they are read",
-    "memory": "External memories",
-    "regression": "Kernel regression",
-    "experts": "Mixtures of experts",
-    "training": "Training steps",
-    "start": "Start of commands",
-    "random": "Random calls",
-}
 
 
 def amount(value: float, memory: bool = False) -> str:
@@ -121,7 +107,7 @@ def page(results: Sequence[Result], machine: Machine, command: str, picture: str
         escaped = [[text.replace("|", r"\|") for text in row] for row in rows]
         lines = [f"| {' | '.join(texts)} |" for texts in (COLUMNS, *escaped)]
         lines.insert(1, f"|---|---|{'---:|' * (len(COLUMNS) - 3)}---|")
-        parts += [f"## {_TITLES[subject]}", "\n".join(lines)]
+        parts += [f"## {TITLES[subject]}", "\n".join(lines)]
     return "\n\n".join([*parts, f"{summary(results)}."]) + "\n"
 
 

@@ -65,7 +65,7 @@ def rows(setup: Setup) -> list[Row]:
         for step in PASSES
         for case, peer, theirs, same in table
     ]
-    return [*made, _memory(setup), *(_gpu(setup) if setup.device.type == "cuda" else [])]
+    return [*made, _memory(setup), *(_gpu(setup) if setup.device.type == "cuda" else []), *_steps(setup)]
 
 
 def _ideal(way: str) -> list[_Case]:
@@ -173,8 +173,8 @@ def _parts(setup: Setup, case: _Case, length: int) -> Function:
 _RADIUS, _KEPT, _PIECE, _MANY, _FEW, _WIDE = 64, 256, 100, 100_000, 1_000, 256
 
 
-def steps(setup: Setup) -> list[Row]:
-    """Return rows of steps: many keys beside few, with equally many allowed."""
+def _steps(setup: Setup) -> list[Row]:
+    """Steps of decoders: many keys beside few, with equally many allowed."""
     around = 2 * _RADIUS + 1
     kinds: tuple[tuple[str, int, int, Callable[..., Run]], ...] = (
         (f"decoder step, {around} keys around", around, _MANY, _around),
