@@ -13,7 +13,7 @@ from saccade.cli.inputs import readable
 from saccade.cli.threads import set_threads
 from saccade.runs import Run, load
 from saccade.tasks import TASKS, load_task
-from saccade.train.options import check_threads, flag, flat, select
+from saccade.train.options import check_threads, flat, select
 from saccade.train.run import Run as Folder
 
 
@@ -21,7 +21,7 @@ from saccade.train.run import Run as Folder
 class Device:
     """Run and device of a verb."""
 
-    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help_behavior_hint="(required)")] = ""
     """Folder of the run."""
 
     device: str = "auto"
@@ -64,12 +64,11 @@ class Inputs:
 def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tuple[Any, Any, Run]:
     """Return the options of a verb, its request to the run, and the run."""
     program, description = f"saccade {verb}", verb_options.__doc__ or ""
-    folder = _folder(verb_options, verb, arguments)
-    if folder is None or not Path(folder).is_dir():  # help, or a mistyped option and its value
-        words = arguments if folder else ["RUN", *arguments]
-        parse(flat(_any_request(verb), verb_options), words, program, description)
+    folder = arguments[0] if arguments else "--"
+    if folder.startswith("-") or not Path(folder).is_dir():  # help, options before RUN, or a mistyped word
+        folder = parse(flat(_any_request(verb), verb_options), arguments, program, description).run
     if not folder:
-        got = "an empty name" if folder == "" else f"none; see {program} --help"
+        got = "an empty name" if "" in arguments else f"none; see {program} --help"
         raise UsageError(f"RUN: expected the folder of a run, got {got}")
     opened = Folder.open(Path(folder))
     kind = load_task(choose(str(opened.folder), opened.config["task"], TASKS))
@@ -115,18 +114,3 @@ def _any_request(verb: str) -> type:
         text = " ".join(f"{', '.join(tasks)}: {text}" for text, tasks in texts[name].items())
         made.append((name, Annotated[kind, tyro.conf.arg(help=text)], field(default=others[0].default)))
     return make_dataclass("Request", made, frozen=True, kw_only=True)
-
-
-def _folder(verb_options: type, verb: str, arguments: Sequence[str]) -> str | None:
-    """First word besides options and their values."""
-    if arguments and not arguments[0].startswith("-"):
-        return arguments[0]  # without the options of all tasks, whose import takes half a second
-    kinds = [verb_options, *(load_task(name).requests[verb] for name in TASKS)]
-    valued = {flag(option.name) for kind in kinds for option in fields(kind) if option.type not in (bool, "bool")}
-    words = iter(arguments)
-    for word in words:
-        if word.replace("_", "-") in valued:
-            next(words, None)
-        elif not word.startswith("-") or word == "-":
-            return word
-    return None

@@ -58,7 +58,7 @@ def rows(setup: Setup) -> list[Row]:
         (apart, "torch, a batch of 16", _batch, True),
         *((case, "without a mask", attention(setup, WAYS[case.way]), False) for case in masked),
         (growth, f"8 calls of {part}", _parts(setup, growth, part), False),
-        *((case, "backend chunked", _call(blocks, case), case.way != "draws") for case in short),
+        *((case, "backend chunked", attention(blocks, partial(_options, case)), case.way != "draws") for case in short),
     ]
     made = [
         _row(setup, case, peer, theirs, step, same=same, quick=case is narrow and step == "forward")
@@ -135,10 +135,6 @@ def _documents(length: int, device: torch.device) -> Documents:
     return Documents(ids, ids)
 
 
-def _call(setup: Setup, case: _Case) -> Function:
-    return attention(setup, partial(_options, case))
-
-
 def _dense(case: _Case) -> Function:
     """torch's kernel, with a mask made in the first call, before the measurement."""
 
@@ -161,7 +157,7 @@ def _batch(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
 
 
 def _parts(setup: Setup, case: _Case, length: int) -> Function:
-    call = _call(setup, case)
+    call = attention(setup, partial(_options, case))
 
     def run(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
         parts = zip(*(tensor.split(length, -2) for tensor in (query, key, value)), strict=True)
