@@ -6,8 +6,6 @@ import shutil
 import pytest
 
 from saccade.cli import main
-from saccade.cli.arguments import UsageError
-from saccade.cli.requests import check_named
 from saccade.train.fit import train
 from tiny import Line, line_options, registered
 
@@ -182,11 +180,7 @@ def test_inputs_are_found_before_a_model_is_loaded(line, ask, tmp_path, monkeypa
         assert code == 2 and err == ["error: --input: expected INPUT or --input FILE, got both"]
         code, _, err = ask(verb, line, "--input", missing)
         assert code == 2 and len(err) == 1 and f"{missing}: No such file or directory" in err[0]
-    check_named(None, None)
-    check_named("a text", None)
-    check_named(None, "-")
-    with pytest.raises(UsageError, match="got both"):
-        check_named("", "")
+        assert ask(verb, line, "", "--input=") == (2, [], ["error: --input: expected INPUT or --input FILE, got both"])
 
 
 def test_an_evaluation_with_options_has_its_own_file(line, ask):

@@ -82,19 +82,14 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
     selected: Any = select(parsed, request)
     texts = {name: readable(value) for name, value in vars(selected).items() if isinstance(value, str)}
     selected = replace(selected, **texts)
-    if hasattr(parsed, "text"):
-        check_named(parsed.text, parsed.input)
+    if hasattr(parsed, "text"):  # inputs are named once, and exist, before a run is loaded for them
+        if parsed.text is not None and parsed.input is not None:
+            raise UsageError("--input: expected INPUT or --input FILE, got both")
+        if parsed.input not in (None, "-"):
+            Path(parsed.input).stat()
     set_threads(parsed.threads)
     run = load(parsed.run, device=parsed.device, ensemble=getattr(parsed, "ensemble", ()))
     return parsed, run.checked(selected), run
-
-
-def check_named(argument: str | None, file: str | None) -> None:
-    """Check that the input is named once, and exists, before a run is loaded for it."""
-    if argument is not None and file is not None:
-        raise UsageError("--input: expected INPUT or --input FILE, got both")
-    if file not in (None, "-"):
-        Path(str(file)).stat()
 
 
 def _any_request(verb: str) -> type:
