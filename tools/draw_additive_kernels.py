@@ -35,7 +35,7 @@ LIGHT = {BLUE: "#c9d4f0", ORANGE: "#f6d9c3", GREEN: "#cbe6d4", RED: "#f2cdd4"}
 
 
 def canvas(width: float, height: float, columns: int = 1, **more: Any) -> "tuple[Figure, list[Axes]]":
-    """A figure of so many axes in a row, inches wide and high; not of pyplot, which would keep it."""
+    """A figure with axes in a row, in inches, without pyplot."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
@@ -70,7 +70,7 @@ def plain_axes(axes: "Axes", width: float, height: float) -> None:
 
 
 def tiles() -> "Figure":
-    """The forward pass: which tile comes after which, and what lies in a vector's lanes."""
+    """The forward pass: the order of tiles, and the lanes of a vector."""
     figure, (walk, lanes) = canvas(7.8, 3.9, 2, width_ratios=(1.28, 1))
     plain_axes(walk, 8.2, 8)
     plain_axes(lanes, 6.4, 8)
@@ -130,7 +130,7 @@ def _lanes(axes: "Axes") -> None:
 
 
 def backward() -> "Figure":
-    """The backward pass: who reads what, and whose the results are."""
+    """The backward pass: the tiles and results of each item of work."""
     figure, (axes,) = canvas(7.4, 3.9)
     plain_axes(axes, 15.2, 8)
     colours = (BLUE, ORANGE, GREEN, RED)
@@ -139,8 +139,8 @@ def backward() -> "Figure":
             at = 2 * item + half
             box(axes, 4.6, 7.05 - 0.28 * at, 5.6, 0.28, LIGHT[colour])
             box(axes, 0.9 + 0.28 * at, 0.4, 0.28, 3.6, LIGHT[colour])
-        told = f"item {item}: features {2 * item} and {2 * item + 1}"
-        axes.text(10.4, 7.05 - 0.56 * item, told, va="center", color=colour)
+        label = f"item {item}: features {2 * item} and {2 * item + 1}"
+        axes.text(10.4, 7.05 - 0.56 * item, label, va="center", color=colour)
     box(axes, 4.6, 0.4, 5.6, 3.6, PALE)
     for row in range(1, 9):
         axes.plot([4.6, 10.2], [0.4 + 0.4 * row] * 2, color="white", linewidth=0.8)
@@ -155,18 +155,16 @@ def backward() -> "Figure":
     arrow(axes, (6.4, 2.8), (2.1, 2.8), ORANGE)
     axes.text(7.6, 4.75, "summed over 4 queries\nin registers, added once", va="center", fontsize=8, color=ORANGE)
     axes.text(3.87, 3.3, "summed\nover keys", ha="center", va="center", fontsize=8, color=ORANGE)
-    told = "item 1 walks over all tiles of g.\nWhat it writes is its own:\nno lock, no second sum."
-    axes.text(10.4, 2.3, told, va="center", fontsize=8.5, color=INK, linespacing=1.5)
+    text = "item 1 walks over all tiles of g.\nWhat it writes is its own:\nno lock, no second sum."
+    axes.text(10.4, 2.3, text, va="center", fontsize=8.5, color=INK, linespacing=1.5)
     return figure
 
 
-def lengths() -> list[int]:
-    """The lengths of the picture of memory."""
-    return [1 << power for power in range(6, 15)]
+LENGTHS = [1 << power for power in range(6, 15)]  # of the picture of memory
 
 
 def bytes_of(length: int, dim: int, backend: str) -> int:
-    """What the library counts for a call of one sequence, without running it."""
+    """Peak bytes of a call of one sequence, by `explain`."""
     x = torch.zeros(1, 1, dim).expand(1, length, dim)
     return explain(x, x, x, score=scores.Additive(torch.zeros(dim)), backend=backend).peak_bytes
 
@@ -176,17 +174,17 @@ def memory() -> "Figure":
     figure, (axes,) = canvas(7.0, 3.7)
     dim, mebi = 256, 2.0**20
     counts = [
-        ("the textbook's terms: 4 L² D", [bytes_of(n, dim, "reference") for n in lengths()], RED, "s"),
-        ("all weights: 4 L²", [4 * n * n for n in lengths()], FAINT, "^"),
-        ("blocks of queries", [bytes_of(n, dim, "cpu") for n in lengths()], BLUE, "o"),
+        ("the textbook's terms: 4 L² D", [bytes_of(n, dim, "reference") for n in LENGTHS], RED, "s"),
+        ("all weights: 4 L²", [4 * n * n for n in LENGTHS], FAINT, "^"),
+        ("blocks of queries", [bytes_of(n, dim, "cpu") for n in LENGTHS], BLUE, "o"),
     ]
-    for label, found, colour, marker in counts:
-        axes.loglog(lengths(), [count / mebi for count in found], f"{marker}-", color=colour, markersize=4, label=label)
-        last = found[-1] / mebi
+    for label, sizes, colour, marker in counts:
+        axes.loglog(LENGTHS, [size / mebi for size in sizes], f"{marker}-", color=colour, markersize=4, label=label)
+        last = sizes[-1] / mebi
         text = f"{last / 1024:,.0f} GiB" if last >= 1024 else f"{last:,.0f} MiB"
-        axes.annotate(text, (lengths()[-1], last), (6, 0), textcoords="offset points", va="center", color=colour)
+        axes.annotate(text, (LENGTHS[-1], last), (6, 0), textcoords="offset points", va="center", color=colour)
     axes.set_xscale("log", base=2)
-    axes.set_xticks(lengths(), [f"{n:,}" for n in lengths()])
+    axes.set_xticks(LENGTHS, [f"{n:,}" for n in LENGTHS])
     axes.minorticks_off()
     axes.set_yticks([10.0**power for power in range(-2, 6)], ["0.01", "0.1", *(f"{10**p:,}" for p in range(6))])
     axes.set(xlabel="L: queries, and as many keys, of 256 features", ylabel="memory of the call, MiB")
@@ -220,8 +218,8 @@ def formula(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
 def compiled(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     """The kernel: scores themselves as weights, read from the unit matrix."""
     unit, score = torch.eye(len(key), dtype=key.dtype), scores.Additive(v)
-    found: Tensor = attend(query, key, unit, score=score, normalizer=normalizers.Identity(), backend="cpu")
-    return found
+    result: Tensor = attend(query, key, unit, score=score, normalizer=normalizers.Identity(), backend="cpu")
+    return result
 
 
 WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
@@ -233,8 +231,8 @@ WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
 
 
 def errors(scales: Iterable[float]) -> dict[str, list[float]]:
-    """Of each way and scale: the largest error of a float32 score over the largest score, the median of five draws."""
-    found: dict[str, list[float]] = {name: [] for name in WAYS}
+    """Largest error over largest float32 score by way and scale, median of five draws."""
+    medians: dict[str, list[float]] = {name: [] for name in WAYS}
     for scale in scales:
         draws: dict[str, list[float]] = {name: [] for name in WAYS}
         for seed in range(5):
@@ -245,8 +243,8 @@ def errors(scales: Iterable[float]) -> dict[str, list[float]]:
             for name, way in WAYS.items():
                 draws[name].append(float((way(query, key, v) - exact).abs().max() / exact.abs().max()))
         for name, values in draws.items():
-            found[name].append(float(torch.tensor(values).median()))  # NaN if one is
-    return found
+            medians[name].append(float(torch.tensor(values).median()))  # NaN if a draw is
+    return medians
 
 
 def accuracy() -> "Figure":
@@ -294,19 +292,19 @@ def newton(a: float) -> list[float]:
 def thresholds() -> "Figure":
     """The sum of the weights over the threshold, with Newton's steps."""
     figure, axes = canvas(7.4, 3.5, 2, sharey=True)
-    for one, a, name in zip(axes, (1.0, 0.5), ("sparsemax (a = 1)", "1.5-entmax (a = 1/2)"), strict=True):
+    for panel, a, name in zip(axes, (1.0, 0.5), ("sparsemax (a = 1)", "1.5-entmax (a = 1/2)"), strict=True):
         steps = newton(a)
         grid = [1.1 * steps[-1] * position / 300 for position in range(301)]
-        one.plot(grid, [sum(weights_at(t, a)) for t in grid], color=BLUE, linewidth=2)
-        one.axhline(1, color=FAINT, linewidth=0.8)
+        panel.plot(grid, [sum(weights_at(t, a)) for t in grid], color=BLUE, linewidth=2)
+        panel.axhline(1, color=FAINT, linewidth=0.8)
         for before, after in pairwise(steps):
             height = sum(weights_at(before, a))
-            one.plot([before, after], [height, 1], "--", color=ORANGE, linewidth=1.2)
-            one.plot([after, after], [1, sum(weights_at(after, a))], ":", color=ORANGE, linewidth=1.2)
-            one.plot([before], [height], "o", color=ORANGE, markersize=5)
-        one.plot([steps[-1]], [1], "*", color=RED, markersize=12)
-        one.set_title(f"{name}: {len(steps) - 1} steps", fontsize=10, color=INK)
-        one.set_xlabel("threshold t")
+            panel.plot([before, after], [height, 1], "--", color=ORANGE, linewidth=1.2)
+            panel.plot([after, after], [1, sum(weights_at(after, a))], ":", color=ORANGE, linewidth=1.2)
+            panel.plot([before], [height], "o", color=ORANGE, markersize=5)
+        panel.plot([steps[-1]], [1], "*", color=RED, markersize=12)
+        panel.set_title(f"{name}: {len(steps) - 1} steps", fontsize=10, color=INK)
+        panel.set_xlabel("threshold t")
     axes[0].set_ylabel("sum of the weights")
     axes[0].annotate("the wanted 1", (0.01, 1), (0, -11), textcoords="offset points", color=FAINT, fontsize=8)
     return figure
@@ -320,11 +318,11 @@ PICTURES: dict[str, Callable[[], "Figure"]] = {
     "additive-thresholds": thresholds,
 }
 MEASURED = ("additive-errors",)
-"""Pictures whose last digits depend on the processor."""
+"""Pictures with last digits that depend on the processor."""
 
 
 def draw(folder: Path, names: Iterable[str] = tuple(PICTURES)) -> list[Path]:
-    """The pictures as SVG in a folder, over those that are there."""
+    """Write the pictures as SVG into a folder, over older ones."""
     from matplotlib import rc_context
 
     folder.mkdir(parents=True, exist_ok=True)

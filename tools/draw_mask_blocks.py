@@ -1,6 +1,6 @@
-"""Draws the pictures of docs/masks-as-work.md again, as the page's own code does.
+"""Draw the pictures of docs/masks-as-work.md again, as the page's own code does.
 
-python tools/draw_mask_blocks.py            # into docs/pictures; needs matplotlib
+`python tools/draw_mask_blocks.py` writes them into docs/pictures. It needs matplotlib.
 """
 
 import doctest
@@ -17,17 +17,16 @@ LENGTH = 2048
 
 def pictures() -> dict[str, Any]:
     """Title and mask of each picture, as the page's examples make them."""
-    known: dict[str, Any] = {}
-    test = doctest.DocTestParser().get_doctest(PAGE.read_text(encoding="utf-8"), known, PAGE.name, str(PAGE), 0)
+    test = doctest.DocTestParser().get_doctest(PAGE.read_text(encoding="utf-8"), {}, PAGE.name, str(PAGE), 0)
     failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, clear_globs=False)
     if failed or not tried:
         raise SystemExit(f"{PAGE}: {failed} of {tried} examples are otherwise than they say")
-    found: dict[str, Any] = test.globs["pictures"]
-    return found
+    result: dict[str, Any] = test.globs["pictures"]
+    return result
 
 
 def draw(folder: Path) -> list[Path]:
-    """All pictures as PNG, in the place of those that are there."""
+    """Write all pictures as PNG, over older ones."""
     paths = []
     with TemporaryDirectory() as made:
         for name, (title, mask) in pictures().items():

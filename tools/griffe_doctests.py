@@ -1,4 +1,4 @@
-"""Docstrings as Markdown reads them: doctests are blocks of code, and each parameter of a list has its entry."""
+"""Docstrings for Markdown: doctests as code, an entry for each parameter."""
 
 import re
 from typing import Any
@@ -11,7 +11,7 @@ _SENTENCE = re.compile(r"^(?:Args|Raises):\s+[Aa]s (?=.)", flags=re.M)
 
 
 class Doctests(griffe.Extension):
-    """Fences around doctests, whose lists Markdown would read as links, and sections that Griffe can parse."""
+    """Fences around doctests, with sections for Griffe's parser."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Rewrite the docstring of an object as it is loaded."""

@@ -1,4 +1,4 @@
-"""Pages of `results/` as a part of the site. Their links work there and in the repository."""
+"""Pages of `results/` in the site, with links for the site and the repository."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from mkdocs.structure.pages import Page
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add every page and picture of `results/`, none of which the navigation lists."""
+    """Add every page and picture of `results/`, outside the navigation."""
     root = Path(config.docs_dir).parent
     for path in sorted((root / "results").rglob("*")):
         if path.suffix in (".md", ".png", ".svg", ".gif"):

@@ -22,7 +22,7 @@ WORKERS = ["-n", "2", "--dist", "worksteal"]
 
 
 class Mutant(NamedTuple):
-    """One fault: `old` stands once in `file`, of src/saccade or of studies, and becomes `new`."""
+    """A fault: `old` stands once in `file` and becomes `new`."""
 
     file: str
     old: str
@@ -152,7 +152,7 @@ MUTANTS = [
 
 
 def copy_checkout(folder: Path) -> Path:
-    """Copy every file that git tracks, as it is now, and link the data beside the checkout."""
+    """Copy every tracked file as it is now, and link the data beside the checkout."""
     copy = folder / "checkout"
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in filter(None, listed.split("\0")):
@@ -170,16 +170,16 @@ def source(checkout: Path, mutant: Mutant) -> Path:
 
 
 def mirrored_tests(copy: Path, file: str) -> list[str]:
-    """Tests of the mutant's own file, there or a folder above, then of its folder, as far as they exist."""
+    """Existing tests of the mutant's file, then of its folder."""
     path = Path(file)
     folder = f"tests/{path.parent}" if path.parent.name else "tests/laws"
-    candidates = [f"tests/{place}/test_{path.stem}.py" for place in (path.parent, path.parent.parent)]
+    candidates = [f"tests/{parent}/test_{path.stem}.py" for parent in (path.parent, path.parent.parent)]
     candidates = list(dict.fromkeys([*candidates, folder]))
     return [name for name in candidates if (copy / name).exists()]
 
 
 def tests_fail(copy: Path, arguments: list[str]) -> bool:
-    """Run pytest in the copy and say whether a test failed; anything but passed or failed is an error here."""
+    """Run pytest in the copy, and return whether a test failed. Other ends are errors."""
     environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
     code = subprocess.run(command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, check=False).returncode

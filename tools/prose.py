@@ -77,9 +77,9 @@ def clean(text: str) -> str:
     return re.sub(r"!?\[([^\]]*)\]\([^)]*\)|https?://[^\s)]+", r"\1", text).replace("**", "")
 
 
-def docstrings(tree: ast.AST) -> Iterator[Text]:
+def docstrings(nodes: list[ast.AST]) -> Iterator[Text]:
     """Docstrings of a module, its classes, functions and attributes."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield Text(node.lineno, "docstring", cleandoc(node.value.value))
 
@@ -99,18 +99,18 @@ def comments(source: str) -> Iterator[Text]:
     yield Text(first, "comment", " ".join(block))
 
 
-def messages(tree: ast.AST) -> Iterator[Text]:
+def messages(nodes: list[ast.AST]) -> Iterator[Text]:
     """Texts of `raise` statements, with `code` for each value in them."""
-    for node in ast.walk(tree):
+    for node in nodes:
         for argument in node.exc.args if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) else ():
             parts = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
             texts = [str(part.value) if isinstance(part, ast.Constant) else "code" for part in parts]
             yield Text(argument.lineno, "message", "".join(texts))
 
 
-def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def names(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
     """Names of variables, arguments, attributes, functions and classes."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.arg):
             yield node.lineno, node.arg
         elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -146,12 +146,12 @@ def read(path: Path) -> tuple[list[Text], list[Fault]]:
     if path.suffix == ".md":
         texts, faults = list(paragraphs(source, 1, "page")), []
     else:
-        tree = ast.parse(source)
-        docs = list(docstrings(tree))
-        faults = [(line, "name", name) for line, name in names(tree) if NAMES.fullmatch(name)]
+        nodes = list(ast.walk(ast.parse(source)))
+        docs = list(docstrings(nodes))
+        faults = [(line, "name", name) for line, name in names(nodes) if NAMES.fullmatch(name)]
         faults += [(doc.line, "first-line", line) for doc in docs if (line := first_line(doc))]
         texts = [text for doc in docs for text in paragraphs(doc.text, doc.line, "docstring")]
-        texts += [*comments(source), *messages(tree)]
+        texts += [*comments(source), *messages(nodes)]
     return texts, sorted(faults + [fault for text in texts for fault in prose(text)])
 
 

@@ -35,7 +35,6 @@ def result_of(told):
     work = None if amount is None else Work(amount, told["speed_unit"].removesuffix("/s"), "")
     row = Row(
         **{name: told[name] for name in ("subject", "family", "shape", "peer")},
-        size=0,
         inputs=nothing,
         ours=nothing,
         theirs=nothing,

@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from saccade.cli.arguments import UsageError, choose, one_line, parse, peek
+from saccade.cli.arguments import UsageError, choose, named_options, one_line, parse, peek
 from tiers import every
 
 
@@ -17,6 +17,14 @@ class Options:
 
     resume: bool = True
     """Go on."""
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Options of another model."""
+
+    heads: int = 1
+    """Heads of attention."""
 
 
 def test_options_take_dashes_underscores_and_equals():
@@ -72,7 +80,7 @@ def test_a_word_that_is_none_of_some_is_answered_as_everything_is():
 
 def test_an_option_that_there_is_elsewhere_says_where():
     with pytest.raises(UsageError, match="^--heads: expected only with --model transformer; leave it out$"):
-        parse(Options, ["--heads", "4"], "x", "", elsewhere=lambda: {"heads": "--model transformer"})
+        parse(Options, ["--heads", "4"], "x", "", others=lambda: {"a": Options, "transformer": Heads}, owner="--model")
 
 
 def test_help_is_the_docstrings(capsys):
@@ -93,6 +101,11 @@ def test_names_from_tables():
 def test_an_option_is_found_before_the_rest_is_parsed():
     assert peek(["--model", "a", "--model=b"], "--model") == "b"
     assert peek(["--models", "a"], "--model") is None and peek(["--model"], "--model") is None
+
+
+def test_options_are_named_with_no_and_with_underscores():
+    assert named_options(Options, ["--no-resume", "--heads", "3"]) == ["resume"]
+    assert named_options(Options, ["--beam_size=3"]) == ["beam_size"]
 
 
 def test_one_line():

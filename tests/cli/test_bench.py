@@ -195,14 +195,14 @@ def test_a_read_only_folder_is_refused_before_measuring(monkeypatch, capsys):
 
 def test_an_unwritable_file_keeps_no_other_from_being(monkeypatch, capsys):
     offered(monkeypatch, row())
-    write = bench.write
+    write_new = bench.write_new
 
-    def full(path, content):
-        if path.suffix == ".json":
-            raise OSError(28, "No space left on device", str(path))
-        write(path, content)
+    def full(contents):
+        if Path("found.json") in contents:
+            raise OSError(28, "No space left on device", "found.json")
+        write_new(contents)
 
-    monkeypatch.setattr(bench, "write", full)
+    monkeypatch.setattr(bench, "write_new", full)
     assert main(["bench", "--seconds", "0.001", "--json", "found.json", "--page", "page.md", "--plot", "plot"]) == 2
     assert capsys.readouterr().err.endswith(
         "found.json: No space left on device; make room, then give the command again\n"
@@ -216,6 +216,13 @@ def test_a_file_that_came_meanwhile_is_not_written_over(option, name, monkeypatc
     assert main(["bench", "--seconds", "0.001", option, name]) == 2
     assert f"{name}: there is a file now, which is not written over" in capsys.readouterr().err
     assert Path(name).read_text() == "mine"
+
+
+def test_a_link_that_came_meanwhile_is_not_written_over(monkeypatch, capsys):
+    offered(monkeypatch, row(theirs=lambda x: Path("a.json").symlink_to("nowhere") or (lambda: x)))
+    assert main(["bench", "--seconds", "0.001", "--json", "a.json"]) == 2
+    assert "a.json: there is a file now, which is not written over" in capsys.readouterr().err
+    assert Path("a.json").is_symlink() and not Path("nowhere").exists()
 
 
 @pytest.mark.parametrize("name", [".", "/", "..", "a/.."])

@@ -120,6 +120,13 @@ def test_nothing_is_overwritten_or_half_written(task, name, shown, tmp_path):
     assert (tmp_path / "data" / name).read_text() == "mine"
 
 
+def test_a_link_to_nothing_is_not_replaced(shown, tmp_path):
+    (tmp_path / "answers.txt").symlink_to("nowhere")
+    code, _, err = shown("translate", "--count", 3, "--output", tmp_path)
+    assert code == 2 and err[0].startswith(f"error: {tmp_path / 'answers.txt'}: it is there already")
+    assert [path.name for path in tmp_path.iterdir()] == ["answers.txt"] and (tmp_path / "answers.txt").is_symlink()
+
+
 def test_the_same_command_again_leaves_the_same_files(shown, tmp_path):
     for _ in range(2):
         assert shown("classify-image", "--count", 2, "--output", tmp_path / "data")[0] == 0

@@ -1,6 +1,7 @@
 import contextlib
 import io
 import json
+import re
 import subprocess
 from dataclasses import fields
 
@@ -21,6 +22,14 @@ def test_every_task_model_and_data_set_has_a_sentence(capsys):
         for part in (f"{name}:", *task.models, *task.builtin):
             line = next(line for line in out.splitlines() if line.strip().startswith(part))
             assert len(line.split()) > 4
+
+
+def test_sentences_stand_in_a_column_and_fit_a_line(capsys):
+    assert main(["list"]) == 0
+    for task in re.split(r"^(?=\S)", capsys.readouterr().out, flags=re.M)[1:]:
+        entries = re.findall(r"^    (\S+ +)(.+)$", task, flags=re.M)
+        assert len({len(name) for name, _ in entries}) == 1
+        assert all(len(sentence) <= 100 and "endless" not in sentence for _, sentence in entries)
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,6 @@ import shutil
 import pytest
 
 from saccade.cli import main
-from saccade.cli.arguments import UsageError
-from saccade.cli.requests import check_named
 from saccade.train.fit import train
 from tiny import Line, line_options, registered
 
@@ -119,6 +117,29 @@ def test_help_is_of_the_run_or_of_all_tasks(line, ask, tmp_path):
         assert ask(verb, line, "--help")[0] == ask(verb, "--help", line)[0] == 0
 
 
+@pytest.mark.parametrize(("verb", "words"), [("predict", "RUN [INPUT]"), ("look", "RUN [INPUT]"), ("eval", "RUN")])
+def test_usage_names_the_run_with_and_without_one(verb, words, line, ask, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    for command in ([verb, "--help"], [verb, line, "--help"]):
+        _, out, _ = ask(*command)
+        assert out[0].startswith(f"usage: saccade {verb} [-h] ") and set(words.split()) <= set(out[0].split())
+        assert any("RUN " in text and "Folder of the run." in text for text in out)
+
+
+def test_help_without_a_run_names_the_tasks_of_an_option(ask, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "2000")
+    every = " ".join(text.strip("│ ") for text in ask("look", "--help")[1])
+    assert "--by {attention,jacobian,gradient,grad-cam,None} " in every
+    assert " answer: Where the model looked (attention)" in every and " caption: Where " in every
+    assert " classify-text: With --layer: " in every and "--output {None}|STR Folder for the pictures" in every
+
+
+def test_paragraphs_of_help_are_not_indented(ask):
+    assert "Baselines follow, such as the most frequent answer." in " ".join(
+        text for text in ask("eval", "--help")[1] if not text.startswith(" ")
+    )
+
+
 @pytest.mark.parametrize("verb", ["predict", "eval", "look"])
 def test_what_is_no_run_is_one_line(verb, line, ask, tmp_path):
     (tmp_path / "file").write_text("mine")
@@ -159,11 +180,7 @@ def test_inputs_are_found_before_a_model_is_loaded(line, ask, tmp_path, monkeypa
         assert code == 2 and err == ["error: --input: expected INPUT or --input FILE, got both"]
         code, _, err = ask(verb, line, "--input", missing)
         assert code == 2 and len(err) == 1 and f"{missing}: No such file or directory" in err[0]
-    check_named(None, None)
-    check_named("a text", None)
-    check_named(None, "-")
-    with pytest.raises(UsageError, match="got both"):
-        check_named("", "")
+        assert ask(verb, line, "", "--input=") == (2, [], ["error: --input: expected INPUT or --input FILE, got both"])
 
 
 def test_an_evaluation_with_options_has_its_own_file(line, ask):

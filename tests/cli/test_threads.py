@@ -25,21 +25,21 @@ def busy(monkeypatch):
 
 
 def test_a_verb_takes_what_a_busy_machine_has_to_spare_and_says_so(busy, capsys):
-    threads.use_threads(None)
+    threads.set_threads(None)
     assert torch.get_num_threads() == 2
     words = "using 2 of 4 threads: other processes use 2.0 of 4 cores; --threads chooses otherwise\n"
     assert capsys.readouterr().err == words
 
 
 def test_what_is_asked_for_is_taken_whatever_the_load(busy, capsys):
-    threads.use_threads(3)
+    threads.set_threads(3)
     assert torch.get_num_threads() == 3
-    threads.advise_threads(4)
+    threads.set_threads(4, advise=True)
     assert torch.get_num_threads() == 4 and capsys.readouterr().err == ""
 
 
 def test_what_trains_is_left_as_it_is_and_told(busy, capsys):
-    threads.advise_threads(None)
+    threads.set_threads(None, advise=True)
     assert torch.get_num_threads() == 4
     assert capsys.readouterr().err == "other processes use 2.0 of 4 cores: --threads 2 may well be faster than 4\n"
 
@@ -67,10 +67,11 @@ def test_threads_are_mentioned_once_while_work_is_left(tmp_path):
     assert len(said) == 3
 
 
-def test_an_idle_machine_is_not_worth_a_word(capsys):
+def test_an_idle_machine_is_not_worth_a_word(monkeypatch, capsys):
+    monkeypatch.setattr(threads, "busy_cores", lambda: 0.0)
     torch.set_num_threads(2)
-    threads.use_threads(None)
-    threads.advise_threads(None)
+    threads.set_threads(None)
+    threads.set_threads(None, advise=True)
     assert torch.get_num_threads() == 2 and capsys.readouterr().err == ""
 
 

@@ -51,15 +51,17 @@ is mask=masks.Causal()
     return strict  # type: ignore[return-value]
 
 
-def suggest(name: str, names: Iterable[str]) -> str:
-    """A hint for a name that does not exist.
+def suggest(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
+    """A hint for a name that does not exist; `otherwise` instead of all names if none is near.
 
     >>> suggest("rnnserch", ["rnnsearch"]), suggest("x", ["rnnsearch"])
     ('did you mean rnnsearch?', 'there is: rnnsearch')
     """
     candidates = list(names)
     near = get_close_matches(name, candidates, 1)
-    return f"did you mean {near[0]}?" if near else f"there is: {', '.join(candidates)}"
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"there is: {', '.join(candidates)}" if otherwise is None else otherwise
 
 
 def _hint(name: str, parameters: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from saccade.bench._rows import TITLES
 from saccade.bench.measure import Machine
 from saccade.bench.row import Result, Row
 
@@ -12,38 +13,15 @@ _BYTES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _THOUSANDS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1.0, ""))
 _DISTURBED = 2 / 3  # of the best limit; below it another program used the machine
-_TITLES = {
-    "additive": "Additive attention",
-    "sparse": "Sparsemax and entmax",
-    "dot": "Dot scores",
-    "masks": "Masks",
-    "half": "Half types",
-    "statistics": "Statistics and draws",
-    "lazy": "Values that are computed when they are read",
-    "memory": "External memories",
-    "regression": "Kernel regression",
-    "experts": "Mixtures of experts",
-    "training": "Training steps",
-    "start": "Start of commands",
-    "random": "Random calls",
-}
 
 
 def amount(value: float, memory: bool = False) -> str:
-    """Return seconds, or bytes, with three digits.
-
-    >>> amount(0.00123), amount(12.3456), amount(423 * 2**20, memory=True)
-    ('1.23 ms', '12.3 s', '423 MiB')
-    """
+    """Seconds, or bytes, with three digits."""
     return _with_unit(value, _BYTES if memory else _SECONDS)
 
 
 def speed(rate: float, unit: str) -> str:
-    """Return units a second.
-
-    >>> speed(3.21e10, "terms"), speed(8.5e10, "FLOP")
-    ('32.1 G terms/s', '85 GFLOP/s')
-    """
+    """Units a second, with three digits."""
     named = f" {unit}/s" if unit == "terms" else f"{unit}/s"
     return _with_unit(rate, [(size, f"{prefix}{named}".strip()) for size, prefix in _THOUSANDS])
 
@@ -72,12 +50,7 @@ def cells(result: Result) -> list[str]:
 
 
 def limits(machine: Machine) -> str:
-    """Return the machine in a line, with the rates that bound the rows.
-
-    >>> rates = {"multiply": 1.5e11, "copy": 2e10}
-    >>> print(limits(Machine({"processor": "x86", "threads": 2}, {"torch": "2.13"}, rates)))
-    x86, 2 threads, torch 2.13; a plain multiply reaches 150 GFLOP/s, a copy 20 GB/s
-    """
+    """The machine in a line, with the rates that bound the rows."""
     hardware = machine.hardware
     threads = f"{hardware['threads']} thread{'s' if hardware['threads'] != 1 else ''}"
     device = hardware.get("gpu") or f"{hardware['processor']}, {threads}"
@@ -86,10 +59,9 @@ def limits(machine: Machine) -> str:
 
 
 def widths(rows: Sequence[Row]) -> list[int]:
-    """Return the widths of all columns, from the names of the rows."""
-    name = max([len(f"{row.family} {row.shape}") for row in rows] + [len(COLUMNS[0])])
-    peer = max([len(row.peer) for row in rows] + [len(COLUMNS[1])])
-    return [name, peer, *_WIDTHS[2:]]
+    """Widths of all columns, from the names of the rows."""
+    name = max(len(text) for text in (COLUMNS[0], *(f"{row.family} {row.shape}" for row in rows)))
+    return [name, max(len(text) for text in (COLUMNS[1], *(row.peer for row in rows))), *_WIDTHS[2:]]
 
 
 def line(columns: Sequence[str], wide: Sequence[int]) -> str:
@@ -100,15 +72,10 @@ def line(columns: Sequence[str], wide: Sequence[int]) -> str:
 
 
 def summary(results: Sequence[Result]) -> str:
-    """Return the numbers of reached targets and of rows on a slow machine.
-
-    >>> summary([])
-    'targets: 0 met, 0 missed, 0 not measured'
-    """
+    """The numbers of reached targets and of rows on a slow machine."""
     met = [result.met for result in results if result.row.targets]
     targets = f"targets: {met.count(True)} met, {met.count(False)} missed, {met.count(None)} not measured"
-    slow = disturbed(results)
-    if not slow:
+    if not (slow := disturbed(results)):
         return targets
     rows = f"{len(slow)} of {len(results)} rows, {slow[0].row.name}{' the first' if len(slow) > 1 else ''}"
     return (
@@ -117,55 +84,35 @@ def summary(results: Sequence[Result]) -> str:
 
 
 def disturbed(results: Sequence[Result]) -> list[Result]:
-    """Return rows that another program slowed far below the best of the machine.
-
-    >>> disturbed([])
-    []
-    """
-    bounded: dict[tuple[str, float], list[tuple[Result, float]]] = {}
-    for result in results:
-        work = result.row.work
-        if work is not None and work.limit and result.limit is not None:
-            bounded.setdefault((work.limit, work.cost), []).append((result, result.limit))
-    best = {kind: max(limit for _, limit in pairs) for kind, pairs in bounded.items()}
-    slow = {id(pair[0]) for kind, pairs in bounded.items() for pair in pairs if pair[1] < best[kind] * _DISTURBED}
-    return [result for result in results if id(result) in slow]
+    """Rows that another program slowed far below the best of the machine."""
+    bounded = [
+        (result, (result.row.work.limit, result.row.work.cost), result.limit)
+        for result in results
+        if result.row.work is not None and result.row.work.limit and result.limit is not None
+    ]
+    best = dict[tuple[str, float], float]()
+    for _, kind, limit in bounded:
+        best[kind] = max(limit, best.get(kind, limit))
+    return [result for result, kind, limit in bounded if limit < best[kind] * _DISTURBED]
 
 
 def page(results: Sequence[Result], machine: Machine, command: str, picture: str | None = None) -> str:
-    """Return a page with a table for each subject.
-
-    Args:
-        results: of the rows, in order.
-        machine: that they were measured on.
-        command: that measured them.
-        picture: path of the plot, relative to the page.
-    """
+    """A page with a table for each subject, and a picture by its relative path."""
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
     parts = ["# What was measured", f"```bash\n{command}\n```", f"{limits(machine)}.", f"{versions}."]
     if picture is not None:
         parts.append(f"![Ratios over sizes]({picture})")
     for subject in dict.fromkeys(result.row.subject for result in results):
         rows = [cells(result) for result in results if result.row.subject == subject]
-        table = [COLUMNS, ("---", "---", *["---:"] * (len(COLUMNS) - 3), "---"), *rows]
-        parts += [f"## {_TITLES[subject]}", "\n".join(map(_markdown, table))]
+        escaped = [[text.replace("|", r"\|") for text in row] for row in rows]
+        lines = [f"| {' | '.join(texts)} |" for texts in (COLUMNS, *escaped)]
+        lines.insert(1, f"|---|---|{'---:|' * (len(COLUMNS) - 3)}---|")
+        parts += [f"## {TITLES[subject]}", "\n".join(lines)]
     return "\n\n".join([*parts, f"{summary(results)}."]) + "\n"
 
 
-def _markdown(columns: Sequence[str]) -> str:
-    if columns[0] == "---":
-        return f"|{'|'.join(columns)}|"
-    return "| " + " | ".join(text.replace("|", r"\|") for text in columns) + " |"
-
-
 def record(results: Sequence[Result], machine: Machine, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return results, machine and settings as JSON can hold them.
-
-    Args:
-        results: of the rows, in order.
-        machine: that they were measured on.
-        settings: command, seconds, rounds, device, backend, interrupted.
-    """
+    """Results, machine and settings as JSON can hold them."""
     return {
         **settings,
         "machine": dict(machine.hardware),

@@ -7,33 +7,20 @@ from typing import TYPE_CHECKING
 
 from saccade.bench.row import Result
 from saccade.errors import ArgumentError
-from saccade.look._figure import FAINT, GRID, INK, plain_ticks, write_picture
+from saccade.look._charts import STYLES, name_axes
+from saccade.look._figure import FAINT, plain_ticks, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_STYLES = (("#27459a", "o"), ("#d1495b", "s"), ("#2e9e83", "^"), ("#8d5fa8", "D"), ("#b5771d", "v"), ("#4d4d66", "P"))
+_STYLES = (*STYLES, ("#4d4d66", "P"))  # of up to six peers
 _TARGET = "#d18b00"
 _COLUMNS, _WIDE, _HIGH, _LINE = 3, 4.4, 3.0, 0.24  # panels a row; inches of a panel, and of one line of the last
 
 
 def draw(results: Sequence[Result], path: str | Path, *, title: str, note: str = "") -> list[Path]:
-    """Draw ratios over sizes, with targets dashed and the peer's height, 1, as a line.
-
-    Args:
-        results: at least one with a ratio.
-        path: of the files, without a suffix.
-        title: a line above the picture.
-        note: a line below the title.
-
-    Returns:
-        The paths of the PNG and the SVG.
-
-    Raises:
-        ArgumentError: if no result has a ratio.
-        OSError: if the files cannot be written.
-    """
+    """Draw ratios over sizes, with targets dashed and a line at 1, as PNG and SVG."""
     drawn = [result for result in results if result.ratio is not None]
     if not drawn:
         raise ArgumentError("results: expected one or more with a ratio, got none")
@@ -57,7 +44,7 @@ def _figure(results: Sequence[Result], title: str, note: str) -> "Figure":
         _over_sizes(parts[0].add_subplot(across, _COLUMNS, index + 1), name, rows)
     if single:
         _at_one_size(parts[-1].add_subplot(), single)
-    figure.suptitle(f"{title}\n{note}".strip(), fontsize=11, color=INK, x=0.01, ha="left")
+    figure.suptitle(f"{title}\n{note}".strip(), fontsize=11, x=0.01, ha="left")
     return figure
 
 
@@ -70,16 +57,14 @@ def _over_sizes(axes: "Axes", family: str, results: Sequence[Result]) -> None:
         for height in sorted(ratio for ratio in targets if ratio is not None):
             axes.axhline(height, color=colour, linewidth=1, linestyle="--", label=f"target {height:.3g}")
     axes.axhline(1, color=FAINT, linewidth=0.8)
+    axes.set(xscale="log", yscale="log")
+    axes.minorticks_off()
     sizes = sorted({result.row.size for result in results})
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(sizes, [str(size) for size in sizes], fontsize=7)
-    axes.set_yscale("log")
+    axes.set_xticks(sizes, [str(size) for size in sizes])
     plain_ticks(axes.yaxis)
-    axes.set_title(family, fontsize=9.5, color=INK, loc="left")
-    axes.set_xlabel("length", fontsize=8, color=INK)
-    axes.set_ylabel(f"peer's {'bytes' if results[0].row.memory else 'time'} / ours", fontsize=8, color=INK)
-    axes.legend(frameon=False, fontsize=7, labelcolor=INK, loc="best")
-    _frame(axes)
+    name_axes(axes, "length", f"peer's {'bytes' if results[0].row.memory else 'time'} / ours", grid="both")
+    axes.set_title(family, fontsize=9.5, loc="left")
+    axes.legend(fontsize=7, loc="best")  # by default it would warn of the time it takes
 
 
 def _at_one_size(axes: "Axes", results: Sequence[Result]) -> None:
@@ -91,17 +76,8 @@ def _at_one_size(axes: "Axes", results: Sequence[Result]) -> None:
             if target.ratio is not None:
                 axes.plot([target.ratio] * 2, [height - 0.35, height + 0.35], color=_TARGET, linewidth=1.6)
     axes.axvline(1, color=FAINT, linewidth=0.8)
-    axes.set_yticks(heights, [f"{r.row.family} {r.row.shape} / {r.row.peer}" for r in results], fontsize=7.5)
+    axes.set_yticks(heights, [f"{r.row.family} {r.row.shape} / {r.row.peer}" for r in results])
     axes.set_xscale("log")
     plain_ticks(axes.xaxis)
-    axes.set_xlabel("peer's time / ours (a bar: the target)", fontsize=8, color=INK)
-    axes.set_title("at one size", fontsize=9.5, color=INK, loc="left")
-    _frame(axes)
-
-
-def _frame(axes: "Axes") -> None:
-    axes.tick_params(axis="both", length=2, width=0.5, color=FAINT, labelcolor=INK, labelsize=7.5)
-    axes.grid(color=GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set(color=FAINT, linewidth=0.5)
+    name_axes(axes, "peer's time / ours (a bar: the target)", "", grid="both")
+    axes.set_title("at one size", fontsize=9.5, loc="left")

@@ -2,16 +2,34 @@
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from saccade import attend
-from saccade.bench.row import Absent, Inputs, Prepare, Row, Run, Setup, Work
+from saccade import AuxRequest, attend
+from saccade.bench.row import Inputs, Prepare, Row, Run, Setup, Work
+from saccade.normalizers import Entmax, Sparsemax
+from saccade.reads import Sample
+from saccade.scores import Additive, Cosine, ScaledDot
 
 Function = Callable[..., Tensor]
+Options = Callable[..., dict[str, Any]]
+"""Options of `attend`, made of a vector v."""
+WAYS: dict[str, Options] = {
+    "dot": lambda v: {"score": ScaledDot()},
+    "additive": lambda v: {"score": Additive(v)},
+    "cosine": lambda v: {"score": Cosine(beta=4.0)},
+    "sparsemax": lambda v: {"normalizer": Sparsemax()},
+    "entmax 1.5": lambda v: {"normalizer": Entmax()},
+    "draws": lambda v: {"read": Sample()},
+    "lse": lambda v: {"aux": AuxRequest(lse=True)},
+    "entropy": lambda v: {"aux": AuxRequest(entropy=True)},
+    "top 4": lambda v: {"aux": AuxRequest(top=4)},
+    "received": lambda v: {"aux": AuxRequest(received=True)},
+}
+"""Options by a word in the names of rows."""
 
 
 def textbook(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
@@ -47,24 +65,20 @@ def forward(function: Function) -> Prepare:
     return lambda *inputs: lambda: function(*inputs)
 
 
-def training(function: Function) -> Prepare:
-    """Prepare function(*inputs) and its gradient by all learned inputs.
-
-    >>> square = training(lambda x: x * x)(torch.tensor([3.0], requires_grad=True))
-    >>> square()[0].shape
-    torch.Size([1])
-    """
+def training(function: Callable[..., Any]) -> Prepare:
+    """Prepare gradients of function(*inputs) by all learned inputs."""
 
     def prepare(*inputs: Tensor) -> Run:
         learning = [tensor for tensor in inputs if tensor.requires_grad]
-        upstream: list[Tensor] = []  # gradient of the output: drawn once, equal for both sides
+        upstream: list[Tensor] = []  # gradients of the outputs: drawn once, equal for both sides
 
         def run() -> tuple[Tensor, ...]:
-            output = function(*inputs)
+            outputs = function(*inputs)
+            outputs = outputs if isinstance(outputs, tuple) else (outputs,)
             if not upstream:
-                seeded = torch.Generator(output.device).manual_seed(0)
-                upstream.append(torch.randn(output.shape, generator=seeded, device=output.device))
-            return torch.autograd.grad(output, learning, upstream[0])
+                seeded = torch.Generator(outputs[0].device).manual_seed(0)
+                upstream.extend(torch.randn(part.shape, generator=seeded, device=part.device) for part in outputs)
+            return torch.autograd.grad(outputs, learning, upstream)
 
         return run
 
@@ -76,38 +90,31 @@ PASSES: dict[str, Callable[[Function], Prepare]] = {"forward": forward, "forward
 
 
 def compiled(function: Function, prepare: Callable[[Function], Prepare] = forward) -> Prepare:
-    """Prepare a function that torch.compile has made for the shapes of its inputs.
-
-    Raises:
-        Absent: it does not compile here; a CPU needs a C++ compiler.
-    """
+    """Prepare a function compiled for its inputs. A CPU needs a C++ compiler."""
 
     def compile_it(*inputs: Tensor) -> Run:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of the compiler about its own parts
-                torch.compiler.reset()  # it silently gives up after eight shapes of a function
-                run = prepare(torch.compile(function, dynamic=False))(*inputs)
-                run()
-        except RuntimeError as error:
-            raise Absent(next(line for line in f"{error}\n{type(error).__name__}".splitlines() if line)) from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the compiler about its own parts
+            torch.compiler.reset()  # it silently gives up after eight shapes of a function
+            run = prepare(torch.compile(function, dynamic=False))(*inputs)
+            run()
         return run
 
     return compile_it
 
 
-def attention(setup: Setup, options: Callable[..., dict[str, Any]]) -> Function:
-    """`attend` by a setup's backend, with options made of the inputs after the value."""
+def attention(setup: Setup, options: Options) -> Function:
+    """`attend` by a setup's backend, with options made of v."""
 
-    def run(query: Tensor, key: Tensor, value: Tensor, *more: Tensor) -> Tensor:
-        result: Any = attend(query, key, value, backend=setup.backend, **options(*more))
+    def run(query: Tensor, key: Tensor, value: Tensor, *v: Tensor) -> Tensor:
+        result: Any = attend(query, key, value, backend=setup.backend, **options(*v))
         output: Tensor = result[0] if isinstance(result, tuple) else result
         return output
 
     return run
 
 
-def normal(sizes: Sequence[int], *, grad: bool = False, v_grad: bool = False) -> Inputs:
+def normal(sizes: Sequence[int], grad: bool = False, v_grad: bool = False) -> Inputs:
     """Query, key and value, and a vector v that keeps additive scores around 1."""
     *batch, queries, keys, dim = sizes
     return lambda setup: (
@@ -116,40 +123,33 @@ def normal(sizes: Sequence[int], *, grad: bool = False, v_grad: bool = False) ->
     )
 
 
-def additive_work(terms: float, step: str = "forward") -> Work:
-    """Additive terms, with the operations of a plain multiply that a term costs.
+def work_of(way: str, terms: float, step: str = "forward") -> Work:
+    """Work of so many query-key-feature terms.
 
-    Forward, four terms v/x, x = 1 + EF, that share one reciprocal take 4 multiply-adds for x, 2 x 3 for the sums in
-    pairs, 3 to join the pairs, and 1 to add. These 14 instructions do two operations each in a product. The division is
-    not counted. Backward, four terms take 9 instructions for reciprocals from a shared one, and each 1 for x, 1 for
-    r(1 - r) and 3 for the sums of the gradients: 29 more.
+    Dot products are two, and four more backward. An additive term costs operations of a plain multiply. Forward, four
+    terms v/x, x = 1 + EF, that share one reciprocal take 4 multiply-adds for x, 2 x 3 for the sums in pairs, 3 to join
+    the pairs, and 1 to add. These 14 instructions do two operations each in a product. The division is not counted.
+    Backward, four terms take 9 instructions for reciprocals from a shared one, and each 1 for x, 1 for r(1 - r) and 3
+    for the sums of the gradients: 29 more.
     """
-    return Work(terms, "terms", "multiply", 7.0 if step == "forward" else 21.5)
-
-
-def dot_work(terms: float, step: str = "forward") -> Work:
-    """The two products of so many query-key-feature terms, and four more backward."""
+    if way == "additive":
+        return Work(terms, "terms", "multiply", 7.0 if step == "forward" else 21.5)
     return Work(4 * terms * (1 if step == "forward" else 3), "FLOP", "multiply")
 
 
-def attention_row(
-    setup: Setup, family: str, sizes: Sequence[int], step: str, options: Callable[..., dict[str, Any]], **more: Any
-) -> Row:
-    """A row of `attend` with options that depend on v.
+def joined(sizes: Iterable[int]) -> str:
+    """Sizes as a row's name has them."""
+    return "x".join(map(str, sizes))
 
-    Args:
-        setup: device, backend and threads.
-        family: of the row.
-        sizes: `(..., queries, keys, dim)`.
-        step: "forward" or "forward+backward".
-        options: of `attend`.
-        more: fields of the row; the shape is `(..., keys, dim)` by default.
-    """
-    shape = "x".join(map(str, (*sizes[:-3], *sizes[-2:])))
+
+def attention_row(
+    setup: Setup, family: str, sizes: Sequence[int], step: str, options: Options, v_grad: bool = False, **more: Any
+) -> Row:
+    """A row of `attend` on `(..., queries, keys, dim)`, named by `(..., keys, dim)`."""
     fields: dict[str, Any] = {
-        "family": family,
-        "shape": shape,
+        "shape": joined((*sizes[:-3], *sizes[-2:])),
         "size": sizes[-2],
-        "inputs": normal(sizes, grad=step != "forward"),
+        "inputs": normal(sizes, step != "forward", v_grad),
+        "ours": PASSES[step](attention(setup, options)),
     }
-    return Row(**({"ours": PASSES[step](attention(setup, options))} | fields | more))
+    return Row(family=family, **(fields | more))

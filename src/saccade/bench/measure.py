@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from types import MappingProxyType
 from typing import Any
@@ -35,20 +36,17 @@ def turns(
     """Return the seconds of a call of each, round by round, in alternating order.
 
     A call shorter than a millisecond is repeated so that a sample takes about one. A short call is made once before
-    the clock starts, too: the call before it has filled the caches.
+    the clock starts, too: the call before it has filled the caches. Each call has run before, so that compiling does
+    not count.
 
     Args:
-        runs: the calls that are compared; each has run before, so that compiling does not count.
-        seconds: how long to go on.
-        least: rounds that are made even if they take longer.
+        runs: calls to compare.
+        seconds: duration.
+        least: number of rounds that are made even if they take longer.
         bound: seconds after which no other round begins, whatever `least` is.
         beside: a call that begins each round; its time is the last of the round.
         clock: seconds since some moment.
         wait: waits until a call that has returned is done, as on a GPU.
-
-    Example:
-        >>> len(turns([lambda: None, lambda: None], seconds=0.0, least=3))
-        3
     """
     calls = [*runs, *([] if beside is None else [beside])]
     repeats = [_repeats(run, clock, wait) for run in calls]
@@ -90,11 +88,7 @@ def medians(rounds: Sequence[Sequence[float]]) -> list[float]:
 
 
 def ratios(rounds: Sequence[Sequence[float]]) -> list[float]:
-    """Return the second call's time over the first's in each round.
-
-    >>> median(ratios([[1.0, 4.0], [2.0, 4.0], [9.0, 2.0]]))
-    2.0
-    """
+    """Return the second call's time over the first's in each round."""
     return [theirs / max(ours, 1e-12) for ours, theirs, *_ in rounds]
 
 
@@ -103,9 +97,6 @@ def interval(numbers: Sequence[float]) -> tuple[float, float]:
 
     Its ends have ranks 0.98 √n below the middle and above it, since the count below the median is binomial. Of five
     numbers or fewer they are the least and the greatest.
-
-    >>> interval([4.0, 2.0, 3.0])
-    (2.0, 4.0)
     """
     ranked = sorted(numbers)
     skipped = max(math.floor((len(ranked) - 1.96 * len(ranked) ** 0.5) / 2), 0)
@@ -181,31 +172,31 @@ def measure_row(
     although they should compute the same numbers are not timed.
     """
     torch.manual_seed(0)
-    if row.memory:
-        return _peaks(row, setup)
-    try:
-        inputs = row.inputs(setup)
-        runs = [row.ours(*inputs)]
-        first = runs[0]()
-    except SaccadeError as error:
-        return Result(row, absent=f"ours: {_reason(error)}")
     values: dict[str, Any] = {}
     try:
+        inputs = () if row.memory else row.inputs(setup)
+        runs = [_side(row, "ours", setup, inputs)]
+        outputs = [runs[0]()]
+    except SaccadeError as error:
+        return Result(row, absent=f"ours: {_reason(error)}")
+    try:
         _check_room(row, setup)
-        runs.append(row.theirs(*inputs))
-        second = runs[1]()
+        runs.append(_side(row, "theirs", setup, inputs))
+        outputs.append(runs[1]())
     except (Absent, RuntimeError, MemoryError) as error:  # the peer's own errors too
         del runs[1:]
         values["absent"] = f"{row.peer}: {_reason(error)}"
-    else:
-        if row.same:
-            apart = distances(first, second)
-            values["difference"] = worst = max(apart, key=lambda distance: (math.isnan(distance), distance))
-            if not worst <= _FAR:  # NaN too
-                part = f" in part {apart.index(worst)} of {len(apart)}" if len(apart) > 1 else ""
-                return Result(row, absent=f"both: their numbers differ by {worst:.1e}{part}", **values)
-        del second
-    del first
+    if row.memory:
+        ours, *peer = map(float, outputs)
+        values |= {"peer": peer[0], "ratio": peer[0] / max(ours, 1.0)} if peer else {}
+        return Result(row, ours, rounds=1, **values)
+    if row.same and len(runs) == 2:
+        apart = distances(*outputs)
+        values["difference"] = worst = max(apart, key=lambda distance: (math.isnan(distance), distance))
+        if not worst <= _FAR:  # NaN too
+            part = f" in part {apart.index(worst)} of {len(apart)}" if len(apart) > 1 else ""
+            return Result(row, absent=f"both: their numbers differ by {worst:.1e}{part}", **values)
+    del outputs  # their memory
     probe = None if row.work is None else probes.get(row.work.limit)
     beside = None if probe is None else probe.run
     rounds = turns(runs, beside=beside, wait=waiting(setup.device), **settings)
@@ -218,33 +209,22 @@ def measure_row(
     return Result(row, taken[0], rounds=len(rounds), **values)
 
 
-def distances(ours: Any, theirs: Any) -> list[float]:
-    """Return the largest relative distance of two tensors, or of pairs in two tuples.
+def _side(row: Row, side: str, setup: Setup, inputs: tuple[Tensor, ...]) -> Run:
+    """A call of a side. In a memory row, it returns the bytes that it adds."""
+    if row.memory:
+        return partial(peak_of, row, side, setup)
+    return (row.ours if side == "ours" else row.theirs)(*inputs)
 
-    >>> distances(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
-    [0.5]
-    """
-    pairs = [(ours, theirs)] if isinstance(theirs, Tensor) else list(zip(ours, theirs, strict=True))
+
+def distances(ours: Any, theirs: Any) -> list[float]:
+    """Return the largest relative distance of two tensors, or of pairs in two tuples."""
+    pairs = [(ours, theirs)] if isinstance(theirs, Tensor) else zip(ours, theirs, strict=True)
     plain = [(a.detach(), b.detach()) for a, b in pairs]
     return [float((a - b).abs().max()) / max(float(b.abs().max()), 1e-30) for a, b in plain]
 
 
 def _reason(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-def _peaks(row: Row, setup: Setup) -> Result:
-    """Measure the bytes that each side takes beyond its inputs."""
-    try:
-        ours = float(peak_of(row, "ours", setup))
-    except SaccadeError as error:
-        return Result(row, absent=f"ours: {error}")
-    try:
-        _check_room(row, setup)
-        peer = float(peak_of(row, "theirs", setup))
-    except Absent as error:
-        return Result(row, ours, rounds=1, absent=f"{row.peer}: {error}")
-    return Result(row, ours, peer, peer / max(ours, 1.0), rounds=1)
+    return next(filter(None, str(error).splitlines()), type(error).__name__)
 
 
 def _check_room(row: Row, setup: Setup) -> None:

@@ -14,7 +14,6 @@ import torch
 
 from saccade.bench.row import Row, Run, Setup, run_python
 from saccade.errors import SaccadeError
-from saccade.train.notes import say
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -63,7 +62,7 @@ def grown(row: Row, side: str, setup: Setup) -> int:
     return growth(prepare(*row.inputs(setup)), setup.device)
 
 
-def main(name: str, side: str, device: str, backend: str, threads: str) -> int:
+def main(name: str, side: str, device: str, backend: str, threads: str) -> None:
     """Print the growth of a side of the row of that name."""
     from saccade.bench import rows
 
@@ -74,10 +73,8 @@ def main(name: str, side: str, device: str, backend: str, threads: str) -> int:
     try:
         sys.stdout.write(f"{grown(row, side, setup)}\n")
     except SaccadeError as error:
-        say(str(error))
-        return 2
-    return 0
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    main(*sys.argv[1:])

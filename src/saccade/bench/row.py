@@ -24,16 +24,7 @@ class Absent(SaccadeError):
 
 
 def package(name: str) -> Any:
-    """Import a module that may not be installed.
-
-    Raises:
-        Absent: it cannot be imported.
-
-    >>> package("no_such_package")
-    Traceback (most recent call last):
-    ...
-    saccade.bench.row.Absent: No module named 'no_such_package'; pip install -e '.[bench]' brings the peers
-    """
+    """Import a module, or raise `Absent` if it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -41,11 +32,7 @@ def package(name: str) -> Any:
 
 
 def run_python(words: Sequence[str], environment: dict[str, str] | None = None) -> str:
-    """Return the standard output of a Python process.
-
-    Raises:
-        Absent: the process failed; with the last line of its errors.
-    """
+    """Return the output of a Python process, or raise `Absent` with its last error."""
     done = subprocess.run(  # noqa: S603 the words are ours
         [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
     )
@@ -94,11 +81,11 @@ class Row:
 
     family: str  # name of the measurement, equal for all sizes
     shape: str  # the size, for the table
-    size: int  # the size as one number, for the plot
     peer: str  # name of the other side
     inputs: Inputs  # makes the tensors of both sides
     ours: Prepare  # makes our call from them; raises `Absent` if that is impossible here
     theirs: Prepare  # makes the peer's call
+    size: int = 1  # the size as one number, for the plot of a family of several
     work: Work | None = None  # of one call, if a limit bounds it
     targets: tuple[Target, ...] = ()
     memory: bool = False  # whether the peak of memory is measured, in fresh processes, and not the time
@@ -151,11 +138,7 @@ def times(ratio: float) -> Target:
 
 
 def as_fast(share: float, amount: float, peers: float) -> Target:
-    """A share of the peer's work a second; the peer is a call of another size.
-
-    >>> as_fast(0.6, amount=1e6, peers=1e8).text
-    '≥ 60% of its speed'
-    """
+    """A share of the peer's work a second; the peer is a call of another size."""
     return Target(f"≥ {share:.0%} of its speed", times(share * peers / amount).met, share * peers / amount)
 
 
@@ -181,11 +164,7 @@ def close_behind() -> Target:
 
 
 def speed_of(rate: float, unit: str, threads: int) -> Target:
-    """So many units of work a second and thread, whatever the peer does.
-
-    >>> speed_of(5e9, "terms", 2).text
-    '≥ 5 G terms/s a thread'
-    """
+    """So many units of work a second and thread, whatever the peer does."""
     text = f"≥ {rate / 1e9:g} G {unit}/s a thread"
     return Target(text, lambda result: (result.speed or 0.0) >= rate * threads, beside=False)
 

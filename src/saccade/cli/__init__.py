@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from saccade._definitions.argument_hints import suggest
-from saccade.cli.arguments import UsageError, one_line
+from saccade.cli.arguments import INTERRUPTED, UsageError, one_line
 from saccade.errors import DISTRIBUTION, SaccadeError
 from saccade.train.files import told
 from saccade.train.notes import escaped, open_streams, output, say, shortened, unheard
@@ -29,7 +29,6 @@ VERBS = {
     "bench": "measure attention beside other ways to compute it: saccade bench [--quick] [--rows PATTERN]",
     "list": "name the tasks, their models and their built-in data",
 }
-_INTERRUPTED = 130  # the exit code that shells expect after Ctrl-C
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        return _fail("interrupted", _INTERRUPTED)
+        return _fail("interrupted", INTERRUPTED)
     except SaccadeError as error:
         return _fail(str(error))
     except OSError as error:

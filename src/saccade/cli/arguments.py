@@ -1,7 +1,6 @@
 """Parsing of the command line to a dataclass, by tyro. Errors are one line."""
 
 import contextlib
-import difflib
 import io
 import itertools
 import os
@@ -9,13 +8,12 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from inspect import cleandoc
 from typing import Any, TypeVar
 
 from saccade._definitions.argument_hints import suggest
 from saccade.errors import SaccadeError
 from saccade.train.notes import escaped
-
-__all__ = ["UsageError", "choose", "named_options", "one_line", "parse", "peek"]
 
 T = TypeVar("T")
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
@@ -25,6 +23,7 @@ _WIDEST = 20_000  # columns: longer than any complaint
 _NARROWEST = 40  # columns: help is no longer readable in fewer, and below ten tyro never comes to an end
 _HELP = {"--help", "-h"}
 _RULES = set(" ─-│|╭╮╰╯+")  # tyro's frames of words
+INTERRUPTED = 130  # the exit code that shells expect after Ctrl-C
 
 
 class UsageError(SaccadeError):
@@ -37,60 +36,42 @@ def parse(
     program: str,
     description: str,
     default: T | None = None,
-    elsewhere: Callable[[], Mapping[str, str]] = dict,
+    others: Callable[[], Mapping[str, type]] = dict,
+    owner: str = "",
 ) -> T:
-    """Return the dataclass that the arguments describe.
+    """Return the dataclass that the arguments behind a program describe.
 
-    Args:
-        kind: the dataclass. Its docstrings are the help.
-        arguments: the words behind the program.
-        program: the words before them, for the help.
-        description: a sentence or two for the help.
-        default: values of other fields.
-        elsewhere: called for an unknown option, names options that need another option, and which.
+    The docstrings of the dataclass are the help. For an unknown option, `others` returns dataclasses that may have it,
+    by names of their owners, such as models, and `owner` is the owners' kind, such as "--model".
 
     Raises:
         UsageError: in one line, with "did you mean".
         SystemExit: with 0 after --help was answered.
-
-    Example:
-        >>> from dataclasses import dataclass
-        >>> @dataclass
-        ... class Options:
-        ...     beam_size: int = 1
-        >>> parse(Options, ["--beam-size", "5"], "saccade", "")
-        Options(beam_size=5)
-        >>> parse(Options, ["--beem-size", "5"], "saccade", "")
-        Traceback (most recent call last):
-        ...
-        saccade.cli.arguments.UsageError: unknown option --beem-size; did you mean --beam-size?
     """
     import tyro
 
-    settings: dict[str, Any] = {"prog": program, "description": description, "return_unknown_args": True}
+    settings: dict[str, Any] = {"prog": program, "description": cleandoc(description), "return_unknown_args": True}
+    helping = not _HELP.isdisjoint(arguments)
     if default is not None:
-        settings["default"] = default if _HELP.isdisjoint(arguments) else _escaped(default)
+        settings["default"] = _escaped(default) if helping else default
     complaint = io.StringIO()
     options: T
     try:
-        with contextlib.redirect_stderr(complaint), _as_wide_as(_width(arguments)):
-            options, unknown = tyro.cli(kind, args=list(arguments), **settings)
+        with contextlib.redirect_stderr(complaint), _columns(helping):
+            words = ["--help"] if helping else [*arguments]  # tyro lists no positional that it has read before
+            options, unknown = tyro.cli(kind, args=words, **settings)
     except SystemExit as stop:
         if not stop.code:
             raise
-        _refuse_unknown(kind, [word for word in arguments if word.startswith("--")], elsewhere)
+        _refuse_unknown(kind, [word for word in arguments if word.startswith("--")], others, owner)
         gist = _MISSING.sub(lambda match: _no_value(match[1], arguments), _gist(complaint.getvalue()))
         raise UsageError(f"{gist}; see {program} --help") from None
-    _refuse_unknown(kind, unknown, elsewhere)
+    _refuse_unknown(kind, unknown, others, owner)
     return options
 
 
 def peek(arguments: Sequence[str], option: str) -> str | None:
-    """Return the value of an option that the parsing of the rest depends on.
-
-    >>> peek(["--model", "a", "--seed=3"], "--model"), peek(["--model", "a", "--seed=3"], "--seed")
-    ('a', '3')
-    """
+    """Return the value of an option that the parsing of the rest depends on."""
     value = None
     for word, following in zip(arguments, [*arguments[1:], None], strict=False):
         name, equals, behind = word.partition("=")
@@ -100,55 +81,52 @@ def peek(arguments: Sequence[str], option: str) -> str | None:
 
 
 def named_options(kind: Any, arguments: Iterable[str]) -> list[str]:
-    """Return the fields of a dataclass named by the arguments, --no-NAME included.
-
-    >>> from dataclasses import make_dataclass
-    >>> named_options(make_dataclass("Options", ["seed", "resume"]), ["--no-resume", "--max-steps", "3"])
-    ['resume']
-    """
+    """Return the fields of a dataclass named by the arguments, --no-NAME included."""
     words = {word.partition("=")[0].replace("_", "-") for word in arguments}
-    names = [(field.name, field.name.replace("_", "-")) for field in fields(kind)]
-    return [name for name, typed in names if not words.isdisjoint((f"--{typed}", f"--no-{typed}"))]
+    return [name.replace("-", "_") for name in _options(kind) if not words.isdisjoint((f"--{name}", f"--no-{name}"))]
 
 
 def choose(what: str, name: str, table: Iterable[str]) -> str:
-    """Return a name of a table.
-
-    Raises:
-        UsageError: if it is not, with the one that was perhaps meant.
-    """
+    """Return a name of a table, or raise `UsageError` with a hint."""
     if name not in (names := list(table)):
         raise UsageError(f"{what}: there is no {name}; {suggest(name, names)}")
     return name
 
 
-def one_line(text: str) -> str:
-    r"""Return a text without line breaks.
+def help_texts(kinds: Iterable[type]) -> dict[str, str]:
+    """Help of each field of some dataclasses; the first has precedence."""
+    import docstring_parser
 
-    >>> one_line("a\n  b")
-    'a b'
-    """
+    parsed = [docstring_parser.parse_from_object(kind).params for kind in reversed([*kinds]) if kind is not object]
+    return {option.arg_name: one_line(option.description or "") for options in parsed for option in options}
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks."""
     return " ".join(text.split())
 
 
-def _refuse_unknown(kind: Any, words: Sequence[str], elsewhere: Callable[[], Mapping[str, str]]) -> None:
+def _refuse_unknown(kind: Any, words: Sequence[str], others: Callable[[], Mapping[str, type]], owner: str) -> None:
     """Reject options and words that belong to no field."""
-    names = [field.name.replace("_", "-") for field in fields(kind)]
+    names = _options(kind)
     allowed = ["--help", *(f"--{name}" for name in names), *(f"--no-{name}" for name in names)]
     for word in words:
         option = word.partition("=")[0].replace("_", "-")
         if word.startswith("--") and option not in allowed:
-            if (beside := elsewhere().get(option.removeprefix("--").removeprefix("no-"))) is not None:
-                raise UsageError(f"{option}: expected only with {beside}; leave it out")
-            near = difflib.get_close_matches(option, allowed, 1)
-            way_out = f"did you mean {near[0]}?" if near else "see --help"
-            raise UsageError(f"unknown option {word.partition('=')[0]}; {way_out}")
+            name = option.removeprefix("--").removeprefix("no-")
+            if owners := " or ".join(key for key, other in others().items() if name in _options(other)):
+                raise UsageError(f"{option}: expected only with {owner} {owners}; leave it out")
+            raise UsageError(f"unknown option {word.partition('=')[0]}; {suggest(option, allowed, 'see --help')}")
     loose = [word for word in words if not word.startswith("--")]
     if loose and re.match("-[A-Za-z]", loose[0]):
         raise UsageError(f"unknown option {loose[0]}; see --help")
     if loose:
         several = ", ask several by --input FILE" if "input" in names else ""
         raise UsageError(f"unexpected argument {loose[0]}; quote texts that contain spaces{several}, and see --help")
+
+
+def _options(kind: Any) -> list[str]:
+    return [field.name.replace("_", "-") for field in fields(kind)]
 
 
 def _escaped(default: T) -> T:
@@ -158,18 +136,11 @@ def _escaped(default: T) -> T:
     return result
 
 
-def _width(arguments: Sequence[str]) -> int:
-    """Number of columns: the terminal's for help, many for errors, so as not to break."""
-    if _HELP.isdisjoint(arguments):
-        return _WIDEST
-    return max(_NARROWEST, shutil.get_terminal_size().columns)
-
-
 @contextlib.contextmanager
-def _as_wide_as(columns: int) -> Iterator[None]:
-    """Have tyro believe that the terminal is so wide."""
+def _columns(helping: bool) -> Iterator[None]:
+    """Columns for tyro: the terminal's for help, many for errors in one line."""
     before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = str(columns)
+    os.environ["COLUMNS"] = str(max(_NARROWEST, shutil.get_terminal_size().columns) if helping else _WIDEST)
     try:
         yield
     finally:
@@ -200,9 +171,8 @@ def _one_of(complaint: re.Match[str]) -> str:
     """Error for a word outside some choices, from tyro's."""
     value, option, choices = complaint.groups()
     names = re.findall(r"'([^']*)'", choices)
-    near = difflib.get_close_matches(value, names, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return f"{option}: expected {' or '.join(filter(None, [', '.join(names[:-1]), names[-1]]))}, got {value}{hint}"
+    expected = " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{option}: expected {expected}, got {value}; {suggest(value, names, '')}".removesuffix("; ")
 
 
 def _expected(complaint: re.Match[str]) -> str:

@@ -5,8 +5,8 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,19 @@ import torch
 
 from saccade.bench import Result, Row, Setup, rows, select
 from saccade.bench._page import COLUMNS, cells, limits, line, page, record, summary, widths
-from saccade.bench.measure import Machine, Probe, look_at, measure_rows, probes
+from saccade.bench.measure import Machine, look_at, measure_rows, probes
 from saccade.bench.row import BACKENDS
-from saccade.cli.arguments import UsageError, choose, parse
+from saccade.cli.arguments import INTERRUPTED, UsageError, choose, parse
+from saccade.look._files import write_new
 from saccade.train.environment import choose_device
-from saccade.train.files import encode, write
+from saccade.train.files import encode
 from saccade.train.notes import output, say, unheard
 from saccade.train.options import not_positive
 
-__all__ = ["run"]
-
-_INTERRUPTED = 130
-_SETTINGS = {"seconds": 2.0, "least": 5}  # seconds of a row's turns, and rounds at the least
-_QUICK = {"seconds": 0.3, "least": 3, "bound": 8.0, "whole": 85.0}  # and seconds after which no round, no row begins
+_NOW_THERE = "there is a file now, which is not written over"
+_SETTINGS: dict[str, Any] = {"seconds": 2.0, "least": 5}  # seconds of a row's turns, and rounds at the least
+# and seconds after which no round, no row begins
+_QUICK: dict[str, Any] = {"seconds": 0.3, "least": 3, "bound": 8.0, "whole": 85.0}
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,19 @@ def run(arguments: list[str]) -> int:
     limiting = probes(device)
     machine = look_at(device, limiting)
     output(limits(machine), flush=True)
-    results, interrupted = list[Result](), True
     settings = (_QUICK if options.quick else _SETTINGS) | ({"seconds": options.seconds} if options.seconds else {})
+    results, interrupted, wide = list[Result](), True, widths(chosen)
+    output(line(COLUMNS, wide), flush=True)
     try:
-        interrupted = _measure(results, chosen, setup, limiting, settings)
+        with suppress(KeyboardInterrupt):
+            _progress(chosen, 0)
+            for result in measure_rows(chosen, setup, probes=limiting, **settings):
+                _progress(chosen, None)
+                results.append(result)
+                output(line(cells(result), wide), flush=True)
+                _progress(chosen, len(results))
+            interrupted = False
+        _progress(chosen, None)
         output(summary(results))
     finally:  # an error, such as a lack of memory, must not lose the rows before it
         about = {
@@ -94,30 +103,7 @@ def run(arguments: list[str]) -> int:
         _write(results, machine, options, about)
     if interrupted:
         say(f"interrupted after {len(results)} of {len(chosen)} rows")
-    return _INTERRUPTED if interrupted else 0
-
-
-def _measure(
-    results: list[Result],
-    chosen: Sequence[Row],
-    setup: Setup,
-    limiting: Mapping[str, Probe],
-    settings: Mapping[str, Any],
-) -> bool:
-    """Print and keep the results one by one; return whether the user interrupted it."""
-    wide = widths(chosen)
-    output(line(COLUMNS, wide), flush=True)
-    try:
-        _progress(chosen, 0)
-        for result in measure_rows(chosen, setup, probes=limiting, **settings):
-            _progress(chosen, None)
-            results.append(result)
-            output(line(cells(result), wide), flush=True)
-            _progress(chosen, len(results))
-    except KeyboardInterrupt:
-        _progress(chosen, None)
-        return True
-    return False
+    return INTERRUPTED if interrupted else 0
 
 
 def _progress(chosen: Sequence[Row], index: int | None) -> None:
@@ -139,33 +125,27 @@ def _check(options: Arguments) -> None:
     choose("--backend", options.backend, BACKENDS)
     taken: dict[Path, str] = {}
     for option, name in (("--json", options.json), ("--page", options.page), ("--plot", options.plot)):
-        if name is None:
-            continue
-        if not name:
+        if name == "":
             raise UsageError(f"{option}: expected the name of a new file, got an empty name")
-        if option == "--plot" and Path(name).name in ("", ".."):  # no suffix can be put behind it
+        if name is not None and option == "--plot" and Path(name).name in ("", ".."):  # no suffix fits behind it
             raise UsageError(f"--plot: expected the name of a new file, got a folder: {name}")
-        for path in _pictures(name) if option == "--plot" else [Path(name)]:
+        for path in [] if name is None else _pictures(name) if option == "--plot" else [Path(name)]:
             _check_new(option, path)
-            if path.resolve() in taken:
-                other = taken[path.resolve()]
+            if (other := taken.setdefault(path.resolve(), option)) != option:
                 raise UsageError(f"{option}: expected a file of its own, got {path}, which {other} writes too")
-            taken[path.resolve()] = option
 
 
 def _check_new(option: str, path: Path) -> None:
     """Reject a file that exists, or that cannot be made."""
-    if path.exists() or path.is_symlink():
+    if os.path.lexists(path):
         raise UsageError(f"{option}: expected the name of a new file, got {path}, which is there already")
     if not path.parent.is_dir():
         raise UsageError(f"{option}: expected a name in a folder that exists, got {path}")
     try:
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(
-            f"{option}: expected a name in a folder that can be written to, got {path}: {reason}"
-        ) from error
+        expected = "expected a name in a folder that can be written to"
+        raise UsageError(f"{option}: {expected}, got {path}: {error.strerror or error}") from error
 
 
 def _pictures(name: str) -> list[Path]:
@@ -176,60 +156,45 @@ def _pictures(name: str) -> list[Path]:
 
 
 def _write(results: Sequence[Result], machine: Machine, options: Arguments, about: Mapping[str, object]) -> None:
-    """Write as many of the files as possible, and print their paths.
-
-    Raises:
-        OSError: the first error, after all other files are written.
-    """
+    """Write as many files as possible, print their paths, raise the first error."""
     failed: list[OSError] = []
     picture: Path | None = None
-    with _later(failed):
-        picture = _draw(results, machine, options.plot)
-    if options.json is not None:
-        with _later(failed):
-            _write_new(Path(options.json), encode(record(results, machine, about)))
-            output(f"JSON: {options.json}")
-    if options.page is not None:
-        path = Path(options.page)
-        relative = None if picture is None else os.path.relpath(picture, path.parent)
-        with _later(failed):
-            _write_new(path, page(results, machine, str(about["command"]), relative).encode())
-            output(f"page: {path}")
+    for option in ("plot", "json", "page"):
+        if (name := getattr(options, option)) is None:
+            continue
+        try:
+            if option == "plot":
+                picture = _draw(results, machine, name)
+            elif option == "json":
+                _write_new("JSON", Path(name), encode(record(results, machine, about)))
+            else:
+                relative = None if picture is None else os.path.relpath(picture, Path(name).parent)
+                _write_new("page", Path(name), page(results, machine, str(about["command"]), relative).encode())
+        except OSError as error:
+            failed.append(error)
     if failed:
         raise failed[0]
 
 
-@contextmanager
-def _later(failed: list[OSError]) -> Iterator[None]:
-    """Keep an error of the system until all else is done."""
+def _write_new(kind: str, path: Path, content: bytes) -> None:
+    """Write a file that does not exist even after minutes of measuring."""
     try:
-        yield
-    except OSError as error:
-        failed.append(error)
+        write_new({path: content})
+    except FileExistsError as error:
+        raise FileExistsError(errno.EEXIST, _NOW_THERE, str(path)) from error
+    output(f"{kind}: {path}")
 
 
-def _write_new(path: Path, content: bytes) -> None:
-    """Write a file if there was none before minutes of measuring, and still is none."""
-    _check_still_new(path)
-    write(path, content)
-
-
-def _check_still_new(path: Path) -> None:
-    if path.exists():
-        raise FileExistsError(errno.EEXIST, "there is a file now, which is not written over", str(path))
-
-
-def _draw(results: Sequence[Result], machine: Machine, name: str | None) -> Path | None:
+def _draw(results: Sequence[Result], machine: Machine, name: str) -> Path | None:
     """Draw the plot, if there is a ratio to draw, and return the path of the PNG."""
-    if name is None:
-        return None
     from saccade.bench._plot import draw
 
     if all(result.ratio is None for result in results):
         say("--plot: nothing to draw, no row has both sides")
         return None
     for path in _pictures(name):
-        _check_still_new(path)
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, _NOW_THERE, str(path))
     stem = _pictures(name)[0].with_suffix("")
     png, svg = draw(results, stem, title="How many times as fast as the peer", note=limits(machine))
     output(f"plot: {png} {svg}")

@@ -1,20 +1,20 @@
 """`saccade data TASK`: show examples, or write them for `saccade predict`."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from saccade.cli.arguments import UsageError, choose, named_options, one_line, parse
 from saccade.errors import SaccadeError
+from saccade.look._files import write_new
 from saccade.runs import examples
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.dataset import SPLITS
-from saccade.train.files import check_folder, write
+from saccade.train.files import check_folder
 from saccade.train.notes import output
 from saccade.train.options import flat, select
 from saccade.train.task import Example
-
-__all__ = ["run"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,6 @@ class Arguments:
     If the task reads files, inputs.txt has their paths, each with a tab and the question if there is one."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         choose("--split", self.split, SPLITS)
         if self.count < 1:
             raise UsageError(f"--count: expected a number above 0, got {self.count}")
@@ -81,10 +80,9 @@ def _written(folder: Path, listed: Sequence[Example], *, files: bool) -> list[Pa
     lists = {folder / "inputs.txt": lines, folder / "answers.txt": answers}
     for path, rows in lists.items():
         contents[path] = "".join(f"{row}\n" for row in rows).encode("utf-8", "surrogateescape")  # paths as they are
-    for path, content in contents.items():
-        if path.exists() and not (path.is_file() and path.read_bytes() == content):
+    there = [path for path in contents if os.path.lexists(path)]
+    for path in there:
+        if not (path.is_file() and path.read_bytes() == contents[path]):
             raise SaccadeError(f"{path}: it is there already and is something else; give another --output")
-    folder.mkdir(parents=True, exist_ok=True)
-    for path, content in contents.items():
-        write(path, content)
+    write_new({path: content for path, content in contents.items() if path not in there})
     return list(lists)

@@ -6,8 +6,6 @@ from saccade.cli.arguments import choose
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.requests import Device, Ensemble, open_request
 
-__all__ = ["run"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(Ensemble, Device):
@@ -20,7 +18,6 @@ class Arguments(Ensemble, Device):
     """The split: test or validation."""
 
     def __post_init__(self) -> None:
-        """Reject splits other than held-out ones."""
         super().__post_init__()
         choose("--split", self.split, ("test", "validation"))
 

@@ -16,8 +16,6 @@ from saccade.train.files import naming
 from saccade.train.notes import Once, say
 from saccade.train.task import Task
 
-__all__ = ["Pending", "inputs", "readable", "texts"]
-
 _LONGEST = 1 << 24  # bytes of a line: far beyond what any model reads of a text
 _GAPS = str.maketrans("\t\r\n", "   ")  # in a name: a tab ends it
 _PEEKED = 512  # bytes of standard input that show what it is
@@ -29,15 +27,6 @@ def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Itera
 
     Files are the argument, or those of a folder in the order of their names. A file named by --input has a path a line.
     So has standard input, unless it is a recording itself, with the path "-".
-
-    Args:
-        task: the task.
-        argument: as it was typed, None if it was not given.
-        file: the file's name, "-" for standard input; None if it was not given.
-
-    Raises:
-        UsageError: if a folder holds no such file, or there is nothing.
-        OSError: if the file cannot be read.
     """
     file = None if file == "-" else file
     if task.inputs == "lines":
@@ -55,16 +44,7 @@ def inputs(task: Task, argument: str | None, file: str | None) -> Iterator[Itera
 
 
 class Pending(Iterator[str]):
-    r"""Lines kept until they are answered, so that each can stand before its answer.
-
-    Args:
-        lines: the inputs.
-
-    Example:
-        >>> pending = Pending(iter(["a\tb", "c"]))
-        >>> list(pending), pending.answered(), pending.answered()
-        (['a\tb', 'c'], 'a b', 'c')
-    """
+    """Lines kept until they are answered, so that each can stand before its answer."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines, self._waiting = lines, deque[str]()
@@ -116,13 +96,7 @@ def _binary(source: Any) -> bool:
 def texts(argument: str | None, file: str | None, *, paths: bool = False) -> Iterator[Iterator[str]]:
     """Give the lines of an argument, a file (gzip or not), or standard input.
 
-    Args:
-        argument: the text itself; None if it was not given.
-        file: the file's name; None if it was not given.
-        paths: whether each line is the path of a file, which may have bytes that are not UTF-8.
-
-    Raises:
-        OSError: if the file cannot be read.
+    If each line is the path of a file, it may have bytes that are not UTF-8.
     """
     if argument is not None:
         yield iter(_text(os.fsencode(argument), "INPUT", Once()).split("\n"))
@@ -136,11 +110,7 @@ def texts(argument: str | None, file: str | None, *, paths: bool = False) -> Ite
 
 
 def readable(argument: str) -> str:
-    r"""Return a text of the command line, with U+FFFD for bytes outside UTF-8.
-
-    >>> readable("caf\udce9")
-    'caf\ufffd'
-    """
+    """Return a text of the command line, with U+FFFD for bytes outside UTF-8."""
     return os.fsencode(argument).decode("utf-8", errors="replace")
 
 

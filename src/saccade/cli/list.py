@@ -5,13 +5,11 @@ import sys
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, get_args, get_origin
 
-from saccade.cli.arguments import parse
+from saccade.cli.arguments import help_texts, parse
 from saccade.tasks import TASKS, load_task
 from saccade.train.notes import output
 from saccade.train.recipes import defaults
 from saccade.train.task import Task, find, options_class
-
-__all__ = ["described", "run"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +28,13 @@ def run(arguments: list[str]) -> int:
         return 0
     for name in TASKS:
         kind = load_task(name)
-        output(f"{name}: {_summary(kind)}")
-        output("  models")
+        wide = max(map(len, (*kind.models, *kind.builtin)))
+        output(f"{name}: {_summary(kind)}\n  models")
         for model in kind.models:
-            output(f"    {model:16} {_sentence(kind, model)}")
+            output(f"    {model:{wide}}  {_sentence(kind, model)}")
         output("  data")
         for data, sentence in kind.builtin.items():
-            output(f"    {data:16} {sentence}")
+            output(f"    {data:{wide}}  {sentence}")
     return 0
 
 
@@ -52,27 +50,16 @@ def described(kind: type[Task]) -> dict[str, Any]:
 
 def _options(kind: type[Task], model: str) -> list[dict[str, Any]]:
     flat, usual = options_class(kind, model), defaults(kind, model, next(iter(kind.builtin)), {})
-    help_texts = _help(flat)
+    texts = help_texts(flat.__mro__[1:])
     return [
         {
             "name": field.name,
             "type": _type(field.type),
             "default": usual.get(field.name, None if field.default is MISSING else field.default),
-            "help": help_texts.get(field.name, ""),
+            "help": texts[field.name],
         }
         for field in fields(flat)
     ]
-
-
-def _help(flat: type) -> dict[str, str]:
-    """Help text of each field, from the docstrings."""
-    import docstring_parser
-
-    descriptions: dict[str, str] = {}
-    for part in reversed(flat.__mro__[1:-1]):
-        for parameter in docstring_parser.parse_from_object(part).params:
-            descriptions[parameter.arg_name] = " ".join((parameter.description or "").split())
-    return descriptions
 
 
 def _type(kind: Any) -> str:

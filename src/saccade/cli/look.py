@@ -7,8 +7,6 @@ from saccade.cli.requests import Device, Inputs, open_request
 from saccade.train.files import check_folder
 from saccade.train.notes import output
 
-__all__ = ["run"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(Inputs, Device):
@@ -21,7 +19,6 @@ class Arguments(Inputs, Device):
     """Write the numbers behind each picture to a .json file beside it."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         super().__post_init__()
         if self.output:
             check_folder("--output", self.output)

@@ -5,21 +5,11 @@ from collections.abc import Mapping
 from saccade.train.notes import output
 from saccade.train.task import Baseline, Metric, value
 
-__all__ = ["print_baselines", "print_metrics"]
-
 
 def print_metrics(split: str, metrics: Mapping[str, Metric], groups: Mapping[str, Mapping[str, float]]) -> None:
     """Print each metric and its groups, by number if they have one, or worst first.
 
     A fraction has four digits. A score of 0 to 100 has two, and then the signature of its computation.
-
-    >>> print_metrics("test", {"exact_match": 0.75}, {"exact_match": {"French": 1.0, "Dutch": 0.5}})
-    exact match on test: 0.7500
-      0.5000  Dutch
-      1.0000  French
-    >>> print_metrics("test", {"bleu": {"score": 38.5, "signature": "nrefs:1|tok:13a"}}, {"bleu": {"1-10": 40.0}})
-    bleu on test: 38.50  (nrefs:1|tok:13a)
-      40.00  1-10
     """
     for name, metric in metrics.items():
         digits, behind = _digits(metric), f"  ({metric['signature']})" if isinstance(metric, dict) else ""

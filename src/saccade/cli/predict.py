@@ -9,8 +9,6 @@ from saccade.cli.requests import Device, Ensemble, Inputs, open_request
 from saccade.train.notes import output
 from saccade.train.task import Form
 
-__all__ = ["run"]
-
 _READ_AHEAD, _OF_A_FILE = 64, 512  # lines: of a file nobody waits for the next one, and large batches are the fastest
 
 

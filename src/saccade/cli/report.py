@@ -5,14 +5,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from saccade.cli.arguments import choose, parse
-from saccade.cli.threads import advise_threads
+from saccade.cli.arguments import INTERRUPTED, choose, parse
+from saccade.cli.threads import set_threads
 from saccade.errors import SaccadeError
 from saccade.train.notes import output, say
 
-__all__ = ["run"]
-
-_INTERRUPTED = 130
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
@@ -27,12 +24,12 @@ def run(arguments: list[str]) -> int:
     name = choose("NAME", arguments[0], names)
     study = frame.load(name)
     options: Any = parse(study.options, arguments[1:], f"saccade report {name}", study.sentence)
-    advise_threads(options.threads)
+    set_threads(options.threads, advise=True)
     try:
         made = frame.make(study, options)
     except KeyboardInterrupt:
         say("interrupted; what is done is kept, and the same command goes on from there")
-        return _INTERRUPTED
+        return INTERRUPTED
     if not made.fresh:
         say(f"{made.folder} is complete already")
     output(made.text)
@@ -41,11 +38,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _frame() -> Any:
-    """The module of studies in this checkout.
-
-    Raises:
-        SaccadeError: if this is an installed package, which has none.
-    """
+    """The module of studies in this checkout. An installed package has none."""
     if not (_CHECKOUT / "studies" / "frame").is_dir():
         raise SaccadeError(
             "saccade report: the studies are in the folder studies/ of Saccade's repository, not in the "

@@ -2,28 +2,26 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import tyro
 
-from saccade.cli.arguments import UsageError, choose, parse
+from saccade.cli.arguments import UsageError, choose, help_texts, parse
 from saccade.cli.inputs import readable
-from saccade.cli.threads import use_threads
+from saccade.cli.threads import set_threads
 from saccade.runs import Run, load
 from saccade.tasks import TASKS, load_task
 from saccade.train.options import check_threads, flat, select
 from saccade.train.run import Run as Folder
-
-__all__ = ["Device", "Ensemble", "Inputs", "check_named", "open_request"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
     """Run and device of a verb."""
 
-    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help_behavior_hint="(required)")] = ""
     """Folder of the run."""
 
     device: str = "auto"
@@ -33,7 +31,6 @@ class Device:
     """Processor threads. Default: torch's, or fewer on a busy machine."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no number of threads."""
         check_threads(self.threads)
 
 
@@ -49,7 +46,7 @@ class Ensemble:
 class Inputs:
     """Inputs of a verb."""
 
-    text: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="INPUT")] = None
+    text: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[INPUT]")] = None
     """Text, file or folder of files. Default: lines of standard input, or a file."""
 
     input: str | None = None
@@ -65,81 +62,50 @@ class Inputs:
 
 
 def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tuple[Any, Any, Run]:
-    """Return the options of a verb, its request to the run, and the run.
-
-    Args:
-        verb: the verb.
-        verb_options: the dataclass of its own options.
-        arguments: the words behind it.
-
-    Raises:
-        SaccadeError: if one means nothing, or the run cannot be loaded.
-    """
+    """Return the options of a verb, its request to the run, and the run."""
     program, description = f"saccade {verb}", verb_options.__doc__ or ""
-    folder = _folder(verb_options, verb, arguments)
-    if folder is None:  # help without a run, or no words: options of any run
-        parse(flat(*_requests(verb), verb_options), ["RUN", *arguments], program, description)
-        raise UsageError(f"RUN: expected the folder of a run, got none; see {program} --help")
+    folder = arguments[0] if arguments else "--"
+    if folder.startswith("-") or not Path(folder).is_dir():  # help, options before RUN, or a mistyped word
+        folder = parse(flat(_any_request(verb), verb_options), arguments, program, description).run
     if not folder:
-        raise UsageError("RUN: expected the folder of a run, got an empty name")
-    if not Path(folder).is_dir():  # help anyway, or the value of a mistyped option
-        parse(flat(*_requests(verb), verb_options), arguments, program, description)
+        got = "an empty name" if "" in arguments else f"none; see {program} --help"
+        raise UsageError(f"RUN: expected the folder of a run, got {got}")
     opened = Folder.open(Path(folder))
     kind = load_task(choose(str(opened.folder), opened.config["task"], TASKS))
     request = kind.requests[verb]
     merged: Any = flat(request, verb_options)
-    parsed = parse(merged, arguments, program, description, elsewhere=lambda: _elsewhere(verb, request))
+    parsed = parse(
+        *(merged, arguments, program, description),
+        others=lambda: {name: load_task(name).requests[verb] for name in TASKS},
+        owner="a run of",
+    )
     selected: Any = select(parsed, request)
-    words = {name: readable(value) for name, value in vars(selected).items() if isinstance(value, str)}
-    selected = replace(selected, **words)
-    if hasattr(parsed, "text"):
-        check_named(parsed.text, parsed.input)
-    use_threads(parsed.threads)
+    texts = {name: readable(value) for name, value in vars(selected).items() if isinstance(value, str)}
+    selected = replace(selected, **texts)
+    if hasattr(parsed, "text"):  # inputs are named once, and exist, before a run is loaded for them
+        if parsed.text is not None and parsed.input is not None:
+            raise UsageError("--input: expected INPUT or --input FILE, got both")
+        if parsed.input not in (None, "-"):
+            Path(parsed.input).stat()
+    set_threads(parsed.threads)
     run = load(parsed.run, device=parsed.device, ensemble=getattr(parsed, "ensemble", ()))
     return parsed, run.checked(selected), run
 
 
-def check_named(argument: str | None, file: str | None) -> None:
-    """Check that the input is named once, and exists, before a run is loaded for it.
-
-    Raises:
-        UsageError: if both were given.
-        OSError: if there is no such file.
-    """
-    if argument is not None and file is not None:
-        raise UsageError("--input: expected INPUT or --input FILE, got both")
-    if file not in (None, "-"):
-        Path(str(file)).stat()
-
-
-def _requests(verb: str) -> list[type]:
-    """Options of a verb, of all tasks, without dataclasses that others extend."""
-    kinds = list(dict.fromkeys(load_task(name).requests[verb] for name in TASKS))
-    return [kind for kind in kinds if not any(kind is not other and issubclass(other, kind) for other in kinds)]
-
-
-def _folder(verb_options: type, verb: str, arguments: Sequence[str]) -> str | None:
-    """First word besides options and their values."""
-    if arguments and not arguments[0].startswith("-"):
-        return arguments[0]  # without the options of all tasks, whose import takes half a second
-    kinds = [verb_options, *_requests(verb)]
-    switches = {f"--{f.name.replace('_', '-')}" for kind in kinds for f in fields(kind) if f.type in (bool, "bool")}
-    valued = {f"--{f.name.replace('_', '-')}" for kind in kinds for f in fields(kind)} - switches
-    words = iter(arguments)
-    for word in words:
-        option = word.replace("_", "-")
-        if option in valued:
-            next(words, None)
-        elif not word.startswith("-") or word == "-":
-            return word
-    return None
-
-
-def _elsewhere(verb: str, request: type) -> dict[str, str]:
-    """Options of runs of other tasks, with the names of these tasks."""
-    names, others = {field.name for field in fields(request)}, dict[str, list[str]]()
-    for name in TASKS:
-        for field in fields(load_task(name).requests[verb]):
-            if field.name not in names:
-                others.setdefault(field.name.replace("_", "-"), []).append(name)
-    return {name: f"a run of {' or '.join(tasks)}" for name, tasks in others.items()}
+def _any_request(verb: str) -> type:
+    """Options of a verb for any run, with their tasks before each text of help."""
+    options: dict[str, list[Field[Any]]] = {}
+    texts: dict[str, dict[str, list[str]]] = {}
+    for task in TASKS:
+        request = load_task(task).requests[verb]
+        explained = help_texts(request.__mro__)
+        for option in fields(request):
+            options.setdefault(option.name, []).append(option)
+            texts.setdefault(option.name, {}).setdefault(explained[option.name], []).append(task)
+    made = []
+    for name, others in options.items():
+        choices = dict.fromkeys(word for option in others for part in get_args(option.type) for word in get_args(part))
+        kind: Any = Literal[*choices, None] if choices else others[0].type
+        text = " ".join(f"{', '.join(tasks)}: {text}" for text, tasks in texts[name].items())
+        made.append((name, Annotated[kind, tyro.conf.arg(help=text)], field(default=others[0].default)))
+    return make_dataclass("Request", made, frozen=True, kw_only=True)

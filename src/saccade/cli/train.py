@@ -1,13 +1,13 @@
 """`saccade train TASK`: train a model, or go on training it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from saccade.cli.arguments import UsageError, choose, named_options, parse, peek
+from saccade.cli.arguments import INTERRUPTED, UsageError, choose, named_options, parse, peek
 from saccade.cli.metrics import print_baselines, print_metrics
-from saccade.cli.threads import advise_threads
+from saccade.cli.threads import set_threads
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.train.baselines import kept
@@ -17,10 +17,6 @@ from saccade.train.options import Options
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING
 from saccade.train.task import Suited, Task, options_class
-
-__all__ = ["Command", "options", "read_command", "run"]
-
-_INTERRUPTED = 130
 
 
 def run(arguments: list[str]) -> int:
@@ -33,13 +29,13 @@ def run(arguments: list[str]) -> int:
     command = read_command(kind, arguments[1:])
     suited = suit(kind, command.model, command.data, command.named)
     chosen = options(kind, command, suited)
-    advise = partial(advise_threads, command.named.get("threads"))
+    advise = partial(set_threads, command.named.get("threads"), advise=True)
     outcome = train(kind, chosen, suited.data, suited, command.named, advise)
     if outcome.follows:
         return 0
     if outcome.results is None:
         say(f"interrupted at step {outcome.step}; its checkpoint is kept, and the same command goes on from there")
-        return _INTERRUPTED
+        return INTERRUPTED
     if not outcome.fresh:
         way_on = _way_on(outcome.results["final"], outcome.run.config["options"])
         say(f"{outcome.run.folder} is at its end, step {outcome.step}, already; {way_on}")
@@ -63,26 +59,15 @@ def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Command:
-    """Parsed words of a command line.
-
-    Args:
-        model: the model's name.
-        data: as `--data` names them.
-        named: the options in it, by their names.
-    """
+    """Parsed words of a command line."""
 
     model: str
-    data: str
-    named: dict[str, Any]
+    data: str  # as `--data` names them
+    named: dict[str, Any]  # options in it, by their names
 
 
 def read_command(kind: type[Task], arguments: list[str]) -> Command:
-    """Parse the arguments, without reading data or checking values together.
-
-    Raises:
-        UsageError: in one line.
-        SystemExit: with 0 after --help was answered, with the defaults of these data.
-    """
+    """Parse the arguments, without reading data or checking values together."""
     named = peek(arguments, "--model")
     model = choose("--model", usual_model(kind, peek(arguments, "--run")) if named is None else named, kind.models)
     if (data := peek(arguments, "--data")) == "":
@@ -93,17 +78,17 @@ def read_command(kind: type[Task], arguments: list[str]) -> Command:
     if data not in kind.builtin:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."
     default = flat(**defaults(kind, model, data, {}))
-    parsed = parse(flat, arguments, _program(kind), description, default, lambda: _elsewhere(kind, flat))
+    parsed = parse(
+        *(flat, arguments, _program(kind), description, default),
+        others=lambda: {name: options_class(kind, name) for name in kind.models},
+        owner="--model",
+    )
     typed = {name: getattr(parsed, name) for name in named_options(flat, arguments)}
     return Command(model, data, {**typed, "data": data} if "data" in typed else typed)
 
 
 def options(kind: type[Task], command: Command, suited: Suited | None = None) -> Options:
-    """Return all options of the run: the named ones, and suitable defaults.
-
-    Raises:
-        UsageError: in one line, if they mean nothing, by themselves or together.
-    """
+    """Return all options of the run: the named ones, and suitable defaults."""
     values = {**defaults(kind, command.model, command.data, command.named, suited), **command.named}
     try:
         return options_class(kind, command.model)(**values)
@@ -113,13 +98,3 @@ def options(kind: type[Task], command: Command, suited: Suited | None = None) ->
 
 def _program(kind: type[Task]) -> str:
     return f"saccade train {kind.name}"
-
-
-def _elsewhere(kind: type[Task], flat: type[Options]) -> dict[str, str]:
-    """Options of other models, with the names of these models."""
-    names, others = {field.name for field in fields(flat)}, dict[str, list[str]]()
-    for model in kind.models:
-        for field in fields(options_class(kind, model)):
-            if field.name not in names:
-                others.setdefault(field.name.replace("_", "-"), []).append(model)
-    return {name: f"--model {' or '.join(models)}" for name, models in others.items()}

@@ -1,4 +1,4 @@
-"""Knowing when to look: every word is written from the image's cells, or from what the LSTM remembers, its sentinel.
+"""Adaptive attention: each word looks at the image or at a visual sentinel.
 
 Lu, Xiong, Parikh, Socher 2017, "Knowing When to Look: Adaptive Attention via a Visual Sentinel for Image Captioning",
 https://arxiv.org/abs/1612.01887.

@@ -1,4 +1,4 @@
-"""Two hops over cells: by the words of the question, then by all of it and what the first hop found (Xu, Saenko 2016).
+"""Two hops of attention: by the question's words, then by the whole question (Xu, Saenko 2016).
 
 "Ask, Attend and Answer: Exploring Question-Guided Spatial Attention for Visual Question Answering",
 https://arxiv.org/abs/1511.05234.

@@ -1,4 +1,4 @@
-"""Cells that are read at every word of the question, and an LSTM over words and what they found (Zhu et al. 2016).
+"""An LSTM over the question, with attention to the image at every word (Zhu et al. 2016).
 
 "Visual7W: Grounded Question Answering in Images", https://arxiv.org/abs/1511.03416.
 """

@@ -1,4 +1,4 @@
-"""A bag of words and runs of words: logistic regression on the sum of their vectors, no attention (Joulin et al. 2017).
+"""A bag of words and n-grams: logistic regression, no attention (Joulin et al. 2017).
 
 "Bag of Tricks for Efficient Text Classification", https://arxiv.org/abs/1607.01759.
 """

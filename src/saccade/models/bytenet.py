@@ -1,4 +1,4 @@
-"""ByteNet: a translator of dilated convolutions, without attention or recurrence (Kalchbrenner et al. 2016).
+"""ByteNet: dilated convolutions, no attention or recurrence (Kalchbrenner et al. 2016).
 
 "Neural Machine Translation in Linear Time", https://arxiv.org/abs/1610.10099. Its time is linear in the lengths of both
 sides, and the source keeps a place for each of its tokens: what attention is compared with.

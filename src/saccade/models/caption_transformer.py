@@ -1,4 +1,4 @@
-"""A Transformer that writes about an image: its cells attend to each other, and every word to them.
+"""A Transformer with an image encoder: each word attends to all parts of the image.
 
 Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.03762, with an image in the source's place
 as in Cornia et al. 2020, "Meshed-Memory Transformer for Image Captioning", https://arxiv.org/abs/1912.08226.

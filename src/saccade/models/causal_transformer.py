@@ -1,4 +1,4 @@
-"""A Transformer that reads a sequence from its beginning: no state, all of the past in reach (Vaswani et al. 2017).
+"""A causal Transformer: attention to all earlier positions, no state (Vaswani et al. 2017).
 
 "Attention Is All You Need", https://arxiv.org/abs/1706.03762.
 """

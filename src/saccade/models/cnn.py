@@ -1,4 +1,4 @@
-"""A residual convolutional network for images, no attention (He et al. 2016).
+"""A residual convolutional network without attention (He et al. 2016).
 
 "Deep Residual Learning for Image Recognition", https://arxiv.org/abs/1512.03385.
 """

@@ -1,4 +1,4 @@
-"""A residual convolutional network whose positions also attend to each other (Zhang et al. 2019; Bello et al. 2019).
+"""A residual convolutional network with self-attention (Zhang et al. 2019; Bello et al. 2019).
 
 "Self-Attention Generative Adversarial Networks", https://arxiv.org/abs/1805.08318.
 """

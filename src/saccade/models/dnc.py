@@ -1,4 +1,4 @@
-"""The Differentiable Neural Computer: a memory that knows which cells are free and in which order they were written.
+"""The Differentiable Neural Computer: a memory with free cells and write order.
 
 Graves et al. 2016, "Hybrid computing using a neural network with dynamic external memory",
 https://doi.org/10.1038/nature20101.

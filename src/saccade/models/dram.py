@@ -1,4 +1,4 @@
-"""An eye of two layers: the lower one knows what was seen and answers, the upper one knows where to look.
+"""DRAM: one recurrent layer classifies, a second one chooses where to look.
 
 Ba, Mnih, Kavukcuoglu 2015, "Multiple Object Recognition with Visual Attention", https://arxiv.org/abs/1412.7755.
 """

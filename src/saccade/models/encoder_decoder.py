@@ -1,4 +1,4 @@
-"""RNN encoder-decoder: a recurrent translator that has one vector for the whole source (Cho et al. 2014).
+"""RNN encoder-decoder without attention: one vector holds the whole source (Cho et al. 2014).
 
 "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation",
 https://arxiv.org/abs/1406.1078. It is the model of `saccade.models.rnnsearch` without its attention, so that what

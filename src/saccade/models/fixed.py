@@ -1,4 +1,4 @@
-"""Fixed attention: word vectors pooled by learned queries, which no sentence changes (Yang et al. 2016).
+"""Attention pooling of word vectors by learned queries, blind to word order (Yang et al. 2016).
 
 "Hierarchical Attention Networks for Document Classification", https://aclanthology.org/N16-1174.
 """

@@ -1,4 +1,4 @@
-"""Words make sentences and sentences make a document, each by a GRU and attention (Yang et al. 2016).
+"""Hierarchical attention: a GRU over words, and a GRU over sentences (Yang et al. 2016).
 
 "Hierarchical Attention Networks for Document Classification", https://aclanthology.org/N16-1174.
 """

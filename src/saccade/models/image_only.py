@@ -1,4 +1,4 @@
-"""The image alone, the mean of its cells: a baseline without the question."""
+"""The mean of the image's features, a baseline without the question."""
 
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""Listen, attend and spell: a pyramid of LSTMs hears, a decoder that attends to it writes.
+"""Listen, Attend and Spell: a pyramidal LSTM encoder, and a decoder with attention.
 
 Chan, Jaitly, Le, Vinyals 2016, "Listen, Attend and Spell", https://arxiv.org/abs/1508.01211; with the location-aware
 attention of Chorowski et al. 2015, "Attention-Based Models for Speech Recognition", https://arxiv.org/abs/1506.07503.

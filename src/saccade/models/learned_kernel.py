@@ -1,4 +1,4 @@
-"""Kernel regression with learned weights: one network makes queries, another keys."""
+"""Kernel regression with learned queries and keys."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias

@@ -1,4 +1,4 @@
-"""Long short-term memory alone: what a state of fixed size can hold (Hochreiter, Schmidhuber 1997).
+"""An LSTM without external memory, a baseline (Hochreiter, Schmidhuber 1997).
 
 "Long Short-Term Memory", https://doi.org/10.1162/neco.1997.9.8.1735.
 """

@@ -1,4 +1,4 @@
-"""Luong's translator: stacked LSTMs, and global or local attention after each step of the decoder's.
+"""Luong's translator: stacked LSTMs with global or local attention in the decoder.
 
 Luong, Pham, Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation",
 https://arxiv.org/abs/1508.04025.

@@ -1,4 +1,4 @@
-"""The multimodal RNN: words and their past go on alone, and meet the image anew before every word (Mao et al. 2015).
+"""m-RNN: an RNN over the words, joined with the image before each word (Mao et al. 2015).
 
 "Deep Captioning with Multimodal Recurrent Neural Networks (m-RNN)", https://arxiv.org/abs/1412.6632.
 """

@@ -1,4 +1,4 @@
-"""The mean of all training targets, a baseline of every other model."""
+"""The mean of all training targets, a baseline."""
 
 from typing import Any, ClassVar, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Layers without attention: of a row's numbers, or of each element of a set, pooled (Zaheer et al. 2017)."""
+"""A multilayer perceptron without attention; sets are pooled (Zaheer et al. 2017)."""
 
 import itertools
 from dataclasses import dataclass

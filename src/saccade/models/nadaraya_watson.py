@@ -1,4 +1,4 @@
-"""Nadaraya-Watson: the mean of training targets, weighted by the distance of their points.
+"""Nadaraya-Watson: the mean of training targets, weighted by distance.
 
 Nadaraya 1964, "On estimating regression"; Watson 1964, "Smooth regression analysis".
 """

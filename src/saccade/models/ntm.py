@@ -1,4 +1,4 @@
-"""The Neural Turing Machine: a controller that writes to a memory and reads from it by content and location.
+"""The Neural Turing Machine: a memory with addresses by content and location.
 
 Graves, Wayne, Danihelka 2014, "Neural Turing Machines", https://arxiv.org/abs/1410.5401.
 """

@@ -1,4 +1,4 @@
-"""A recurrent network that attends to its own past states: the long short-term memory-network of Cheng et al. 2016.
+"""An LSTM with attention to its own past states (Cheng et al. 2016).
 
 "Long Short-Term Memory-Networks for Machine Reading", https://arxiv.org/abs/1601.06733.
 """

@@ -1,4 +1,4 @@
-"""The question alone, read by an LSTM: a baseline without the image."""
+"""An LSTM over the question, a baseline without the image."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias

@@ -1,4 +1,4 @@
-"""An eye that moves: it sees a part of an image at a time, chooses where to look next, and says at the end what it is.
+"""RAM, the recurrent attention model: it chooses where to look next, then classifies.
 
 Mnih, Heess, Graves, Kavukcuoglu 2014, "Recurrent Models of Visual Attention", https://arxiv.org/abs/1406.6247.
 """

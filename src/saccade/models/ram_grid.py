@@ -1,4 +1,4 @@
-"""The recurrent attention model with a softmax over the cells of a grid in the place of a Gaussian."""
+"""RAM with locations drawn by a softmax over a grid, instead of a Gaussian."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias

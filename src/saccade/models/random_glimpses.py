@@ -1,4 +1,4 @@
-"""The recurrent attention model with random glimpses, a baseline of learned ones."""
+"""RAM with glimpses at random locations, a baseline."""
 
 from typing import Any, ClassVar, TypeAlias
 

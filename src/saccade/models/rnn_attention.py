@@ -1,4 +1,4 @@
-"""A bidirectional GRU pooled by attention, which reads words in their order (Zhou et al. 2016; Yang et al. 2016).
+"""A bidirectional GRU with attention pooling (Zhou et al. 2016; Yang et al. 2016).
 
 "Attention-Based Bidirectional Long Short-Term Memory Networks for Relation Classification",
 https://aclanthology.org/P16-2034.

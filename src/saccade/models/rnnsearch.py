@@ -1,4 +1,4 @@
-"""RNNsearch: a recurrent translator that looks back at the source for every word (Bahdanau, Cho, Bengio 2015).
+"""RNNsearch: a recurrent encoder-decoder with additive attention (Bahdanau, Cho, Bengio 2015).
 
 "Neural Machine Translation by Jointly Learning to Align and Translate", https://arxiv.org/abs/1409.0473.
 """

@@ -1,4 +1,4 @@
-"""A small Transformer encoder pooled by attention (Vaswani et al. 2017; Lin et al. 2017).
+"""A small Transformer encoder with attention pooling (Vaswani et al. 2017; Lin et al. 2017).
 
 "Attention Is All You Need", https://arxiv.org/abs/1706.03762; "A Structured Self-attentive Sentence Embedding",
 https://arxiv.org/abs/1703.03130.

@@ -1,4 +1,4 @@
-"""The Set Transformer: elements of a set attend to each other, and a learned seed attends to what they became.
+"""The Set Transformer: self-attention over a set, pooled by a learned query.
 
 Lee et al. 2019, "Set Transformer: A Framework for Attention-based Permutation-Invariant Neural Networks",
 https://arxiv.org/abs/1810.00825.

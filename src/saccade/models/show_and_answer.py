@@ -1,4 +1,4 @@
-"""The mean of the image's cells and the question's last state, side by side: a fixed vector, no attention."""
+"""No attention: the mean of the image's features, and the question's last LSTM state."""
 
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""Show and tell: an LSTM gets the image once, as its first input, then writes (Vinyals et al. 2015).
+"""Show and Tell: an LSTM reads the image once, then writes (Vinyals et al. 2015).
 
 "Show and Tell: A Neural Image Caption Generator", https://arxiv.org/abs/1411.4555.
 """

@@ -1,4 +1,4 @@
-"""Glimpses at cells that an LSTM's reading of the question asks for, all at once (Kazemi, Elqursh 2017).
+"""Several attention maps at once, by an LSTM's state of the question (Kazemi, Elqursh 2017).
 
 "Show, Ask, Attend, and Answer: A Strong Baseline For Visual Question Answering", https://arxiv.org/abs/1704.03162.
 """

@@ -1,4 +1,4 @@
-"""Show, attend and tell: before every word the LSTM looks at the image's cells, softly or at one (Xu et al. 2015).
+"""Show, Attend and Tell: an LSTM with soft or hard attention to the image (Xu et al. 2015).
 
 "Show, Attend and Tell: Neural Image Caption Generation with Visual Attention", https://arxiv.org/abs/1502.03044.
 """

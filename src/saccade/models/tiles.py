@@ -73,7 +73,7 @@ _DEFAULT, _SOFT = Options(), Tiling()
 
 
 class Tiles(ram.Ram):
-    r"""Glimpses at the tiles of a partition, one drawn at a time by attention over what is cheap to know of all.
+    r"""Hard attention over tiles: thumbnails of all tiles decide which tile is read next.
 
     .. math::
         \pi(j \mid h_t) = \operatorname{softmax}_j \Big(\frac{(W_q h_t + b) \cdot W_k k_j}{\sqrt{d}}\Big) \qquad
@@ -212,7 +212,7 @@ def _over_steps(taken: list[AuxOutput], name: str) -> Tensor:
 
 
 class SoftTiles(Tiles):
-    r"""The expectation of what `Tiles` reads, over all tiles: every one of them is encoded.
+    r"""Soft attention over tiles: all tiles are encoded, and their expectation is read.
 
     .. math:: h_t = \operatorname{relu}\Big(W_h h_{t-1} + W_g \sum_j \pi(j \mid h_{t-1})\, g(x_j, \ell_j) + b\Big)
 

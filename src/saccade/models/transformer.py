@@ -1,4 +1,4 @@
-"""The Transformer: a translator of attention alone (Vaswani et al. 2017).
+"""The Transformer: attention without recurrence or convolution (Vaswani et al. 2017).
 
 "Attention Is All You Need", https://arxiv.org/abs/1706.03762.
 """

@@ -1,4 +1,4 @@
-"""A network that sees all pixels at once, a baseline of models with glimpses."""
+"""A network that sees the whole image at once, a baseline."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias

@@ -8,27 +8,28 @@ from saccade.bench._rows import additive, commands, dot, masks, networks, random
 from saccade.bench.row import Row, Setup
 from saccade.errors import ArgumentError
 
-_SUBJECTS: tuple[tuple[str, Callable[[Setup], list[Row]]], ...] = (
-    ("additive", additive.rows),
-    ("sparse", weights.sparse),
-    ("dot", dot.rows),
-    ("masks", masks.rows),
-    ("masks", masks.steps),
-    ("half", weights.half),
-    ("statistics", weights.statistics),
-    ("lazy", weights.lazy),
-    ("memory", networks.memories),
-    ("regression", networks.regression),
-    ("experts", networks.experts),
-    ("training", networks.trainings),
-    ("start", commands.rows),
-    ("random", random_calls.rows),
-)
+_SUBJECTS: dict[str, tuple[str, Callable[[Setup], list[Row]]]] = {
+    "additive": ("Additive attention", additive.rows),
+    "sparse": ("Sparsemax and entmax", weights.sparse),
+    "dot": ("Dot scores", dot.rows),
+    "masks": ("Masks", masks.rows),
+    "half": ("Half types", weights.half),
+    "statistics": ("Statistics and draws", weights.statistics),
+    "lazy": ("Values that are computed when they are read", weights.lazy),
+    "memory": ("External memories", networks.memories),
+    "regression": ("Kernel regression", networks.regression),
+    "experts": ("Mixtures of experts", networks.experts),
+    "training": ("Training steps", networks.trainings),
+    "start": ("Start of commands", commands.rows),
+    "random": ("Random calls", random_calls.rows),
+}
+"""Title and rows of each subject, in the order of measurement."""
+TITLES = {subject: title for subject, (title, _) in _SUBJECTS.items()}
 
 
 def rows(setup: Setup) -> list[Row]:
     """Return all rows in the order of measurement."""
-    return [replace(row, subject=subject) for subject, make in _SUBJECTS for row in make(setup)]
+    return [replace(row, subject=subject) for subject, (_, make) in _SUBJECTS.items() for row in make(setup)]
 
 
 def select(rows: Sequence[Row], pattern: str = "*", *, quick: bool = False) -> list[Row]:

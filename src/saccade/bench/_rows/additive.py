@@ -1,7 +1,6 @@
 """Additive attention: whole sequences, training, decoder steps, training memory."""
 
 import math
-from functools import partial
 from typing import Any
 
 import torch
@@ -10,15 +9,17 @@ from torch import Tensor
 from saccade import remember
 from saccade.bench.formulas import (
     PASSES,
-    additive_work,
+    WAYS,
     attention,
     attention_row,
     compiled,
+    joined,
     keras,
     normal,
     remembered,
     textbook,
     training,
+    work_of,
 )
 from saccade.bench.row import Prepare, Row, Run, Setup, Target, Work, as_fast, speed_of, times, within
 from saccade.scores import Additive
@@ -36,16 +37,12 @@ def rows(setup: Setup) -> list[Row]:
     """Return the rows of additive attention."""
     return [
         *(row for step in PASSES for length in _LENGTHS for row in _sequence(setup, length, step)),
-        *(row for length in _STEPS for row in _decoder_step(setup, length)),
+        *(row for keys in _STEPS for row in _decoder_step(setup, keys)),
         *(_plain_sum(setup, batch, keys, 512) for batch in (8, 16, 32, 64) for keys in (32, 128, 512)),
         _plain_sum(setup, 1, 1, 8),
         *(_small(setup, sizes, step) for step in PASSES for sizes in _SMALL),
         *(_memory(setup, length) for length in _MEMORY),
     ]
-
-
-def _score(v: Tensor) -> dict[str, Any]:
-    return {"score": Additive(v)}
 
 
 def _sequence(setup: Setup, length: int, step: str) -> list[Row]:
@@ -59,11 +56,10 @@ def _sequence(setup: Setup, length: int, step: str) -> list[Row]:
         peers["Keras's formula"] = prepare(keras)
     return [
         attention_row(
-            *(setup, f"additive {step}", sizes, step, _score),
+            *(setup, f"additive {step}", sizes, step, WAYS["additive"], backward),
             peer=peer,
-            inputs=normal(sizes, grad=backward, v_grad=backward),
             theirs=theirs,
-            work=additive_work(math.prod(sizes), step),
+            work=work_of("additive", math.prod(sizes), step),
             targets=_targets(setup, peer, backward) if length == 256 else (),
             peer_bytes=4 * math.prod(sizes) * (4 if backward else 2),
             quick=length == 256 and (peer == "eager" or (peer == "torch.compile" and not backward)),
@@ -73,7 +69,6 @@ def _sequence(setup: Setup, length: int, step: str) -> list[Row]:
 
 
 def _targets(setup: Setup, peer: str, backward: bool) -> tuple[Target, ...]:
-    """Targets at 256: those of a CPU, or in other numbers those of a GPU."""
     if setup.device.type == "cuda":
         speed = speed_of(1e12 if backward else 5e12, "terms", 1)
         return (speed,) if backward else (times(15), speed) if peer == "eager" else ()
@@ -83,17 +78,16 @@ def _targets(setup: Setup, peer: str, backward: bool) -> tuple[Target, ...]:
     return {"eager": (times(30), speed), "torch.compile": (times(10), speed)}.get(peer, ())
 
 
-def _small(setup: Setup, sizes: tuple[int, int, int, int], step: str) -> Row:
+def _small(setup: Setup, sizes: tuple[int, ...], step: str) -> Row:
     """A small call, or one of odd sizes, beside the speed of a large one."""
-    backward, run = step != "forward", PASSES[step](attention(setup, _score))
+    backward, run = step != "forward", PASSES[step](attention(setup, WAYS["additive"]))
     return attention_row(
-        *(setup, f"additive small {step}", sizes, step, _score),
-        shape="x".join(map(str, sizes)),
+        *(setup, f"additive small {step}", sizes, step, WAYS["additive"], backward),
+        shape=joined(sizes),
         size=math.prod(sizes),
-        peer=f"ours at {'x'.join(map(str, _LARGE))}",
-        inputs=normal(sizes, grad=backward, v_grad=backward),
-        theirs=lambda *_: run(*normal(_LARGE, grad=backward, v_grad=backward)(setup)),
-        work=additive_work(math.prod(sizes), step),
+        peer=f"ours at {joined(_LARGE)}",
+        theirs=lambda *_: run(*normal(_LARGE, backward, backward)(setup)),
+        work=work_of("additive", math.prod(sizes), step),
         targets=(as_fast(0.6, math.prod(sizes), math.prod(_LARGE)),) if setup.device.type == "cpu" else (),
         same=False,
     )
@@ -106,36 +100,25 @@ def _step(setup: Setup, batch: int, keys: int, dim: int, **more: Any) -> Row:
         memory = remember(key, key, score=Additive(v))
         return lambda: memory.read(query, backend=setup.backend)
 
+    def inputs(setup: Setup) -> tuple[Tensor, ...]:
+        return *(setup.normal(batch, length, dim) for length in (1, keys)), setup.normal(dim, scale=dim**-0.5)
+
     return Row(
-        family="additive decoder step",
-        shape=f"{batch}x{keys}x{dim}",
-        size=keys,
-        inputs=lambda setup: (
-            *(setup.normal(batch, length, dim) for length in (1, keys)),
-            setup.normal(dim, scale=dim**-0.5),
-        ),
-        ours=ours,
-        **more,
+        family="additive decoder step", shape=joined((batch, keys, dim)), size=keys, inputs=inputs, ours=ours, **more
     )
 
 
 def _decoder_step(setup: Setup, keys: int) -> list[Row]:
     """A step beside the textbook formula, and beside torch on remembered exponentials."""
-    sizes, cpu = (64, keys, 512), setup.device.type == "cpu"
-    beside = partial(
-        _step, setup, *sizes, work=additive_work(math.prod(sizes)), peer_bytes=8 * math.prod(sizes), quick=keys == 32
+    sizes = (64, keys, 512)
+    target = (times(25),) if keys == 32 and setup.device.type == "cpu" else ()
+    peers: tuple[tuple[str, Prepare, tuple[Target, ...]], ...] = (
+        ("eager", lambda query, key, v: lambda: textbook(query, key, key, v), target),
+        ("torch on remembered exponentials", lambda query, key, v: remembered(query, key, key, v), ()),
     )
-    return [
-        beside(
-            peer="eager",
-            theirs=lambda query, key, v: lambda: textbook(query, key, key, v),
-            targets=(times(25),) if keys == 32 and cpu else (),
-        ),
-        beside(
-            peer="torch on remembered exponentials",
-            theirs=lambda query, key, v: remembered(query, key, key, v),
-        ),
-    ]
+    size = math.prod(sizes)
+    more: dict[str, Any] = {"work": work_of("additive", size), "peer_bytes": 8 * size, "quick": keys == 32}
+    return [_step(setup, *sizes, peer=peer, theirs=theirs, targets=goal, **more) for peer, theirs, goal in peers]
 
 
 def _plain_sum(setup: Setup, batch: int, keys: int, dim: int) -> Row:
@@ -156,17 +139,14 @@ def _plain_sum(setup: Setup, batch: int, keys: int, dim: int) -> Row:
 
 def _memory(setup: Setup, length: int) -> Row:
     """Memory of a training step beyond its inputs."""
-    return Row(
-        family="additive memory of training",
-        shape=f"{length}x{length}x32",
-        size=length,
+    return attention_row(
+        *(setup, "additive memory of training", (length, length, 32), "forward+backward", WAYS["additive"], True),
+        shape=joined((length, length, 32)),
         peer="eager",
-        inputs=normal((length, length, 32), grad=True, v_grad=True),
-        ours=training(attention(setup, _score)),
         theirs=training(textbook),
         targets=(within(400),) if length == _MEMORY[-1] else (),
         memory=True,
-        warm=normal((128, 128, 32), grad=True, v_grad=True),  # compiles the kernels of a large call
+        warm=normal((128, 128, 32), True, True),  # compiles the kernels of a large call
         peer_bytes=16 * length**2 * 32,
         quick=length == _MEMORY[0],
     )

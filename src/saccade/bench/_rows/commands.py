@@ -20,26 +20,24 @@ _PAIRS = "".join(
 def rows(setup: Setup) -> list[Row]:
     """Return rows of commands: an answer beside torch, a training beside Lightning."""
     settings = ("--threads", f"{setup.threads}", "--device", f"{setup.device}")
-    training = f"start of a training of {_STEPS} steps"
-    return [
-        _row("start of predict", "import torch", partial(_predict, settings), beyond(1.2), quick=True),
-        _row(training, "import lightning", partial(_train, settings), beyond(4)),
-    ]
-
-
-def _row(family: str, imported: str, ours: Prepare, target: Target, *, quick: bool = False) -> Row:
-    return Row(
-        family=family,
-        shape="translate",
-        size=1,
-        peer=imported,
-        inputs=lambda setup: (),
-        ours=ours,
-        theirs=lambda: partial(run_python, ["-c", f"{imported}, torch"]),
-        targets=(target,),
-        same=False,
-        quick=quick,
+    kinds: tuple[tuple[str, str, Prepare, Target], ...] = (
+        ("start of predict", "import torch", partial(_predict, settings), beyond(1.2)),
+        (f"start of a training of {_STEPS} steps", "import lightning", partial(_train, settings), beyond(4)),
     )
+    return [
+        Row(
+            family=family,
+            shape="translate",
+            peer=imported,
+            inputs=lambda setup: (),
+            ours=ours,
+            theirs=partial(partial, run_python, ["-c", f"{imported}, torch"]),
+            targets=(target,),
+            same=False,
+            quick=imported == "import torch",
+        )
+        for family, imported, ours, target in kinds
+    ]
 
 
 def _predict(settings: Sequence[str]) -> Run:

@@ -1,5 +1,6 @@
 """Dot scores with softmax beside torch's kernels and others, from tiny to large."""
 
+import math
 import warnings
 from functools import partial
 from typing import Any
@@ -10,8 +11,8 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from saccade import attend
 from saccade.bench import formulas
-from saccade.bench.formulas import compiled, forward, training
-from saccade.bench.row import Absent, Prepare, Row, Setup, Work, close_behind, package
+from saccade.bench.formulas import PASSES, compiled, joined, work_of
+from saccade.bench.row import Prepare, Row, Setup, close_behind, package
 from saccade.masks import Causal
 
 _SHAPES = ((1, 1, 4, 8), (2, 4, 16, 16), (64, 16), (2, 4, 128, 32), (4, 8, 512, 64), (1, 8, 2048, 64))
@@ -24,57 +25,53 @@ _KINDS = ("forward", "causal", "mask", "recorded forward", "forward+backward")
 def rows(setup: Setup) -> list[Row]:
     """Return the rows of dot scores; a mask is measured if there are heads."""
     return [
-        _row(setup, kind, shape, peer, theirs)
+        row
         for kind in _KINDS
         for shape in _SHAPES
         if len(shape) == 4 or kind not in ("causal", "mask")
-        for peer, theirs in _peers(kind, shape).items()
+        for row in _rows(setup, kind, shape)
     ]
 
 
-def _row(setup: Setup, kind: str, shape: tuple[int, ...], peer: str, theirs: Prepare) -> Row:
-    *batch, length, dim = shape
-    causal = Causal() if kind == "causal" else None
-    pairs = torch.Size(batch).numel() * length**2 / (2 if kind == "causal" else 1)  # half of them are forbidden
+def _rows(setup: Setup, kind: str, shape: tuple[int, ...]) -> list[Row]:
+    """A call beside torch's two kernels, and at two sizes beside other packages."""
+    length, step = shape[-2], kind if kind in PASSES else "forward"
+    prepare, causal = PASSES[step], Causal() if kind == "causal" else None
 
     def inputs(setup: Setup) -> tuple[Tensor, ...]:
-        grad = kind in ("recorded forward", "forward+backward")
-        qkv = tuple(setup.normal(*shape, grad=grad) for _ in range(3))
+        qkv = tuple(setup.normal(*shape, grad=kind in ("recorded forward", "forward+backward")) for _ in range(3))
         return (*qkv, torch.rand(shape[0], 1, length, length, device=setup.device) > 0.3) if kind == "mask" else qkv
 
     def ours(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
         return attend(query, key, value, mask=causal if mask is None else mask, backend=setup.backend)
 
-    return Row(
-        family=f"dot {kind}",
-        shape="x".join(map(str, shape)),
-        size=length,
-        peer=peer,
-        inputs=inputs,
-        ours=training(ours) if kind == "forward+backward" else forward(ours),
-        theirs=theirs,
-        work=Work(4 * pairs * dim * (3 if kind == "forward+backward" else 1), "FLOP", "multiply"),
-        targets=(close_behind(),) if peer in _TORCH else (),
-        quick=shape in _QUICK and (peer == "torch" or (peer == "x-transformers" and kind == "forward")),
-    )
-
-
-def _peers(kind: str, shape: tuple[int, ...]) -> dict[str, Prepare]:
-    """Torch's choice of a kernel, its plain kernel, and at two sizes other packages."""
-    prepare = training if kind == "forward+backward" else forward
-    causal = kind == "causal"
     peers: dict[str, Prepare] = {
-        "torch": prepare(lambda q, k, v, mask=None: sdpa(q, k, v, mask, is_causal=causal)),
-        "torch's math kernel": prepare(partial(_math, causal=causal)),
+        "torch": prepare(lambda q, k, v, mask=None: sdpa(q, k, v, mask, is_causal=kind == "causal")),
+        "torch's math kernel": prepare(partial(_math, causal=kind == "causal")),
     }
     if shape in _BESIDE_OTHERS and kind in ("forward", "causal", "forward+backward"):
-        peers["x-transformers"] = partial(_x_transformers, prepare, causal, False)
-        peers["x-transformers, flash"] = partial(_x_transformers, prepare, causal, True)
+        peers["x-transformers"] = partial(_x_transformers, prepare, kind == "causal", False)
+        peers["x-transformers, flash"] = partial(_x_transformers, prepare, kind == "causal", True)
         if kind != "forward+backward":
-            peers["flex_attention"] = partial(_flex, causal)
-        if not causal:
+            peers["flex_attention"] = partial(_flex, kind == "causal")
+        if kind != "causal":
             peers["torch.compile"] = compiled(formulas.dot, prepare)
-    return peers
+    terms = math.prod(shape) * length / (2 if causal else 1)  # half of the pairs are forbidden
+    return [
+        Row(
+            family=f"dot {kind}",
+            shape=joined(shape),
+            size=length,
+            peer=peer,
+            inputs=inputs,
+            ours=prepare(ours),
+            theirs=theirs,
+            work=work_of("dot", terms, step),
+            targets=(close_behind(),) if peer in _TORCH else (),
+            quick=shape in _QUICK and (peer == "torch" or (peer == "x-transformers" and kind == "forward")),
+        )
+        for peer, theirs in peers.items()
+    ]
 
 
 def _math(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool) -> Tensor:
@@ -96,8 +93,5 @@ def _flex(causal: bool, query: Tensor, key: Tensor, value: Tensor) -> Any:
     """torch's flex_attention, compiled, a causal mask as its blocks."""
     flex, length, mask = package("torch.nn.attention.flex_attention"), query.shape[-2], None
     if causal:
-        try:
-            mask = flex.create_block_mask(lambda b, h, i, j: i >= j, None, None, length, length, device=query.device)
-        except RuntimeError as error:
-            raise Absent(str(error).splitlines()[0]) from error
+        mask = flex.create_block_mask(lambda b, h, i, j: i >= j, None, None, length, length, device=query.device)
     return compiled(lambda q, k, v: flex.flex_attention(q, k, v, block_mask=mask))(query, key, value)

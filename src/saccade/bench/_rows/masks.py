@@ -8,31 +8,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
-from saccade import AuxRequest, remember
+from saccade import remember
 from saccade._definitions.structure import Grid
-from saccade.bench.formulas import PASSES, Function, additive_work, attention, attention_row, dot_work, normal
+from saccade.bench.formulas import PASSES, WAYS, Function, attention, attention_row, joined, normal, work_of
 from saccade.bench.row import Row, Run, Setup, Target, Work, at_most, close_behind, times, within
 from saccade.masks import Around, Causal, Documents, Mask, Prefix, Window
 from saccade.memory import Memory
-from saccade.normalizers import Entmax, Sparsemax
-from saccade.reads import Sample
-from saccade.scores import Additive, Cosine, ScaledDot
 
 _HEADS, _DIM, _DOCUMENT = 8, 64, 512
 _SHORT, _LENGTH, _LONG, _MILLION = 4096, 8192, 1 << 17, 1 << 20
 _DENSE = "torch, the mask laid out"
-
-_WAYS: dict[str, Callable[[Setup], dict[str, Any]]] = {
-    "dot": lambda setup: {"score": ScaledDot()},
-    "additive": lambda setup: {"score": Additive(torch.linspace(-1, 1, _DIM, device=setup.device) / _DIM**0.5)},
-    "cosine": lambda setup: {"score": Cosine(beta=4.0)},
-    "sparsemax": lambda setup: {"normalizer": Sparsemax()},
-    "entmax 1.5": lambda setup: {"normalizer": Entmax()},
-    "draws": lambda setup: {"read": Sample()},
-    "entropy": lambda setup: {"aux": AuxRequest(entropy=True)},
-    "top 4": lambda setup: {"aux": AuxRequest(top=4)},
-}
-"""Options of `attend`, by the first word of a row's name."""
+_WAYS = ("dot", "additive", "cosine", "sparsemax", "entmax 1.5", "draws", "entropy", "top 4")
 
 
 class _Case(NamedTuple):
@@ -46,40 +32,40 @@ class _Case(NamedTuple):
     targets: tuple[Target, ...] = ()
 
 
-def _window(way: str, name: str, left: int, right: int, *targets: Target, length: int | None = None) -> _Case:
-    length = length or _LENGTH
+def _window(way: str, name: str, left: int, right: int, length: int, *targets: Target) -> _Case:
     return _Case(way, name, Window(left, right), length * (left + right + 1), length, targets)
 
 
 def rows(setup: Setup) -> list[Row]:
     """Return the rows of masks: pairs that they forbid ought to cost nothing."""
-    triangle, long = _LENGTH * (_LENGTH + 1) // 2, _LONG // 8
-    laid_out = (
-        _window("dot", "window 128", 128, 0, times(15), times(10)),
-        _window("dot", "window 512 + 512", 512, 512, times(4), times(3)),
-    )
+    triangle, part = _LENGTH * (_LENGTH + 1) // 2, _LONG // 8
+    narrow = _window("dot", "window 128", 128, 0, _LENGTH, times(15), times(10))
+    wide = _window("dot", "window 512 + 512", 512, 512, _LENGTH, times(4), times(3))
     causal = _Case("dot", "causal", Causal(), triangle, _LENGTH, (close_behind(),) * 2)
     apart = _Case("dot", "16 documents", None, _LENGTH * _DOCUMENT, _LENGTH, (at_most(1.2),) * 2)
     masked = (
-        _window("additive", "window 128", 128, 0, times(25), times(20)),
+        _window("additive", "window 128", 128, 0, _LENGTH, times(25), times(20)),
         _Case("additive", "causal", Causal(), triangle, _LENGTH, (times(1.7), times(1.7))),
         *(case for way in _WAYS if way != "dot" for case in _ideal(way)),
     )
-    growth = _window("dot", "window 128, growth", 128, 0, at_most(1.1), at_most(1.1), length=_LONG)
-    made: list[Row] = []
-    for step in PASSES:
-        for case in laid_out:
-            quick = case is laid_out[0] and step == "forward"
-            made.append(_row(setup, case, _DENSE, _dense(case), step, quick=quick))
-        made.append(_row(setup, causal, "torch", partial(sdpa, is_causal=True), step))
-        made.append(_row(setup, apart, "torch, a batch of 16", _batch, step))
-        made += [_row(setup, case, "without a mask", _call(setup, case, False), step, same=False) for case in masked]
-        made.append(_row(setup, growth, f"8 calls of {long}", _parts(setup, growth, long), step, same=False))
-        for way in _WAYS:
-            case = _window(way, "window 128, one pass", 128, 0, length=_SHORT)
-            blocks = _call(Setup(setup.device, "chunked"), case)
-            made.append(_row(setup, case, "backend chunked", blocks, step, same=way != "draws"))
-    return [*made, _memory(setup), *(_gpu(setup) if setup.device.type == "cuda" else [])]
+    growth = _window("dot", "window 128, growth", 128, 0, _LONG, at_most(1.1), at_most(1.1))
+    blocks = Setup(setup.device, "chunked")
+    short = [_window(way, "window 128, one pass", 128, 0, _SHORT) for way in _WAYS]
+    table: list[tuple[_Case, str, Function, bool]] = [
+        (narrow, _DENSE, _dense(narrow), True),
+        (wide, _DENSE, _dense(wide), True),
+        (causal, "torch", lambda query, key, value, v: sdpa(query, key, value, is_causal=True), True),
+        (apart, "torch, a batch of 16", _batch, True),
+        *((case, "without a mask", attention(setup, WAYS[case.way]), False) for case in masked),
+        (growth, f"8 calls of {part}", _parts(setup, growth, part), False),
+        *((case, "backend chunked", attention(blocks, partial(_options, case)), case.way != "draws") for case in short),
+    ]
+    made = [
+        _row(setup, case, peer, theirs, step, same=same, quick=case is narrow and step == "forward")
+        for step in PASSES
+        for case, peer, theirs, same in table
+    ]
+    return [*made, _memory(setup), *(_gpu(setup) if setup.device.type == "cuda" else []), *_steps(setup)]
 
 
 def _ideal(way: str) -> list[_Case]:
@@ -97,59 +83,55 @@ def _ideal(way: str) -> list[_Case]:
 
 def _gpu(setup: Setup) -> list[Row]:
     """Kernels that skip blocks, each beside torch's with a dense mask."""
-    cases = [
-        _Case("dot", f"{name}, by {backend}", mask, pairs, length)
-        for backend in ("flex", "triton", "chunked")
-        for length in (512, 2048, 8192)
-        for name, mask, pairs in (
-            ("window 128", Window(128, 0), length * 129),
-            ("half a window", Window(length // 2, 0), length * length // 2),
-            ("three quarters of prefix", Prefix(3 * length // 4), length * length * 7 // 8),
-        )
-    ]
-    return [
-        _row(Setup(setup.device, case.name.rpartition(" ")[2]), case, _DENSE, _dense(case), step)
-        for case in cases
-        for step in PASSES
-    ]
+    made = list[Row]()
+    for backend in ("flex", "triton", "chunked"):
+        for length in (512, 2048, 8192):
+            for name, mask, pairs in (
+                ("window 128", Window(128, 0), length * 129),
+                ("half a window", Window(length // 2, 0), length * length // 2),
+                ("three quarters of prefix", Prefix(3 * length // 4), length * length * 7 // 8),
+            ):
+                case = _Case("dot", f"{name}, by {backend}", mask, pairs, length)
+                made += [_row(Setup(setup.device, backend), case, _DENSE, _dense(case), step) for step in PASSES]
+    return made
 
 
 def _memory(setup: Setup) -> Row:
     """Memory of training with a million keys beyond the inputs."""
-    case = _window("dot", "window 256, memory of training", 256, 0, within(3 * 1024), length=_MILLION)
-    sizes = (1, 1, _MILLION, _MILLION, _DIM)
-    warm = normal((1, 1, 4096, 4096, _DIM), grad=True)
-    memory = {"memory": True, "warm": warm, "peer_bytes": _MILLION**2, "same": False}
-    return _row(setup, case, _DENSE, _dense(case), "forward+backward", sizes=sizes, work=None, **memory)
-
-
-def _row(
-    setup: Setup, case: _Case, peer: str, theirs: Function, step: str, sizes: tuple[int, ...] = (), **more: Any
-) -> Row:
-    terms, memory = _HEADS * case.pairs * _DIM, "memory" in more
-    work = additive_work(terms, step) if case.way == "additive" else dot_work(terms, step)
-    if case.way == "draws":  # one value is read of a row, and no gradient of it reaches the scores
-        work = Work(2.0 * terms, "FLOP", "multiply")
-    family = f"{case.way}, {case.name}" if memory else f"{case.way}, {case.name} {step}"
+    case = _window("dot", "window 256, memory of training", 256, 0, _MILLION, within(3 * 1024))
     return attention_row(
-        *(setup, family, sizes or (1, _HEADS, case.length, case.length, _DIM), step, partial(_options, setup, case)),
-        peer=peer,
-        theirs=PASSES[step](lambda query, key, value, v: theirs(query, key, value)),
-        targets=case.targets if memory else case.targets[step != "forward" :][:1],
-        **({"work": work} | more),
+        *(setup, f"dot, {case.name}", (1, 1, _MILLION, _MILLION, _DIM), "forward+backward", partial(_options, case)),
+        peer=_DENSE,
+        theirs=PASSES["forward+backward"](_dense(case)),
+        targets=case.targets,
+        memory=True,
+        warm=normal((1, 1, 4096, 4096, _DIM), True),
+        peer_bytes=_MILLION**2,
+        same=False,
     )
 
 
-def _options(setup: Setup, case: _Case, *_: Tensor, masked: bool = True) -> dict[str, Any]:
-    return {**_WAYS[case.way](setup), "mask": (case.mask or _documents(setup, case.length)) if masked else None}
+def _row(setup: Setup, case: _Case, peer: str, theirs: Function, step: str, **more: Any) -> Row:
+    terms = _HEADS * case.pairs * _DIM
+    # of draws one value is read of a row, and no gradient of it reaches the scores
+    work = Work(2.0 * terms, "FLOP", "multiply") if case.way == "draws" else work_of(case.way, terms, step)
+    sizes = (1, _HEADS, case.length, case.length, _DIM)
+    return attention_row(
+        *(setup, f"{case.way}, {case.name} {step}", sizes, step, partial(_options, case)),
+        peer=peer,
+        theirs=PASSES[step](theirs),
+        work=work,
+        targets=case.targets[step != "forward" :][:1],
+        **more,
+    )
 
 
-def _call(setup: Setup, case: _Case, masked: bool = True) -> Function:
-    return attention(setup, partial(_options, setup, case, masked=masked))
+def _options(case: _Case, v: Tensor) -> dict[str, Any]:
+    return {**WAYS[case.way](v), "mask": case.mask or _documents(case.length, v.device)}
 
 
-def _documents(setup: Setup, length: int) -> Documents:
-    ids = torch.arange(length, device=setup.device) // _DOCUMENT
+def _documents(length: int, device: torch.device) -> Documents:
+    ids = torch.arange(length, device=device) // _DOCUMENT
     return Documents(ids, ids)
 
 
@@ -161,24 +143,25 @@ def _dense(case: _Case) -> Function:
         assert case.mask is not None
         return case.mask.dense(Grid(length, length, 0, length, device))
 
-    def run(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def run(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
         return sdpa(query, key, value, laid_out(query.shape[-2], query.device))
 
     return run
 
 
-def _batch(*tensors: Tensor) -> Tensor:
-    apart = [tensor.unflatten(-2, (-1, _DOCUMENT)).movedim(-3, 0).flatten(0, 1) for tensor in tensors]
-    joined: Tensor = sdpa(*apart).unflatten(0, (-1, 1)).movedim(0, -3).flatten(-3, -2)
-    return joined
+def _batch(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
+    """torch's kernel, with a batch of documents."""
+    apart = [part.unflatten(-2, (-1, _DOCUMENT)).movedim(-3, 0).flatten(0, 1) for part in (query, key, value)]
+    output: Tensor = sdpa(*apart).unflatten(0, (-1, 1)).movedim(0, -3).flatten(-3, -2)
+    return output
 
 
 def _parts(setup: Setup, case: _Case, length: int) -> Function:
-    call = _call(setup, case)
+    call = attention(setup, partial(_options, case))
 
-    def run(*tensors: Tensor) -> Tensor:
-        parts = zip(*(tensor.split(length, -2) for tensor in tensors), strict=True)
-        return torch.cat([call(*part) for part in parts], -2)
+    def run(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
+        parts = zip(*(tensor.split(length, -2) for tensor in (query, key, value)), strict=True)
+        return torch.cat([call(*part, v) for part in parts], -2)
 
     return run
 
@@ -186,27 +169,26 @@ def _parts(setup: Setup, case: _Case, length: int) -> Function:
 _RADIUS, _KEPT, _PIECE, _MANY, _FEW, _WIDE = 64, 256, 100, 100_000, 1_000, 256
 
 
-def steps(setup: Setup) -> list[Row]:
-    """Return rows of steps: many keys beside few, with equally many allowed."""
-
-    def inputs(length: int, setup: Setup) -> tuple[Tensor, ...]:
-        return tuple(setup.normal(1, length, _WIDE) for _ in range(2))
-
+def _steps(setup: Setup) -> list[Row]:
+    """Steps of decoders: many keys beside few, with equally many allowed."""
     around = 2 * _RADIUS + 1
     kinds: tuple[tuple[str, int, int, Callable[..., Run]], ...] = (
         (f"decoder step, {around} keys around", around, _MANY, _around),
         (f"streamed step, {_KEPT} keys kept", _KEPT, _FEW, _streamed),
     )
+
+    def inputs(length: int, setup: Setup) -> tuple[Tensor, ...]:
+        return *(setup.normal(1, length, _WIDE) for _ in range(2)), setup.normal(_WIDE, scale=_WIDE**-0.5)
+
     return [
         Row(
             family=f"{score}, {name}",
-            shape=f"1x{_MANY}x{_WIDE}",
-            size=_MANY,
+            shape=joined((1, _MANY, _WIDE)),
             peer=f"of {_FEW} keys",
             inputs=partial(inputs, length),
             ours=partial(read, setup, score, _MANY),
             theirs=partial(read, setup, score, _FEW),
-            work=additive_work(float(keys * _WIDE)) if score == "additive" else Work(8.0 * keys * _WIDE, "B", "copy"),
+            work=work_of(score, keys * _WIDE) if score == "additive" else Work(8.0 * keys * _WIDE, "B", "copy"),
             targets=(at_most(1.5),),
             same=False,
         )
@@ -215,29 +197,24 @@ def steps(setup: Setup) -> list[Row]:
     ]
 
 
-def _score(kind: str, like: Tensor) -> Additive | ScaledDot:
-    v = torch.linspace(-1, 1, _WIDE, device=like.device) / _WIDE**0.5
-    return Additive(v) if kind == "additive" else ScaledDot()
-
-
-def _around(setup: Setup, kind: str, length: int, key: Tensor, value: Tensor) -> Run:
+def _around(setup: Setup, score: str, length: int, key: Tensor, value: Tensor, v: Tensor) -> Run:
     """A read of the keys near the middle of a memory."""
-    memory = remember(*(part[:, :length].contiguous() for part in (key, value)), score=_score(kind, key))
+    memory = remember(*(part[:, :length].contiguous() for part in (key, value)), **WAYS[score](v))
     query, mask = key[:, :1], Around(torch.full((1, 1), length / 2, device=key.device), _RADIUS)
     return lambda: memory.read(query, mask=mask, backend=setup.backend)
 
 
-def _streamed(setup: Setup, kind: str, length: int, key: Tensor, value: Tensor) -> Run:
+def _streamed(setup: Setup, score: str, length: int, key: Tensor, value: Tensor, v: Tensor) -> Run:
     """A write and a read after `length` written keys; each call is the next step."""
     none = torch.arange(0, device=key.device)
-    memory = remember(key[:, :0], value[:, :0], score=_score(kind, key), positions=none, capacity=_KEPT)
+    memory = remember(key[:, :0], value[:, :0], **WAYS[score](v), positions=none, capacity=_KEPT)
     query, mask, written = key[:, :1], Window(_KEPT - 1, 0, align="end"), 0
 
+    @torch.no_grad()
     def write(count: int) -> Memory:
         nonlocal memory, written
         positions = torch.arange(written, written + count, device=key.device)
-        with torch.no_grad():
-            memory = memory.write(positions, key[:, :count], value[:, :count])
+        memory = memory.write(positions, key[:, :count], value[:, :count])
         written += count
         return memory
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from saccade.bench.formulas import training
+from saccade.bench.formulas import joined, training
 from saccade.bench.row import Prepare, Row, Run, Setup, Work, at_most, package, times
 from saccade.kernels.cells import lstm_cell
 from saccade.kernels.threads import without_kernels
@@ -39,25 +39,29 @@ _NTM, _DNC = _Sizes("NTM", 16, 128, 20, 100, 1), _Sizes("DNC", 32, 64, 32, 128, 
 
 def memories(setup: Setup) -> list[Row]:
     """Return the rows of external memories beside plain formulas and pytorch-ntm's."""
-    return [
-        _memory(setup, _NTM, "pytorch-ntm's formulas", partial(_network, _NTM, _per_head)),
-        _memory(setup, _NTM, "plain formulas", partial(_plain, partial(_network, _NTM, _controlled))),
-        _memory(setup, _DNC, "plain formulas", partial(_plain, partial(_network, _DNC, _controlled))),
-    ]
 
+    def inputs(batch: int, setup: Setup) -> tuple[Tensor, ...]:
+        return (setup.normal(_STEPS, batch, _INPUT),)
 
-def _memory(setup: Setup, sizes: _Sizes, peer: str, theirs: Prepare) -> Row:
-    return Row(
-        family=f"{sizes.name}, {_STEPS} steps forward+backward",
-        shape=f"{sizes.batch}x{sizes.cells}x{sizes.cell_dim}",
-        size=sizes.cells,
-        peer=peer,
-        inputs=lambda setup: (setup.normal(_STEPS, sizes.batch, _INPUT),),
-        ours=partial(_network, sizes, _controlled),
-        theirs=theirs,
-        targets=(times(3 if sizes is _NTM else 2),) if setup.device.type == "cpu" else (),
-        quick=peer == "plain formulas",
+    ntm, dnc = (partial(_network, sizes, _controlled) for sizes in (_NTM, _DNC))
+    peers: tuple[tuple[_Sizes, Prepare, str, Prepare], ...] = (
+        (_NTM, ntm, "pytorch-ntm's formulas", partial(_network, _NTM, _per_head)),
+        (_NTM, ntm, "plain formulas", partial(_plain, ntm)),
+        (_DNC, dnc, "plain formulas", partial(_plain, dnc)),
     )
+    return [
+        Row(
+            family=f"{sizes.name}, {_STEPS} steps forward+backward",
+            shape=joined((sizes.batch, sizes.cells, sizes.cell_dim)),
+            peer=peer,
+            inputs=partial(inputs, sizes.batch),
+            ours=ours,
+            theirs=theirs,
+            targets=(times(3 if sizes is _NTM else 2),) if setup.device.type == "cpu" else (),
+            quick=peer == "plain formulas",
+        )
+        for sizes, ours, peer, theirs in peers
+    ]
 
 
 def _network(sizes: _Sizes, function: Callable[..., Tensor], inputs: Tensor) -> Run:
@@ -75,13 +79,7 @@ def _network(sizes: _Sizes, function: Callable[..., Tensor], inputs: Tensor) -> 
 
 def _plain(ours: Prepare, *inputs: Tensor) -> Run:
     """Our call by plain formulas of PyTorch."""
-    call = ours(*inputs)
-
-    def run() -> Any:
-        with without_kernels("they are measured"):
-            return call()
-
-    return run
+    return without_kernels("they are measured")(ours(*inputs))
 
 
 def _controlled(sizes: _Sizes, memory: ExternalMemory, lstm: nn.LSTMCell, inputs: Tensor) -> Tensor:
@@ -139,12 +137,8 @@ def _addressed(memory: Tensor, before: Tensor, outputs: Tensor) -> Tensor:
 
 def regression(setup: Setup) -> list[Row]:
     """Return the rows of a leave-one-out bandwidth, beside statsmodels."""
-    return [_bandwidth(count) for count in (100, 300, 1000)]
 
-
-def _bandwidth(count: int) -> Row:
-
-    def inputs(setup: Setup) -> tuple[Tensor, ...]:
+    def inputs(count: int, setup: Setup) -> tuple[Tensor, ...]:
         points = 6.3 * torch.rand(count, 1, device=setup.device).double()
         return points, points.sin() + 0.3 * setup.normal(count, 1)
 
@@ -159,17 +153,20 @@ def _bandwidth(count: int) -> Row:
 
         return run
 
-    return Row(
-        family="bandwidth by leave-one-out",
-        shape=f"{count}",
-        size=count,
-        peer="statsmodels cv_ls",
-        inputs=inputs,
-        ours=lambda points, values: lambda: torch.tensor([leave_one_out(points, values.double(), "gaussian")]),
-        theirs=theirs,
-        targets=(times(10),) if count == 1000 else (),
-        quick=count == 100,
-    )
+    return [
+        Row(
+            family="bandwidth by leave-one-out",
+            shape=f"{count}",
+            size=count,
+            peer="statsmodels cv_ls",
+            inputs=partial(inputs, count),
+            ours=lambda points, values: lambda: torch.tensor([leave_one_out(points, values.double(), "gaussian")]),
+            theirs=theirs,
+            targets=(times(10),) if count == 1000 else (),
+            quick=count == 100,
+        )
+        for count in (100, 300, 1000)
+    ]
 
 
 _TOKENS, _DIM, _HIDDEN, _CHOSEN, _FEWEST = 1 << 15, 128, 1024, 2, 4
@@ -178,49 +175,41 @@ _TOKENS, _DIM, _HIDDEN, _CHOSEN, _FEWEST = 1 << 15, 128, 1024, 2, 4
 
 def experts(setup: Setup) -> list[Row]:
     """Return the rows of mixtures by numbers of experts, beside one of four experts."""
-    return [*(_experts(count, noise=False) for count in (16, 64, 256)), _experts(256, noise=True)]
 
-
-def _experts(count: int, *, noise: bool) -> Row:
-    """Forward and backward of a training step; all weights and the tokens learn."""
-
-    def prepare(count: int, tokens: Tensor, upstream: Tensor) -> Run:
+    def prepare(count: int, noise: bool, tokens: Tensor) -> Run:
         torch.manual_seed(0)
         mixture = MixtureOfExperts(_DIM, count, _CHOSEN, hidden_dim=_HIDDEN, noise=noise).to(tokens.device)
-        learning = [tokens, *mixture.parameters()]
 
-        def run() -> tuple[Tensor, ...]:
+        def outputs(tokens: Tensor, *_: Tensor) -> tuple[Tensor, Tensor]:
             output, balance = mixture(tokens)
-            return torch.autograd.grad([output, balance.loss], learning, [upstream, torch.ones_like(balance.loss)])
+            return output, balance.loss
 
-        return run
+        return training(outputs)(tokens, *mixture.parameters())
 
-    return Row(
-        family=f"mixture, {'noise and losses' if noise else 'no noise'} forward+backward",
-        shape=f"{count} experts",
-        size=count,
-        peer=f"{_FEWEST} experts",
-        inputs=lambda setup: (setup.normal(_TOKENS, _DIM, grad=True), setup.normal(_TOKENS, _DIM)),
-        ours=partial(prepare, count),
-        theirs=partial(prepare, _FEWEST),
-        work=Work(2.0 * 3 * 2 * _TOKENS * _CHOSEN * _DIM * _HIDDEN, "FLOP", "multiply"),
-        targets=(at_most(1.3),),
-        same=False,  # other experts give other outputs
-        quick=count == 16 and not noise,
-    )
+    return [
+        Row(
+            family=f"mixture, {'noise and losses' if noise else 'no noise'} forward+backward",
+            shape=f"{count} experts",
+            size=count,
+            peer=f"{_FEWEST} experts",
+            inputs=lambda setup: (setup.normal(_TOKENS, _DIM, grad=True),),
+            ours=partial(prepare, count, noise),
+            theirs=partial(prepare, _FEWEST, noise),
+            work=Work(2.0 * 3 * 2 * _TOKENS * _CHOSEN * _DIM * _HIDDEN, "FLOP", "multiply"),
+            targets=(at_most(1.3),),
+            same=False,  # other experts give other outputs
+            quick=count == 16,
+        )
+        for count, noise in ((16, False), (64, False), (256, False), (256, True))
+    ]
 
 
+_DRAWS = {"read": "reinforce", "samples": 2}
+_PAPER = {"baseline": "moving-average", "charge": "whole", "soft_share": 0.5, "entropy_bonus": 0.02}
 _HARD: dict[str, dict[str, Any]] = {
     "straight-through": {"read": "straight-through"},
-    "reinforce, 2 draws": {"read": "reinforce", "samples": 2},
-    "reinforce as in the paper": {
-        "read": "reinforce",
-        "samples": 2,
-        "baseline": "moving-average",
-        "charge": "whole",
-        "soft_share": 0.5,
-        "entropy_bonus": 0.02,
-    },
+    "reinforce, 2 draws": _DRAWS,
+    "reinforce as in the paper": _DRAWS | _PAPER,
 }
 """Measured options of hard attention. The paper is Xu et al. 2015."""
 _SENTENCES, _WORDS, _VOCABULARY = 64, 14, 4000
@@ -228,24 +217,25 @@ _SENTENCES, _WORDS, _VOCABULARY = 64, 14, 4000
 
 def trainings(setup: Setup) -> list[Row]:
     """Return the rows of a translator's training step: kernels, reads and memory."""
-
-    def row(family: str, peer: str, ours: Prepare, theirs: Prepare, **more: Any) -> Row:
-        return Row(
+    soft, cpu = partial(_step, {}), setup.device.type == "cpu"
+    peers: list[tuple[str, Prepare, str, Prepare]] = [
+        *([("kernels", soft, "plain formulas", partial(_plain, soft))] if cpu else []),
+        *((name, partial(_step, options), "soft attention", soft) for name, options in _HARD.items()),
+    ]
+    made = [
+        Row(
             family=f"rnnsearch step forward+backward, {family}",
-            shape=f"{_SENTENCES}x{_WORDS}",
-            size=_WORDS,
+            shape=joined((_SENTENCES, _WORDS)),
             peer=peer,
             inputs=lambda setup: (torch.zeros(0, device=setup.device),),
             ours=ours,
             theirs=theirs,
-            **more,
+            same=peer == "plain formulas",
+            quick=peer == "plain formulas",
         )
-
-    soft = partial(_step, {})
-    hard = [row(name, "soft attention", partial(_step, options), soft, same=False) for name, options in _HARD.items()]
-    if setup.device.type != "cpu":
-        return hard
-    return [row("kernels", "plain formulas", soft, partial(_plain, soft), quick=True), *hard, _shapes()]
+        for family, ours, peer, theirs in peers
+    ]
+    return [*made, *([_shapes()] if cpu else [])]
 
 
 def _step(options: dict[str, Any], like: Tensor) -> Run:
@@ -269,25 +259,22 @@ def _step(options: dict[str, Any], like: Tensor) -> Run:
 def _shapes() -> Row:
     """Memory of products of many shapes, by the number of shapes that oneDNN keeps."""
 
-    def prepare(first: Tensor, second: Tensor) -> Run:
+    def prepare(first: Tensor, second: Tensor, bounded: bool = False) -> Run:
+        @matmul_precision("medium")  # rounded products of a CPU with bfloat16 units are oneDNN's
         def run() -> None:
-            with matmul_precision("medium"):  # rounded products of a CPU with bfloat16 units are oneDNN's
-                for count in range(1, len(first) + 1):
-                    (first[:count] @ second).sum()
+            for count in range(1, len(first) + 1):
+                (first[:count] @ second).sum()
 
+        if bounded:
+            bound_shape_caches()
         return run
-
-    def bounded(*inputs: Tensor) -> Run:
-        bound_shape_caches()
-        return prepare(*inputs)
 
     return Row(
         family="memory of products of 1000 shapes",
         shape="1000x512x512",
-        size=1000,
         peer="all shapes kept",
         inputs=lambda setup: (setup.normal(1000, 512), setup.normal(512, 512)),
-        ours=bounded,
+        ours=partial(prepare, bounded=True),
         theirs=prepare,
         memory=True,
         same=False,

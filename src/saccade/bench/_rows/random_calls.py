@@ -66,10 +66,9 @@ def _vector(call: Call, backend: str, trained: bool, *, double: bool = False) ->
     output: Tensor = attend(*tensors, **{name: converted(value) for name, value in call[1].items()}, backend=backend)
     if not trained:
         return output.flatten()
-    upstream = torch.linspace(-1, 1, output.numel(), dtype=output.dtype, device=output.device)
-    total = (output * upstream.view(output.shape)).sum()
-    gradients = torch.autograd.grad(total, tensors, allow_unused=True, materialize_grads=True)
-    return torch.cat([output.detach().flatten(), *(gradient.flatten() for gradient in gradients)])
+    upstream = torch.linspace(-1, 1, output.numel(), dtype=output.dtype, device=output.device).view(output.shape)
+    gradients = torch.autograd.grad(output, tensors, upstream, allow_unused=True, materialize_grads=True)
+    return torch.cat([part.detach().flatten() for part in (output, *gradients)])
 
 
 def _drawn(number: int, device: torch.device) -> Call:

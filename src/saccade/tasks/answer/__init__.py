@@ -1,4 +1,4 @@
-"""Answering questions about images: an image and a question in, an answer out, learned from examples of all three."""
+"""Visual question answering: an image and a question in, an answer out."""
 
 from saccade.tasks.answer.task import AnswerQuestions
 

@@ -1,4 +1,4 @@
-"""Captioning: an image in, sentences about it out, learned from images with theirs."""
+"""Image captioning: an image in, a sentence out; learned from captioned images."""
 
 from saccade.tasks.caption.task import Caption
 

@@ -1,4 +1,4 @@
-"""Classification of images: an image in, the label of its class out, learned from examples with their labels."""
+"""Image classification: an image in, its label out; learned from labelled images."""
 
 from saccade.tasks.classify_image.task import ClassifyImage
 

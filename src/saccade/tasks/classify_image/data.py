@@ -10,7 +10,7 @@ from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "open_images"]
 
-BUILTIN = {"shapes": "two coloured shapes in far corners, to be compared; endless, generated"}
+BUILTIN = {"shapes": "two coloured shapes in opposite corners; the label compares them; generated on the fly"}
 
 
 def open_images(data: str, size: int | None = None, objects: Any = None, names: SplitNames | None = None) -> Dataset:

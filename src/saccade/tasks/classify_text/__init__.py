@@ -1,4 +1,4 @@
-"""Classification of texts: a text in, the label of its class out, learned from examples with their labels."""
+"""Text classification: a text in, its label out; learned from labelled texts."""
 
 from saccade.tasks.classify_text.task import ClassifyText
 

@@ -1,4 +1,4 @@
-"""Classifying images by looking at parts of them, one after another."""
+"""Image classification by glimpses: the model looks at parts of an image in turn."""
 
 from saccade.tasks.glimpse.task import Glimpse
 

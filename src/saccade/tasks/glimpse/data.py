@@ -16,10 +16,10 @@ from saccade.tasks.splits import SplitNames
 __all__ = ["BUILTIN", "longest_label", "open_data"]
 
 BUILTIN = {
-    "digits": "handwritten digits, 28 × 28: scikit-learn's, or MNIST's by --digits",
-    "translated": "a digit anywhere on a black canvas of 60 × 60; endless, generated",
-    "cluttered": "the same among pieces of other digits",
-    "row": "several digits side by side on a canvas of 100 × 100, whose label is their string; endless too",
+    "digits": "handwritten digits, 28 × 28 pixels, of scikit-learn, or of MNIST with --digits",
+    "translated": "a digit anywhere on a black image of 60 × 60 pixels; generated on the fly",
+    "cluttered": "a digit among pieces of other digits; generated on the fly",
+    "row": "several digits in a row on 100 × 100 pixels; the label is their string; generated on the fly",
 }
 
 

@@ -1,4 +1,4 @@
-"""Memory: a sequence in, its content out, through a memory that the model writes and reads."""
+"""Memory tasks: a sequence in, its content out; the model writes and reads a memory."""
 
 from saccade.tasks.memorize.task import Memorize
 

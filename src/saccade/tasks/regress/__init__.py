@@ -1,4 +1,4 @@
-"""Regression: numbers in, numbers out with an interval, learned from rows of a table or sets with their answers."""
+"""Regression: numbers or sets of numbers in, predictions with intervals out."""
 
 from saccade.tasks.regress.task import Regress
 

@@ -1,4 +1,4 @@
-"""Speech recognition: a recording in, its text out, learned from recordings with their texts."""
+"""Speech recognition: a recording in, its text out; learned from transcribed recordings."""
 
 from saccade.tasks.transcribe.task import Transcribe
 

@@ -1,4 +1,4 @@
-"""Translation: a text in, a text out, learned from pairs of both."""
+"""Translation: a text in, its translation out; learned from pairs of texts."""
 
 from saccade.tasks.translate.task import Translate
 

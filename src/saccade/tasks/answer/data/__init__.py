@@ -23,7 +23,7 @@ from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "Asked", "Collection", "Corpus", "Posed", "open_corpus"]
 
-BUILTIN = {"scenes": "coloured shapes: is there one, of which colour, how many, how they lie; endless"}
+BUILTIN = {"scenes": "questions about presence, colour, number and position of shapes; generated on the fly"}
 
 
 def open_corpus(

@@ -23,7 +23,7 @@ from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "Captioned", "Corpus", "open_corpus"]
 
-BUILTIN = {"scenes": "coloured shapes and how they lie to each other, in several sentences; endless, generated"}
+BUILTIN = {"scenes": "coloured shapes, with several sentences about their positions; generated on the fly"}
 
 
 def open_corpus(

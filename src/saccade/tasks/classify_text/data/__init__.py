@@ -15,7 +15,7 @@ from saccade.tasks.splits import SplitNames
 __all__ = ["BUILTIN", "open_corpus"]
 
 BUILTIN = {
-    "reviews": "sentences about films, positive or negative; endless, made by a grammar in which the order decides",
+    "reviews": "sentences about films, positive or negative by their word order; generated on the fly",
 }
 
 

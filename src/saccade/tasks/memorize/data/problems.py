@@ -25,7 +25,7 @@ class Copy(Problem):
     ((5, 9), [False, False, False, True, True])
     """
 
-    about = "1 to 20 vectors of 8 bits, to be repeated; tested on up to 120"
+    about = "repeat 1 to 20 vectors of 8 bits; tested with up to 120"
     usual, most, width, channels = 20, 1_666, 8, 1
 
     def draw(self, dice: np.random.Generator, size: Size) -> Question:
@@ -54,7 +54,7 @@ class RepeatCopy(Problem):
     7
     """
 
-    about = "1 to 10 vectors of 8 bits, to be repeated 1 to 10 times, then an end; tested on up to 20 of either"
+    about = "repeat 1 to 10 vectors of 8 bits 1 to 10 times, then an end mark; tested with up to 20"
     usual, most, width, channels, ending = 10, 100, 8, 2, True
 
     @property
@@ -117,7 +117,7 @@ class Recall(Problem):
     ((0,), (16, 8))
     """
 
-    about = "2 to 6 items of three vectors of 6 bits, then one again: its successor is the answer; tested up to 15"
+    about = "2 to 6 items of three vectors of 6 bits, then one again: recall the next item; tested with up to 15"
     usual, most, width, channels, floor, each = 6, 10_000, 6, 2, 2, 3
 
     def beyond(self, split: str) -> dict[str, Size]:
@@ -165,7 +165,7 @@ class Sort(Problem):
     (0.5, -0.25)
     """
 
-    about = "20 vectors of 8 bits with priorities: the answer is the 16 of the highest priorities, sorted"
+    about = "20 vectors of 8 bits with priorities: sort the 16 of the highest priorities"
     usual, most, width, channels = 20, 5_000, 8, 2
 
     @property
@@ -221,7 +221,7 @@ class NGrams(Problem):
     [False, False, False, False, True, False]
     """
 
-    about = "200 bits, each drawn with a probability given the five before it: each is to be predicted"
+    about = "predict each of 200 bits from a distribution that depends on the five bits before"
     usual, most, width, channels, floor, each = 200, 5_000, 1, 0, 6, 0
     _PAST: ClassVar[int] = 5
 

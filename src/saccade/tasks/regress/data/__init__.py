@@ -16,9 +16,9 @@ from saccade.tasks.splits import SplitNames
 __all__ = ["BUILTIN", "open_numbers"]
 
 BUILTIN = {
-    "sine": "points on a sine with noise: one number in, one out",
-    "heteroscedastic": "points on a sine with noise that grows",
-    "maximum": "sets of 1 to 10 numbers, and their largest; endless (Lee et al. 2019)",
+    "sine": "points on a sine with constant noise: one number in, one out",
+    "heteroscedastic": "points on a sine, with more noise for larger inputs",
+    "maximum": "sets of 1 to 10 numbers and their maximum (Lee et al. 2019); generated on the fly",
 }
 _SKLEARN = "sklearn:"
 

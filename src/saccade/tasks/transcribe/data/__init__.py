@@ -19,7 +19,7 @@ from saccade.tasks.transcribe.data.words import open_words
 
 __all__ = ["BUILTIN", "open_corpus"]
 
-BUILTIN = {"tones": "strings of digits as a telephone's keys send them, in noise; endless, generated"}
+BUILTIN = {"tones": "strings of digits as telephone keypad tones, with noise; generated on the fly"}
 
 
 def open_corpus(

@@ -21,9 +21,9 @@ from saccade.tasks.translate.data.trees import LENGTHS, Trees
 __all__ = ["BUILTIN", "group_names", "open_corpus"]
 
 BUILTIN = {
-    "dates": "dates as 20 languages write them, to ISO 8601 (2025-06-18); endless, made by Babel",
-    "several-dates": "one to three dates in a row, each in its own language; endless",
-    "trees": "sentences of a small English grammar, to their trees as a row of brackets; endless",
+    "dates": "dates in 20 languages, translated to ISO 8601 (2025-06-18); generated on the fly by Babel",
+    "several-dates": "one to three dates in a row, each in another language; generated on the fly",
+    "trees": "sentences of a small English grammar, translated to their syntax trees; generated on the fly",
 }
 
 
