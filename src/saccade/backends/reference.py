@@ -51,7 +51,7 @@ keeps them, for example at each step of a decoder.
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Offer:
-    """It serves every call; a large one not well, if blocks can serve it."""
+    """It serves every call, but not a large one well, if blocks can serve it."""
     reason = None
     if rivals is not None and (tracing() or not is_small(call)) and rivals.serves("chunked"):
         size = "" if tracing() else f", about {peak_bytes(call):,} bytes,"  # or a symbol would become a constant
@@ -80,7 +80,6 @@ def peak_bytes(call: Call) -> int:
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """Output and statistics by the definition."""
     if untrusted(call):
         call = cleaned(call)
     return attention(call, call.grid())
@@ -110,7 +109,6 @@ class Parts(NamedTuple):
 
 
 def attention(call: Call, grid: Grid) -> tuple[Tensor, AuxOutput]:
-    """The definition over one block of queries."""
     return read(call, grid, *weigh(call, grid))
 
 
@@ -158,7 +156,6 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
 
 
 def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Statistics]:
-    """Weights, and lse if it is requested."""
     allowed = allowed.expand(scores.shape) if allowed is not None else None
     arguments = copies(call.normalizer, scores, allowed)
     if isinstance(call.normalizer, Normalizer):
@@ -194,7 +191,6 @@ def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
 
 
 def both(first: Tensor | None, second: Tensor) -> Tensor:
-    """first & second, None being all True."""
     return second if first is None else first & second
 
 
@@ -272,12 +268,7 @@ def untrusted(call: Call) -> bool:
 
 
 def cleaned(call: Call, taking_part: tuple[Tensor, Tensor] | None = None) -> Call:
-    """The call with zeros in keys, values and queries without an allowed pair.
-
-    Args:
-        call: with a mask or a bias.
-        taking_part: its `participants`; None computes them.
-    """
+    """The call with zeros in keys, values and queries but for `participants`."""
     mask = call.mask if taking_part is None and call.bias is None and not tracing() else None
     if mask is not None and _intervals.everybody(mask, call.grid()):
         return call
@@ -331,12 +322,10 @@ def looked_up(call: Call, budget: int | None = None) -> tuple[Tensor, Tensor]:
 
 
 def ranked(call: Call, flags: Tensor) -> Tensor:
-    """Flags with all batch dimensions, those in front of size 1."""
     return flags[(None,) * (len(call.batch) + 1 - flags.ndim)]
 
 
 def allowed_keys(call: Call, grid: Grid) -> Tensor:
-    """Mask and bias as one boolean tensor."""
     allowed = call.mask.dense(grid) if call.mask is not None else None
     if call.bias is not None:
         allowed = both(allowed, call.bias.values(grid, wide(call.query.detach()).dtype).detach() != -torch.inf)

@@ -11,6 +11,8 @@ from saccade.backends import cpu
 from saccade.backends.cpu import steps, unmasked
 
 ALL = AuxRequest(lse=True, entropy=True, top=3)
+
+
 @pytest.fixture(autouse=True)
 def nothing_else(monkeypatch):
     """What goes another way fails."""

@@ -175,13 +175,6 @@ def test_auto_takes_them_and_explain_counts_their_pairs():
     assert causal.pairs.allowed == 6 * sum(length * (length + 1) // 2 for length in LENGTHS)
 
 
-@pytest.mark.parametrize(("count", "width"), [(5, 3), (3, 5), (4, 4), (1, 9)])
-def test_pairs_of_causal_documents_of_two_lengths(count, width):
-    found = documents.Documented([documents.Row([count], [width], [0])], None, True)
-    allowed = torch.ones(count, width).tril().count_nonzero().item()
-    assert found.pairs() == (allowed, count * width)
-
-
 def test_documents_without_pairs_give_zeros_with_a_graph():
     query, key = torch.randn(1, 512, 8, requires_grad=True), torch.randn(1, 512, 8)
     mask = masks.Documents(torch.zeros(512, dtype=torch.long), torch.ones(512, dtype=torch.long))

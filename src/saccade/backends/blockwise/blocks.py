@@ -44,12 +44,10 @@ def result_names(call: Call) -> list[str]:
 
 
 def floating_results(call: Call) -> list[str]:
-    """Results that may carry gradients."""
     return [name for name in result_names(call) if name not in INTEGERS]
 
 
 def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
-    """Shape and dtype of every result."""
     batch, grid = call.batch, call.grid()
     sizes = {"q": grid.q_len, "k": grid.k_len, "e": call.value.shape[-1], "t": min(call.aux.top, grid.k_len)}
     kinds = []
@@ -97,7 +95,6 @@ def divided(engine: Engine, call: Call) -> tuple[list[Part], Call, Callable[[Cal
 
 
 def prepared(engine: Engine, call: Call) -> Call:
-    """A call of one block, as `divided` prepares it."""
     return engine.prepare(widened(call))
 
 
@@ -127,11 +124,7 @@ def participants(call: Call, planned: Sequence[Part]) -> tuple[Tensor, Tensor]:
 
 
 class SharedMask:
-    """The dense mask of the last part, for other entries of its queries and keys.
-
-    Args:
-        mask: mask of the whole call.
-    """
+    """The dense mask of the last part, for other entries of its queries and keys."""
 
     def __init__(self, mask: Mask | None) -> None:
         self.unbatched = (
@@ -143,7 +136,6 @@ class SharedMask:
         self.mask: Mask | None = None
 
     def masked(self, call: Call, part: Part, grid: Grid) -> Call:
-        """A narrowed call, with a dense mask if several parts may share it."""
         if not self.unbatched or call.mask is None or isinstance(part, Tiles):
             return call
         part = part._replace(first=0, heads=0)
@@ -236,7 +228,6 @@ def reached_results(call: Call) -> tuple[bool, ...]:
 
 
 def learns(*parts: object) -> bool:
-    """Whether any of the tensors, or of those in a definition, requires a gradient."""
     return any(
         part.requires_grad
         if isinstance(part, Tensor)

@@ -56,7 +56,6 @@ def checkpointed(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def joined(parts: Sequence[AuxOutput]) -> AuxOutput:
-    """Statistics of consecutive blocks of rows as those of the whole."""
     whole: dict[str, Any] = {}
     for name, first in vars(parts[0]).items():
         if first is None:
@@ -72,11 +71,7 @@ def joined(parts: Sequence[AuxOutput]) -> AuxOutput:
 
 
 def check_rows(call: Call, count: int) -> None:
-    """Check, once a shape, that callables compute a row alone as in a block.
-
-    Raises:
-        ArgumentError: a score or a normalizer whose rows depend on each other, or on their number in the block.
-    """
+    """Raise `ArgumentError`, once a shape, unless callables compute a row alone as in a block."""
     device, size = call.query.device, min(max(count, 2), call.query.shape[-2])
     for name, function in (("score", call.score), ("normalizer", call.normalizer)):
         if isinstance(function, Definition) and function.is_registered:
@@ -126,7 +121,6 @@ def row_function(name: str, call: Call, size: int) -> Callable[[int, int], Tenso
 
 
 def alike(row: Tensor, other: Tensor) -> bool:
-    """Whether two rows are the same but for rounding."""
     rounded = torch.get_float32_matmul_precision() != "highest" and row.dtype == torch.float32
     tolerance = TOLERANCE[torch.bfloat16 if rounded else row.dtype]
     largest = torch.where(other.isfinite(), other, 0.0).abs().amax() if other.numel() else 0.0

@@ -18,12 +18,7 @@ Weighed = tuple[Tensor, Tensor | None, reference.Statistics]
 
 
 class Whole(NamedTuple):
-    """A way to compute some calls without blocks; it returns None for the others.
-
-    Args:
-        forward: all results of an aligned call, in their order.
-        backward: gradients of its leaves that need one, from those of the floating results.
-    """
+    """A way to compute some calls without blocks; it returns None for the others."""
 
     forward: Callable[[Call], list[Tensor] | None]
     backward: Callable[[Call, Sequence[Tensor], Sequence[bool]], list[Tensor] | None]
@@ -72,11 +67,6 @@ ENGINES = {
 
 
 def engine_named(name: str) -> Engine:
-    """The engine of that name, its module imported at its first use.
-
-    >>> engine_named("chunked").name
-    'chunked'
-    """
     return _imported(ENGINES[name])
 
 

@@ -8,8 +8,6 @@ from torch import Tensor
 
 from saccade._definitions.structure import Axes, Grid
 
-__all__ = ["Block", "Part", "Tiles"]
-
 
 class Block(NamedTuple):
     """`rows` queries from `start` on, `width` keys from `first_key` on (None: all).
@@ -26,13 +24,11 @@ class Block(NamedTuple):
     width: int | None = None
 
     def narrow(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """View of an aligned tensor for this block."""
         tensor = _entries(tensor, self.dim, self.first, self.heads)
         tensor = _along(tensor, axes, "q", self.start, self.rows)
         return tensor if self.width is None else _along(tensor, axes, "k", self.first_key, self.width)
 
     def grid(self, call: Grid) -> Grid:
-        """Positions of its queries and keys."""
         entries = None if self.dim is None else (self.dim, self.first, self.heads)
         grid = call._replace(start=self.start, rows=self.rows, entries=entries)
         if self.width is None:
@@ -41,11 +37,10 @@ class Block(NamedTuple):
         return grid._replace(k_index=keys[None])
 
     def pairs(self, k_len: int) -> int:
-        """Number of computed pairs in each entry."""
         return self.rows * (k_len if self.width is None else self.width)
 
     def put(self, result: Tensor, axes: Axes, piece: Tensor) -> None:
-        """Write a result of the block; a result without "q" is summed."""
+        """A result without "q" is summed."""
         target = self.narrow(result, axes)
         if "q" in axes:
             target.copy_(piece)
@@ -53,7 +48,6 @@ class Block(NamedTuple):
             target.add_(piece)
 
     def add(self, total: Tensor, axes: Axes, piece: Tensor) -> None:
-        """Add to the block's part of a tensor."""
         self.narrow(total, axes).add_(piece)
 
 
@@ -86,7 +80,7 @@ class Tiles(NamedTuple):
     step: int | None = None
 
     def narrow(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """The part of an aligned tensor for these blocks, copied if its keys are no views."""
+        """The part of an aligned tensor, copied if its keys are no views."""
         tensor = _entries(tensor, self.dim, self.first, self.heads)
         rank = tensor.ndim - len(axes)
         q_dim, k_dim = _dim(tensor, axes, "q"), _dim(tensor, axes, "k")
@@ -104,10 +98,7 @@ class Tiles(NamedTuple):
         return _split(blocks, k_dim, self.keys.shape).flatten(k_dim + 1, k_dim + 2).movedim(k_dim, rank)
 
     def fill(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """A tensor with the last key repeated up to whole blocks, once for all parts.
-
-        One with both queries and keys stays as it is, because it is as large as all pairs.
-        """
+        """The last key repeated up to whole blocks, unless the tensor is as large as all pairs."""
         dim, missing = _dim(tensor, axes, "k"), -self.k_len % self.size
         if dim is None or not missing or _dim(tensor, axes, "q") is not None:
             return tensor
@@ -115,7 +106,6 @@ class Tiles(NamedTuple):
         return torch.cat([tensor, last.expand(*tensor.shape[:dim], missing, *tensor.shape[dim + 1 :])], dim)
 
     def grid(self, call: Grid) -> Grid:
-        """Positions of their queries and keys."""
         start = sent(self.queries * self.rows + self.start, call.device)[:, None, None]
         return call._replace(
             start=start,
@@ -127,11 +117,10 @@ class Tiles(NamedTuple):
         )
 
     def pairs(self, k_len: int) -> int:
-        """Number of computed pairs in each entry, with those that fill up the last block."""
+        """Computed pairs in each entry, with those that fill up the last block."""
         return self.keys.numel() * self.rows * self.size
 
     def put(self, result: Tensor, axes: Axes, piece: Tensor) -> None:
-        """Write results; a result without "q" is summed."""
         if axes[:1] == ("q",) and "k" not in axes:
             target, rank = _entries(result, self.dim, self.first, self.heads), result.ndim - len(axes)
             if self._consecutive():
@@ -142,7 +131,6 @@ class Tiles(NamedTuple):
         self.add(result, axes, piece)
 
     def add(self, total: Tensor, axes: Axes, piece: Tensor) -> None:
-        """Add to these blocks' part of a tensor."""
         target, rank = _entries(total, self.dim, self.first, self.heads), total.ndim - len(axes)
         q_dim, k_dim = _dim(total, axes, "q"), _dim(total, axes, "k")
         if q_dim is not None and k_dim is not None:

@@ -23,8 +23,6 @@ from saccade.masks import Mask
 from saccade.masks._intervals import by_numbers
 from saccade.scores import Location
 
-__all__ = ["SIZE", "outline", "pairs", "parts", "recorded", "share"]
-
 SIZE = 64
 """Queries and keys in a block of the map."""
 
@@ -61,7 +59,6 @@ def parts(call: Call, budget: int) -> list[Part]:
 
 
 def share(call: Call) -> float:
-    """Share of the pairs in computed blocks."""
     needs = needed(call.aligned())
     if needs is None:
         return 1.0
@@ -69,13 +66,7 @@ def share(call: Call) -> float:
 
 
 def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
-    """Numbers of pairs: all, allowed by the mask, and computed by blocks.
-
-    Args:
-        call: one with a built-in mask, without tensors off the CPU.
-        budget: pairs a block.
-        all_of_them: whether all pairs are computed under any mask.
-    """
+    """Numbers of pairs, of a call with a built-in mask without tensors off the CPU."""
     call, k_len = call.aligned(), call.key.shape[-2]
     entries, total = math.prod(call.batch), call.pairs
     if not total or all_of_them:
@@ -118,7 +109,6 @@ class Need(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the needed blocks."""
         return mean(self.keys)
 
 
@@ -152,8 +142,6 @@ def needed(call: Call) -> list[Need] | None:
 
 
 class Possible:
-    """Cache of `possible` for one call."""
-
     blocks: Tensor | None = None
 
 
@@ -174,10 +162,7 @@ def possible(call: Call) -> Tensor:
 def outline(mask: Mask, k_len: int, *, allow: bool = True) -> Mask:
     """A mask without tensors that allows all pairs that this one may allow.
 
-    Args:
-        mask: of any definitions.
-        k_len: keys of the call.
-        allow: whether pairs that a tensor decides are allowed, or (below a `~`) forbidden.
+    Pairs that a tensor decides are allowed or (below a `~`) not, by `allow`.
 
     >>> outline(masks.Causal() & ~masks.Lengths(torch.tensor([3, 5])), 9)
     Both(first=Causal(align=None), second=Not(other=Prefix(length=0)))
@@ -195,12 +180,10 @@ def on_host(call: Call) -> Grid:
 
 
 def mean(flags: Tensor) -> float:
-    """Share of true flags."""
     return int(flags.count_nonzero()) / max(1, flags.numel())
 
 
 def widest(batch: tuple[int, ...]) -> int | None:
-    """The largest batch dimension, or None."""
     return max(range(len(batch)), key=lambda d: batch[d]) if batch else None
 
 

@@ -10,21 +10,15 @@ from torch import Tensor
 from saccade._definitions.numerics import broadcast_shapes
 from saccade.reads import Soft
 
-__all__ = ["Sliding", "Unread", "multiplied", "multiply"]
-
 WORTH = 1 << 20
 """Least multiplications of a batch to repay a call of its own instead of a copy."""
 
 
 def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
-    """left @ right with broadcasting, without copies of overlapping views.
+    """left @ right with broadcasting, into `out` if there is one, without copies of overlapping views.
 
     `torch.matmul` makes one batch of all batch dimensions, and copies tensors without such a view: of overlapping keys
     three times their memory. Here the last batch dimension alone is a batch, and the others are a loop.
-
-    Args:
-        left, right: `(..., n, m)` and `(..., m, l)`.
-        out: `(..., n, l)`, to which the result is written.
     """
     batch = broadcast_shapes(left.shape[:-2], right.shape[:-2])
     if _one_batch(left, right, batch):
@@ -43,12 +37,7 @@ def _one_batch(left: Tensor, right: Tensor, batch: tuple[int, ...]) -> bool:
 
 
 def folds(tensor: Tensor) -> bool:
-    """Whether the batch dimensions have a view as one.
-
-    >>> x = torch.zeros(2, 8, 4, 5)
-    >>> folds(x), folds(x[:, 2:])
-    (True, False)
-    """
+    """Whether the batch dimensions have a view as one."""
     behind: int | None = None
     for size, stride in zip(reversed(tensor.shape[:-2]), reversed(tensor.stride()[:-2]), strict=True):
         if size == 1:

@@ -50,12 +50,10 @@ def peak_bytes(engine: Engine, call: Call) -> int:
 
 
 def counted(engine: Engine, call: Call) -> Pairs:
-    """The pairs that its blocks compute."""
     return pairs(call, engine.budget(call), all_of_them=False)
 
 
 def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
-    """Output and statistics, block by block."""
     if not call.built_in or foreign(call) or closing_over(call):
         return checkpointed(engine, call)
     call = normalized_once(call).aligned()

@@ -14,7 +14,6 @@ from saccade.scores import Additive, exponentials
 
 
 def prepare(call: Call) -> Call:
-    """e^{2k} of additive keys."""
     if isinstance(call.score, Additive) and call.cache is None:
         return replace(call, cache=exponentials(wide(call.key.detach())))
     return call
@@ -34,5 +33,4 @@ run = partial(blockwise.run, ENGINE)
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
-    """Whether blocks serve the call."""
     return blockwise.offer(ENGINE, call)

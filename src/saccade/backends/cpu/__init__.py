@@ -85,7 +85,6 @@ def peak_bytes(call: Call) -> int:
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """Output and statistics."""
     if steps.serves_step(call):
         return steps.run(call), AuxOutput()
     if draws.serves_draws(call):

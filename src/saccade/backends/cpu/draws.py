@@ -19,8 +19,6 @@ from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
 from saccade.reads import Sample, pick
 
-__all__ = ["run", "serves_draws"]
-
 _OTHERS = 8
 """Inputs of `_Draws` beside query, key, value and v."""
 
@@ -36,7 +34,6 @@ def serves_draws(call: Call) -> bool:
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """Drawn values and the requested statistics."""
     read, request = call.read, call.aux
     assert isinstance(read, Sample)
     assert read.uniform is not None  # drawn before a backend is chosen
@@ -129,15 +126,7 @@ def _scores_learn(ctx: Any) -> bool:
 def _value_gradient(
     total: dict[str, Any] | None, value: Tensor, weights: Tensor | None, index: Tensor, grad: Tensor
 ) -> Tensor | None:
-    """Gradient of the values; None if it is added to the sums `total`.
-
-    Args:
-        total: the sums, or None.
-        value: `(N, Lk, Dv)`.
-        weights: weights through which the gradient passes; None: it reaches the drawn values alone.
-        index: drawn keys, `(N, Lq)`.
-        grad: of the output, `(N, Lq, Dv)`.
-    """
+    """Gradient of the values; None if it is added to the sums `total`, or passes through `weights` alone."""
     if weights is not None:
         if total is None:
             return weights.mT @ grad

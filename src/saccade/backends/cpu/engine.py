@@ -26,7 +26,6 @@ WORTH = 1 << 14
 
 
 def prepare(call: Call) -> Call:
-    """Additive keys packed: e^{2k} with the features in rows."""
     if not isinstance(call.score, Additive):
         return call
     # autograd keeps recorded keys, and a user's definition may call us again before the blocks are done

@@ -10,8 +10,6 @@ from saccade.kernels import steps
 from saccade.normalizers import Softmax
 from saccade.scores import Additive
 
-__all__ = ["defined", "forward", "gradients", "weigh"]
-
 
 def _inputs(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, powers: Tensor, mask: Tensor | None, temperature: float
@@ -28,15 +26,10 @@ def _inputs(
 def gradients(
     inputs: Folded, grad: Tensor, weights: Tensor | None, ways: Tensor, temperature: float, key_grad: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of query, key and v.
+    """The gradients of query, key and v; the key's is added to `key_grad`, in its place.
 
-    Args:
-        inputs: of the forward.
-        grad: of the output `(N, Lq, Dv)`, in one piece. Without weights, of the scores `(N, Lq, Lk)`, with the sum zero
-            in each row.
-        weights, ways: from the forward, weights in one piece.
-        temperature: T.
-        key_grad: the key's gradient is added to it, in its place; None: to zeros.
+    `grad` is of the output `(N, Lq, Dv)`, in one piece, as are the weights. Without weights, it is of the scores
+    `(N, Lq, Lk)`, with the sum zero in each row.
     """
     query, key, v = inputs.query, inputs.key, inputs.v
     features, width = query.shape[-1], key.shape[-2]

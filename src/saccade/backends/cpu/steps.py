@@ -21,8 +21,6 @@ from saccade.masks import Dense, Mask
 from saccade.normalizers import Softmax
 from saccade.scores import Additive, exponentials
 
-__all__ = ["MemorySums", "Steps", "attention", "fits", "folded_step", "run", "serves_step"]
-
 FEW, PAIRS = 8, (1 << 10) - 1
 """Limits of a step: queries of a sequence, or pairs. More would repay packed keys."""
 
@@ -122,14 +120,7 @@ class Steps:
         return self._made
 
     def keep(self, call: Call, inputs: Folded, temperature: float, *, unfolded: bool) -> None:
-        """Keep a step for the next of its shape, if folding depends on shapes alone.
-
-        Args:
-            call: the step.
-            inputs: its tensors, folded.
-            temperature: T.
-            unfolded: whether key and value keep the memory's shapes.
-        """
+        """Keep a step for the next of its shape, if folding depends on shapes alone."""
         self._last = None
         if call.query.shape[:-2] != call.batch or not (call.mask is None or type(call.mask) is Dense):
             return
@@ -146,11 +137,6 @@ class Steps:
         """Soft read of a query like the last step, or None if it may differ.
 
         Validating and folding a call costs more than a small step.
-
-        Args:
-            query: the argument of the read.
-            mask: mask of the memory.
-            normalizer: the argument of the read.
         """
         last = self._last
         if last is None or last.tensors[4] is not mask or type(normalizer) is not Softmax:

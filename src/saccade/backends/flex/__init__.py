@@ -162,7 +162,6 @@ def peak_bytes(call: Call) -> int:
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """The output, and lse if requested."""
     if not (call.query.shape[-2] and call.key.shape[-2] and math.prod(call.batch)):
         return reference.run(call)  # no pair: nothing to compute, but what has no rows or no keys still has a shape
     assert isinstance(call.normalizer, Softmax)

@@ -1,6 +1,5 @@
 """Batch dimensions folded into the batch and heads of flex_attention."""
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from saccade._call.call import Call
 from saccade._call.dot_products import sharing
 from saccade._definitions.numerics import wide
 from saccade._definitions.structure import Grid, aligned
+from saccade.backends.folding import merged
 
 Read = Callable[..., Tensor]
 
@@ -18,9 +18,7 @@ Read = Callable[..., Tensor]
 class Fold(NamedTuple):
     """Batch dimensions: the first `split` of them become b, the others h.
 
-    The last `groups` of h share keys.
-
-    `dtype` is the dtype of scores.
+    The last `groups` of h share keys, and `dtype` is the dtype of scores.
     """
 
     batch: tuple[int, ...]
@@ -29,34 +27,21 @@ class Fold(NamedTuple):
     grid: Grid
     dtype: torch.dtype
 
-    def parts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """First and last dimension of `batch` that become b, and h."""
-        return (0, self.split), (self.split, len(self.batch))
-
     def definition(self, tensor: Tensor, axes: int) -> Tensor:
         """A tensor of a mask or bias as `(B or 1, H or 1, *axes)`."""
-        rank = len(self.batch)
-        tensor = aligned(tensor, ("",) * axes, rank)
-        trailing = tensor.shape[rank:]
-        for start, end in self.parts():
-            if any(size != 1 for size in tensor.shape[start:end]):
-                tensor = tensor.expand(*tensor.shape[:start], *self.batch[start:end], *tensor.shape[end:])
-        return tensor.reshape(*(math.prod(tensor.shape[start:end]) for start, end in self.parts()), *trailing)
+        return merged(tensor, self.batch, axes, self.split)
 
     def rows(self, tensor: Tensor) -> Tensor:
         """The query, or another tensor of its batch dimensions, as `(B, H, ...)`."""
-        first, second = (math.prod(self.batch[start:end]) for start, end in self.parts())
-        return tensor.expand(*self.batch, *tensor.shape[-2:]).reshape(first, second, *tensor.shape[-2:])
+        return self.definition(tensor.expand(*self.batch, *tensor.shape[-2:]), 2)
 
     def keys(self, tensor: Tensor) -> Tensor:
         """Keys or values as `(B, Hkv, Lk, D)`: heads that share them are not copied."""
-        rank = len(self.batch)
-        shared = rank - self.groups
-        tensor = aligned(tensor, ("k", "d"), rank)
-        tensor = tensor.reshape(*tensor.shape[:shared], *tensor.shape[-2:])
-        tensor = tensor.expand(*self.batch[:shared], *tensor.shape[-2:])
-        first, second = math.prod(self.batch[: self.split]), math.prod(self.batch[self.split : shared])
-        return tensor.reshape(first, second, *tensor.shape[-2:])
+        batch, matrix = self.batch[: len(self.batch) - self.groups], tensor.shape[-2:]
+        tensor = aligned(tensor, ("k", "d"), len(self.batch))
+        return merged(
+            tensor.reshape(*tensor.shape[: len(batch)], *matrix).expand(*batch, *matrix), batch, 2, self.split
+        )
 
     def whole(self, value: int) -> Tensor:
         """An integer as a tensor, since the kernel would be compiled for each integer."""

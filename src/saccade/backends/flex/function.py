@@ -163,7 +163,6 @@ def compiled() -> Kernel:
 
 
 def kernel() -> Kernel:
-    """The kernel, compiled here or by the compiler that traces this call."""
     return plain if tracing() else compiled()
 
 
@@ -175,7 +174,6 @@ def recorded(settings: Settings, *tensors: Tensor) -> tuple[tuple[Tensor, Tensor
 
 
 def textbook(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
-    """Output, and lse if it is requested, by the definition."""
     assert isinstance(settings.call.normalizer, Softmax)
     call = replace(
         settings.call,

@@ -45,7 +45,6 @@ def unknown(call: Call) -> str | None:
 
 
 def definitions(tree: Definition) -> Iterator[Definition]:
-    """The definitions that a mask or bias is composed of, itself first."""
     yield tree
     for name in tree.__match_args__:
         part = getattr(tree, name)
@@ -54,12 +53,10 @@ def definitions(tree: Definition) -> Iterator[Definition]:
 
 
 def integer(value: Tensor | int, fold: Fold, *axes: str) -> Read:
-    """An integer, or a tensor of them, at one query and one key."""
     return fold.read(value, *axes) if isinstance(value, Tensor) else fold.read(fold.whole(value))
 
 
 def distance(align: Align, fold: Fold) -> Read:
-    """Key position minus query position."""
     shift = integer(align if isinstance(align, Tensor) else masks.shift(align, fold.grid), fold)
     return lambda b, h, i, j: j - (i + shift(b, h, i, j))
 

@@ -16,9 +16,11 @@ from saccade._call.call import Call, Widened, closing_over
 from saccade._call.dot_products import is_causal, product, sharing, why_not_sdpa
 from saccade._definitions.functions import functions
 from saccade._definitions.numerics import HALF, broadcast_shapes, tracing, transforming, valueless, wide
+from saccade._definitions.structure import aligned
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
-from saccade.backends.blockwise.plan import share
+from saccade.backends.blockwise import plan
+from saccade.backends.folding import merged
 from saccade.backends.offers import Answer, Answers, Offer, Pairs, Refusal
 from saccade.backends.sdpa.derivatives import Recomputed, keeping_elsewhere, twice_differentiable
 from saccade.backends.sdpa.documents import by_documents, documented
@@ -91,7 +93,7 @@ def _mostly_empty(call: Call, rivals: Answers) -> bool:
     """Whether our blocks beat torch's kernel with a dense mask, as most are empty."""
     if call.query.shape[-2] * call.key.shape[-2] < MANY or call.query.device.type != "cpu":
         return False
-    return lays_out(call) and rivals.serves("cpu") and share(call) <= HALF_EMPTY
+    return lays_out(call) and rivals.serves("cpu") and plan.share(call) <= HALF_EMPTY
 
 
 def _laying_out(call: Call) -> str | None:
@@ -121,7 +123,6 @@ def _sinking(call: Call) -> str | None:
 
 
 def sunk(call: Call) -> bool:
-    """Whether the softmax has a sink."""
     return isinstance(call.normalizer, Softmax) and call.normalizer.sink is not None
 
 
@@ -138,7 +139,6 @@ def _native(dtype: torch.dtype) -> bool:
 
 
 def lays_out(call: Call) -> bool:
-    """Whether a mask or bias is laid out as a tensor for torch's kernels."""
     if call.bias is not None:
         return True
     return call.mask is not None and not is_causal(call) and documented(call) is None
@@ -179,13 +179,12 @@ def peak_bytes(call: Call) -> int:
 
 
 def pairs(call: Call) -> Pairs | None:
-    """The pairs of documents, all of each or fewer if causal. None for other masks."""
+    """The pairs of documents, all of each even if causal. None for other masks."""
     documents = documented(call)
     if documents is None:
         return None
-    entries = math.prod(call.batch) // len(documents.rows)
-    allowed, computed = (entries * count for count in documents.pairs())
-    return Pairs(call.pairs, allowed, computed)
+    computed = math.prod(call.batch) // len(documents.rows) * documents.pairs()
+    return plan.pairs(call, 0, all_of_them=True)._replace(computed=computed)
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
@@ -244,7 +243,6 @@ def attention(call: Call) -> Tensor:
 
 
 def plain(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-    """torch's kernel, without masks and gradients."""
     query, scale = upright(query, scale)
     return scaled_dot_product_attention(query, key, value, scale=scale)
 
@@ -331,8 +329,8 @@ def four_dimensional(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """The tensors as `(N, H, L, D)`, the fast layout. Groups that share keys are rows."""
     rank = len(batch)
-    query, key, value = (t.expand(*(1,) * (rank + 2 - t.ndim), *t.shape) for t in (query, key, value))
-    bias = bias.expand(*(1,) * (rank + 2 - bias.ndim), *bias.shape) if bias is not None else None
+    query, key, value = (aligned(tensor, ("l", "d"), rank) for tensor in (query, key, value))
+    bias = aligned(bias, ("q", "k"), rank) if bias is not None else None
     groups = 0 if is_causal else sharing(rank, key, value)
     outer, inner = batch[: rank - groups], batch[rank - groups :]
     if groups:
@@ -343,16 +341,11 @@ def four_dimensional(
         query = query.expand(*query.shape[: rank - groups], *inner, *query.shape[-2:])
         query = query.reshape(*query.shape[: rank - groups], rows, query.shape[-1])
         key, value = (t.reshape(*t.shape[: rank - groups], *t.shape[-2:]) for t in (key, value))
-    leading = (math.prod(outer[:-1]), outer[-1]) if outer else (1, 1)
-
-    def flat(tensor: Tensor) -> Tensor:
-        return tensor.expand(*outer, *tensor.shape[-2:]).reshape(*leading, *tensor.shape[-2:])
-
-    if bias is not None:
-        same = len(outer) <= 2 or all(size == 1 for size in bias.shape[:-3])
-        lead = (1,) * (2 - len(bias.shape[:-2])) + tuple(bias.shape[:-2])
-        bias = bias.reshape(*(lead if len(lead) == 2 else (1, lead[-1])), *bias.shape[-2:]) if same else flat(bias)
-    return flat(query), flat(key), flat(value), bias
+    split = max(len(outer) - 1, 0)
+    query, key, value = (
+        merged(tensor.expand(*outer, *tensor.shape[-2:]), outer, 2, split) for tensor in (query, key, value)
+    )
+    return query, key, value, None if bias is None else merged(bias, outer, 2, split)
 
 
 def kernel(

@@ -9,8 +9,6 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from saccade._definitions.numerics import wide
 
-__all__ = ["Recomputed", "keeping_elsewhere", "twice_differentiable"]
-
 
 def keeping_elsewhere() -> bool:
     """Whether autograd saves tensors through hooks, as in checkpointing."""
@@ -55,8 +53,6 @@ def _recorded(
 def _pulled(
     tensors: tuple[Tensor, Tensor, Tensor], bias: Tensor | None, is_causal: bool, scale: float, grad: Tensor
 ) -> tuple[Tensor, ...]:
-    """Gradients of query, key and value by the definition."""
-
     def textbook(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         scores = wide(query * scale) @ wide(key).mT
         mask = bias

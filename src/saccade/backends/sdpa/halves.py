@@ -17,8 +17,6 @@ from saccade.kernels.scratch import scratch
 from saccade.normalizers import Softmax
 from saccade.scores import Score
 
-__all__ = ["by_entries", "few_entries"]
-
 Kernel = Callable[[Tensor, Tensor, Tensor, float], Tensor]
 """Output from query, key and value `(1, n, L, D)` and the scale."""
 
@@ -44,7 +42,6 @@ def few_entries(call: Call) -> bool:
 
 
 def by_entries(call: Call, kernel: Kernel) -> Tensor:
-    """The output `(..., Lq, Dv)` in the dtype of the values."""
     assert isinstance(call.normalizer, Softmax)
     count, temperature = math.prod(call.batch), float(call.normalizer.temperature)
     query, key, value = (part.reshape(count, *part.shape[-2:]) for part in (call.query, call.key, call.value))
