@@ -1,6 +1,5 @@
 """Blocks of a call: their results, and the loops over them, forward and backward."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -8,15 +7,13 @@ import torch
 from torch import Tensor
 
 from saccade._call.call import Call
-from saccade._definitions.functions import functions
 from saccade._definitions.numerics import transforming, wide
 from saccade._definitions.structure import Axes, Definition, Grid
 from saccade.backends import reference
 from saccade.backends.blockwise.engine import Engine
 from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.backends.blockwise.plan import parts
-from saccade.backends.blockwise.products import Sliding, Unread
-from saccade.masks import Dense, Mask
+from saccade.backends.blockwise.products import Sliding
 from saccade.reads import Soft
 
 RESULTS: dict[str, Axes] = {
@@ -123,27 +120,6 @@ def participants(call: Call, planned: Sequence[Part]) -> tuple[Tensor, Tensor]:
     return keys > 0, queries
 
 
-class SharedMask:
-    """The dense mask of the last part, for other entries of its queries and keys."""
-
-    def __init__(self, mask: Mask | None) -> None:
-        self.unbatched = (
-            mask is not None
-            and not any(functions(mask))
-            and all(math.prod(leaf.tensor.shape[: leaf.tensor.ndim - len(leaf.axes)]) == 1 for leaf in mask.leaves())
-        )
-        self.part: Part | None = None
-        self.mask: Mask | None = None
-
-    def masked(self, call: Call, part: Part, grid: Grid) -> Call:
-        if not self.unbatched or call.mask is None or isinstance(part, Tiles):
-            return call
-        part = part._replace(first=0, heads=0)
-        if part != self.part:
-            self.part, self.mask = part, Dense(call.mask.dense(grid))
-        return replace(call, mask=self.mask)
-
-
 def forward(engine: Engine, call: Call) -> list[Tensor]:
     """All results of an aligned call, by blocks unless the engine computes it whole."""
     if engine.whole is not None and (results := engine.whole.forward(call)) is not None:
@@ -152,10 +128,9 @@ def forward(engine: Engine, call: Call) -> list[Tensor]:
     if len(planned) == 1 and isinstance(planned[0], Block) and planned[0].width is None:
         results, kinds = evaluate(engine, shared, grid), result_kinds(call)
         return [whole(result.to(dtype), shape) for result, (shape, dtype) in zip(results, kinds, strict=True)]
-    results, names, mask = empty_results(call), result_names(call), SharedMask(call.mask)
+    results, names = empty_results(call), result_names(call)
     for part in planned:
-        block = part.grid(grid)
-        pieces = evaluate(engine, mask.masked(prepare(shared.map(part.narrow)), part, block), block)
+        pieces = evaluate(engine, prepare(shared.map(part.narrow)), part.grid(grid))
         for name, result, piece in zip(names, results, pieces, strict=True):
             part.put(result, RESULTS[name], piece)
     return results
@@ -176,18 +151,16 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], needed: Sequen
     if engine.whole is not None and (gradients := engine.whole.backward(call, grads, needed)) is not None:
         return gradients
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
-    shared = replace(shared, read=Unread()) if type(shared.read) in (Soft, Sliding) else shared
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, need in enumerate(needed) if need]
     grads = [grad.contiguous() for grad in grads]  # a sum's gradient is expanded, and products would copy it again
-    totals, mask = [torch.zeros_like(leaves[position].tensor) for position in positions], SharedMask(call.mask)
+    totals = [torch.zeros_like(leaves[position].tensor) for position in positions]
     for part in planned:
         tensors = [part.narrow(tensor, axes).detach() for tensor, axes in leaves]
         for position in positions:
             tensors[position].requires_grad_()
-        block = part.grid(grid)
         with torch.enable_grad():
-            results = evaluate(engine, mask.masked(prepare(shared.with_leaves(iter(tensors))), part, block), block)
+            results = evaluate(engine, prepare(shared.with_leaves(iter(tensors))), part.grid(grid))
         floating = [tensor for tensor in results if tensor.is_floating_point()]
         pairs = [
             (tensor, part.narrow(grad, RESULTS[name]).to(tensor.dtype))
