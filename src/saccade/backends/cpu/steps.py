@@ -13,9 +13,8 @@ from torch import Tensor
 from saccade._call.call import Call, Widened
 from saccade._definitions.numerics import HALF, tracing, transforming, wide
 from saccade._definitions.structure import aligned
-from saccade.backends.cpu.step_kernels import defined, forward, gradients
+from saccade.backends.cpu.step_kernels import MemorySums, Read, forward
 from saccade.backends.folding import Folded, folded
-from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.threads import serves
 from saccade.masks import Dense, Mask
 from saccade.normalizers import Softmax
@@ -99,7 +98,7 @@ def attention(inputs: Folded, temperature: float, steps: "Steps | None" = None) 
     if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in inputs[:4]):
         return forward(inputs, temperature)[0]
     gate, sums = (None, None) if steps is None else steps.of(inputs.key, inputs.value)
-    output: Tensor = _Attention.apply(*inputs[:4], gate, sums, *inputs[4:], temperature)
+    output: Tensor = Read.apply(*inputs[:4], gate, sums, *inputs[4:], temperature, None)
     return output
 
 
@@ -189,63 +188,3 @@ class _Step(NamedTuple):
 
 def _shapes(tensors: tuple[Any, ...]) -> list[torch.Size]:
     return [tensor.shape for tensor in tensors if tensor is not None]
-
-
-class MemorySums(Sums[dict[str, Any]]):
-    """Gradients of a memory's key and value, summed over all its reads.
-
-    That of the values by draws, and by weights with gradients of the outputs, whose product is made once.
-    """
-
-    def start(self) -> dict[str, Any]:
-        return {"key": None, "drawn": None, "weights": [], "grads": []}
-
-    def finish(self, total: dict[str, Any]) -> tuple[Tensor | None, Tensor | None]:
-        value = total["drawn"]
-        if total["grads"]:
-            read = torch.cat(total["weights"], 1).mT @ torch.cat(total["grads"], 1)
-            value = read if value is None else value + read
-        return total["key"], value
-
-
-class _Attention(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        v: Tensor,
-        gate: Tensor | None,
-        sums: MemorySums | None,
-        powers: Tensor,
-        mask: Tensor | None,
-        temperature: float,
-    ) -> Tensor:
-        output, weights, kinds = forward(Folded(query, key, value, v, powers, mask), temperature)
-        ctx.temperature, ctx.sums = temperature, sums
-        ctx.save_for_backward(query, key, value, v, powers, mask, weights, kinds)
-        return output
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        *tensors, weights, kinds = ctx.saved_tensors
-        inputs = Folded(*tensors)
-        if torch.is_grad_enabled() or not serves(grad):  # for a second derivative, or many gradients at once
-
-            def definition(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
-                weights, value, _ = defined(query, key, value, v, inputs.mask, ctx.temperature)
-                return weights @ value
-
-            return (*by_definition(definition, inputs[:4], ctx.needs_input_grad[:4], grad), *[None] * 5)
-        total = ctx.sums.current() if ctx.sums is not None and ctx.needs_input_grad[4] else None
-        weights, grad = weights.contiguous(), grad.contiguous()  # hooks on saved tensors may change strides
-        key_sum = None if total is None else total["key"]
-        query_grad, key_grad, v_grad = gradients(inputs, grad, weights, kinds, ctx.temperature, key_sum)
-        if total is None:
-            value_grad = weights.mT @ grad if ctx.needs_input_grad[2] else None
-            return query_grad, key_grad, value_grad, v_grad, *[None] * 5
-        total["key"] = key_grad
-        total["weights"].append(weights)
-        total["grads"].append(grad)
-        return query_grad, None, None, v_grad, grad.new_zeros(()), *[None] * 4
