@@ -14,12 +14,15 @@ def merged(tensor: Tensor, batch: tuple[int, ...], axes: int, *splits: int) -> T
 
     It has size 1 if all entries are the same. The last `axes` dimensions stay.
     """
-    rank, trailing = len(batch), tensor.shape[tensor.ndim - axes :]
-    tensor, parts = aligned(tensor, ("",) * axes, rank), list(pairwise((0, *splits, rank)))
-    for start, end in parts:
-        if any(size != 1 for size in tensor.shape[start:end]):
+    rank, sizes = len(batch), []
+    tensor = aligned(tensor, ("",) * axes, rank)
+    for start, end in pairwise((0, *splits, rank)):
+        shape = tensor.shape[start:end]
+        if shape != batch[start:end] and math.prod(shape) != 1:
             tensor = tensor.expand(*tensor.shape[:start], *batch[start:end], *tensor.shape[end:])
-    return tensor.reshape(*(math.prod(tensor.shape[start:end]) for start, end in parts), *trailing)
+            shape = batch[start:end]
+        sizes.append(math.prod(shape))
+    return tensor.reshape(*sizes, *tensor.shape[rank:])
 
 
 class Folded(NamedTuple):

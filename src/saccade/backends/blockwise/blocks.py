@@ -55,13 +55,8 @@ def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
 
 
 def empty_results(call: Call) -> list[Tensor]:
-    """Every result at full size: zeros if blocks add to it or leave out some keys."""
-    results = []
-    for name, (shape, dtype) in zip(result_names(call), result_kinds(call), strict=True):
-        whole_rows = "q" in RESULTS[name] and "k" not in RESULTS[name]
-        make = call.query.new_empty if whole_rows else call.query.new_zeros
-        results.append(make(shape, dtype=dtype))
-    return results
+    """Every result at full size, zeros to which blocks add."""
+    return [call.query.new_zeros(shape, dtype=dtype) for shape, dtype in result_kinds(call)]
 
 
 def evaluate(engine: Engine, call: Call, grid: Grid) -> list[Tensor]:
@@ -109,15 +104,15 @@ def participants(call: Call, planned: Sequence[Part]) -> tuple[Tensor, Tensor]:
     """`reference.participants`, from the pairs of the parts alone."""
     grid = call.grid()
     keys = call.query.new_zeros((*call.batch, grid.k_len), dtype=torch.int32)
-    queries = call.query.new_zeros((*call.batch, grid.q_len), dtype=torch.bool)
+    queries = call.query.new_zeros((*call.batch, grid.q_len), dtype=torch.int32)
     for part in planned:
         narrowed, block = call.map(part.narrow), part.grid(grid)
         allowed = reference.allowed_keys(narrowed, block)
         allowed = allowed if (present := block.present()) is None else allowed & present
         allowed = allowed.expand(*narrowed.batch, block.rows, block.width)
         part.add(keys, ("k",), allowed.any(-2).int())
-        part.put(queries, ("q",), allowed.any(-1))
-    return keys > 0, queries
+        part.add(queries, ("q",), allowed.any(-1).int())
+    return keys > 0, queries > 0
 
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
@@ -132,7 +127,7 @@ def forward(engine: Engine, call: Call) -> list[Tensor]:
     for part in planned:
         pieces = evaluate(engine, prepare(shared.map(part.narrow)), part.grid(grid))
         for name, result, piece in zip(names, results, pieces, strict=True):
-            part.put(result, RESULTS[name], piece)
+            part.add(result, RESULTS[name], piece)
     return results
 
 

@@ -39,14 +39,6 @@ class Block(NamedTuple):
     def pairs(self, k_len: int) -> int:
         return self.rows * (k_len if self.width is None else self.width)
 
-    def put(self, result: Tensor, axes: Axes, piece: Tensor) -> None:
-        """A result without "q" is summed."""
-        target = self.narrow(result, axes)
-        if "q" in axes:
-            target.copy_(piece)
-        else:
-            target.add_(piece)
-
     def add(self, total: Tensor, axes: Axes, piece: Tensor) -> None:
         self.narrow(total, axes).add_(piece)
 
@@ -120,16 +112,6 @@ class Tiles(NamedTuple):
         """Computed pairs in each entry, with those that fill up the last block."""
         return self.keys.numel() * self.rows * self.size
 
-    def put(self, result: Tensor, axes: Axes, piece: Tensor) -> None:
-        if axes[:1] == ("q",) and "k" not in axes:
-            target, rank = _entries(result, self.dim, self.first, self.heads), result.ndim - len(axes)
-            if self._consecutive():
-                self._queries(target, rank).copy_(piece)
-            else:
-                target.index_copy_(rank, self._rows(result).flatten(), piece.flatten(rank, rank + 1).to(target.dtype))
-            return
-        self.add(result, axes, piece)
-
     def add(self, total: Tensor, axes: Axes, piece: Tensor) -> None:
         target, rank = _entries(total, self.dim, self.first, self.heads), total.ndim - len(axes)
         q_dim, k_dim = _dim(total, axes, "q"), _dim(total, axes, "k")
@@ -139,7 +121,12 @@ class Tiles(NamedTuple):
             index = [None] * rank + [rows, keys.clamp(max=self.k_len - 1)]
             torch.ops.aten.index_put_(target, index, piece, accumulate=True)
         elif q_dim is not None:
-            target.index_add_(q_dim, self._rows(total).flatten(), piece.movedim(rank, q_dim).flatten(q_dim, q_dim + 1))
+            piece = piece.movedim(rank, q_dim)
+            if self._consecutive():
+                self._queries(target, q_dim).add_(piece)
+            else:
+                piece = piece.flatten(q_dim, q_dim + 1).to(target.dtype)
+                target.index_add_(q_dim, self._rows(total).flatten(), piece)
         elif k_dim is None:
             target.add_(piece.squeeze(rank))
         else:

@@ -89,7 +89,7 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
         return steps.run(call), AuxOutput()
     if draws.serves_draws(call):
         return draws.run(call)
-    if unmasked.serves(call) and not (fused.serves(call) and not one_block(call)):
+    if unmasked.serves(call):
         return unmasked.run(call)
     if not one_block(call):
         return blockwise.run(ENGINE, fused.multiplied(call))

@@ -67,11 +67,6 @@ def forward(call: Call) -> list[Tensor] | None:
     return [_no_view(results[name].reshape(shape).to(dtype)) for name, (shape, dtype) in kinds]
 
 
-def serves(call: Call) -> bool:
-    """Whether the kernels serve a call, unless its mask has no intervals."""
-    return _weights(call) is not None and _fits(call)
-
-
 def multiplied(call: Call) -> Call:
     """The call with a dot product of unit vectors for a cosine."""
     score = call.score

@@ -14,7 +14,6 @@ from saccade._call.call import Call
 from saccade._definitions.numerics import tracing, transforming, wide
 from saccade.auxiliary import AuxOutput, top
 from saccade.backends.cpu import steps
-from saccade.backends.folding import merged
 from saccade.kernels import all_pairs, packing, weights
 from saccade.kernels.rows import TYPES
 from saccade.kernels.scratch import scratch
@@ -53,10 +52,9 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     assert isinstance(call.score, Additive)
     count, temperature = math.prod(call.batch), float(call.normalizer.temperature)
     query, key, value = (_folded(wide(part), count) for part in (call.query, call.key, call.value))
-    v = merged(call.score.v.to(query.dtype), call.batch, 1)
-    output, statistics = additive(
-        query, key, value, v[0] if len(v) == 1 else v, temperature, min(call.aux.top, key.shape[1])
-    )
+    v = call.score.v.to(query.dtype)
+    v = v if v.ndim == 1 else v.expand(*call.batch, v.shape[-1]).reshape(count, -1)
+    output, statistics = additive(query, key, value, v, temperature, min(call.aux.top, key.shape[1]))
     request, rows = call.aux, call.query.shape[:-1]
     output = output.view(*rows, output.shape[-1]).to(call.value.dtype)
     if not call.asks():

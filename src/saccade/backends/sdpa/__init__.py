@@ -341,11 +341,10 @@ def four_dimensional(
         query = query.expand(*query.shape[: rank - groups], *inner, *query.shape[-2:])
         query = query.reshape(*query.shape[: rank - groups], rows, query.shape[-1])
         key, value = (t.reshape(*t.shape[: rank - groups], *t.shape[-2:]) for t in (key, value))
-    split = max(len(outer) - 1, 0)
-    query, key, value = (
-        merged(tensor.expand(*outer, *tensor.shape[-2:]), outer, 2, split) for tensor in (query, key, value)
-    )
-    return query, key, value, None if bias is None else merged(bias, outer, 2, split)
+    leading = (math.prod(outer[:-1]), outer[-1]) if outer else (1, 1)
+    tensors = (tensor.expand(*outer, *tensor.shape[-2:]) for tensor in (query, key, value))
+    query, key, value = (tensor.reshape(*leading, *tensor.shape[-2:]) for tensor in tensors)
+    return query, key, value, None if bias is None else merged(bias, outer, 2, max(len(outer) - 1, 0))
 
 
 def kernel(
