@@ -85,8 +85,7 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     return attention(call, call.grid())
 
 
-Statistics = dict[str, Tensor]
-"""Statistics that came with the weights, by their names in `AuxOutput`."""
+Statistics = dict[str, Tensor]  # statistics that came with the weights, by their names in `AuxOutput`
 
 
 class Parts(NamedTuple):
@@ -229,8 +228,7 @@ def chosen(read: Read, weights: Tensor, allowed: Tensor | None) -> Tensor:
     return read.index(weights, allowed)
 
 
-PLAIN = Parts(compared, normalized, chosen, entropy, largest)
-"""The definitions."""
+PLAIN = Parts(compared, normalized, chosen, entropy, largest)  # the definitions
 
 
 def dropout(call: Call, weights: Tensor, positions: Tensor | None = None) -> Tensor:

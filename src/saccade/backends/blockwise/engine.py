@@ -24,8 +24,7 @@ class Whole(NamedTuple):
     backward: Callable[[Call, Sequence[Tensor], Sequence[bool]], list[Tensor] | None]
 
 
-FAR_PAIRS = 1 << 25
-"""Pairs a block off the CPU: 128 MiB of float32 scores, to repay a block's start."""
+FAR_PAIRS = 1 << 25  # pairs a block off the CPU: 128 MiB of float32 scores, to repay a block's start
 
 
 @dataclass(frozen=True, eq=False)

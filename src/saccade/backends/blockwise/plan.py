@@ -23,12 +23,8 @@ from saccade.masks import Mask
 from saccade.masks._intervals import by_numbers
 from saccade.scores import Location
 
-SIZE = 64
-"""Queries and keys in a block of the map."""
-
-LEAST = 1 << 16
-"""Least pairs of queries and keys for a map."""
-
+SIZE = 64  # queries and keys in a block of the map
+LEAST = 1 << 16  # least pairs of queries and keys for a map
 FAR = 1 << 28
 """Least pairs of all entries for a map off the CPU.
 
@@ -37,15 +33,9 @@ There a few large blocks are faster than many small ones (`results/benchmarks/cu
 
 CPU = torch.device("cpu")
 
-SPARSE, FAR_SPARSE = 0.8, 0.3
-"""Largest share of pairs in computed blocks for a map, on the CPU and elsewhere."""
-
-SLACK = 1.1
-"""Factor of pairs that a larger block of queries may add, for fewer blocks."""
-
-APART = 1.25
-"""Limit of extra blocks, as a factor, of one list for all entries of a batch."""
-
+SPARSE, FAR_SPARSE = 0.8, 0.3  # largest share of pairs in computed blocks for a map, on the CPU and elsewhere
+SLACK = 1.1  # factor of pairs that a larger block of queries may add, for fewer blocks
+APART = 1.25  # limit of extra blocks, as a factor, of one list for all entries of a batch
 ENTRY = 1 << 18
 """Least pairs of an entry for its own list. For fewer, a block costs more."""
 

@@ -10,8 +10,7 @@ from torch import Tensor
 from saccade._definitions.numerics import broadcast_shapes
 from saccade.reads import Soft
 
-WORTH = 1 << 20
-"""Least multiplications of a batch to repay a call of its own instead of a copy."""
+WORTH = 1 << 20  # least multiplications of a batch to repay a call of its own instead of a copy
 
 
 def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:

@@ -19,11 +19,8 @@ from saccade._definitions.structure import Axes
 from saccade.backends.folding import folded
 from saccade.scores import Additive, exponentials
 
-TILE = 1 << 18
-"""Terms a tile: its two buffers stay in the cache of one core."""
-
-SMALL = 0.25
-"""Bound of max |q| and max |k| for the addition theorem."""
+TILE = 1 << 18  # terms a tile: its two buffers stay in the cache of one core
+SMALL = 0.25  # bound of max |q| and max |k| for the addition theorem
 
 
 @dataclass(frozen=True)

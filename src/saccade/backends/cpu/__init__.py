@@ -31,12 +31,8 @@ LITTLE_SOFT = 1 << 16
 This holds for a softmax with a mask, an entropy, the largest weights or a draw.
 """
 
-LITTLE_PLAIN = 1 << 19
-"""Least pairs for these kernels with `auto`, for any other softmax."""
-
-LITTLE_ADDITIVE = 1 << 20
-"""Least bytes of additive terms for these kernels with `auto`."""
-
+LITTLE_PLAIN = 1 << 19  # least pairs for these kernels with `auto`, for any other softmax
+LITTLE_ADDITIVE = 1 << 20  # least bytes of additive terms for these kernels with `auto`
 AT_ONCE = 1 << 20
 """Pairs of a call computed at once, with 4 MiB of weights and as much of scores.
 

@@ -21,8 +21,7 @@ from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.reads import Read, Sample
 from saccade.scores import Additive, Score
 
-WORTH = 1 << 14
-"""Least scores for a reuse of their memory."""
+WORTH = 1 << 14  # least scores for a reuse of their memory
 
 
 def prepare(call: Call) -> Call:

@@ -30,26 +30,17 @@ from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.reads import Sample, Soft
 from saccade.scores import Additive, Cosine, Dot, ScaledDot, UnitKeyCosine
 
-WIDEST = 1 << 15
-"""Most keys of a chunk of queries: each thread has copies of them."""
-
+WIDEST = 1 << 15  # most keys of a chunk of queries: each thread has copies of them
 LOOSE, SLACK = 4, 128
 """Limit of computed keys: so many times the allowed ones, and so many more.
 
 If the intervals of neighbours are further apart, blocks of the map are faster.
 """
 
-MUCH = 1 << 26
-"""Most numbers in the sums of single chunks."""
-
-WHOLE = 16
-"""Features are a multiple of it."""
-
-VALUE = 2
-"""Index of the value among a call's leaves: query, key, value, and additive v."""
-
-SERVED = {"output", "lse", "index", "entropy", "top_values", "top_indices"}
-"""Results of the kernels."""
+MUCH = 1 << 26  # most numbers in the sums of single chunks
+WHOLE = 16  # features are a multiple of it
+VALUE = 2  # index of the value among a call's leaves: query, key, value, and additive v
+SERVED = {"output", "lse", "index", "entropy", "top_values", "top_indices"}  # results of the kernels
 
 
 def forward(call: Call) -> list[Tensor] | None:

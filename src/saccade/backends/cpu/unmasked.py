@@ -23,11 +23,8 @@ from saccade.normalizers import Softmax
 from saccade.reads import Soft
 from saccade.scores import Additive
 
-PAIRS = 1 << 18
-"""Pairs of a query and a key in a block, for each thread: a megabyte of scores."""
-
-AT_ONCE = 1 << 20
-"""Largest number of pairs with weights kept for the backward."""
+PAIRS = 1 << 18  # pairs of a query and a key in a block, for each thread: a megabyte of scores
+AT_ONCE = 1 << 20  # largest number of pairs with weights kept for the backward
 
 
 def serves(call: Call) -> bool:

@@ -28,9 +28,7 @@ CPU = torch.device("cpu")
 TRITON = importlib.util.find_spec("triton") is not None
 """Whether Triton, the language of torch's kernels, is there, without an import."""
 
-LEAST_FEATURES = 16
-"""Features that keys and values must have: the smallest product of Triton's."""
-
+LEAST_FEATURES = 16  # features that keys and values must have: the smallest product of Triton's
 PAIRS, FLOAT_PAIRS = 1 << 31, 1 << 29
 """Least pairs of all heads for `auto`, in half types and in float32.
 
@@ -39,12 +37,8 @@ bfloat16, the longest measured call (`results/benchmarks/cuda-masks.json`), and 
 follow from these times.
 """
 
-LEAST = 1 << 20
-"""Least pairs a head for `auto`, of calls beyond torch's other kernels."""
-
-SPARSE = 0.75
-"""Largest share of allowed pairs for `auto`, beside torch's other kernels."""
-
+LEAST = 1 << 20  # least pairs a head for `auto`, of calls beyond torch's other kernels
+SPARSE = 0.75  # largest share of allowed pairs for `auto`, beside torch's other kernels
 PACKED = 0.5
 """Assumed share of allowed pairs of packed documents, intervals and functions.
 

@@ -23,11 +23,8 @@ from saccade.masks import Mask
 from saccade.normalizers import Softmax
 from saccade.scores import ScaledDot
 
-BLOCK = 128
-"""Queries and keys of a block: torch's kernels are tuned for it."""
-
-VARIANTS = 256
-"""Limit of compiled kinds of calls: masks, biases, sizes, dtypes, backward."""
+BLOCK = 128  # queries and keys of a block: torch's kernels are tuned for it
+VARIANTS = 256  # limit of compiled kinds of calls: masks, biases, sizes, dtypes, backward
 
 
 class Settings(NamedTuple):

@@ -35,12 +35,8 @@ LAYOUT_LIMIT, FAR_LAYOUT_LIMIT = 64 << 20, 1 << 30
 LITTLE_SUNK = 1 << 19
 """Least pairs of a softmax with a sink. Others copy no keys for fewer."""
 
-FEW_SUNK = 128
-"""Least queries of a softmax with a sink."""
-
-FEW_HALF = 256
-"""Least queries for torch's kernels of half types on a CPU: they start slowly."""
-
+FEW_SUNK = 128  # least queries of a softmax with a sink
+FEW_HALF = 256  # least queries for torch's kernels of half types on a CPU: they start slowly
 HALF_EMPTY = 0.5
 """Largest share of pairs in nonempty blocks for our blocks with `auto`.
 
@@ -48,8 +44,7 @@ At half of the pairs they are 1.3 to 1.8 times as fast forward and 1.0 to 1.5 ti
 1.5 to 2.5 times (8 heads, 1,024 to 4,096 keys, one thread).
 """
 
-MANY = 1 << 20
-"""Least pairs of queries and keys for a search for empty blocks."""
+MANY = 1 << 20  # least pairs of queries and keys for a search for empty blocks
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:

@@ -18,9 +18,7 @@ from saccade._definitions.structure import Axes, aligned
 from saccade.backends.blockwise.parts import Block
 from saccade.masks import Both, Causal, Documents, Mask, shift
 
-LEAST = 1 << 18
-"""Least pairs of a head for a search for documents."""
-
+LEAST = 1 << 18  # least pairs of a head for a search for documents
 SHORT = 64
 """Least mean queries a document.
 

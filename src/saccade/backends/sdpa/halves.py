@@ -20,8 +20,7 @@ from saccade.scores import Score
 Kernel = Callable[[Tensor, Tensor, Tensor, float], Tensor]
 """Output from query, key and value `(1, n, L, D)` and the scale."""
 
-NUMBERS = 1 << 18
-"""Numbers of keys, and of values, converted together by a thread: a megabyte each."""
+NUMBERS = 1 << 18  # numbers of keys, and of values, converted together by a thread: a megabyte each
 
 
 def few_entries(call: Call) -> bool:
