@@ -91,18 +91,13 @@ Statistics = dict[str, Tensor]  # statistics that came with the weights, by thei
 class Parts(NamedTuple):
     """Steps that a backend may compute differently, with the same meaning.
 
-    Args:
-        compare: scores `(..., rows, Lk)` of a call's block; at forbidden keys they may be anything.
-        normalize: weights from scores and the allowed keys, and statistics by name: lse if requested, and
-            others without a cost.
-        choose: the key that a hard read takes.
-        entropy: entropy of rows of weights.
-        largest: the k largest allowed weights of each row, and their indices.
+    Scores `(..., rows, Lk)` at forbidden keys may be anything. With the weights come statistics by name: lse if
+    requested, and others without a cost.
     """
 
     compare: Callable[[Call, Grid, Tensor | None], Tensor]
     normalize: Callable[[Call, Tensor, Tensor | None], tuple[Tensor, Statistics]]
-    choose: Callable[[Read, Tensor, Tensor | None], Tensor]
+    choose: Callable[[Read, Tensor, Tensor | None], Tensor]  # the key that a hard read takes
     entropy: Callable[[Tensor], Tensor]
     largest: Callable[[Tensor, int, Tensor | None], tuple[Tensor, Tensor]]
 

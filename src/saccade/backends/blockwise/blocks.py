@@ -169,15 +169,10 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], needed: Sequen
         for total, position, gradient in zip(totals, positions, of_part, strict=True):
             if gradient is not None:
                 part.add(total, leaves[position].axes, gradient)
-    originals = call.leaves()
-    return [unfilled(total, originals[position].tensor) for total, position in zip(totals, positions, strict=True)]
-
-
-def unfilled(total: Tensor, leaf: Tensor) -> Tensor:
-    """The gradient of a leaf, from a leaf with keys that fill up the last block."""
-    for dim, size in enumerate(leaf.shape):
-        total = total if total.shape[dim] == size else total.narrow(dim, 0, size)
-    return total.contiguous().to(leaf.dtype)
+    originals = [call.leaves()[position].tensor for position in positions]
+    # without the keys that fill up the last block
+    cut = (total[tuple(map(slice, leaf.shape))] for total, leaf in zip(totals, originals, strict=True))
+    return [part.contiguous().to(leaf.dtype) for part, leaf in zip(cut, originals, strict=True)]
 
 
 def reached_results(call: Call) -> tuple[bool, ...]:

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import NamedTuple
 
 from torch import Tensor
@@ -31,21 +30,15 @@ FAR_PAIRS = 1 << 25  # pairs a block off the CPU: 128 MiB of float32 scores, to 
 class Engine:
     """The formulas of a backend's blocks; `blockwise` adds everything else.
 
-    Args:
-        name: name of the backend, a key of `ENGINES`.
-        prepare: run once for all blocks; the score's work on the keys goes to the call's `cache`. It may change the
-            call's other tensors, but neither their number nor their order.
-        weigh: weights of one block of queries; differentiable by autograd.
-        read: output and statistics from the weights; differentiable by autograd.
-        pairs: largest number of pairs of a query and a key in one block on a CPU.
-        whole: a way without blocks, or None.
+    `prepare` is run once for all blocks: the score's work on the keys goes to the call's `cache`. It may change other
+    tensors of the call, but neither their number nor their order. Autograd differentiates `weigh` and `read`.
     """
 
-    name: str
+    name: str  # a key of `ENGINES`
     prepare: Callable[[Call], Call]
     weigh: Callable[[Call, Grid], Weighed]
     read: Callable[[Call, Grid, Tensor, Tensor | None, reference.Statistics], tuple[Tensor, AuxOutput]]
-    pairs: int
+    pairs: int  # largest number of pairs of a query and a key in one block on a CPU
     whole: Whole | None = None
 
     def budget(self, call: Call) -> int:
@@ -66,11 +59,5 @@ ENGINES = {
 
 
 def engine_named(name: str) -> Engine:
-    return _imported(ENGINES[name])
-
-
-@cache
-def _imported(path: str) -> Engine:
-    module, _, name = path.partition(":")
-    engine: Engine = getattr(import_module(module), name)
+    engine: Engine = resolve_name(ENGINES[name])
     return engine

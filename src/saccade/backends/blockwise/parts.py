@@ -48,26 +48,18 @@ class Tiles(NamedTuple):
 
     The lists of blocks are on the CPU. Narrowing a tensor copies them to its device without waiting for it.
 
-    Args:
-        dim, first, heads: entries of the batch, as in `Block`.
-        queries: indices of blocks of `rows` queries, counted from `start` on, `(tiles,)`.
-        rows: queries of a tile.
-        keys: indices of blocks of `size` keys, `(tiles, blocks)`.
-        size: keys of a block.
-        k_len: keys of the call; the last block may end behind them.
-        start: the query from which blocks are counted.
-        step: how many blocks further on the keys of the next tile begin, if those of each tile are consecutive: then
-            they are overlapping views. None: copies.
+    If the keys of each tile are consecutive, they are overlapping views: those of the next tile begin `step` blocks
+    further on. If `step` is None, they are copies.
     """
 
-    dim: int | None
+    dim: int | None  # entries of the batch, as in `Block`
     first: int
     heads: int
-    queries: Tensor
+    queries: Tensor  # indices of blocks of `rows` queries, counted from `start` on, `(tiles,)`
     rows: int
-    keys: Tensor
+    keys: Tensor  # indices of blocks of `size` keys, `(tiles, blocks)`
     size: int
-    k_len: int
+    k_len: int  # keys of the call; the last block may end behind them
     start: int = 0
     step: int | None = None
 

@@ -31,8 +31,6 @@ FAR = 1 << 28
 There a few large blocks are faster than many small ones (`results/benchmarks/cuda-masks.json`).
 """
 
-CPU = torch.device("cpu")
-
 SPARSE, FAR_SPARSE = 0.8, 0.3  # largest share of pairs in computed blocks for a map, on the CPU and elsewhere
 SLACK = 1.1  # factor of pairs that a larger block of queries may add, for fewer blocks
 APART = 1.25  # limit of extra blocks, as a factor, of one list for all entries of a batch
@@ -52,7 +50,7 @@ def share(call: Call) -> float:
     needs = needed(call.aligned())
     if needs is None:
         return 1.0
-    return sum(need.heads * need.share for need in needs) / sum(need.heads for need in needs)
+    return sum(need.heads * mean(need.keys) for need in needs) / sum(need.heads for need in needs)
 
 
 def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
@@ -85,21 +83,12 @@ def allowed(call: Call) -> int:
 
 
 class Need(NamedTuple):
-    """Blocks that some entries of the batch need.
+    """Blocks that the entries first .. first + heads - 1 of a batch dimension need."""
 
-    Args:
-        dim, first, heads: entries first .. first + heads - 1 of batch dimension `dim` (None: all of the batch).
-        keys: whether a block of queries needs a block of keys, `(query blocks, key blocks)`.
-    """
-
-    dim: int | None
+    dim: int | None  # None: all of the batch
     first: int
     heads: int
-    keys: Tensor
-
-    @property
-    def share(self) -> float:
-        return mean(self.keys)
+    keys: Tensor  # whether a block of queries needs a block of keys, `(query blocks, key blocks)`
 
 
 def needed(call: Call) -> list[Need] | None:
@@ -122,11 +111,11 @@ def needed(call: Call) -> list[Need] | None:
     together = some[None].flatten(0, -3).any(0)
     dim = widest(batch)
     everybody = Need(dim, 0, batch[dim] if dim is not None else 1, together)
-    if everybody.share <= APART * single:
+    if mean(together) <= APART * single:
         return [everybody]
     dim = max(range(some.ndim - 2), key=lambda d: some.shape[d])
     if q_len * k_len * math.prod(batch) // batch[dim] < ENTRY:
-        return [everybody] if everybody.share <= limit else None
+        return [everybody] if mean(together) <= limit else None
     entries = some.movedim(dim, 0)[:, None].flatten(1, -3).any(1)
     return [Need(dim, entry, 1, keys) for entry, keys in enumerate(entries)]
 
@@ -166,7 +155,7 @@ def outline(mask: Mask, k_len: int, *, allow: bool = True) -> Mask:
 
 def on_host(call: Call) -> Grid:
     """All queries and keys, with positions on the CPU, where blocks are listed."""
-    return call.grid()._replace(device=CPU)
+    return call.grid()._replace(device=torch.device("cpu"))
 
 
 def mean(flags: Tensor) -> float:

@@ -14,7 +14,7 @@ WORTH = 1 << 20  # least multiplications of a batch to repay a call of its own i
 
 
 def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
-    """left @ right with broadcasting, into `out` if there is one, without copies of overlapping views.
+    """left @ right with broadcasting, without copies of overlapping views.
 
     `torch.matmul` makes one batch of all batch dimensions, and copies tensors without such a view: of overlapping keys
     three times their memory. Here the last batch dimension alone is a batch, and the others are a loop.

@@ -1,4 +1,4 @@
-"""Kernels of a step as functions of folded tensors, their formulas, and their derivatives.
+"""Kernels of a step as functions of folded tensors, and their derivatives.
 
 A read is the mean of the values by the weights, or draws of them. All reads of one memory add to one sum of gradients.
 Statistics of a draw are formulas of the weights.
@@ -35,7 +35,7 @@ def _inputs(
 def gradients(
     inputs: Folded, grad: Tensor, weights: Tensor | None, ways: Tensor, temperature: float, key_grad: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of query, key and v; the key's is added to `key_grad`, in its place.
+    """The gradients of query, key and v; that of the key is added to `key_grad`.
 
     `grad` is of the output `(N, Lq, Dv)`, in one piece, as are the weights. Without weights, it is of the scores
     `(N, Lq, Lk)`, with the sum zero in each row.
@@ -107,18 +107,15 @@ class MemorySums(Sums[dict[str, Any]]):
 
 
 class Draw(NamedTuple):
-    """A draw by uniforms `(N, Lq)` in place of the mean, and whether entropies are requested.
+    """A draw in place of the mean."""
 
-    If `soft`, the gradient of the mean passes through it (straight-through).
-    """
-
-    uniform: Tensor
-    soft: bool
-    entropies: bool
+    uniform: Tensor  # (N, Lq)
+    soft: bool  # whether the gradient of the mean passes through it (straight-through)
+    entropies: bool  # whether they are requested
 
 
 class Read(torch.autograd.Function):
-    """The mean of the values by a step's weights, or a draw: values, index, log-probability and entropy."""
+    """The mean of the values by a step's weights, or a draw and its statistics."""
 
     @staticmethod
     def forward(
@@ -200,7 +197,10 @@ def _scores_learn(ctx: Any) -> bool:
 def _value_gradient(
     total: dict[str, Any] | None, value: Tensor, weights: Tensor | None, index: Tensor, grad: Tensor
 ) -> Tensor | None:
-    """Gradient of the values; None if it is added to the sums `total`, or passes through `weights` alone."""
+    """Gradient of the values, through all weights or to the drawn keys alone.
+
+    None if it is added to the sums.
+    """
     if weights is not None:
         if total is None:
             return weights.mT @ grad

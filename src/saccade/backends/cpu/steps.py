@@ -159,24 +159,15 @@ class Steps:
 
 
 class _Step(NamedTuple):
-    """A step of a memory.
+    """A step of a memory."""
 
-    Args:
-        shape, folded: shapes of its query, before and after folding.
-        tensors: key, value, v, powers and mask of the memory.
-        views: folded views of them.
-        shapes: shapes of the tensors at that step.
-        temperature: T.
-        unfolded: whether key and value keep their shapes.
-    """
-
-    shape: torch.Size
-    folded: torch.Size
-    tensors: tuple[Any, ...]
-    views: tuple[Any, ...]
-    shapes: list[torch.Size]
+    shape: torch.Size  # of its query
+    folded: torch.Size  # of its folded query
+    tensors: tuple[Any, ...]  # key, value, v, powers and mask of the memory
+    views: tuple[Any, ...]  # folded views of them
+    shapes: list[torch.Size]  # of the tensors at that step
     temperature: float
-    unfolded: bool
+    unfolded: bool  # whether key and value keep their shapes
 
     def valid(self) -> bool:
         """Whether views still share memory with tensors, despite a replaced `data`."""

@@ -66,10 +66,10 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
 def additive(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, temperature: float, many: int = 0
 ) -> tuple[Tensor, weights.Statistics]:
-    r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j) / T)\) times the values, and statistics.
+    r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j) / T)\) times the values.
 
-    All are `(N, L, D)` but v, `(D,)` or `(N, D)`. At most `AT_ONCE` pairs if a gradient is recorded: then the
-    statistics are undefined.
+    Beside them statistics, undefined if a gradient is recorded: then there are at most `AT_ONCE` pairs. All tensors are
+    `(N, L, D)` but v, `(D,)` or `(N, D)`.
     """
     query, key = query.contiguous(), key.contiguous()
     statistics = weights.Statistics.of(query.new_empty(query.shape[:2]), many)

@@ -162,12 +162,8 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     sink = call.normalizer.sink
     output, lse = function.attention(call, lse=call.aux.lse or sink is not None)
     if sink is not None:
-        output = output * shared_with(lse, sink).to(output.dtype)
+        # the share of the keys beside a sink is σ(lse − sink), 0 in empty rows
+        empty = (lse.detach() == -torch.inf)[..., None]
+        share = torch.sigmoid(lse[..., None].masked_fill(empty, 0.0) - sink).masked_fill(empty, 0.0)
+        output = output * share.to(output.dtype)
     return output, AuxOutput(lse=lse if call.aux.lse else None)
-
-
-def shared_with(lse: Tensor, sink: Tensor | float) -> Tensor:
-    """Share of the keys beside a sink, σ(lse − sink), `(..., Lq, 1)`, 0 in empty rows."""
-    lse = lse[..., None]
-    empty = lse.detach() == -torch.inf
-    return torch.sigmoid(lse.masked_fill(empty, 0.0) - sink).masked_fill(empty, 0.0)

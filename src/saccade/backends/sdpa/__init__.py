@@ -69,26 +69,21 @@ def offer(call: Call, rivals: Answers | None = None) -> Answer:
 def unwise(call: Call, rivals: Answers) -> str | None:
     """Reason for `auto` to avoid this backend, or None."""
     query = call.query
-    if tracing():
-        return _sinking(call) if sunk(call) else None
-    if query.dtype == torch.float32 and query.device.type == "cpu" and rounding():
+    if not tracing() and query.dtype == torch.float32 and query.device.type == "cpu" and rounding():
         return "its kernels take seven times as long where products of float32 may be rounded to bfloat16"
-    if sunk(call) and (reason := _sinking(call)) is not None:
+    reason = _sinking(call) if sunk(call) else None
+    if tracing() or reason is not None:
         return reason
     masked = call.mask is not None or call.bias is not None
     if not masked and call.dropout_p == 0 and query.shape[-1] == call.value.shape[-1]:
         return None
     reason = _laying_out(call)
-    if reason is None and call.mask is not None and _mostly_empty(call, rivals):
+    if reason is not None or call.mask is None or query.device.type != "cpu":
+        return reason
+    many = query.shape[-2] * call.key.shape[-2] >= MANY
+    if many and lays_out(call) and rivals.serves("cpu") and plan.share(call) <= HALF_EMPTY:
         return "it would lay the mask out and look at every pair, where ours passes over blocks of forbidden ones"
-    return reason
-
-
-def _mostly_empty(call: Call, rivals: Answers) -> bool:
-    """Whether our blocks beat torch's kernel with a dense mask, as most are empty."""
-    if call.query.shape[-2] * call.key.shape[-2] < MANY or call.query.device.type != "cpu":
-        return False
-    return lays_out(call) and rivals.serves("cpu") and plan.share(call) <= HALF_EMPTY
+    return None
 
 
 def _laying_out(call: Call) -> str | None:
@@ -189,14 +184,10 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     if tracing() or call.query.device.type != "cpu" or valueless(call.query):  # values must not be read
         return attention(reference.cleaned(call)), NOTHING
     output = attention(call)
-    return attention(reference.cleaned(call)) if suspicious(call, output) else output, NOTHING
-
-
-def suspicious(call: Call, output: Tensor) -> bool:
-    """Whether forbidden NaN may have come through, by output or backward's inputs."""
-    if torch.is_grad_enabled() and output.requires_grad:
-        return reference.untrusted(call)
-    return not math.isfinite(output.sum().item())
+    # NaN of forbidden keys shows in the output, or may reach the backward by the inputs
+    recorded = torch.is_grad_enabled() and output.requires_grad
+    untrusted = reference.untrusted(call) if recorded else not math.isfinite(output.sum().item())
+    return attention(reference.cleaned(call)) if untrusted else output, NOTHING
 
 
 def attention(call: Call) -> Tensor:

@@ -97,8 +97,8 @@ def _documented(call: Call, mask: Documents, causal: Causal | None) -> Documente
         if causal is not None and not all(key < 0 or queries[i] + moved == keys[key] for i, key in enumerate(row.keys)):
             return None
         documents.append(row)
-    found = Documented(documents, differing[0] if differing else None, causal is not None)
-    return found if found.pairs() else None  # nothing to compute: zeros by definition
+    result = Documented(documents, differing[0] if differing else None, causal is not None)
+    return result if result.pairs() else None  # nothing to compute: zeros by definition
 
 
 def consecutive(ids: Tensor) -> tuple[list[int], list[int]]:
