@@ -55,7 +55,7 @@ def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
 
 
 def empty_results(call: Call) -> list[Tensor]:
-    """Every result at full size, zeros to which blocks add."""
+    """Every result at full size: zeros. Blocks add to them."""
     return [call.query.new_zeros(shape, dtype=dtype) for shape, dtype in result_kinds(call)]
 
 

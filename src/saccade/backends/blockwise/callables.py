@@ -71,7 +71,10 @@ def joined(parts: Sequence[AuxOutput]) -> AuxOutput:
 
 
 def check_rows(call: Call, count: int) -> None:
-    """Raise `ArgumentError`, once a shape, unless callables compute a row alone as in a block."""
+    """Raise `ArgumentError` unless callables compute a row alone as in a block.
+
+    A shape is checked once.
+    """
     device, size = call.query.device, min(max(count, 2), call.query.shape[-2])
     for name, function in (("score", call.score), ("normalizer", call.normalizer)):
         if isinstance(function, Definition) and function.is_registered:

@@ -82,7 +82,7 @@ class Tiles(NamedTuple):
         return _split(blocks, k_dim, self.keys.shape).flatten(k_dim + 1, k_dim + 2).movedim(k_dim, rank)
 
     def fill(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """The last key repeated up to whole blocks, unless the tensor is as large as all pairs."""
+        """Repeat the last key up to whole blocks, unless there is one for each pair."""
         dim, missing = _dim(tensor, axes, "k"), -self.k_len % self.size
         if dim is None or not missing or _dim(tensor, axes, "q") is not None:
             return tensor

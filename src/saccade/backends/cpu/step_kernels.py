@@ -35,10 +35,10 @@ def _inputs(
 def gradients(
     inputs: Folded, grad: Tensor, weights: Tensor | None, ways: Tensor, temperature: float, key_grad: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of query, key and v; that of the key is added to `key_grad`.
+    """The gradients of query, key and v.
 
-    `grad` is of the output `(N, Lq, Dv)`, in one piece, as are the weights. Without weights, it is of the scores
-    `(N, Lq, Lk)`, with the sum zero in each row.
+    That of the key is added to `key_grad`. `grad` is of the output `(N, Lq, Dv)`, in one piece, as are the weights.
+    Without weights, it is of the scores `(N, Lq, Lk)`, with the sum zero in each row.
     """
     query, key, v = inputs.query, inputs.key, inputs.v
     features, width = query.shape[-1], key.shape[-2]

@@ -72,9 +72,6 @@ def unserved(call: Call) -> str | None:
     reason = why_not_sdpa(call, capped=True)
     if reason is not None:
         return reason
-    assert isinstance(call.normalizer, Softmax)
-    if isinstance(call.normalizer.temperature, Tensor):
-        return "its kernels know no temperature tensor"
     if isinstance(getattr(call.score, "softcap", None), Tensor):
         return "its kernels know no softcap tensor"
     if call.dropout_p > 0:

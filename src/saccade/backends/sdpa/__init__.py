@@ -53,8 +53,6 @@ def offer(call: Call, rivals: Answers | None = None) -> Answer:
     if reason is not None:
         return Refusal(reason)
     assert isinstance(call.normalizer, Softmax)
-    if isinstance(call.normalizer.temperature, Tensor):
-        return Refusal("its kernels know no temperature tensor")
     if call.normalizer.sink is not None and call.query.dtype in HALF and call.query.device.type != "cpu":
         dtype = call.query.dtype
         return Refusal(f"its kernels would round a sink to {dtype}, since it is a feature of the queries to them")

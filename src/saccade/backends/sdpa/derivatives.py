@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from saccade._definitions.numerics import wide
+from saccade._definitions.simplex import softmax
 
 
 def keeping_elsewhere() -> bool:
@@ -55,14 +56,10 @@ def _pulled(
 ) -> tuple[Tensor, ...]:
     def textbook(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         scores = wide(query * scale) @ wide(key).mT
-        mask = bias
-        if is_causal:
-            mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
-        empty = (scores.detach() == -torch.inf).all(-1, keepdim=True)
-        weights = torch.softmax(scores.masked_fill(empty, 0.0), -1).masked_fill(empty, 0.0)
-        return (weights @ wide(value)).to(value.dtype)
+        mask = torch.ones_like(scores, dtype=torch.bool).tril() if is_causal else bias
+        if mask is not None and mask.dtype != torch.bool:
+            scores, mask = scores + mask, mask != -torch.inf
+        return (softmax(scores, mask) @ wide(value)).to(value.dtype)
 
     gradients: tuple[Tensor, ...] = torch.func.vjp(textbook, *tensors)[1](grad)
     return gradients

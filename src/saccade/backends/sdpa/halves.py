@@ -12,7 +12,7 @@ from torch import Tensor
 
 from saccade._call.call import Call
 from saccade._call.dot_products import product
-from saccade._definitions.numerics import HALF, tracing, transforming, wide
+from saccade._definitions.numerics import tracing, wide
 from saccade.kernels.scratch import scratch
 from saccade.normalizers import Softmax
 from saccade.scores import Score
@@ -24,18 +24,14 @@ NUMBERS = 1 << 18  # numbers of keys, and of values, converted together by a thr
 
 
 def few_entries(call: Call) -> bool:
-    """Whether a call has half types, without gradients, masks and biases."""
-    if tracing() or transforming() or call.state is not None or call.query.dtype not in HALF:
+    """Whether a call of half types has tensors alone, and no gradients."""
+    assert isinstance(call.score, Score)
+    assert isinstance(call.normalizer, Softmax)
+    if tracing() or call.state is not None or call.mask is not None or call.bias is not None or call.dropout_p > 0:
         return False
-    if call.mask is not None or call.bias is not None or call.dropout_p > 0:
-        return False
-    if not isinstance(call.score, Score) or call.score.leaves():
-        return False
-    if isinstance(call.normalizer, Softmax) and call.normalizer.sink is not None:
+    if call.score.leaves() or call.normalizer.sink is not None or call.learns():
         return False
     tensors = call.query, call.key, call.value
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        return False
     alike = call.query.shape[:-2] == call.key.shape[:-2] == call.value.shape[:-2]
     return alike and all(tensor.numel() for tensor in tensors) and call.key.numel() > NUMBERS
 
