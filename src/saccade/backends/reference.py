@@ -25,29 +25,19 @@ from saccade.normalizers import Normalizer, Softmax
 from saccade.reads import Read, largest
 from saccade.scores import Additive, Score
 
+# Pairs evaluated together to find the participants, on the CPU and elsewhere. They fit a CPU's cache. Elsewhere there
+# are enough to repay the start of operations.
 LOOKS, FAR_LOOKS = 1 << 22, 1 << 26
-"""Pairs evaluated together to find the participants, on the CPU and elsewhere.
-
-They fit a CPU's cache. Elsewhere there are enough to repay the start of operations.
-"""
-
-
+# Largest call of the plain formula on a CPU, in bytes. Blocks are faster above.
 SMALL = 8 << 20
-"""Largest call of the plain formula on a CPU, in bytes. Blocks are faster above."""
-
+# Bytes of terms of an additive score without kernels, and with a backward. Each term costs a tanh, for example in a
+# decoder's single steps. For a backward the formula keeps the terms, and blocks would compute them twice. The limit
+# holds for one call, and a decoder keeps the terms of many.
 SMALL_ADDITIVE, SMALL_ADDITIVE_RECORDED = 1 << 20, 4 << 20
-"""Bytes of terms of an additive score without kernels, and with a backward.
-
-Each term costs a tanh, for example in a decoder's single steps. For a backward the formula keeps the terms, and blocks
-would compute them twice. The limit holds for one call, and a decoder keeps the terms of many.
-"""
-
+# Largest call of the plain formula off the CPU, in bytes, and with a backward. They are measured on an H100 with
+# additive scores (`saccade bench --rows "additive forward*eager"`). For a backward it keeps them, for example at each
+# step of a decoder.
 FAR_SMALL, FAR_SMALL_RECORDED = 1 << 27, 1 << 24
-"""Largest call of the plain formula off the CPU, in bytes, and with a backward.
-
-They are measured on an H100 with additive scores (`saccade bench --rows "additive forward*eager"`). For a backward it
-keeps them, for example at each step of a decoder.
-"""
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Offer:

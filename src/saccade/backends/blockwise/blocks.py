@@ -16,6 +16,7 @@ from saccade.backends.blockwise.plan import parts
 from saccade.backends.blockwise.products import Sliding
 from saccade.reads import Soft
 
+# Results of a block and trailing axes. One without "q" is summed over the blocks.
 RESULTS: dict[str, Axes] = {
     "output": ("q", "e"),
     "weights": ("q", "k"),
@@ -27,8 +28,6 @@ RESULTS: dict[str, Axes] = {
     "top_indices": ("q", "t"),
     "received": ("k",),
 }
-"""Results of a block and trailing axes. One without "q" is summed over the blocks."""
-
 INTEGERS = ("index", "top_indices")
 
 

@@ -17,14 +17,11 @@ from saccade.backends import reference
 from saccade.backends.blockwise.engine import Engine
 from saccade.errors import ArgumentError
 
+# Shapes that passed `check_rows`, by callable (by object for a method).
 CHECKED: WeakKeyDictionary[Any, set[Any]] = WeakKeyDictionary()
-"""Shapes that passed `check_rows`, by callable (by object for a method)."""
-
+# Tolerance between a row alone and among others, relative to its largest entry. Products of one row and of many are
+# rounded differently.
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 0.1, torch.bfloat16: 0.1}
-"""Tolerance between a row alone and among others, relative to its largest entry.
-
-Products of one row and of many are rounded differently.
-"""
 
 
 def checkpointed(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:

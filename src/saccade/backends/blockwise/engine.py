@@ -12,8 +12,8 @@ from saccade._definitions.structure import Grid
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 
+# Weights `(..., rows, Lk)`, the allowed keys or None, and statistics.
 Weighed = tuple[Tensor, Tensor | None, reference.Statistics]
-"""Weights `(..., rows, Lk)`, the allowed keys or None, and statistics."""
 
 
 class Whole(NamedTuple):
@@ -46,16 +46,15 @@ class Engine:
         return self.pairs if call.query.device.type == "cpu" else max(self.pairs, FAR_PAIRS)
 
 
+# The reference's formulas, block by block: second derivatives go through it.
 DEFINITION = Engine("reference", lambda call: call, reference.weigh, reference.read, 1 << 19)
-"""The reference's formulas, block by block: second derivatives go through it."""
-
+# Module and name of each engine: an opaque operator can take no more than a name.
 ENGINES = {
     "reference": "saccade.backends.blockwise.engine:DEFINITION",
     "chunked": "saccade.backends.chunked:ENGINE",
     "cpu": "saccade.backends.cpu.engine:ENGINE",
     "triton": "saccade.backends.triton:ENGINE",
 }
-"""Module and name of each engine: an opaque operator can take no more than a name."""
 
 
 def engine_named(name: str) -> Engine:

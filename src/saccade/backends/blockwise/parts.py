@@ -169,8 +169,8 @@ class Tiles(NamedTuple):
 Part: TypeAlias = Block | Tiles
 
 
+# Devices with a fixed order in `index_add_`. Others have one in `index_put_`.
 ORDERED = ("cpu",)
-"""Devices with a fixed order in `index_add_`. Others have one in `index_put_`."""
 
 
 def sent(indices: Tensor, device: torch.device) -> Tensor:

@@ -25,17 +25,14 @@ from saccade.scores import Location
 
 SIZE = 64  # queries and keys in a block of the map
 LEAST = 1 << 16  # least pairs of queries and keys for a map
+# Least pairs of all entries for a map off the CPU. There a few large blocks are faster than many small ones
+# (`results/benchmarks/cuda-masks.json`).
 FAR = 1 << 28
-"""Least pairs of all entries for a map off the CPU.
-
-There a few large blocks are faster than many small ones (`results/benchmarks/cuda-masks.json`).
-"""
-
 SPARSE, FAR_SPARSE = 0.8, 0.3  # largest share of pairs in computed blocks for a map, on the CPU and elsewhere
 SLACK = 1.1  # factor of pairs that a larger block of queries may add, for fewer blocks
 APART = 1.25  # limit of extra blocks, as a factor, of one list for all entries of a batch
+# Least pairs of an entry for its own list. For fewer, a block costs more.
 ENTRY = 1 << 18
-"""Least pairs of an entry for its own list. For fewer, a block costs more."""
 
 
 def parts(call: Call, budget: int) -> list[Part]:

@@ -26,8 +26,8 @@ def weigh(call: Call, grid: Grid) -> Weighed:
     return reference.weigh(call, grid)
 
 
+# Scores and weights of a block stay in the cache.
 ENGINE = blockwise.Engine("chunked", prepare, weigh, reference.read, 1 << 19)
-"""Scores and weights of a block stay in the cache."""
 
 run = partial(blockwise.run, ENGINE)
 

@@ -25,19 +25,14 @@ from saccade.scores import Additive
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
+# Least pairs of a query and a key for these kernels with `auto`. This holds for a softmax with a mask, an entropy, the
+# largest weights or a draw.
 LITTLE_SOFT = 1 << 16
-"""Least pairs of a query and a key for these kernels with `auto`.
-
-This holds for a softmax with a mask, an entropy, the largest weights or a draw.
-"""
-
 LITTLE_PLAIN = 1 << 19  # least pairs for these kernels with `auto`, for any other softmax
 LITTLE_ADDITIVE = 1 << 20  # least bytes of additive terms for these kernels with `auto`
+# Pairs of a call computed at once, with 4 MiB of weights and as much of scores. It is recorded, not computed again in
+# the backward.
 AT_ONCE = 1 << 20
-"""Pairs of a call computed at once, with 4 MiB of weights and as much of scores.
-
-It is recorded, not computed again in the backward.
-"""
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:

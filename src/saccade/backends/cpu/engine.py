@@ -85,6 +85,7 @@ def chosen(read: Read, weights: Tensor, allowed: Tensor | None) -> Tensor:
 
 PARTS = reference.Parts(compared, normalized, chosen, statistics.entropy, statistics.largest)
 
+# 8 MiB of scores in a block. Smaller blocks have more overhead.
 ENGINE = Engine(
     "cpu",
     prepare,
@@ -93,4 +94,3 @@ ENGINE = Engine(
     pairs=1 << 21,
     whole=Whole(fused.forward, fused.backward),
 )
-"""8 MiB of scores in a block. Smaller blocks have more overhead."""

@@ -31,12 +31,9 @@ from saccade.reads import Sample, Soft
 from saccade.scores import Additive, Cosine, Dot, ScaledDot, UnitKeyCosine
 
 WIDEST = 1 << 15  # most keys of a chunk of queries: each thread has copies of them
+# Limit of computed keys: so many times the allowed ones, and so many more. If the intervals of neighbours are further
+# apart, blocks of the map are faster.
 LOOSE, SLACK = 4, 128
-"""Limit of computed keys: so many times the allowed ones, and so many more.
-
-If the intervals of neighbours are further apart, blocks of the map are faster.
-"""
-
 MUCH = 1 << 26  # most numbers in the sums of single chunks
 WHOLE = 16  # features are a multiple of it
 VALUE = 2  # index of the value among a call's leaves: query, key, value, and additive v

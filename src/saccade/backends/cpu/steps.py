@@ -20,11 +20,10 @@ from saccade.masks import Dense, Mask
 from saccade.normalizers import Softmax
 from saccade.scores import Additive, exponentials
 
+# Limits of a step: queries of a sequence, or pairs. More would repay packed keys.
 FEW, PAIRS = 8, (1 << 10) - 1
-"""Limits of a step: queries of a sequence, or pairs. More would repay packed keys."""
-
+# Limits of a step over a memory: pairs, or terms. A block has more overhead.
 MANY, TERMS = 1 << 12, 10**6
-"""Limits of a step over a memory: pairs, or terms. A block has more overhead."""
 
 
 def serves_step(call: Call) -> bool:

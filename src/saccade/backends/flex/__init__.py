@@ -25,25 +25,18 @@ from saccade.normalizers import Softmax
 
 CPU = torch.device("cpu")
 
+# Whether Triton, the language of torch's kernels, is there, without an import.
 TRITON = importlib.util.find_spec("triton") is not None
-"""Whether Triton, the language of torch's kernels, is there, without an import."""
-
 LEAST_FEATURES = 16  # features that keys and values must have: the smallest product of Triton's
+# Least pairs of all heads for `auto`, in half types and in float32. A call takes 3 to 7 ms on an H100 at any length.
+# torch's kernels with a dense mask take 2 to 3.5 ms for 2²⁹ pairs in bfloat16, the longest measured call
+# (`results/benchmarks/cuda-masks.json`), and 17 ms trained in float32. Both limits follow from these times.
 PAIRS, FLOAT_PAIRS = 1 << 31, 1 << 29
-"""Least pairs of all heads for `auto`, in half types and in float32.
-
-A call takes 3 to 7 ms on an H100 at any length. torch's kernels with a dense mask take 2 to 3.5 ms for 2²⁹ pairs in
-bfloat16, the longest measured call (`results/benchmarks/cuda-masks.json`), and 17 ms trained in float32. Both limits
-follow from these times.
-"""
-
 LEAST = 1 << 20  # least pairs a head for `auto`, of calls beyond torch's other kernels
 SPARSE = 0.75  # largest share of allowed pairs for `auto`, beside torch's other kernels
+# Assumed share of allowed pairs of packed documents, intervals and functions. Their ids and ends are not read, and no
+# function runs.
 PACKED = 0.5
-"""Assumed share of allowed pairs of packed documents, intervals and functions.
-
-Their ids and ends are not read, and no function runs.
-"""
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:

@@ -29,21 +29,16 @@ from saccade.masks import Dense
 from saccade.normalizers import Softmax
 
 NOTHING = AuxOutput()
+# Limits of dense weights, mask or bias in bytes, on the CPU and elsewhere.
 LAYOUT_LIMIT, FAR_LAYOUT_LIMIT = 64 << 20, 1 << 30
-"""Limits of dense weights, mask or bias in bytes, on the CPU and elsewhere."""
-
+# Least pairs of a softmax with a sink. Others copy no keys for fewer.
 LITTLE_SUNK = 1 << 19
-"""Least pairs of a softmax with a sink. Others copy no keys for fewer."""
-
 FEW_SUNK = 128  # least queries of a softmax with a sink
 FEW_HALF = 256  # least queries for torch's kernels of half types on a CPU: they start slowly
+# Largest share of pairs in nonempty blocks for our blocks with `auto`. At half of the pairs they are 1.3 to 1.8 times
+# as fast forward and 1.0 to 1.5 times trained, at a quarter 1.9 to 3.3 and 1.5 to 2.5 times (8 heads, 1,024 to 4,096
+# keys, one thread).
 HALF_EMPTY = 0.5
-"""Largest share of pairs in nonempty blocks for our blocks with `auto`.
-
-At half of the pairs they are 1.3 to 1.8 times as fast forward and 1.0 to 1.5 times trained, at a quarter 1.9 to 3.3 and
-1.5 to 2.5 times (8 heads, 1,024 to 4,096 keys, one thread).
-"""
-
 MANY = 1 << 20  # least pairs of queries and keys for a search for empty blocks
 
 

@@ -19,11 +19,9 @@ from saccade.backends.blockwise.parts import Block
 from saccade.masks import Both, Causal, Documents, Mask, shift
 
 LEAST = 1 << 18  # least pairs of a head for a search for documents
+# Least mean queries a document. Each document is a call of torch's kernel, and blocks of 64 queries and keys hold
+# several shorter ones.
 SHORT = 64
-"""Least mean queries a document.
-
-Each document is a call of torch's kernel, and blocks of 64 queries and keys hold several shorter ones.
-"""
 
 
 class Row(NamedTuple):

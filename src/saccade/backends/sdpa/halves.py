@@ -17,9 +17,8 @@ from saccade.kernels.scratch import scratch
 from saccade.normalizers import Softmax
 from saccade.scores import Score
 
+# Output from query, key and value `(1, n, L, D)` and the scale.
 Kernel = Callable[[Tensor, Tensor, Tensor, float], Tensor]
-"""Output from query, key and value `(1, n, L, D)` and the scale."""
-
 NUMBERS = 1 << 18  # numbers of keys, and of values, converted together by a thread: a megabyte each
 
 
