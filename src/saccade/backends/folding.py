@@ -17,7 +17,7 @@ def merged(tensor: Tensor, batch: tuple[int, ...], axes: int, *splits: int) -> T
     rank, sizes = len(batch), []
     tensor = aligned(tensor, ("",) * axes, rank)
     for start, end in pairwise((0, *splits, rank)):
-        shape = tensor.shape[start:end]
+        shape: tuple[int, ...] = tensor.shape[start:end]
         if shape != batch[start:end] and math.prod(shape) != 1:
             tensor = tensor.expand(*tensor.shape[:start], *batch[start:end], *tensor.shape[end:])
             shape = batch[start:end]
@@ -26,16 +26,13 @@ def merged(tensor: Tensor, batch: tuple[int, ...], axes: int, *splits: int) -> T
 
 
 class Folded(NamedTuple):
-    """Tensors of an additive call with one batch dimension.
-
-    No gradient passes through powers and mask.
-    """
+    """Tensors of an additive call with one batch dimension."""
 
     query: Tensor  # (N, Lq, D). Groups of queries that share keys are rows of one entry
     key: Tensor  # (N, Lk, D)
     value: Tensor  # (N, Lk, Dv)
     v: Tensor  # (D,), or (N, D)
-    powers: Tensor  # `saccade.scores.exponentials` of the key
+    powers: Tensor  # `saccade.scores.exponentials` of the key, without a gradient
     mask: Tensor | None  # boolean (N or 1, Lq or 1, Lk)
 
 

@@ -271,10 +271,7 @@ def cleaned(call: Call, taking_part: tuple[Tensor, Tensor] | None = None) -> Cal
 
 
 def participants(call: Call) -> tuple[Tensor, Tensor]:
-    """Keys `(..., Lk)` and queries `(..., Lq)` with an allowed pair.
-
-    Batch dimensions in which they are alike have size 1.
-    """
+    """Keys `(..., Lk)` and queries `(..., Lq)` with an allowed pair."""
     return by_intervals(call) or looked_up(call)
 
 

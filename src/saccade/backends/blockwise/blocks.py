@@ -138,10 +138,7 @@ def whole(part: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def backward(engine: Engine, call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> list[Tensor]:
-    """Gradients of the leaves that need one, from those of the floating results.
-
-    Each block is computed again and differentiated, unless the engine computes the call whole.
-    """
+    """Gradients of the leaves that need one: each block is computed again."""
     if engine.whole is not None and (gradients := engine.whole.backward(call, grads, needed)) is not None:
         return gradients
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)

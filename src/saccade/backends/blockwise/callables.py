@@ -25,10 +25,7 @@ TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 0.1, torch
 
 
 def checkpointed(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
-    """Output and statistics by one non-reentrant checkpoint a block of rows.
-
-    Autograd itself gives gradients to the tensors that a callable closes over.
-    """
+    """One non-reentrant checkpoint a block: autograd itself reaches closures."""
     if transforming():
         return reference.run(call)
     call = reference.cleaned(call) if reference.untrusted(call) else call
@@ -68,10 +65,7 @@ def joined(parts: Sequence[AuxOutput]) -> AuxOutput:
 
 
 def check_rows(call: Call, count: int) -> None:
-    """Raise `ArgumentError` unless callables compute a row alone as in a block.
-
-    A shape is checked once.
-    """
+    """Raise `ArgumentError` unless callables compute a row alone as in a block."""
     device, size = call.query.device, min(max(count, 2), call.query.shape[-2])
     for name, function in (("score", call.score), ("normalizer", call.normalizer)):
         if isinstance(function, Definition) and function.is_registered:
@@ -124,5 +118,4 @@ def alike(row: Tensor, other: Tensor) -> bool:
     rounded = torch.get_float32_matmul_precision() != "highest" and row.dtype == torch.float32
     tolerance = TOLERANCE[torch.bfloat16 if rounded else row.dtype]
     largest = torch.where(other.isfinite(), other, 0.0).abs().amax() if other.numel() else 0.0
-    same = (row == other) | (row.isnan() & other.isnan()) | ((row - other).abs() <= tolerance * largest)
-    return bool(same.all())
+    return torch.allclose(row, other, rtol=0.0, atol=tolerance * float(largest), equal_nan=True)

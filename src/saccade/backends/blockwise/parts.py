@@ -10,18 +10,15 @@ from saccade._definitions.structure import Axes, Grid
 
 
 class Block(NamedTuple):
-    """`rows` queries from `start` on, `width` keys from `first_key` on (None: all).
+    """Some queries, keys and entries of one batch dimension."""
 
-    Of batch dimension `dim` entries first .. first + heads - 1 (None: all of the batch).
-    """
-
-    dim: int | None
+    dim: int | None  # None: all of the batch
     first: int
     heads: int
     start: int
     rows: int
     first_key: int = 0
-    width: int | None = None
+    width: int | None = None  # None: all keys
 
     def narrow(self, tensor: Tensor, axes: Axes) -> Tensor:
         tensor = _entries(tensor, self.dim, self.first, self.heads)

@@ -89,10 +89,7 @@ class Need(NamedTuple):
 
 
 def needed(call: Call) -> list[Need] | None:
-    """Blocks that the entries of the batch need, together or one by one.
-
-    None if leaving blocks out does not pay.
-    """
+    """Blocks that the entries of the batch need; None if it does not pay."""
     q_len, k_len, batch = call.query.shape[-2], call.key.shape[-2], call.batch
     far = call.query.device.type != "cpu"
     if call.mask is None or 0 in (q_len, k_len, *batch) or recorded():
@@ -122,14 +119,10 @@ class Possible:
 
 
 def possible(call: Call) -> Tensor:
-    """Whether the mask allows any pair of each block.
-
-    Computed once a call, because a function of positions is evaluated at every pair. Off the CPU from the mask's
-    outline, because reading its tensors would wait for the device.
-    """
+    """Whether the mask allows any pair of each block, computed once a call."""
     assert call.mask is not None
     cache = Possible() if call.once is None else call.once.of(Possible)
-    if cache.blocks is None:
+    if cache.blocks is None:  # off the CPU from the mask's outline: reading its tensors would wait for the device
         mask = call.mask if call.query.device.type == "cpu" else outline(call.mask, call.key.shape[-2])
         cache.blocks = block_map.possible(mask, on_host(call), SIZE)
     return cache.blocks
@@ -230,9 +223,6 @@ def runs(keys: Tensor) -> Iterator[tuple[slice, int | None]]:
     """Runs of blocks of queries, and steps between the first keys of neighbours.
 
     The keys of each are one range. If there are no such runs, all blocks and None.
-
-    >>> list(runs(torch.tensor([[0, 1], [1, 2], [2, 3], [8, 9]])))
-    [(slice(0, 3, None), 1), (slice(3, 4, None), 0)]
     """
     count = len(keys)
     firsts, slices, begin = keys[:, 0].tolist(), [], 0

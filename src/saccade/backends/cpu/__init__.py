@@ -1,7 +1,5 @@
 """Attention on the CPU with kernels compiled by Numba.
 
-They serve additive scores without a tanh a term, softmax, sparsemax and entmax, statistics and draws.
-
 A call of a few queries is one kernel (`steps`), and so are the weights of a few draws from a memory (`draws`). Any
 other goes by blocks of queries (`blockwise`), with kernels in place of some of the reference's formulas (`engine`).
 """
@@ -91,10 +89,7 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def one_block(call: Call) -> bool:
-    """Whether all of the call is one block, without a loop and its bookkeeping.
-
-    The block is kept for a backward, and computed once.
-    """
+    """Whether all of the call is one block, kept for a backward."""
     if not call.built_in or tracing() or transforming():
         return False
     return call.pairs <= min(AT_ONCE, ENGINE.pairs)

@@ -1,7 +1,4 @@
-"""A few draws at a time from a memory, as decoders with hard attention make them.
-
-The weights are those of a step (`steps`).
-"""
+"""A few draws at a time from a memory, by the weights of a step (`steps`)."""
 
 import torch
 from torch import Tensor

@@ -90,14 +90,12 @@ def defined(
 
 
 class MemorySums(Sums[dict[str, Any]]):
-    """Gradients of a memory's key and value, summed over all its reads.
-
-    That of the values by draws, and by weights with gradients of the outputs, whose product is made once.
-    """
+    """Gradients of a memory's key and value, summed over all its reads."""
 
     def start(self) -> dict[str, Any]:
         return {"key": None, "drawn": None, "weights": [], "grads": []}
 
+    # that of the values by draws, and by weights with gradients of the outputs, whose product is made once
     def finish(self, total: dict[str, Any]) -> tuple[Tensor | None, Tensor | None]:
         value = total["drawn"]
         if total["grads"]:
@@ -172,7 +170,7 @@ class Read(torch.autograd.Function):
         key_grad = None if total is None else total["key"]
         query_grad, v_grad, value_grad = None, None, None
         weights = weights.contiguous()  # hooks on saved tensors may change strides
-        if index is None:
+        if index is None and grad is not None:
             passed = grad.contiguous(), weights
         else:
             learns = _scores_learn(ctx) and (ctx.soft or any(other is not None for other in others[1:]))
@@ -197,10 +195,7 @@ def _scores_learn(ctx: Any) -> bool:
 def _value_gradient(
     total: dict[str, Any] | None, value: Tensor, weights: Tensor | None, index: Tensor, grad: Tensor
 ) -> Tensor | None:
-    """Gradient of the values, through all weights or to the drawn keys alone.
-
-    None if it is added to the sums.
-    """
+    """Gradient of the values; None if it is added to the sums."""
     if weights is not None:
         if total is None:
             return weights.mT @ grad

@@ -79,10 +79,7 @@ def run(call: Call) -> Tensor:
 
 
 def folded_step(call: Call) -> tuple[Folded, float, bool]:
-    """Folded tensors and temperature of a step; whether key and value keep shapes.
-
-    Only then may reads of a memory share sums.
-    """
+    """Folded tensors, temperature, and whether key and value keep their shapes."""
     assert isinstance(call.score, Additive)
     assert isinstance(call.normalizer, Softmax)
     powers = exponentials(call.key.detach()) if call.cache is None else call.cache
@@ -132,10 +129,7 @@ class Steps:
         self._last = last if last.valid() else None
 
     def again(self, query: object, mask: Tensor | None, normalizer: object) -> Tensor | None:
-        """Soft read of a query like the last step, or None if it may differ.
-
-        Validating and folding a call costs more than a small step.
-        """
+        """Soft read of a query like the last step, or None if it may differ."""
         last = self._last
         if last is None or last.tensors[4] is not mask or type(normalizer) is not Softmax:
             return None

@@ -79,10 +79,7 @@ def additive(
 
 
 def alone(query: Tensor, key: Tensor, value: Tensor, v: object) -> Tensor | None:
-    """The output of `run` for an additive call alone, of unchecked arguments.
-
-    None if another backend or an error may be right.
-    """
+    """Output of an additive call, unchecked; None if there may be an error."""
     if not isinstance(v, Tensor) or not query.ndim == key.ndim == value.ndim >= 2 or v.ndim != 1:
         return None
     *batch, length, features = query.shape
@@ -107,10 +104,7 @@ def _folded(tensor: Tensor, count: int) -> Tensor:
 def _by_blocks(
     query: Tensor, key: Tensor, value: Tensor, v: Tensor, temperature: float, statistics: weights.Statistics
 ) -> Tensor:
-    """Output `(N, Lq, Dv)`; writes the statistics.
-
-    A block is several whole entries, or some queries of one: its results are contiguous.
-    """
+    """Output `(N, Lq, Dv)`; writes the statistics."""
     count, length, width = *query.shape[:2], key.shape[1]
     output, keys = query.new_empty(count, length, value.shape[-1]), None
     pairs = PAIRS * torch.get_num_threads()

@@ -7,6 +7,7 @@ only allowed pairs. The kernel skips those with none. Biases and a softcap act o
 import importlib.util
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,8 +23,6 @@ from saccade.backends.flex.function import BLOCK
 from saccade.backends.offers import Answer, Answers, Offer, Refusal
 from saccade.masks import Mask
 from saccade.normalizers import Softmax
-
-CPU = torch.device("cpu")
 
 # Whether Triton, the language of torch's kernels, is there, without an import.
 TRITON = importlib.util.find_spec("triton") is not None
@@ -101,20 +100,15 @@ def unwise(call: Call, rivals: Answers) -> str | None:
 
 
 def allowed(mask: Mask, q_len: int, k_len: int) -> float:
-    """Upper bound of the share of pairs that a mask allows, roughly, by its structure.
-
-    It reads no tensor, since that would wait for the device.
-
-    >>> round(allowed(masks.Causal(), 4096, 4096), 2), round(allowed(masks.Window(40, 41), 4096, 4096), 2)
-    (0.5, 0.02)
-    """
+    """Upper bound of the share of allowed pairs, roughly, without reading a tensor."""
     if isinstance(mask, masks.Both):
         return min(allowed(mask.first, q_len, k_len), allowed(mask.second, q_len, k_len))
     if isinstance(mask, masks.Either):
         return min(allowed(mask.first, q_len, k_len) + allowed(mask.second, q_len, k_len), 1.0)
     if isinstance(mask, masks.Causal | masks.Window) and not isinstance(mask.align, Tensor):
         left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
-        return banded(left, right, masks.shift(mask.align, Grid(q_len, k_len, 0, q_len, CPU)), q_len, k_len)
+        shift = int(masks.shift(mask.align, Grid(q_len, k_len, 0, q_len, torch.device("cpu"))))
+        return banded(left, right, shift, q_len, k_len)
     if isinstance(mask, masks.Prefix) and not isinstance(mask.length, Tensor):
         return min(mask.length / k_len, 1.0)
     if isinstance(mask, masks.Around):
@@ -122,17 +116,12 @@ def allowed(mask: Mask, q_len: int, k_len: int) -> float:
     return PACKED if isinstance(mask, masks.Documents | masks.Intervals | masks.Where) else 1.0
 
 
-def banded(
-    left: int | None, right: int | None, shift: int | Tensor, q_len: int, k_len: int, samples: int = 64
-) -> float:
+def banded(left: int | None, right: int | None, shift: int, q_len: int, k_len: int, samples: int = 64) -> float:
     """Share of the pairs from `left` before to `right` after the diagonal."""
-    total = 0.0
-    for sample in range(samples):
-        position = (2 * sample + 1) * q_len // (2 * samples) + int(shift)
-        first = 0 if left is None else max(position - left, 0)
-        last = k_len - 1 if right is None else min(position + right, k_len - 1)
-        total += max(last - first + 1, 0)
-    return total / (samples * k_len)
+    positions = np.arange(1, 2 * samples, 2) * q_len // (2 * samples) + shift
+    first = np.zeros_like(positions) if left is None else (positions - left).clip(min=0)
+    last = k_len - 1 if right is None else (positions + right).clip(max=k_len - 1)
+    return float((last - first + 1).clip(min=0).sum()) / (samples * k_len)
 
 
 def peak_bytes(call: Call) -> int:

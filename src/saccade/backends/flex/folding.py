@@ -16,16 +16,13 @@ Read = Callable[..., Tensor]
 
 
 class Fold(NamedTuple):
-    """Batch dimensions: the first `split` of them become b, the others h.
-
-    The last `groups` of h share keys, and `dtype` is the dtype of scores.
-    """
+    """Batch dimensions: the first `split` of them become b, the others h."""
 
     batch: tuple[int, ...]
     split: int
-    groups: int
+    groups: int  # the last of h, which share keys
     grid: Grid
-    dtype: torch.dtype
+    dtype: torch.dtype  # of scores
 
     def definition(self, tensor: Tensor, axes: int) -> Tensor:
         """A tensor of a mask or bias as `(B or 1, H or 1, *axes)`."""
@@ -74,10 +71,7 @@ def entry(tensor: Tensor, indices: tuple[int, ...]) -> Read:
 
 
 def folding(call: Call) -> Fold:
-    """The fold of a call: of several dimensions before groups the last is of heads.
-
-    The kernel is compiled for a number of heads, but for any b.
-    """
+    """The fold of a call. The kernel is compiled for a number of heads, but any b."""
     batch = call.batch
     groups = sharing(len(batch), call.key, call.value)
     outer = len(batch) - groups

@@ -93,7 +93,8 @@ def permitted(mask: Mask, fold: Fold) -> Read:
         return lambda b, h, i, j: j < length(b, h, i, j)
     assert isinstance(mask, masks.Causal | masks.Window)
     sides = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
-    return window(*(None if side is None else fold.whole(side) for side in sides), distance(mask.align, fold))
+    left, right = (None if side is None else fold.whole(side) for side in sides)
+    return window(left, right, distance(mask.align, fold))
 
 
 def window(left: Tensor | None, right: Tensor | None, away: Read) -> Read:

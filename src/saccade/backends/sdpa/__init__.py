@@ -24,9 +24,10 @@ from saccade.backends.folding import merged
 from saccade.backends.offers import Answer, Answers, Offer, Pairs, Refusal
 from saccade.backends.sdpa.derivatives import Recomputed, keeping_elsewhere, twice_differentiable
 from saccade.backends.sdpa.documents import by_documents, documented
-from saccade.backends.sdpa.halves import by_entries, few_entries
+from saccade.kernels.scratch import scratch
 from saccade.masks import Dense
 from saccade.normalizers import Softmax
+from saccade.scores import Score
 
 NOTHING = AuxOutput()
 # Limits of dense weights, mask or bias in bytes, on the CPU and elsewhere.
@@ -39,6 +40,8 @@ FEW_HALF = 256  # least queries for torch's kernels of half types on a CPU: they
 # as fast forward and 1.0 to 1.5 times trained, at a quarter 1.9 to 3.3 and 1.5 to 2.5 times (8 heads, 1,024 to 4,096
 # keys, one thread).
 HALF_EMPTY = 0.5
+# Numbers of keys, and of values, converted together by a thread: a megabyte each.
+NUMBERS = 1 << 18
 MANY = 1 << 20  # least pairs of queries and keys for a search for empty blocks
 
 
@@ -191,7 +194,7 @@ def attention(call: Call) -> Tensor:
     query, key, value, batch = call.query, call.key, call.value, call.batch
     if widens(call):
         if few_entries(call):
-            return by_entries(call, plain)
+            return by_entries(call)
         query, (key, value) = wide(query), widened(call)
     query, key, scale, _ = product(call.score, query, key)
     temperature = float(call.normalizer.temperature)
@@ -221,9 +224,35 @@ def attention(call: Call) -> Tensor:
     return output if empty is None else output.masked_fill(empty, 0.0)
 
 
-def plain(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-    query, scale = upright(query, scale)
-    return scaled_dot_product_attention(query, key, value, scale=scale)
+def few_entries(call: Call) -> bool:
+    """Whether a call of half types has tensors alone, and no gradients."""
+    assert isinstance(call.score, Score)
+    assert isinstance(call.normalizer, Softmax)
+    if tracing() or call.state is not None or call.mask is not None or call.bias is not None or call.dropout_p > 0:
+        return False
+    if call.score.leaves() or call.normalizer.sink is not None or call.learns():
+        return False
+    tensors = call.query, call.key, call.value
+    alike = call.query.shape[:-2] == call.key.shape[:-2] == call.value.shape[:-2]
+    return alike and all(tensor.numel() for tensor in tensors) and call.key.numel() > NUMBERS
+
+
+def by_entries(call: Call) -> Tensor:
+    """Keys and values become float32 some at a time: copies of all are fresh memory."""
+    assert isinstance(call.normalizer, Softmax)
+    count, temperature = math.prod(call.batch), float(call.normalizer.temperature)
+    query, key, value = (part.reshape(count, *part.shape[-2:]) for part in (call.query, call.key, call.value))
+    output = value.new_empty(count, query.shape[-2], value.shape[-1])
+    widest = key.shape[-2] * max(key.shape[-1], value.shape[-1])
+    together = torch.get_num_threads() * max(1, NUMBERS // widest)
+    for first in range(0, count, together):
+        part = slice(first, first + together)
+        keys = scratch("half keys", key[part].shape, torch.float32).copy_(key[part])
+        values = scratch("half values", value[part].shape, torch.float32).copy_(value[part])
+        queries, keys, scale, _ = product(call.score, wide(query[part]), keys)
+        queries, scale = upright(queries[None], scale / temperature)
+        output[part] = scaled_dot_product_attention(queries, keys[None], values[None], scale=scale)[0]
+    return output.view(*call.batch, *output.shape[-2:])
 
 
 def widened(call: Call) -> tuple[Tensor, Tensor]:

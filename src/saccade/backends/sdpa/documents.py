@@ -44,14 +44,11 @@ class Row(NamedTuple):
 
 
 class Documented(NamedTuple):
-    """Documents of each entry along batch dimension `dim`, or (None) of one for all.
-
-    If `causal`, a query sees the keys of its document up to its own position alone.
-    """
+    """Documents of one row for all, or of each entry of a batch dimension."""
 
     rows: list[Row]
-    dim: int | None
-    causal: bool
+    dim: int | None  # along which they differ
+    causal: bool  # whether a query sees the keys of its document up to its own position alone
 
     def pairs(self) -> int:
         """Pairs in the documents of all rows."""
@@ -59,10 +56,7 @@ class Documented(NamedTuple):
 
 
 def documented(call: Call) -> Documented | None:
-    """Documents of a call on a CPU, found once, if they are long and consecutive.
-
-    Blocks are faster for many short ones.
-    """
+    """Documents of a call on a CPU, found once, if they are long and consecutive."""
     if call.bias is not None or call.dropout_p or call.query.device.type != "cpu" or tracing() or transforming():
         return None
     parts = parts_of(call.mask)
