@@ -170,15 +170,15 @@ class Read(torch.autograd.Function):
         key_grad = None if total is None else total["key"]
         query_grad, v_grad, value_grad = None, None, None
         weights = weights.contiguous()  # hooks on saved tensors may change strides
-        if index is None and grad is not None:
-            passed = grad.contiguous(), weights
-        else:
+        slope, kept = grad, weights
+        if index is not None:
             learns = _scores_learn(ctx) and (ctx.soft or any(other is not None for other in others[1:]))
             through = grad @ inputs.value.mT if learns and ctx.soft and grad is not None else None
             slope = _score_gradient(weights, index, through, *others[1:]) / ctx.temperature if learns else None
-            passed = slope, None
-        if passed[0] is not None:
-            query_grad, key_grad, v_grad = gradients(inputs, *passed, kinds, ctx.temperature, key_grad)
+            kept = None
+        if slope is not None:
+            slopes = gradients(inputs, slope.contiguous(), kept, kinds, ctx.temperature, key_grad)
+            query_grad, key_grad, v_grad = slopes
         if grad is not None and ctx.needs_input_grad[2]:
             value_grad = _value_gradient(total, inputs.value, weights if ctx.soft else None, index, grad)
         if total is None:
