@@ -85,10 +85,6 @@ def divided(engine: Engine, call: Call) -> tuple[list[Part], Call, Callable[[Cal
     return planned, shared, engine.prepare
 
 
-def prepared(engine: Engine, call: Call) -> Call:
-    return engine.prepare(widened(call))
-
-
 def widened(call: Call, planned: Sequence[Part] = ()) -> Call:
     """The call in float32 or float64, cleaned if forbidden tensors may hold NaN."""
     if reference.untrusted(call):

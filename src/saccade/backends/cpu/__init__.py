@@ -12,7 +12,7 @@ from saccade._definitions.numerics import tracing, transforming
 from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.blockwise import plan
-from saccade.backends.blockwise.blocks import prepared
+from saccade.backends.blockwise.blocks import widened
 from saccade.backends.cpu import draws, fused, steps, unmasked
 from saccade.backends.cpu.engine import ENGINE
 from saccade.backends.offers import Answer, Answers, Offer, Pairs, Refusal
@@ -82,7 +82,7 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
         return unmasked.run(call)
     if not one_block(call):
         return blockwise.run(ENGINE, fused.multiplied(call))
-    block = prepared(ENGINE, call.aligned())
+    block = ENGINE.prepare(widened(call.aligned()))
     grid = block.grid()
     output, statistics = ENGINE.read(block, grid, *ENGINE.weigh(block, grid))
     return output.to(call.value.dtype), statistics

@@ -53,21 +53,16 @@ class Fold(NamedTuple):
     def read(self, tensor: Tensor, *axes: str) -> Read:
         """A function `(b, h, i, j) -> entry` of a tensor with axes "q" or "k"."""
         folded = self.definition(tensor, len(axes))
-        names = ("b", "h", *axes)
-        indices = tuple(INDICES[name] for name, size in zip(names, folded.shape, strict=True) if size != 1)
-        return entry(folded.reshape([size for size in folded.shape if size != 1]), indices)
+        sides = [INDICES[name] for name, size in zip(("b", "h", *axes), folded.shape, strict=True) if size != 1]
+        folded = folded.reshape([size for size in folded.shape if size != 1])
+
+        def entry(*point: Tensor) -> Tensor:
+            return folded[tuple(point[side] for side in sides)] if sides else folded
+
+        return entry
 
 
-INDICES = {"b": 0, "h": 1, "q": 2, "k": 3}
-
-
-def entry(tensor: Tensor, indices: tuple[int, ...]) -> Read:
-    """A function of `(b, h, i, j)` that indexes a tensor by some of them."""
-
-    def read(*point: Tensor) -> Tensor:
-        return tensor[tuple(point[index] for index in indices)] if indices else tensor
-
-    return read
+INDICES = {"b": 0, "h": 1, "q": 2, "k": 3}  # of the arguments of a function of one query and one key
 
 
 def folding(call: Call) -> Fold:
