@@ -63,5 +63,6 @@ def folded(
     key, value, powers = (
         part.expand(*batch, *part.shape[-2:]).reshape(count, *part.shape[-2:]) for part in (key, value, powers)
     )
-    v, mask = merged(v, batch, 1), mask if mask is None else merged(mask, batch, 2)
-    return Folded(query.reshape(count, *query.shape[-2:]), key, value, v[0] if len(v) == 1 else v, powers, mask)
+    v = v.reshape(v.shape[-1]) if math.prod(v.shape[:-1]) == 1 else merged(v, batch, 1)
+    mask = None if mask is None else merged(mask, batch, 2)
+    return Folded(query.reshape(count, *query.shape[-2:]), key, value, v, powers, mask)
