@@ -84,7 +84,7 @@ def test_documents_of_one_length_are_computed_at_once(causal):
     mask = masks.Causal() & masks.Documents(ids, ids) if causal else masks.Documents(ids, ids)
     inputs = tensors(((2, 3),) * 3, 640, 640, dtype=torch.float64)
     found = documents.documented(call_of(*inputs, mask=mask))
-    assert [row.alike for row in found.rows] == [5]
+    assert [row.q_lens for row in found.rows] == [[128] * 5]
     for score in (scores.Dot(), scores.ScaledDot(torch.rand(3, 1, 1, dtype=torch.float64)), scores.Cosine(3.0)):
         compare(inputs, mask=mask, score=score)
 

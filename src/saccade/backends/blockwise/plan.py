@@ -211,12 +211,13 @@ def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
         members = (counts == count).nonzero()[:, 0]
         keys = columns[first_column[members][:, None] + torch.arange(count, device=columns.device)]
         width = min(count * SIZE, k_len)
-        for run, step in runs(keys):
-            together = max(1, min(heads, budget // (entries * size * width * (1 if step is None else len(keys[run])))))
+        for part, step in runs(keys):
+            run = Tiles(dim, first, heads, members[part], size, keys[part], SIZE, k_len, step=step)
+            together = max(1, min(heads, budget // (entries * size * width * (1 if step is None else len(run.keys)))))
             queries = max(1, budget // (entries * together * width))
             for begin in range(first, first + heads, together):
-                some = dim, begin, min(together, first + heads - begin)
-                yield from grouped(some, members[run], keys[run], step, size, queries, q_len, k_len)
+                of_entries = run._replace(first=begin, heads=min(together, first + heads - begin))
+                yield from grouped(of_entries, queries, q_len)
 
 
 def runs(keys: Tensor) -> Iterator[tuple[slice, int | None]]:
@@ -237,30 +238,23 @@ def runs(keys: Tensor) -> Iterator[tuple[slice, int | None]]:
     yield from slices if ranges and 4 * len(slices) <= count + 8 else [(slice(0, count), None)]
 
 
-def grouped(
-    some: tuple[int | None, int, int],
-    members: Tensor,
-    keys: Tensor,
-    step: int | None,
-    size: int,
-    queries: int,
-    q_len: int,
-    k_len: int,
-) -> Iterator[Part]:
+def grouped(run: Tiles, queries: int, q_len: int) -> Iterator[Part]:
     """Parts of at most so many queries; a shorter last block of a call is alone."""
+    members, size, k_len = run.queries, run.rows, run.k_len
     shorter = (int(members[-1]) + 1) * size > q_len
     count, tiles = len(members) - shorter, max(1, queries // size)
     groups = [slice(begin, min(count, begin + tiles)) for begin in range(0, count, tiles)]
     for group in [*groups, slice(count, None)] if shorter else groups:
-        chosen, blocks = members[group], keys[group]
+        chosen, blocks = members[group], run.keys[group]
         if len(chosen) > 1:
-            yield Tiles(*some, chosen, size, blocks, SIZE, k_len, step=step)
+            yield run._replace(queries=chosen, keys=blocks)
             continue
         first, last, begin = int(blocks[0, 0]), int(blocks[0, -1]), int(chosen[0]) * size
         end = min(q_len, begin + size)
         for start in range(begin, end, queries):
             rows = min(queries, end - start)
             if last - first + 1 == blocks.shape[1]:
-                yield Block(*some, start, rows, first * SIZE, min(k_len, (last + 1) * SIZE) - first * SIZE)
+                yield Block(*run[:3], start, rows, first * SIZE, min(k_len, (last + 1) * SIZE) - first * SIZE)
             else:
-                yield Tiles(*some, torch.tensor([0], device=keys.device), rows, blocks, SIZE, k_len, start)
+                single = torch.tensor([0], device=members.device)
+                yield run._replace(queries=single, rows=rows, keys=blocks, start=start, step=None)

@@ -28,7 +28,7 @@ VARIANTS = 256  # limit of compiled kinds of calls: masks, biases, sizes, dtypes
 
 
 def attention(call: Call, *, lse: bool) -> tuple[Tensor, Tensor]:
-    """Output `(..., Lq, Dv)` without a sink, and lse `(..., Lq)`, empty if it is not requested."""
+    """Output `(..., Lq, Dv)` without a sink, and lse `(..., Lq)` or an empty one."""
     assert isinstance(call.normalizer, Softmax)
     query, key, scale, softcap = product(call.score, call.query, call.key)
     tensors, normalizer = (query, key, call.value), replace(call.normalizer, sink=None)

@@ -35,13 +35,6 @@ class Row(NamedTuple):
         """Queries and keys of documents with both."""
         return [(count, self.k_lens[key]) for count, key in zip(self.q_lens, self.keys, strict=True) if key >= 0]
 
-    @property
-    def alike(self) -> int:
-        """Number of documents if all have the same lengths, in one order; else 0."""
-        count = len(self.q_lens)
-        ordered = self.keys == list(range(count)) and len(self.k_lens) == count
-        return count if ordered and len({*self.lengths()}) == 1 else 0
-
 
 class Documented(NamedTuple):
     """Documents of one row for all, or of each entry of a batch dimension."""
@@ -133,12 +126,13 @@ def by_documents(call: Call, documents: Documented, attention: Callable[[Call], 
 
 def of_row(call: Call, row: Row, attention: Callable[[Call], Tensor]) -> Tensor:
     """The output of one row of an aligned call."""
-    sides, rank = (call.query, call.key, call.value), len(call.batch)
-    if len({side.shape[:-2] for side in sides}) == 1 and all(side.is_contiguous() for side in sides) and row.alike:
+    sides, rank, count = (call.query, call.key, call.value), len(call.batch), len(row.q_lens)
+    alike = row.keys == list(range(count)) and len(row.k_lens) == count and len({*row.lengths()}) == 1
+    if len({side.shape[:-2] for side in sides}) == 1 and all(side.is_contiguous() for side in sides) and alike:
 
         def parted(tensor: Tensor, axes: Axes) -> Tensor:
             long = axes[:1] in (("q",), ("k",)) and tensor.shape[rank] > 1
-            return tensor.unflatten(rank, (row.alike, -1)) if long else tensor.unsqueeze(rank)
+            return tensor.unflatten(rank, (count, -1)) if long else tensor.unsqueeze(rank)
 
         # documents of one length are one more batch dimension, the last
         return attention(call.map(parted)).flatten(-3, -2)
