@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calls import call_of, drawn
-from saccade import AuxRequest, masks, normalizers, reads, scores
+from saccade import AuxRequest, attend, masks, normalizers, reads, scores
 from saccade._call.validation import batch_of, kinds, probability, tensors
 from saccade.errors import ArgumentError, ArgumentTypeError, SaccadeError, ShapeError
 from tiers import every
@@ -30,6 +30,7 @@ def test_the_batch_is_what_torch_broadcasts_or_an_error(batches):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
 def test_floating_tensors_pass(dtype):
     tensors(*[X.to(dtype)] * 3)
+    assert attend(*[X.to(dtype)] * 3).dtype == dtype
 
 
 BAD = {
@@ -48,6 +49,8 @@ def test_the_argument_that_is_wrong_is_named(name, given):
 @pytest.mark.parametrize("p", [0, 1, 0.0, 0.3, 1.0])
 def test_probabilities(p):
     probability(p)
+    output = attend(X, X, X, dropout_p=p)
+    assert output.any() == (p < 1) and torch.equal(output, attend(X, X, X)) == (p == 0)
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.1, "0", None, True])

@@ -83,7 +83,6 @@ def members() -> dict[str, Member]:
         ),
         "derivatives.Recomputed": (lambda q, k, v: attend(q, k, v, backend="sdpa"), (x, key, value)),
         "products._Product": (products.multiplied, (x, drawn(1, 8, 3))),
-        "products._Unread": (lambda w, v: products.Unread()(w, v), (x, drawn(2, 8, 3))),
         "function.Blockwise": (
             lambda q, k, v: attend(
                 q, k, v, normalizer=normalizers.Entmax(1.4), mask=masks.Causal("end"), backend="cpu"
@@ -94,12 +93,12 @@ def members() -> dict[str, Member]:
             lambda q, k, v: FusedAdditive(v, scores.exponentials(k.detach()))(q, k),
             (x, x.flip(0), v),
         ),
-        "draws._Draws": (drawing, (x, key, value, v)),
+        "step_kernels.Read draws": (drawing, (x, key, value, v)),
         "unmasked._Attention": (
             lambda q, k, v, w: attend(q, k, v, score=scores.Additive(w), backend="cpu"),
             (drawn(2, 40, 8), key, value, v),
         ),
-        "steps._Attention": (step, (x, key, value, v)),
+        "step_kernels.Read": (step, (x, key, value, v)),
     }
     if REASON is not None:
         return found

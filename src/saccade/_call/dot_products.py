@@ -56,7 +56,9 @@ def why_not_sdpa(call: Call, *, capped: bool = False) -> str | None:
         return f"its kernels know the softmax alone, not the normalizer {name_of(call.normalizer)}"
     if not isinstance(call.read, Soft):
         return f"its kernels know the soft read alone, not {name_of(call.read)}"
-    return None if call.gate is None else "its kernels know no gate"
+    if call.gate is not None:
+        return "its kernels know no gate"
+    return "its kernels know no temperature tensor" if isinstance(call.normalizer.temperature, Tensor) else None
 
 
 def is_causal(call: Call) -> bool:

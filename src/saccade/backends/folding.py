@@ -1,6 +1,7 @@
-"""All batch dimensions of additive attention folded into one."""
+"""Batch dimensions folded into fewer."""
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 from torch import Tensor
@@ -8,24 +9,31 @@ from torch import Tensor
 from saccade._definitions.structure import aligned
 
 
-class Folded(NamedTuple):
-    """Tensors of a call with one batch dimension.
+def merged(tensor: Tensor, batch: tuple[int, ...], axes: int, *splits: int) -> Tensor:
+    """A tensor with the batch dimensions between `splits` folded into one each.
 
-    Args:
-        query: `(N, Lq, D)`. Groups of queries that share keys are rows of one entry.
-        key: `(N, Lk, D)`.
-        value: `(N, Lk, Dv)`.
-        v: `(D,)`, or `(N, D)`.
-        powers: `saccade.scores.exponentials` of the key; no gradient passes through them.
-        mask: boolean `(N or 1, Lq or 1, Lk)`, or None.
+    It has size 1 if all entries are the same. The last `axes` dimensions stay.
     """
+    rank, sizes = len(batch), []
+    tensor = aligned(tensor, ("",) * axes, rank)
+    for start, end in pairwise((0, *splits, rank)):
+        shape: tuple[int, ...] = tensor.shape[start:end]
+        if shape != batch[start:end] and math.prod(shape) != 1:
+            tensor = tensor.expand(*tensor.shape[:start], *batch[start:end], *tensor.shape[end:])
+            shape = batch[start:end]
+        sizes.append(math.prod(shape))
+    return tensor.reshape(*sizes, *tensor.shape[rank:])
 
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    v: Tensor
-    powers: Tensor
-    mask: Tensor | None
+
+class Folded(NamedTuple):
+    """Tensors of an additive call with one batch dimension."""
+
+    query: Tensor  # (N, Lq, D). Groups of queries that share keys are rows of one entry
+    key: Tensor  # (N, Lk, D)
+    value: Tensor  # (N, Lk, Dv)
+    v: Tensor  # (D,), or (N, D)
+    powers: Tensor  # `saccade.scores.exponentials` of the key, without a gradient
+    mask: Tensor | None  # boolean (N or 1, Lq or 1, Lk)
 
 
 def folded(
@@ -55,10 +63,6 @@ def folded(
     key, value, powers = (
         part.expand(*batch, *part.shape[-2:]).reshape(count, *part.shape[-2:]) for part in (key, value, powers)
     )
-    single = math.prod(v.shape[:-1]) == 1
-    v = v.reshape(v.shape[-1]) if single else v.expand(*batch, v.shape[-1]).reshape(count, v.shape[-1])
-    if mask is not None:
-        alike = math.prod(mask.shape[:-2]) == 1
-        mask = mask if alike else mask.expand(*batch, *mask.shape[-2:])
-        mask = mask.reshape(1 if alike else count, *mask.shape[-2:])
+    v = v.reshape(v.shape[-1]) if math.prod(v.shape[:-1]) == 1 else merged(v, batch, 1)
+    mask = None if mask is None else merged(mask, batch, 2)
     return Folded(query.reshape(count, *query.shape[-2:]), key, value, v, powers, mask)

@@ -10,17 +10,9 @@ from typing import NamedTuple, TypeAlias
 
 from saccade._call.call import Call
 
-__all__ = ["Answer", "Answers", "Offer", "Pairs", "Refusal"]
-
 
 class Pairs(NamedTuple):
-    """Pairs of a query and a key.
-
-    Args:
-        all: in the call.
-        allowed: that its mask allows.
-        computed: with computed scores.
-    """
+    """Pairs of a query and a key: of the call, allowed, and with computed scores."""
 
     all: int
     allowed: int
@@ -38,29 +30,18 @@ class Refusal(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """A backend can serve the call.
+    """A backend can serve the call."""
 
-    Args:
-        peak_bytes: of the call, about how many bytes it allocates beside inputs and output.
-        pairs: of a call, the number of computed pairs under a built-in mask. None: it computes all pairs.
-        reason: why "auto" passes it over nevertheless; None: it serves the call well.
-    """
-
-    peak_bytes: Callable[[Call], int]
-    pairs: Callable[[Call], Pairs | None] | None = None
-    reason: str | None = None
+    peak_bytes: Callable[[Call], int]  # about how many bytes it allocates beside inputs and output
+    pairs: Callable[[Call], Pairs | None] | None = None  # under a built-in mask; None: it computes all pairs
+    reason: str | None = None  # why "auto" passes it over nevertheless; None: it serves the call well
 
 
 Answer: TypeAlias = Offer | Refusal
 
 
 class Answers:
-    """The answers of backends to one call, each made once, at its first use.
-
-    Args:
-        call: the call.
-        backends: by name.
-    """
+    """The answers of backends (by name) to one call, each made once, at its first use."""
 
     def __init__(self, call: Call, backends: Mapping[str, ModuleType]) -> None:
         self._call, self._backends = call, backends

@@ -25,33 +25,23 @@ from saccade.normalizers import Normalizer, Softmax
 from saccade.reads import Read, largest
 from saccade.scores import Additive, Score
 
+# Pairs evaluated together to find the participants, on the CPU and elsewhere. They fit a CPU's cache. Elsewhere there
+# are enough to repay the start of operations.
 LOOKS, FAR_LOOKS = 1 << 22, 1 << 26
-"""Pairs evaluated together to find the participants, on the CPU and elsewhere.
-
-They fit a CPU's cache. Elsewhere there are enough to repay the start of operations.
-"""
-
-
+# Largest call of the plain formula on a CPU, in bytes. Blocks are faster above.
 SMALL = 8 << 20
-"""Largest call of the plain formula on a CPU, in bytes. Blocks are faster above."""
-
+# Bytes of terms of an additive score without kernels, and with a backward. Each term costs a tanh, for example in a
+# decoder's single steps. For a backward the formula keeps the terms, and blocks would compute them twice. The limit
+# holds for one call, and a decoder keeps the terms of many.
 SMALL_ADDITIVE, SMALL_ADDITIVE_RECORDED = 1 << 20, 4 << 20
-"""Bytes of terms of an additive score without kernels, and with a backward.
-
-Each term costs a tanh, for example in a decoder's single steps. For a backward the formula keeps the terms, and blocks
-would compute them twice. The limit holds for one call, and a decoder keeps the terms of many.
-"""
-
+# Largest call of the plain formula off the CPU, in bytes, and with a backward. They are measured on an H100 with
+# additive scores (`saccade bench --rows "additive forward*eager"`). For a backward it keeps them, for example at each
+# step of a decoder.
 FAR_SMALL, FAR_SMALL_RECORDED = 1 << 27, 1 << 24
-"""Largest call of the plain formula off the CPU, in bytes, and with a backward.
-
-They are measured on an H100 with additive scores (`saccade bench --rows "additive forward*eager"`). For a backward it
-keeps them, for example at each step of a decoder.
-"""
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Offer:
-    """It serves every call; a large one not well, if blocks can serve it."""
+    """It serves every call, but not a large one well, if blocks can serve it."""
     reason = None
     if rivals is not None and (tracing() or not is_small(call)) and rivals.serves("chunked"):
         size = "" if tracing() else f", about {peak_bytes(call):,} bytes,"  # or a symbol would become a constant
@@ -80,37 +70,29 @@ def peak_bytes(call: Call) -> int:
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """Output and statistics by the definition."""
     if untrusted(call):
         call = cleaned(call)
     return attention(call, call.grid())
 
 
-Statistics = dict[str, Tensor]
-"""Statistics that came with the weights, by their names in `AuxOutput`."""
+Statistics = dict[str, Tensor]  # statistics that came with the weights, by their names in `AuxOutput`
 
 
 class Parts(NamedTuple):
     """Steps that a backend may compute differently, with the same meaning.
 
-    Args:
-        compare: scores `(..., rows, Lk)` of a call's block; at forbidden keys they may be anything.
-        normalize: weights from scores and the allowed keys, and statistics by name: lse if requested, and
-            others without a cost.
-        choose: the key that a hard read takes.
-        entropy: entropy of rows of weights.
-        largest: the k largest allowed weights of each row, and their indices.
+    Scores `(..., rows, Lk)` at forbidden keys may be anything. With the weights come statistics by name: lse if
+    requested, and others without a cost.
     """
 
     compare: Callable[[Call, Grid, Tensor | None], Tensor]
     normalize: Callable[[Call, Tensor, Tensor | None], tuple[Tensor, Statistics]]
-    choose: Callable[[Read, Tensor, Tensor | None], Tensor]
+    choose: Callable[[Read, Tensor, Tensor | None], Tensor]  # the key that a hard read takes
     entropy: Callable[[Tensor], Tensor]
     largest: Callable[[Tensor, int, Tensor | None], tuple[Tensor, Tensor]]
 
 
 def attention(call: Call, grid: Grid) -> tuple[Tensor, AuxOutput]:
-    """The definition over one block of queries."""
     return read(call, grid, *weigh(call, grid))
 
 
@@ -158,7 +140,6 @@ def compared(call: Call, grid: Grid, allowed: Tensor | None = None) -> Tensor:
 
 
 def normalized(call: Call, scores: Tensor, allowed: Tensor | None) -> tuple[Tensor, Statistics]:
-    """Weights, and lse if it is requested."""
     allowed = allowed.expand(scores.shape) if allowed is not None else None
     arguments = copies(call.normalizer, scores, allowed)
     if isinstance(call.normalizer, Normalizer):
@@ -194,7 +175,6 @@ def checked(result: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
 
 
 def both(first: Tensor | None, second: Tensor) -> Tensor:
-    """first & second, None being all True."""
     return second if first is None else first & second
 
 
@@ -233,8 +213,7 @@ def chosen(read: Read, weights: Tensor, allowed: Tensor | None) -> Tensor:
     return read.index(weights, allowed)
 
 
-PLAIN = Parts(compared, normalized, chosen, entropy, largest)
-"""The definitions."""
+PLAIN = Parts(compared, normalized, chosen, entropy, largest)  # the definitions
 
 
 def dropout(call: Call, weights: Tensor, positions: Tensor | None = None) -> Tensor:
@@ -272,12 +251,7 @@ def untrusted(call: Call) -> bool:
 
 
 def cleaned(call: Call, taking_part: tuple[Tensor, Tensor] | None = None) -> Call:
-    """The call with zeros in keys, values and queries without an allowed pair.
-
-    Args:
-        call: with a mask or a bias.
-        taking_part: its `participants`; None computes them.
-    """
+    """The call with zeros in keys, values and queries but for `participants`."""
     mask = call.mask if taking_part is None and call.bias is None and not tracing() else None
     if mask is not None and _intervals.everybody(mask, call.grid()):
         return call
@@ -297,10 +271,7 @@ def cleaned(call: Call, taking_part: tuple[Tensor, Tensor] | None = None) -> Cal
 
 
 def participants(call: Call) -> tuple[Tensor, Tensor]:
-    """Keys `(..., Lk)` and queries `(..., Lq)` with an allowed pair.
-
-    Batch dimensions in which they are alike have size 1.
-    """
+    """Keys `(..., Lk)` and queries `(..., Lq)` with an allowed pair."""
     return by_intervals(call) or looked_up(call)
 
 
@@ -331,12 +302,10 @@ def looked_up(call: Call, budget: int | None = None) -> tuple[Tensor, Tensor]:
 
 
 def ranked(call: Call, flags: Tensor) -> Tensor:
-    """Flags with all batch dimensions, those in front of size 1."""
     return flags[(None,) * (len(call.batch) + 1 - flags.ndim)]
 
 
 def allowed_keys(call: Call, grid: Grid) -> Tensor:
-    """Mask and bias as one boolean tensor."""
     allowed = call.mask.dense(grid) if call.mask is not None else None
     if call.bias is not None:
         allowed = both(allowed, call.bias.values(grid, wide(call.query.detach()).dtype).detach() != -torch.inf)

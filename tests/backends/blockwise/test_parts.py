@@ -26,7 +26,7 @@ def test_several_blocks_are_a_batch_dimension():
     total, output = torch.zeros(2, 9, 4), torch.zeros(2, 7, 4)
     tiles.add(total, ("k", "d"), torch.ones(2, 2, 6, 4))
     assert total[0, :, 0].tolist() == [1, 1, 1, 1, 1, 1, 2, 2, 2]
-    tiles.put(output, ("q", "e"), tiles.narrow(query, ("q", "d")) + 1)
+    tiles.add(output, ("q", "e"), tiles.narrow(query, ("q", "d")) + 1)
     assert output[0, :, 0].tolist() == [1, 2, 0, 0, 5, 6, 0]
 
 

@@ -17,14 +17,14 @@ ALIGNS = ["start", "end", -2, 3, torch.tensor([[1], [-4]]), torch.tensor([0, 2, 
 
 def everywhere(function, fold):
     """A function of one query and one key at all of them, `(B, H, Lq, Lk)`."""
-    sizes = (*(math.prod(fold.batch[start:end]) for start, end in fold.parts()), fold.grid.q_len, fold.grid.k_len)
+    sizes = (math.prod(fold.batch[: fold.split]), math.prod(fold.batch[fold.split :]), fold.grid.q_len, fold.grid.k_len)
     point = torch.meshgrid(*(torch.arange(size, dtype=torch.int32) for size in sizes), indexing="ij")
     return function(*point).expand(sizes)
 
 
 def dense(values, fold):
     full = values.expand(*fold.batch, fold.grid.q_len, fold.grid.k_len)
-    return full.reshape(*(math.prod(fold.batch[start:end]) for start, end in fold.parts()), *full.shape[-2:])
+    return full.reshape(math.prod(fold.batch[: fold.split]), math.prod(fold.batch[fold.split :]), *full.shape[-2:])
 
 
 def called(case, inputs=None):

@@ -84,7 +84,7 @@ def test_documents_of_one_length_are_computed_at_once(causal):
     mask = masks.Causal() & masks.Documents(ids, ids) if causal else masks.Documents(ids, ids)
     inputs = tensors(((2, 3),) * 3, 640, 640, dtype=torch.float64)
     found = documents.documented(call_of(*inputs, mask=mask))
-    assert [row.alike for row in found.rows] == [5]
+    assert [row.q_lens for row in found.rows] == [[128] * 5]
     for score in (scores.Dot(), scores.ScaledDot(torch.rand(3, 1, 1, dtype=torch.float64)), scores.Cosine(3.0)):
         compare(inputs, mask=mask, score=score)
 
@@ -173,13 +173,6 @@ def test_auto_takes_them_and_explain_counts_their_pairs():
     assert plan.peak_bytes == 0
     causal = explain(*inputs, mask=masks.Documents(ids, ids) & masks.Causal())
     assert causal.pairs.allowed == 6 * sum(length * (length + 1) // 2 for length in LENGTHS)
-
-
-@pytest.mark.parametrize(("count", "width"), [(5, 3), (3, 5), (4, 4), (1, 9)])
-def test_pairs_of_causal_documents_of_two_lengths(count, width):
-    found = documents.Documented([documents.Row([count], [width], [0])], None, True)
-    allowed = torch.ones(count, width).tril().count_nonzero().item()
-    assert found.pairs() == (allowed, count * width)
 
 
 def test_documents_without_pairs_give_zeros_with_a_graph():

@@ -258,3 +258,45 @@ def test_a_scale_that_is_no_number_of_kernels_is_zero(scale):
     how = {"score": scores.ScaledDot(scale), "mask": masks.Causal()}
     expected = attend(query, key, value, backend="reference", **how)
     torch.testing.assert_close(attend(query, key, value, backend="sdpa", **how), expected)
+
+
+FEW = {
+    "one query": {},
+    "turned": {"score": scores.ScaledDot(scale=-0.3)},
+    "cosine": {"score": scores.Cosine(3.0)},
+    "warm": {"normalizer": normalizers.Softmax(temperature=2.0)},
+}
+
+
+def sides(dtype, queries=1, layout=None):
+    generator = torch.Generator().manual_seed(4)
+    shapes = (3, 2, queries, 16), (3, 2, 50, 16), (3, 2, 50, 24)
+    found = [torch.randn(shape, generator=generator).to(dtype) for shape in shapes]
+    return [part.transpose(1, 2).contiguous().transpose(1, 2) for part in found] if layout else found
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("case", FEW)
+@pytest.mark.parametrize("numbers", [1, 50 * 24 * 2])
+def test_a_few_entries_at_a_time_are_the_call(monkeypatch, case, dtype, numbers):
+    monkeypatch.setattr(sdpa, "NUMBERS", numbers)
+    calls, by_entries = [], sdpa.by_entries
+    monkeypatch.setattr(sdpa, "by_entries", lambda call: calls.append(1) or by_entries(call))
+    for queries, layout in ((1, None), (3, "turned")):
+        tensors = sides(dtype, queries, layout)
+        found = attend(*tensors, backend="sdpa", **FEW[case])
+        assert found.dtype == dtype
+        assert_near(found, lambda *sides: attend(*sides, backend="reference", **FEW[case]), *tensors)
+    assert calls == [1, 1]
+
+
+def test_what_learns_or_is_masked_goes_another_way(monkeypatch):
+    monkeypatch.setattr(sdpa, "NUMBERS", 1)
+    monkeypatch.setattr(sdpa, "by_entries", lambda *given: pytest.fail("a part of a call"))
+    query, key, value = sides(torch.bfloat16)
+    attend(query, key.requires_grad_(), value, backend="sdpa").float().sum().backward()
+    assert key.grad is not None
+    with torch.no_grad():
+        attend(query, key, value, mask=torch.ones(1, 50, dtype=torch.bool), backend="sdpa")
+        attend(query[:1], key, value, backend="sdpa")
+        attend(query.float(), key.float(), value.float(), backend="sdpa")

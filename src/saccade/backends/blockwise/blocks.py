@@ -1,6 +1,5 @@
 """Blocks of a call: their results, and the loops over them, forward and backward."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -8,17 +7,16 @@ import torch
 from torch import Tensor
 
 from saccade._call.call import Call
-from saccade._definitions.functions import functions
 from saccade._definitions.numerics import transforming, wide
 from saccade._definitions.structure import Axes, Definition, Grid
 from saccade.backends import reference
 from saccade.backends.blockwise.engine import Engine
 from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.backends.blockwise.plan import parts
-from saccade.backends.blockwise.products import Sliding, Unread
-from saccade.masks import Dense, Mask
+from saccade.backends.blockwise.products import Sliding
 from saccade.reads import Soft
 
+# Results of a block and trailing axes. One without "q" is summed over the blocks.
 RESULTS: dict[str, Axes] = {
     "output": ("q", "e"),
     "weights": ("q", "k"),
@@ -30,8 +28,6 @@ RESULTS: dict[str, Axes] = {
     "top_indices": ("q", "t"),
     "received": ("k",),
 }
-"""Results of a block and trailing axes. One without "q" is summed over the blocks."""
-
 INTEGERS = ("index", "top_indices")
 
 
@@ -44,12 +40,10 @@ def result_names(call: Call) -> list[str]:
 
 
 def floating_results(call: Call) -> list[str]:
-    """Results that may carry gradients."""
     return [name for name in result_names(call) if name not in INTEGERS]
 
 
 def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
-    """Shape and dtype of every result."""
     batch, grid = call.batch, call.grid()
     sizes = {"q": grid.q_len, "k": grid.k_len, "e": call.value.shape[-1], "t": min(call.aux.top, grid.k_len)}
     kinds = []
@@ -60,13 +54,8 @@ def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
 
 
 def empty_results(call: Call) -> list[Tensor]:
-    """Every result at full size: zeros if blocks add to it or leave out some keys."""
-    results = []
-    for name, (shape, dtype) in zip(result_names(call), result_kinds(call), strict=True):
-        whole_rows = "q" in RESULTS[name] and "k" not in RESULTS[name]
-        make = call.query.new_empty if whole_rows else call.query.new_zeros
-        results.append(make(shape, dtype=dtype))
-    return results
+    """Every result at full size: zeros. Blocks add to them."""
+    return [call.query.new_zeros(shape, dtype=dtype) for shape, dtype in result_kinds(call)]
 
 
 def evaluate(engine: Engine, call: Call, grid: Grid) -> list[Tensor]:
@@ -96,11 +85,6 @@ def divided(engine: Engine, call: Call) -> tuple[list[Part], Call, Callable[[Cal
     return planned, shared, engine.prepare
 
 
-def prepared(engine: Engine, call: Call) -> Call:
-    """A call of one block, as `divided` prepares it."""
-    return engine.prepare(widened(call))
-
-
 def widened(call: Call, planned: Sequence[Part] = ()) -> Call:
     """The call in float32 or float64, cleaned if forbidden tensors may hold NaN."""
     if reference.untrusted(call):
@@ -115,41 +99,15 @@ def participants(call: Call, planned: Sequence[Part]) -> tuple[Tensor, Tensor]:
     """`reference.participants`, from the pairs of the parts alone."""
     grid = call.grid()
     keys = call.query.new_zeros((*call.batch, grid.k_len), dtype=torch.int32)
-    queries = call.query.new_zeros((*call.batch, grid.q_len), dtype=torch.bool)
+    queries = call.query.new_zeros((*call.batch, grid.q_len), dtype=torch.int32)
     for part in planned:
         narrowed, block = call.map(part.narrow), part.grid(grid)
         allowed = reference.allowed_keys(narrowed, block)
         allowed = allowed if (present := block.present()) is None else allowed & present
         allowed = allowed.expand(*narrowed.batch, block.rows, block.width)
         part.add(keys, ("k",), allowed.any(-2).int())
-        part.put(queries, ("q",), allowed.any(-1))
-    return keys > 0, queries
-
-
-class SharedMask:
-    """The dense mask of the last part, for other entries of its queries and keys.
-
-    Args:
-        mask: mask of the whole call.
-    """
-
-    def __init__(self, mask: Mask | None) -> None:
-        self.unbatched = (
-            mask is not None
-            and not any(functions(mask))
-            and all(math.prod(leaf.tensor.shape[: leaf.tensor.ndim - len(leaf.axes)]) == 1 for leaf in mask.leaves())
-        )
-        self.part: Part | None = None
-        self.mask: Mask | None = None
-
-    def masked(self, call: Call, part: Part, grid: Grid) -> Call:
-        """A narrowed call, with a dense mask if several parts may share it."""
-        if not self.unbatched or call.mask is None or isinstance(part, Tiles):
-            return call
-        part = part._replace(first=0, heads=0)
-        if part != self.part:
-            self.part, self.mask = part, Dense(call.mask.dense(grid))
-        return replace(call, mask=self.mask)
+        part.add(queries, ("q",), allowed.any(-1).int())
+    return keys > 0, queries > 0
 
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
@@ -160,12 +118,11 @@ def forward(engine: Engine, call: Call) -> list[Tensor]:
     if len(planned) == 1 and isinstance(planned[0], Block) and planned[0].width is None:
         results, kinds = evaluate(engine, shared, grid), result_kinds(call)
         return [whole(result.to(dtype), shape) for result, (shape, dtype) in zip(results, kinds, strict=True)]
-    results, names, mask = empty_results(call), result_names(call), SharedMask(call.mask)
+    results, names = empty_results(call), result_names(call)
     for part in planned:
-        block = part.grid(grid)
-        pieces = evaluate(engine, mask.masked(prepare(shared.map(part.narrow)), part, block), block)
+        pieces = evaluate(engine, prepare(shared.map(part.narrow)), part.grid(grid))
         for name, result, piece in zip(names, results, pieces, strict=True):
-            part.put(result, RESULTS[name], piece)
+            part.add(result, RESULTS[name], piece)
     return results
 
 
@@ -177,25 +134,20 @@ def whole(part: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def backward(engine: Engine, call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> list[Tensor]:
-    """Gradients of the leaves that need one, from those of the floating results.
-
-    Each block is computed again and differentiated, unless the engine computes the call whole.
-    """
+    """Gradients of the leaves that need one: each block is computed again."""
     if engine.whole is not None and (gradients := engine.whole.backward(call, grads, needed)) is not None:
         return gradients
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
-    shared = replace(shared, read=Unread()) if type(shared.read) in (Soft, Sliding) else shared
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, need in enumerate(needed) if need]
     grads = [grad.contiguous() for grad in grads]  # a sum's gradient is expanded, and products would copy it again
-    totals, mask = [torch.zeros_like(leaves[position].tensor) for position in positions], SharedMask(call.mask)
+    totals = [torch.zeros_like(leaves[position].tensor) for position in positions]
     for part in planned:
         tensors = [part.narrow(tensor, axes).detach() for tensor, axes in leaves]
         for position in positions:
             tensors[position].requires_grad_()
-        block = part.grid(grid)
         with torch.enable_grad():
-            results = evaluate(engine, mask.masked(prepare(shared.with_leaves(iter(tensors))), part, block), block)
+            results = evaluate(engine, prepare(shared.with_leaves(iter(tensors))), part.grid(grid))
         floating = [tensor for tensor in results if tensor.is_floating_point()]
         pairs = [
             (tensor, part.narrow(grad, RESULTS[name]).to(tensor.dtype))
@@ -209,15 +161,10 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], needed: Sequen
         for total, position, gradient in zip(totals, positions, of_part, strict=True):
             if gradient is not None:
                 part.add(total, leaves[position].axes, gradient)
-    originals = call.leaves()
-    return [unfilled(total, originals[position].tensor) for total, position in zip(totals, positions, strict=True)]
-
-
-def unfilled(total: Tensor, leaf: Tensor) -> Tensor:
-    """The gradient of a leaf, from a leaf with keys that fill up the last block."""
-    for dim, size in enumerate(leaf.shape):
-        total = total if total.shape[dim] == size else total.narrow(dim, 0, size)
-    return total.contiguous().to(leaf.dtype)
+    originals = [call.leaves()[position].tensor for position in positions]
+    # without the keys that fill up the last block
+    cut = (total[tuple(map(slice, leaf.shape))] for total, leaf in zip(totals, originals, strict=True))
+    return [part.contiguous().to(leaf.dtype) for part, leaf in zip(cut, originals, strict=True)]
 
 
 def reached_results(call: Call) -> tuple[bool, ...]:
@@ -236,7 +183,6 @@ def reached_results(call: Call) -> tuple[bool, ...]:
 
 
 def learns(*parts: object) -> bool:
-    """Whether any of the tensors, or of those in a definition, requires a gradient."""
     return any(
         part.requires_grad
         if isinstance(part, Tensor)

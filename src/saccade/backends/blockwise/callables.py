@@ -17,21 +17,15 @@ from saccade.backends import reference
 from saccade.backends.blockwise.engine import Engine
 from saccade.errors import ArgumentError
 
+# Shapes that passed `check_rows`, by callable (by object for a method).
 CHECKED: WeakKeyDictionary[Any, set[Any]] = WeakKeyDictionary()
-"""Shapes that passed `check_rows`, by callable (by object for a method)."""
-
+# Tolerance between a row alone and among others, relative to its largest entry. Products of one row and of many are
+# rounded differently.
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 0.1, torch.bfloat16: 0.1}
-"""Tolerance between a row alone and among others, relative to its largest entry.
-
-Products of one row and of many are rounded differently.
-"""
 
 
 def checkpointed(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
-    """Output and statistics by one non-reentrant checkpoint a block of rows.
-
-    Autograd itself gives gradients to the tensors that a callable closes over.
-    """
+    """One non-reentrant checkpoint a block: autograd itself reaches closures."""
     if transforming():
         return reference.run(call)
     call = reference.cleaned(call) if reference.untrusted(call) else call
@@ -56,7 +50,6 @@ def checkpointed(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def joined(parts: Sequence[AuxOutput]) -> AuxOutput:
-    """Statistics of consecutive blocks of rows as those of the whole."""
     whole: dict[str, Any] = {}
     for name, first in vars(parts[0]).items():
         if first is None:
@@ -72,11 +65,7 @@ def joined(parts: Sequence[AuxOutput]) -> AuxOutput:
 
 
 def check_rows(call: Call, count: int) -> None:
-    """Check, once a shape, that callables compute a row alone as in a block.
-
-    Raises:
-        ArgumentError: a score or a normalizer whose rows depend on each other, or on their number in the block.
-    """
+    """Raise `ArgumentError` unless callables compute a row alone as in a block."""
     device, size = call.query.device, min(max(count, 2), call.query.shape[-2])
     for name, function in (("score", call.score), ("normalizer", call.normalizer)):
         if isinstance(function, Definition) and function.is_registered:
@@ -126,9 +115,7 @@ def row_function(name: str, call: Call, size: int) -> Callable[[int, int], Tenso
 
 
 def alike(row: Tensor, other: Tensor) -> bool:
-    """Whether two rows are the same but for rounding."""
     rounded = torch.get_float32_matmul_precision() != "highest" and row.dtype == torch.float32
     tolerance = TOLERANCE[torch.bfloat16 if rounded else row.dtype]
     largest = torch.where(other.isfinite(), other, 0.0).abs().amax() if other.numel() else 0.0
-    same = (row == other) | (row.isnan() & other.isnan()) | ((row - other).abs() <= tolerance * largest)
-    return bool(same.all())
+    return torch.allclose(row, other, rtol=0.0, atol=tolerance * float(largest), equal_nan=True)

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import NamedTuple
 
 from torch import Tensor
@@ -13,45 +12,33 @@ from saccade._definitions.structure import Grid
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 
+# Weights `(..., rows, Lk)`, the allowed keys or None, and statistics.
 Weighed = tuple[Tensor, Tensor | None, reference.Statistics]
-"""Weights `(..., rows, Lk)`, the allowed keys or None, and statistics."""
 
 
 class Whole(NamedTuple):
-    """A way to compute some calls without blocks; it returns None for the others.
-
-    Args:
-        forward: all results of an aligned call, in their order.
-        backward: gradients of its leaves that need one, from those of the floating results.
-    """
+    """A way to compute some calls without blocks; it returns None for the others."""
 
     forward: Callable[[Call], list[Tensor] | None]
     backward: Callable[[Call, Sequence[Tensor], Sequence[bool]], list[Tensor] | None]
 
 
-FAR_PAIRS = 1 << 25
-"""Pairs a block off the CPU: 128 MiB of float32 scores, to repay a block's start."""
+FAR_PAIRS = 1 << 25  # pairs a block off the CPU: 128 MiB of float32 scores, to repay a block's start
 
 
 @dataclass(frozen=True, eq=False)
 class Engine:
     """The formulas of a backend's blocks; `blockwise` adds everything else.
 
-    Args:
-        name: name of the backend, a key of `ENGINES`.
-        prepare: run once for all blocks; the score's work on the keys goes to the call's `cache`. It may change the
-            call's other tensors, but neither their number nor their order.
-        weigh: weights of one block of queries; differentiable by autograd.
-        read: output and statistics from the weights; differentiable by autograd.
-        pairs: largest number of pairs of a query and a key in one block on a CPU.
-        whole: a way without blocks, or None.
+    `prepare` is run once for all blocks: the score's work on the keys goes to the call's `cache`. It may change other
+    tensors of the call, but neither their number nor their order. Autograd differentiates `weigh` and `read`.
     """
 
-    name: str
+    name: str  # a key of `ENGINES`
     prepare: Callable[[Call], Call]
     weigh: Callable[[Call, Grid], Weighed]
     read: Callable[[Call, Grid, Tensor, Tensor | None, reference.Statistics], tuple[Tensor, AuxOutput]]
-    pairs: int
+    pairs: int  # largest number of pairs of a query and a key in one block on a CPU
     whole: Whole | None = None
 
     def budget(self, call: Call) -> int:
@@ -59,29 +46,17 @@ class Engine:
         return self.pairs if call.query.device.type == "cpu" else max(self.pairs, FAR_PAIRS)
 
 
+# The reference's formulas, block by block: second derivatives go through it.
 DEFINITION = Engine("reference", lambda call: call, reference.weigh, reference.read, 1 << 19)
-"""The reference's formulas, block by block: second derivatives go through it."""
-
+# Module and name of each engine: an opaque operator can take no more than a name.
 ENGINES = {
     "reference": "saccade.backends.blockwise.engine:DEFINITION",
     "chunked": "saccade.backends.chunked:ENGINE",
     "cpu": "saccade.backends.cpu.engine:ENGINE",
     "triton": "saccade.backends.triton:ENGINE",
 }
-"""Module and name of each engine: an opaque operator can take no more than a name."""
 
 
 def engine_named(name: str) -> Engine:
-    """The engine of that name, its module imported at its first use.
-
-    >>> engine_named("chunked").name
-    'chunked'
-    """
-    return _imported(ENGINES[name])
-
-
-@cache
-def _imported(path: str) -> Engine:
-    module, _, name = path.partition(":")
-    engine: Engine = getattr(import_module(module), name)
+    engine: Engine = resolve_name(ENGINES[name])
     return engine

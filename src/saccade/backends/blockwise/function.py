@@ -119,7 +119,6 @@ def batched_first(info: Any, in_dims: tuple[Any, ...], tensors: Sequence[Tensor]
 
 
 def replaced(tensors: Sequence[Tensor], positions: Sequence[int], new: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors with new ones at some positions."""
     at = dict(zip(positions, new, strict=True))
     return [at.get(position, tensor) for position, tensor in enumerate(tensors)]
 
@@ -133,7 +132,6 @@ def floating_by_definition(call: Call) -> tuple[Tensor, ...]:
 
 @torch.library.custom_op("saccade::blockwise_forward", mutates_args=())
 def forward_op(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]:
-    """`forward`, as an opaque operator."""
     return forward(engine_named(engine), restored(skeleton, leaves))
 
 
@@ -146,7 +144,6 @@ def _(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]:
 def backward_op(
     grads: list[Tensor], leaves: list[Tensor], skeleton: str, engine: str, needed: list[bool]
 ) -> list[Tensor]:
-    """`backward`, as an opaque operator."""
     # inside an operator the dispatcher has already passed autograd: it has to record again
     keys, excluded = torch._C.DispatchKey, torch._C._dispatch_tls_local_exclude_set()
     for key in (keys.AutogradFunctionality, keys.AutogradOther, keys.AutogradNestedTensor, keys.ADInplaceOrView):

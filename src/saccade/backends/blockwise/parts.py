@@ -8,31 +8,24 @@ from torch import Tensor
 
 from saccade._definitions.structure import Axes, Grid
 
-__all__ = ["Block", "Part", "Tiles"]
-
 
 class Block(NamedTuple):
-    """`rows` queries from `start` on, `width` keys from `first_key` on (None: all).
+    """Some queries, keys and entries of one batch dimension."""
 
-    Of batch dimension `dim` entries first .. first + heads - 1 (None: all of the batch).
-    """
-
-    dim: int | None
+    dim: int | None  # None: all of the batch
     first: int
     heads: int
     start: int
     rows: int
     first_key: int = 0
-    width: int | None = None
+    width: int | None = None  # None: all keys
 
     def narrow(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """View of an aligned tensor for this block."""
         tensor = _entries(tensor, self.dim, self.first, self.heads)
         tensor = _along(tensor, axes, "q", self.start, self.rows)
         return tensor if self.width is None else _along(tensor, axes, "k", self.first_key, self.width)
 
     def grid(self, call: Grid) -> Grid:
-        """Positions of its queries and keys."""
         entries = None if self.dim is None else (self.dim, self.first, self.heads)
         grid = call._replace(start=self.start, rows=self.rows, entries=entries)
         if self.width is None:
@@ -41,19 +34,9 @@ class Block(NamedTuple):
         return grid._replace(k_index=keys[None])
 
     def pairs(self, k_len: int) -> int:
-        """Number of computed pairs in each entry."""
         return self.rows * (k_len if self.width is None else self.width)
 
-    def put(self, result: Tensor, axes: Axes, piece: Tensor) -> None:
-        """Write a result of the block; a result without "q" is summed."""
-        target = self.narrow(result, axes)
-        if "q" in axes:
-            target.copy_(piece)
-        else:
-            target.add_(piece)
-
     def add(self, total: Tensor, axes: Axes, piece: Tensor) -> None:
-        """Add to the block's part of a tensor."""
         self.narrow(total, axes).add_(piece)
 
 
@@ -62,31 +45,23 @@ class Tiles(NamedTuple):
 
     The lists of blocks are on the CPU. Narrowing a tensor copies them to its device without waiting for it.
 
-    Args:
-        dim, first, heads: entries of the batch, as in `Block`.
-        queries: indices of blocks of `rows` queries, counted from `start` on, `(tiles,)`.
-        rows: queries of a tile.
-        keys: indices of blocks of `size` keys, `(tiles, blocks)`.
-        size: keys of a block.
-        k_len: keys of the call; the last block may end behind them.
-        start: the query from which blocks are counted.
-        step: how many blocks further on the keys of the next tile begin, if those of each tile are consecutive: then
-            they are overlapping views. None: copies.
+    If the keys of each tile are consecutive, they are overlapping views: those of the next tile begin `step` blocks
+    further on. If `step` is None, they are copies.
     """
 
-    dim: int | None
+    dim: int | None  # entries of the batch, as in `Block`
     first: int
     heads: int
-    queries: Tensor
+    queries: Tensor  # indices of blocks of `rows` queries, counted from `start` on, `(tiles,)`
     rows: int
-    keys: Tensor
+    keys: Tensor  # indices of blocks of `size` keys, `(tiles, blocks)`
     size: int
-    k_len: int
+    k_len: int  # keys of the call; the last block may end behind them
     start: int = 0
     step: int | None = None
 
     def narrow(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """The part of an aligned tensor for these blocks, copied if its keys are no views."""
+        """The part of an aligned tensor, copied if its keys are no views."""
         tensor = _entries(tensor, self.dim, self.first, self.heads)
         rank = tensor.ndim - len(axes)
         q_dim, k_dim = _dim(tensor, axes, "q"), _dim(tensor, axes, "k")
@@ -104,10 +79,7 @@ class Tiles(NamedTuple):
         return _split(blocks, k_dim, self.keys.shape).flatten(k_dim + 1, k_dim + 2).movedim(k_dim, rank)
 
     def fill(self, tensor: Tensor, axes: Axes) -> Tensor:
-        """A tensor with the last key repeated up to whole blocks, once for all parts.
-
-        One with both queries and keys stays as it is, because it is as large as all pairs.
-        """
+        """Repeat the last key up to whole blocks, unless there is one for each pair."""
         dim, missing = _dim(tensor, axes, "k"), -self.k_len % self.size
         if dim is None or not missing or _dim(tensor, axes, "q") is not None:
             return tensor
@@ -115,7 +87,6 @@ class Tiles(NamedTuple):
         return torch.cat([tensor, last.expand(*tensor.shape[:dim], missing, *tensor.shape[dim + 1 :])], dim)
 
     def grid(self, call: Grid) -> Grid:
-        """Positions of their queries and keys."""
         start = sent(self.queries * self.rows + self.start, call.device)[:, None, None]
         return call._replace(
             start=start,
@@ -127,22 +98,10 @@ class Tiles(NamedTuple):
         )
 
     def pairs(self, k_len: int) -> int:
-        """Number of computed pairs in each entry, with those that fill up the last block."""
+        """Computed pairs in each entry, with those that fill up the last block."""
         return self.keys.numel() * self.rows * self.size
 
-    def put(self, result: Tensor, axes: Axes, piece: Tensor) -> None:
-        """Write results; a result without "q" is summed."""
-        if axes[:1] == ("q",) and "k" not in axes:
-            target, rank = _entries(result, self.dim, self.first, self.heads), result.ndim - len(axes)
-            if self._consecutive():
-                self._queries(target, rank).copy_(piece)
-            else:
-                target.index_copy_(rank, self._rows(result).flatten(), piece.flatten(rank, rank + 1).to(target.dtype))
-            return
-        self.add(result, axes, piece)
-
     def add(self, total: Tensor, axes: Axes, piece: Tensor) -> None:
-        """Add to these blocks' part of a tensor."""
         target, rank = _entries(total, self.dim, self.first, self.heads), total.ndim - len(axes)
         q_dim, k_dim = _dim(total, axes, "q"), _dim(total, axes, "k")
         if q_dim is not None and k_dim is not None:
@@ -151,7 +110,12 @@ class Tiles(NamedTuple):
             index = [None] * rank + [rows, keys.clamp(max=self.k_len - 1)]
             torch.ops.aten.index_put_(target, index, piece, accumulate=True)
         elif q_dim is not None:
-            target.index_add_(q_dim, self._rows(total).flatten(), piece.movedim(rank, q_dim).flatten(q_dim, q_dim + 1))
+            piece = piece.movedim(rank, q_dim)
+            if self._consecutive():
+                self._queries(target, q_dim).add_(piece)
+            else:
+                piece = piece.flatten(q_dim, q_dim + 1).to(target.dtype)
+                target.index_add_(q_dim, self._rows(total).flatten(), piece)
         elif k_dim is None:
             target.add_(piece.squeeze(rank))
         else:
@@ -202,8 +166,8 @@ class Tiles(NamedTuple):
 Part: TypeAlias = Block | Tiles
 
 
+# Devices with a fixed order in `index_add_`. Others have one in `index_put_`.
 ORDERED = ("cpu",)
-"""Devices with a fixed order in `index_add_`. Others have one in `index_put_`."""
 
 
 def sent(indices: Tensor, device: torch.device) -> Tensor:

@@ -23,33 +23,16 @@ from saccade.masks import Mask
 from saccade.masks._intervals import by_numbers
 from saccade.scores import Location
 
-__all__ = ["SIZE", "outline", "pairs", "parts", "recorded", "share"]
-
-SIZE = 64
-"""Queries and keys in a block of the map."""
-
-LEAST = 1 << 16
-"""Least pairs of queries and keys for a map."""
-
+SIZE = 64  # queries and keys in a block of the map
+LEAST = 1 << 16  # least pairs of queries and keys for a map
+# Least pairs of all entries for a map off the CPU. There a few large blocks are faster than many small ones
+# (`results/benchmarks/cuda-masks.json`).
 FAR = 1 << 28
-"""Least pairs of all entries for a map off the CPU.
-
-There a few large blocks are faster than many small ones (`results/benchmarks/cuda-masks.json`).
-"""
-
-CPU = torch.device("cpu")
-
-SPARSE, FAR_SPARSE = 0.8, 0.3
-"""Largest share of pairs in computed blocks for a map, on the CPU and elsewhere."""
-
-SLACK = 1.1
-"""Factor of pairs that a larger block of queries may add, for fewer blocks."""
-
-APART = 1.25
-"""Limit of extra blocks, as a factor, of one list for all entries of a batch."""
-
+SPARSE, FAR_SPARSE = 0.8, 0.3  # largest share of pairs in computed blocks for a map, on the CPU and elsewhere
+SLACK = 1.1  # factor of pairs that a larger block of queries may add, for fewer blocks
+APART = 1.25  # limit of extra blocks, as a factor, of one list for all entries of a batch
+# Least pairs of an entry for its own list. For fewer, a block costs more.
 ENTRY = 1 << 18
-"""Least pairs of an entry for its own list. For fewer, a block costs more."""
 
 
 def parts(call: Call, budget: int) -> list[Part]:
@@ -61,21 +44,14 @@ def parts(call: Call, budget: int) -> list[Part]:
 
 
 def share(call: Call) -> float:
-    """Share of the pairs in computed blocks."""
     needs = needed(call.aligned())
     if needs is None:
         return 1.0
-    return sum(need.heads * need.share for need in needs) / sum(need.heads for need in needs)
+    return sum(need.heads * mean(need.keys) for need in needs) / sum(need.heads for need in needs)
 
 
 def pairs(call: Call, budget: int, *, all_of_them: bool) -> Pairs:
-    """Numbers of pairs: all, allowed by the mask, and computed by blocks.
-
-    Args:
-        call: one with a built-in mask, without tensors off the CPU.
-        budget: pairs a block.
-        all_of_them: whether all pairs are computed under any mask.
-    """
+    """Numbers of pairs, of a call with a built-in mask without tensors off the CPU."""
     call, k_len = call.aligned(), call.key.shape[-2]
     entries, total = math.prod(call.batch), call.pairs
     if not total or all_of_them:
@@ -104,29 +80,16 @@ def allowed(call: Call) -> int:
 
 
 class Need(NamedTuple):
-    """Blocks that some entries of the batch need.
+    """Blocks that the entries first .. first + heads - 1 of a batch dimension need."""
 
-    Args:
-        dim, first, heads: entries first .. first + heads - 1 of batch dimension `dim` (None: all of the batch).
-        keys: whether a block of queries needs a block of keys, `(query blocks, key blocks)`.
-    """
-
-    dim: int | None
+    dim: int | None  # None: all of the batch
     first: int
     heads: int
-    keys: Tensor
-
-    @property
-    def share(self) -> float:
-        """Share of the needed blocks."""
-        return mean(self.keys)
+    keys: Tensor  # whether a block of queries needs a block of keys, `(query blocks, key blocks)`
 
 
 def needed(call: Call) -> list[Need] | None:
-    """Blocks that the entries of the batch need, together or one by one.
-
-    None if leaving blocks out does not pay.
-    """
+    """Blocks that the entries of the batch need; None if it does not pay."""
     q_len, k_len, batch = call.query.shape[-2], call.key.shape[-2], call.batch
     far = call.query.device.type != "cpu"
     if call.mask is None or 0 in (q_len, k_len, *batch) or recorded():
@@ -142,30 +105,24 @@ def needed(call: Call) -> list[Need] | None:
     together = some[None].flatten(0, -3).any(0)
     dim = widest(batch)
     everybody = Need(dim, 0, batch[dim] if dim is not None else 1, together)
-    if everybody.share <= APART * single:
+    if mean(together) <= APART * single:
         return [everybody]
     dim = max(range(some.ndim - 2), key=lambda d: some.shape[d])
     if q_len * k_len * math.prod(batch) // batch[dim] < ENTRY:
-        return [everybody] if everybody.share <= limit else None
+        return [everybody] if mean(together) <= limit else None
     entries = some.movedim(dim, 0)[:, None].flatten(1, -3).any(1)
     return [Need(dim, entry, 1, keys) for entry, keys in enumerate(entries)]
 
 
 class Possible:
-    """Cache of `possible` for one call."""
-
     blocks: Tensor | None = None
 
 
 def possible(call: Call) -> Tensor:
-    """Whether the mask allows any pair of each block.
-
-    Computed once a call, because a function of positions is evaluated at every pair. Off the CPU from the mask's
-    outline, because reading its tensors would wait for the device.
-    """
+    """Whether the mask allows any pair of each block, computed once a call."""
     assert call.mask is not None
     cache = Possible() if call.once is None else call.once.of(Possible)
-    if cache.blocks is None:
+    if cache.blocks is None:  # off the CPU from the mask's outline: reading its tensors would wait for the device
         mask = call.mask if call.query.device.type == "cpu" else outline(call.mask, call.key.shape[-2])
         cache.blocks = block_map.possible(mask, on_host(call), SIZE)
     return cache.blocks
@@ -174,10 +131,7 @@ def possible(call: Call) -> Tensor:
 def outline(mask: Mask, k_len: int, *, allow: bool = True) -> Mask:
     """A mask without tensors that allows all pairs that this one may allow.
 
-    Args:
-        mask: of any definitions.
-        k_len: keys of the call.
-        allow: whether pairs that a tensor decides are allowed, or (below a `~`) forbidden.
+    Pairs that a tensor decides are allowed or (below a `~`) not, by `allow`.
 
     >>> outline(masks.Causal() & ~masks.Lengths(torch.tensor([3, 5])), 9)
     Both(first=Causal(align=None), second=Not(other=Prefix(length=0)))
@@ -191,16 +145,14 @@ def outline(mask: Mask, k_len: int, *, allow: bool = True) -> Mask:
 
 def on_host(call: Call) -> Grid:
     """All queries and keys, with positions on the CPU, where blocks are listed."""
-    return call.grid()._replace(device=CPU)
+    return call.grid()._replace(device=torch.device("cpu"))
 
 
 def mean(flags: Tensor) -> float:
-    """Share of true flags."""
     return int(flags.count_nonzero()) / max(1, flags.numel())
 
 
 def widest(batch: tuple[int, ...]) -> int | None:
-    """The largest batch dimension, or None."""
     return max(range(len(batch)), key=lambda d: batch[d]) if batch else None
 
 
@@ -259,21 +211,19 @@ def listed(need: Need, call: Call, budget: int) -> Iterator[Part]:
         members = (counts == count).nonzero()[:, 0]
         keys = columns[first_column[members][:, None] + torch.arange(count, device=columns.device)]
         width = min(count * SIZE, k_len)
-        for run, step in runs(keys):
-            together = max(1, min(heads, budget // (entries * size * width * (1 if step is None else len(keys[run])))))
+        for part, step in runs(keys):
+            run = Tiles(dim, first, heads, members[part], size, keys[part], SIZE, k_len, step=step)
+            together = max(1, min(heads, budget // (entries * size * width * (1 if step is None else len(run.keys)))))
             queries = max(1, budget // (entries * together * width))
             for begin in range(first, first + heads, together):
-                some = dim, begin, min(together, first + heads - begin)
-                yield from grouped(some, members[run], keys[run], step, size, queries, q_len, k_len)
+                of_entries = run._replace(first=begin, heads=min(together, first + heads - begin))
+                yield from grouped(of_entries, queries, q_len)
 
 
 def runs(keys: Tensor) -> Iterator[tuple[slice, int | None]]:
     """Runs of blocks of queries, and steps between the first keys of neighbours.
 
     The keys of each are one range. If there are no such runs, all blocks and None.
-
-    >>> list(runs(torch.tensor([[0, 1], [1, 2], [2, 3], [8, 9]])))
-    [(slice(0, 3, None), 1), (slice(3, 4, None), 0)]
     """
     count = len(keys)
     firsts, slices, begin = keys[:, 0].tolist(), [], 0
@@ -288,30 +238,23 @@ def runs(keys: Tensor) -> Iterator[tuple[slice, int | None]]:
     yield from slices if ranges and 4 * len(slices) <= count + 8 else [(slice(0, count), None)]
 
 
-def grouped(
-    some: tuple[int | None, int, int],
-    members: Tensor,
-    keys: Tensor,
-    step: int | None,
-    size: int,
-    queries: int,
-    q_len: int,
-    k_len: int,
-) -> Iterator[Part]:
+def grouped(run: Tiles, queries: int, q_len: int) -> Iterator[Part]:
     """Parts of at most so many queries; a shorter last block of a call is alone."""
+    members, size, k_len = run.queries, run.rows, run.k_len
     shorter = (int(members[-1]) + 1) * size > q_len
     count, tiles = len(members) - shorter, max(1, queries // size)
     groups = [slice(begin, min(count, begin + tiles)) for begin in range(0, count, tiles)]
     for group in [*groups, slice(count, None)] if shorter else groups:
-        chosen, blocks = members[group], keys[group]
+        chosen, blocks = members[group], run.keys[group]
         if len(chosen) > 1:
-            yield Tiles(*some, chosen, size, blocks, SIZE, k_len, step=step)
+            yield run._replace(queries=chosen, keys=blocks)
             continue
         first, last, begin = int(blocks[0, 0]), int(blocks[0, -1]), int(chosen[0]) * size
         end = min(q_len, begin + size)
         for start in range(begin, end, queries):
             rows = min(queries, end - start)
             if last - first + 1 == blocks.shape[1]:
-                yield Block(*some, start, rows, first * SIZE, min(k_len, (last + 1) * SIZE) - first * SIZE)
+                yield Block(*run[:3], start, rows, first * SIZE, min(k_len, (last + 1) * SIZE) - first * SIZE)
             else:
-                yield Tiles(*some, torch.tensor([0], device=keys.device), rows, blocks, SIZE, k_len, start)
+                single = torch.tensor([0], device=members.device)
+                yield run._replace(queries=single, rows=rows, keys=blocks, start=start, step=None)

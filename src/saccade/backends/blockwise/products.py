@@ -10,10 +10,7 @@ from torch import Tensor
 from saccade._definitions.numerics import broadcast_shapes
 from saccade.reads import Soft
 
-__all__ = ["Sliding", "Unread", "multiplied", "multiply"]
-
-WORTH = 1 << 20
-"""Least multiplications of a batch to repay a call of its own instead of a copy."""
+WORTH = 1 << 20  # least multiplications of a batch to repay a call of its own instead of a copy
 
 
 def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
@@ -21,10 +18,6 @@ def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
 
     `torch.matmul` makes one batch of all batch dimensions, and copies tensors without such a view: of overlapping keys
     three times their memory. Here the last batch dimension alone is a batch, and the others are a loop.
-
-    Args:
-        left, right: `(..., n, m)` and `(..., m, l)`.
-        out: `(..., n, l)`, to which the result is written.
     """
     batch = broadcast_shapes(left.shape[:-2], right.shape[:-2])
     if _one_batch(left, right, batch):
@@ -43,12 +36,7 @@ def _one_batch(left: Tensor, right: Tensor, batch: tuple[int, ...]) -> bool:
 
 
 def folds(tensor: Tensor) -> bool:
-    """Whether the batch dimensions have a view as one.
-
-    >>> x = torch.zeros(2, 8, 4, 5)
-    >>> folds(x), folds(x[:, 2:])
-    (True, False)
-    """
+    """Whether the batch dimensions have a view as one."""
     behind: int | None = None
     for size, stride in zip(reversed(tensor.shape[:-2]), reversed(tensor.stride()[:-2]), strict=True):
         if size == 1:
@@ -90,25 +78,3 @@ class Sliding(Soft):
         self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
     ) -> Tensor:
         return multiplied(weights, value)
-
-
-class Unread(Soft):
-    """`Soft` with an output of zeros and the right gradients, for a backward alone."""
-
-    def __call__(
-        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
-    ) -> Tensor:
-        output: Tensor = _Unread.apply(weights, value)
-        return output
-
-
-class _Unread(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, weights: Tensor, value: Tensor) -> Tensor:
-        ctx.save_for_backward(weights, value)
-        batch = broadcast_shapes(weights.shape[:-2], value.shape[:-2])
-        return weights.new_zeros(()).expand(*batch, weights.shape[-2], value.shape[-1])
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        return _Product.backward(ctx, grad)

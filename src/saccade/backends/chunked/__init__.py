@@ -14,7 +14,6 @@ from saccade.scores import Additive, exponentials
 
 
 def prepare(call: Call) -> Call:
-    """e^{2k} of additive keys."""
     if isinstance(call.score, Additive) and call.cache is None:
         return replace(call, cache=exponentials(wide(call.key.detach())))
     return call
@@ -27,12 +26,11 @@ def weigh(call: Call, grid: Grid) -> Weighed:
     return reference.weigh(call, grid)
 
 
+# Scores and weights of a block stay in the cache.
 ENGINE = blockwise.Engine("chunked", prepare, weigh, reference.read, 1 << 19)
-"""Scores and weights of a block stay in the cache."""
 
 run = partial(blockwise.run, ENGINE)
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
-    """Whether blocks serve the call."""
     return blockwise.offer(ENGINE, call)

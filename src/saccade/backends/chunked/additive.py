@@ -19,11 +19,8 @@ from saccade._definitions.structure import Axes
 from saccade.backends.folding import folded
 from saccade.scores import Additive, exponentials
 
-TILE = 1 << 18
-"""Terms a tile: its two buffers stay in the cache of one core."""
-
-SMALL = 0.25
-"""Bound of max |q| and max |k| for the addition theorem."""
+TILE = 1 << 18  # terms a tile: its two buffers stay in the cache of one core
+SMALL = 0.25  # bound of max |q| and max |k| for the addition theorem
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,6 @@ def tile_terms(kind: str, left: Tensor, right: Tensor, room: Tensor) -> Tensor:
 
 
 def score_tiles(kind: str, query: Tensor, key: Tensor, v: Tensor, powers: Tensor) -> Tensor:
-    """The scores, one tile of terms at a time."""
     if not query.shape[-1]:
         return query.new_zeros(query.shape[0], query.shape[1], key.shape[1])
     left, right = sides(kind, query, key, powers)
@@ -117,7 +113,6 @@ def score_tiles(kind: str, query: Tensor, key: Tensor, v: Tensor, powers: Tensor
 def gradient_tiles(
     kind: str, grad: Tensor, query: Tensor, key: Tensor, v: Tensor, powers: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of query, key and v from the scores' gradient, tile by tile."""
     left, right = sides(kind, query, key, powers)
     room, more = (query.new_empty(max(TILE, query.shape[-1])) for _ in range(2))
     grad_query, grad_key, grad_v = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)

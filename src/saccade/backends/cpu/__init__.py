@@ -1,7 +1,5 @@
 """Attention on the CPU with kernels compiled by Numba.
 
-They serve additive scores without a tanh a term, softmax, sparsemax and entmax, statistics and draws.
-
 A call of a few queries is one kernel (`steps`), and so are the weights of a few draws from a memory (`draws`). Any
 other goes by blocks of queries (`blockwise`), with kernels in place of some of the reference's formulas (`engine`).
 """
@@ -14,7 +12,7 @@ from saccade._definitions.numerics import tracing, transforming
 from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.blockwise import plan
-from saccade.backends.blockwise.blocks import prepared
+from saccade.backends.blockwise.blocks import widened
 from saccade.backends.cpu import draws, fused, steps, unmasked
 from saccade.backends.cpu.engine import ENGINE
 from saccade.backends.offers import Answer, Answers, Offer, Pairs, Refusal
@@ -25,23 +23,14 @@ from saccade.scores import Additive
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
+# Least pairs of a query and a key for these kernels with `auto`. This holds for a softmax with a mask, an entropy, the
+# largest weights or a draw.
 LITTLE_SOFT = 1 << 16
-"""Least pairs of a query and a key for these kernels with `auto`.
-
-This holds for a softmax with a mask, an entropy, the largest weights or a draw.
-"""
-
-LITTLE_PLAIN = 1 << 19
-"""Least pairs for these kernels with `auto`, for any other softmax."""
-
-LITTLE_ADDITIVE = 1 << 20
-"""Least bytes of additive terms for these kernels with `auto`."""
-
+LITTLE_PLAIN = 1 << 19  # least pairs for these kernels with `auto`, for any other softmax
+LITTLE_ADDITIVE = 1 << 20  # least bytes of additive terms for these kernels with `auto`
+# Pairs of a call computed at once, with 4 MiB of weights and as much of scores. It is recorded, not computed again in
+# the backward.
 AT_ONCE = 1 << 20
-"""Pairs of a call computed at once, with 4 MiB of weights and as much of scores.
-
-It is recorded, not computed again in the backward.
-"""
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
@@ -85,26 +74,22 @@ def peak_bytes(call: Call) -> int:
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """Output and statistics."""
     if steps.serves_step(call):
         return steps.run(call), AuxOutput()
     if draws.serves_draws(call):
         return draws.run(call)
-    if unmasked.serves(call) and not (fused.serves(call) and not one_block(call)):
+    if unmasked.serves(call):
         return unmasked.run(call)
     if not one_block(call):
         return blockwise.run(ENGINE, fused.multiplied(call))
-    block = prepared(ENGINE, call.aligned())
+    block = ENGINE.prepare(widened(call.aligned()))
     grid = block.grid()
     output, statistics = ENGINE.read(block, grid, *ENGINE.weigh(block, grid))
     return output.to(call.value.dtype), statistics
 
 
 def one_block(call: Call) -> bool:
-    """Whether all of the call is one block, without a loop and its bookkeeping.
-
-    The block is kept for a backward, and computed once.
-    """
+    """Whether all of the call is one block, kept for a backward."""
     if not call.built_in or tracing() or transforming():
         return False
     return call.pairs <= min(AT_ONCE, ENGINE.pairs)

@@ -21,12 +21,10 @@ from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.reads import Read, Sample
 from saccade.scores import Additive, Score
 
-WORTH = 1 << 14
-"""Least scores for a reuse of their memory."""
+WORTH = 1 << 14  # least scores for a reuse of their memory
 
 
 def prepare(call: Call) -> Call:
-    """Additive keys packed: e^{2k} with the features in rows."""
     if not isinstance(call.score, Additive):
         return call
     # autograd keeps recorded keys, and a user's definition may call us again before the blocks are done
@@ -87,6 +85,7 @@ def chosen(read: Read, weights: Tensor, allowed: Tensor | None) -> Tensor:
 
 PARTS = reference.Parts(compared, normalized, chosen, statistics.entropy, statistics.largest)
 
+# 8 MiB of scores in a block. Smaller blocks have more overhead.
 ENGINE = Engine(
     "cpu",
     prepare,
@@ -95,4 +94,3 @@ ENGINE = Engine(
     pairs=1 << 21,
     whole=Whole(fused.forward, fused.backward),
 )
-"""8 MiB of scores in a block. Smaller blocks have more overhead."""

@@ -18,6 +18,7 @@ from saccade._call.dot_products import product
 from saccade._definitions.numerics import HALF, transforming, wide
 from saccade.auxiliary import top
 from saccade.backends.blockwise.blocks import floating_results, result_kinds, result_names
+from saccade.backends.folding import merged
 from saccade.backends.offers import Pairs
 from saccade.kernels import fused as kernels
 from saccade.kernels.intervals import BLOCK, Intervals, dealt, dealt_apart
@@ -29,28 +30,14 @@ from saccade.normalizers import Entmax, Softmax, Sparsemax
 from saccade.reads import Sample, Soft
 from saccade.scores import Additive, Cosine, Dot, ScaledDot, UnitKeyCosine
 
-__all__ = ["backward", "forward", "multiplied", "pairs", "serves"]
-
-WIDEST = 1 << 15
-"""Most keys of a chunk of queries: each thread has copies of them."""
-
+WIDEST = 1 << 15  # most keys of a chunk of queries: each thread has copies of them
+# Limit of computed keys: so many times the allowed ones, and so many more. If the intervals of neighbours are further
+# apart, blocks of the map are faster.
 LOOSE, SLACK = 4, 128
-"""Limit of computed keys: so many times the allowed ones, and so many more.
-
-If the intervals of neighbours are further apart, blocks of the map are faster.
-"""
-
-MUCH = 1 << 26
-"""Most numbers in the sums of single chunks."""
-
-WHOLE = 16
-"""Features are a multiple of it."""
-
-VALUE = 2
-"""Index of the value among a call's leaves: query, key, value, and additive v."""
-
-SERVED = {"output", "lse", "index", "entropy", "top_values", "top_indices"}
-"""Results of the kernels."""
+MUCH = 1 << 26  # most numbers in the sums of single chunks
+WHOLE = 16  # features are a multiple of it
+VALUE = 2  # index of the value among a call's leaves: query, key, value, and additive v
+SERVED = {"output", "lse", "index", "entropy", "top_values", "top_indices"}  # results of the kernels
 
 
 def forward(call: Call) -> list[Tensor] | None:
@@ -66,11 +53,6 @@ def forward(call: Call) -> list[Tensor] | None:
     results = {**computed._asdict(), "index": computed.drawn, "top_values": values, "top_indices": indices}
     kinds = zip(result_names(call), result_kinds(call), strict=True)
     return [_no_view(results[name].reshape(shape).to(dtype)) for name, (shape, dtype) in kinds]
-
-
-def serves(call: Call) -> bool:
-    """Whether the kernels serve a call, unless its mask has no intervals."""
-    return _weights(call) is not None and _fits(call)
 
 
 def multiplied(call: Call) -> Call:
@@ -121,7 +103,6 @@ def backward(call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> lis
 
 
 def pairs(call: Call) -> Pairs | None:
-    """Numbers of pairs of an aligned call, or None if the kernels do not serve it."""
     if isinstance(call.read, Sample) and call.read.uniform is None:
         zeros = torch.zeros(call.query.shape[-2], device="cpu")
         call = replace(call, read=Sample(call.read.estimator, uniform=zeros))
@@ -151,7 +132,9 @@ def _inputs(call: Call) -> kernels.Inputs | None:
     entries, uniform = math.prod(call.batch), None
     if isinstance(call.read, Sample) and call.read.uniform is not None:
         uniform = call.read.uniform.to(torch.float32).expand(*call.batch, call.query.shape[-2]).contiguous()
-    query, key, value = (_flat(part.to(torch.float32), call.batch) for part in (call.query, call.key, call.value))
+    query, key, value = (
+        merged(part.to(torch.float32), call.batch, 2).contiguous() for part in (call.query, call.key, call.value)
+    )
     return kernels.Inputs(query, key, value, intervals, weights, uniform, entries)
 
 
@@ -185,8 +168,8 @@ def _v(call: Call) -> Tensor | None:
     """The v of an additive score, float32 `(D,)` or `(N, D)`."""
     if not isinstance(call.score, Additive):
         return None
-    v, size = call.score.v.to(torch.float32), call.query.shape[-1]
-    return v.reshape(size) if v.numel() == size else v.expand(*call.batch, size).reshape(-1, size)
+    v = merged(call.score.v.to(torch.float32), call.batch, 1)
+    return v[0] if len(v) == 1 else v
 
 
 def _fits(call: Call) -> bool:
@@ -216,15 +199,4 @@ def _intervals(call: Call) -> Intervals | None:
         return None
     length = call.query.shape[-2]
     starts, ends = (bound.expand(*bound.shape[:-1], length) for bound in torch.broadcast_tensors(*bounds))
-    if math.prod(starts.shape[:-1]) == 1:
-        starts, ends = starts.reshape(1, length), ends.reshape(1, length)
-    else:
-        starts, ends = (bound.expand(*call.batch, length).reshape(-1, length) for bound in (starts, ends))
-    return Intervals.of(starts.contiguous(), ends.contiguous())
-
-
-def _flat(part: Tensor, batch: tuple[int, ...]) -> Tensor:
-    """A contiguous tensor of one batch dimension, of size 1 if all entries share it."""
-    single = math.prod(part.shape[:-2]) == 1
-    part = part if single else part.expand(*batch, *part.shape[-2:])
-    return part.reshape(-1, *part.shape[-2:]).contiguous()
+    return Intervals.of(*(merged(bound, call.batch, 1).contiguous() for bound in (starts, ends)))

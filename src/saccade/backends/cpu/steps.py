@@ -13,21 +13,17 @@ from torch import Tensor
 from saccade._call.call import Call, Widened
 from saccade._definitions.numerics import HALF, tracing, transforming, wide
 from saccade._definitions.structure import aligned
-from saccade.backends.cpu.step_kernels import defined, forward, gradients
+from saccade.backends.cpu.step_kernels import MemorySums, Read, forward
 from saccade.backends.folding import Folded, folded
-from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.threads import serves
 from saccade.masks import Dense, Mask
 from saccade.normalizers import Softmax
 from saccade.scores import Additive, exponentials
 
-__all__ = ["MemorySums", "Steps", "attention", "fits", "folded_step", "run", "serves_step"]
-
+# Limits of a step: queries of a sequence, or pairs. More would repay packed keys.
 FEW, PAIRS = 8, (1 << 10) - 1
-"""Limits of a step: queries of a sequence, or pairs. More would repay packed keys."""
-
+# Limits of a step over a memory: pairs, or terms. A block has more overhead.
 MANY, TERMS = 1 << 12, 10**6
-"""Limits of a step over a memory: pairs, or terms. A block has more overhead."""
 
 
 def serves_step(call: Call) -> bool:
@@ -83,10 +79,7 @@ def run(call: Call) -> Tensor:
 
 
 def folded_step(call: Call) -> tuple[Folded, float, bool]:
-    """Folded tensors and temperature of a step; whether key and value keep shapes.
-
-    Only then may reads of a memory share sums.
-    """
+    """Folded tensors, temperature, and whether key and value keep their shapes."""
     assert isinstance(call.score, Additive)
     assert isinstance(call.normalizer, Softmax)
     powers = exponentials(call.key.detach()) if call.cache is None else call.cache
@@ -101,7 +94,7 @@ def attention(inputs: Folded, temperature: float, steps: "Steps | None" = None) 
     if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in inputs[:4]):
         return forward(inputs, temperature)[0]
     gate, sums = (None, None) if steps is None else steps.of(inputs.key, inputs.value)
-    output: Tensor = _Attention.apply(*inputs[:4], gate, sums, *inputs[4:], temperature)
+    output: Tensor = Read.apply(*inputs[:4], gate, sums, *inputs[4:], temperature, None)
     return output
 
 
@@ -122,14 +115,7 @@ class Steps:
         return self._made
 
     def keep(self, call: Call, inputs: Folded, temperature: float, *, unfolded: bool) -> None:
-        """Keep a step for the next of its shape, if folding depends on shapes alone.
-
-        Args:
-            call: the step.
-            inputs: its tensors, folded.
-            temperature: T.
-            unfolded: whether key and value keep the memory's shapes.
-        """
+        """Keep a step for the next of its shape, if folding depends on shapes alone."""
         self._last = None
         if call.query.shape[:-2] != call.batch or not (call.mask is None or type(call.mask) is Dense):
             return
@@ -143,15 +129,7 @@ class Steps:
         self._last = last if last.valid() else None
 
     def again(self, query: object, mask: Tensor | None, normalizer: object) -> Tensor | None:
-        """Soft read of a query like the last step, or None if it may differ.
-
-        Validating and folding a call costs more than a small step.
-
-        Args:
-            query: the argument of the read.
-            mask: mask of the memory.
-            normalizer: the argument of the read.
-        """
+        """Soft read of a query like the last step, or None if it may differ."""
         last = self._last
         if last is None or last.tensors[4] is not mask or type(normalizer) is not Softmax:
             return None
@@ -174,24 +152,15 @@ class Steps:
 
 
 class _Step(NamedTuple):
-    """A step of a memory.
+    """A step of a memory."""
 
-    Args:
-        shape, folded: shapes of its query, before and after folding.
-        tensors: key, value, v, powers and mask of the memory.
-        views: folded views of them.
-        shapes: shapes of the tensors at that step.
-        temperature: T.
-        unfolded: whether key and value keep their shapes.
-    """
-
-    shape: torch.Size
-    folded: torch.Size
-    tensors: tuple[Any, ...]
-    views: tuple[Any, ...]
-    shapes: list[torch.Size]
+    shape: torch.Size  # of its query
+    folded: torch.Size  # of its folded query
+    tensors: tuple[Any, ...]  # key, value, v, powers and mask of the memory
+    views: tuple[Any, ...]  # folded views of them
+    shapes: list[torch.Size]  # of the tensors at that step
     temperature: float
-    unfolded: bool
+    unfolded: bool  # whether key and value keep their shapes
 
     def valid(self) -> bool:
         """Whether views still share memory with tensors, despite a replaced `data`."""
@@ -203,63 +172,3 @@ class _Step(NamedTuple):
 
 def _shapes(tensors: tuple[Any, ...]) -> list[torch.Size]:
     return [tensor.shape for tensor in tensors if tensor is not None]
-
-
-class MemorySums(Sums[dict[str, Any]]):
-    """Gradients of a memory's key and value, summed over all its reads.
-
-    That of the values by draws, and by weights with gradients of the outputs, whose product is made once.
-    """
-
-    def start(self) -> dict[str, Any]:
-        return {"key": None, "drawn": None, "weights": [], "grads": []}
-
-    def finish(self, total: dict[str, Any]) -> tuple[Tensor | None, Tensor | None]:
-        value = total["drawn"]
-        if total["grads"]:
-            read = torch.cat(total["weights"], 1).mT @ torch.cat(total["grads"], 1)
-            value = read if value is None else value + read
-        return total["key"], value
-
-
-class _Attention(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        v: Tensor,
-        gate: Tensor | None,
-        sums: MemorySums | None,
-        powers: Tensor,
-        mask: Tensor | None,
-        temperature: float,
-    ) -> Tensor:
-        output, weights, kinds = forward(Folded(query, key, value, v, powers, mask), temperature)
-        ctx.temperature, ctx.sums = temperature, sums
-        ctx.save_for_backward(query, key, value, v, powers, mask, weights, kinds)
-        return output
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        *tensors, weights, kinds = ctx.saved_tensors
-        inputs = Folded(*tensors)
-        if torch.is_grad_enabled() or not serves(grad):  # for a second derivative, or many gradients at once
-
-            def definition(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
-                weights, value, _ = defined(query, key, value, v, inputs.mask, ctx.temperature)
-                return weights @ value
-
-            return (*by_definition(definition, inputs[:4], ctx.needs_input_grad[:4], grad), *[None] * 5)
-        total = ctx.sums.current() if ctx.sums is not None and ctx.needs_input_grad[4] else None
-        weights, grad = weights.contiguous(), grad.contiguous()  # hooks on saved tensors may change strides
-        key_sum = None if total is None else total["key"]
-        query_grad, key_grad, v_grad = gradients(inputs, grad, weights, kinds, ctx.temperature, key_sum)
-        if total is None:
-            value_grad = weights.mT @ grad if ctx.needs_input_grad[2] else None
-            return query_grad, key_grad, value_grad, v_grad, *[None] * 5
-        total["key"] = key_grad
-        total["weights"].append(weights)
-        total["grads"].append(grad)
-        return query_grad, None, None, v_grad, grad.new_zeros(()), *[None] * 4

@@ -1,7 +1,7 @@
-"""All pairs under a softmax without a mask: dot products and additive scores.
+"""Additive scores of all pairs under a softmax without a mask.
 
 A block is scores, a kernel of rows and a product, with nothing for masks. So its scores can stay in a core's cache,
-and a small additive call costs little more than its kernels. One Function differentiates additive scores.
+and a small call costs little more than its kernels. One Function differentiates it.
 """
 
 import math
@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from saccade._call.call import Call
-from saccade._call.dot_products import is_dot, product
 from saccade._definitions.numerics import tracing, transforming, wide
 from saccade.auxiliary import AuxOutput, top
 from saccade.backends.cpu import steps
@@ -24,49 +23,35 @@ from saccade.normalizers import Softmax
 from saccade.reads import Soft
 from saccade.scores import Additive
 
-__all__ = ["additive", "alone", "run", "serves"]
-
-PAIRS = 1 << 18
-"""Pairs of a query and a key in a block, for each thread: a megabyte of scores."""
-
-AT_ONCE = 1 << 20
-"""Largest number of pairs with weights kept for the backward."""
+PAIRS = 1 << 18  # pairs of a query and a key in a block, for each thread: a megabyte of scores
+AT_ONCE = 1 << 20  # largest number of pairs with weights kept for the backward
 
 
 def serves(call: Call) -> bool:
     """Whether this serves a call; queries, keys and values have the same batch."""
+    if type(call.score) is not Additive or type(call.read) is not Soft or call.cache is not None:
+        return False
     if call.mask is not None or call.bias is not None or call.gate is not None or call.noise is not None:
         return False
     normalizer, request = call.normalizer, call.aux
-    if not isinstance(normalizer, Softmax) or normalizer.sink is not None or type(call.read) is not Soft:
+    if not isinstance(normalizer, Softmax) or normalizer.sink is not None or tracing() or transforming():
         return False
-    if tracing() or transforming() or isinstance(normalizer.temperature, Tensor):
-        return False
-    if request.weights or request.received or request.index or request.log_prob or request.top > weights.MANY:
+    if isinstance(normalizer.temperature, Tensor) or request.weights or request.received or request.top > weights.MANY:
         return False
     batch = call.query.shape[:-2]
     if not (batch == call.key.shape[:-2] == call.value.shape[:-2] and call.query.numel() and call.value.numel()):
         return False
-    recorded = call.learns()
-    if type(call.score) is Additive:
-        return call.cache is None and not (recorded and (call.asks() or call.pairs > AT_ONCE))
-    return call.asks() and not recorded and is_dot(call.score)
+    return not (call.learns() and (call.asks() or call.pairs > AT_ONCE))
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """Output and statistics."""
     assert isinstance(call.normalizer, Softmax)
+    assert isinstance(call.score, Additive)
     count, temperature = math.prod(call.batch), float(call.normalizer.temperature)
     query, key, value = (_folded(wide(part), count) for part in (call.query, call.key, call.value))
-    many = min(call.aux.top, key.shape[1])
-    if isinstance(call.score, Additive):
-        v = wide(call.score.v)
-        v = v if v.ndim == 1 else v.expand(*call.batch, v.shape[-1]).reshape(count, -1)
-        output, statistics = additive(query, key, value, v.to(query.dtype), temperature, many)
-    else:
-        query, key, scale, _ = product(call.score, query, key)
-        statistics = weights.Statistics.of(query.new_empty(query.shape[:2]), many)
-        output = _by_blocks(query if scale == 1 else query * scale, key, value, None, temperature, statistics)
+    v = call.score.v.to(query.dtype)
+    v = v if v.ndim == 1 else v.expand(*call.batch, v.shape[-1]).reshape(count, -1)
+    output, statistics = additive(query, key, value, v, temperature, min(call.aux.top, key.shape[1]))
     request, rows = call.aux, call.query.shape[:-1]
     output = output.view(*rows, output.shape[-1]).to(call.value.dtype)
     if not call.asks():
@@ -83,14 +68,8 @@ def additive(
 ) -> tuple[Tensor, weights.Statistics]:
     r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j) / T)\) times the values.
 
-    Args:
-        query, key, value: `(N, L, D)`, float32 or float64; at most `AT_ONCE` pairs if a gradient is recorded.
-        v: `(D,)` or `(N, D)`.
-        temperature: T.
-        many: number of largest weights.
-
-    Returns:
-        `(N, Lq, Dv)`, and the statistics, which are undefined if a gradient is recorded.
+    Beside them statistics, undefined if a gradient is recorded: then there are at most `AT_ONCE` pairs. All tensors are
+    `(N, L, D)` but v, `(D,)` or `(N, D)`.
     """
     query, key = query.contiguous(), key.contiguous()
     statistics = weights.Statistics.of(query.new_empty(query.shape[:2]), many)
@@ -100,10 +79,7 @@ def additive(
 
 
 def alone(query: Tensor, key: Tensor, value: Tensor, v: object) -> Tensor | None:
-    """The output of `run` for an additive call alone, of unchecked arguments.
-
-    None if another backend or an error may be right.
-    """
+    """Output of an additive call, unchecked; None if there may be an error."""
     if not isinstance(v, Tensor) or not query.ndim == key.ndim == value.ndim >= 2 or v.ndim != 1:
         return None
     *batch, length, features = query.shape
@@ -126,12 +102,9 @@ def _folded(tensor: Tensor, count: int) -> Tensor:
 
 
 def _by_blocks(
-    query: Tensor, key: Tensor, value: Tensor, v: Tensor | None, temperature: float, statistics: weights.Statistics
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor, temperature: float, statistics: weights.Statistics
 ) -> Tensor:
-    """Output `(N, Lq, Dv)`, of additive scores with v; writes the statistics.
-
-    A block is several whole entries, or some queries of one: its results are contiguous.
-    """
+    """Output `(N, Lq, Dv)`; writes the statistics."""
     count, length, width = *query.shape[:2], key.shape[1]
     output, keys = query.new_empty(count, length, value.shape[-1]), None
     pairs = PAIRS * torch.get_num_threads()
@@ -139,15 +112,14 @@ def _by_blocks(
     if heads >= count and size >= length:  # views of the whole would take as long as a small block
         _block(query, key, value, v, None, temperature, statistics, output)
         return output
-    if v is not None and size < length:  # several blocks read the same keys
+    if size < length:  # several blocks read the same keys
         keys = packing.pack(query[:, :0], key).keys
     for n in range(0, count, heads):
         for first in range(0, length, size):
             entries, rows = slice(n, n + heads), slice(first, first + size)
-            of_entries = v[entries] if v is not None and v.ndim == 2 else v
             packed = None if keys is None else keys[entries]
-            results = statistics.part(entries, rows), output[entries, rows]
-            _block(query[entries, rows], key[entries], value[entries], of_entries, packed, temperature, *results)
+            tensors = query[entries, rows], key[entries], value[entries], v[entries] if v.ndim == 2 else v
+            _block(*tensors, packed, temperature, statistics.part(entries, rows), output[entries, rows])
     return output
 
 
@@ -155,20 +127,17 @@ def _block(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    v: Tensor | None,
+    v: Tensor,
     keys: Tensor | None,
     temperature: float,
     statistics: weights.Statistics,
     output: Tensor,
 ) -> None:
-    room, ready = scratch("scores", (*query.shape[:-1], key.shape[1]), query.dtype), False
-    if v is None:
-        torch.bmm(query, key.mT, out=room)
-    else:
-        ready = not statistics.values.shape[-1]  # the kernel of rows finds the largest
-        packed, cooling = packing.pack(query, key, keys), temperature if ready else None
-        all_pairs.weights_over(room, query, key, v, packed, cooling, statistics.lse, statistics.entropy)
-    if not ready:
+    room = scratch("scores", (*query.shape[:-1], key.shape[1]), query.dtype)
+    largest = bool(statistics.values.shape[-1])  # which the kernel of rows finds
+    packed, cooling = packing.pack(query, key, keys), None if largest else temperature
+    all_pairs.weights_over(room, query, key, v, packed, cooling, statistics.lse, statistics.entropy)
+    if largest:
         weights.softmax_over(room, temperature, statistics)
     torch.bmm(room, value, out=output)
 

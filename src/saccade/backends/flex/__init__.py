@@ -7,6 +7,7 @@ only allowed pairs. The kernel skips those with none. Biases and a softcap act o
 import importlib.util
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,33 +24,18 @@ from saccade.backends.offers import Answer, Answers, Offer, Refusal
 from saccade.masks import Mask
 from saccade.normalizers import Softmax
 
-CPU = torch.device("cpu")
-
+# Whether Triton, the language of torch's kernels, is there, without an import.
 TRITON = importlib.util.find_spec("triton") is not None
-"""Whether Triton, the language of torch's kernels, is there, without an import."""
-
-LEAST_FEATURES = 16
-"""Features that keys and values must have: the smallest product of Triton's."""
-
+LEAST_FEATURES = 16  # features that keys and values must have: the smallest product of Triton's
+# Least pairs of all heads for `auto`, in half types and in float32. A call takes 3 to 7 ms on an H100 at any length.
+# torch's kernels with a dense mask take 2 to 3.5 ms for 2²⁹ pairs in bfloat16, the longest measured call
+# (`results/benchmarks/cuda-masks.json`), and 17 ms trained in float32. Both limits follow from these times.
 PAIRS, FLOAT_PAIRS = 1 << 31, 1 << 29
-"""Least pairs of all heads for `auto`, in half types and in float32.
-
-A call takes 3 to 7 ms on an H100 at any length. torch's kernels with a dense mask take 2 to 3.5 ms for 2²⁹ pairs in
-bfloat16, the longest measured call (`results/benchmarks/cuda-masks.json`), and 17 ms trained in float32. Both limits
-follow from these times.
-"""
-
-LEAST = 1 << 20
-"""Least pairs a head for `auto`, of calls beyond torch's other kernels."""
-
-SPARSE = 0.75
-"""Largest share of allowed pairs for `auto`, beside torch's other kernels."""
-
+LEAST = 1 << 20  # least pairs a head for `auto`, of calls beyond torch's other kernels
+SPARSE = 0.75  # largest share of allowed pairs for `auto`, beside torch's other kernels
+# Assumed share of allowed pairs of packed documents, intervals and functions. Their ids and ends are not read, and no
+# function runs.
 PACKED = 0.5
-"""Assumed share of allowed pairs of packed documents, intervals and functions.
-
-Their ids and ends are not read, and no function runs.
-"""
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
@@ -78,9 +64,6 @@ def unserved(call: Call) -> str | None:
     reason = why_not_sdpa(call, capped=True)
     if reason is not None:
         return reason
-    assert isinstance(call.normalizer, Softmax)
-    if isinstance(call.normalizer.temperature, Tensor):
-        return "its kernels know no temperature tensor"
     if isinstance(getattr(call.score, "softcap", None), Tensor):
         return "its kernels know no softcap tensor"
     if call.dropout_p > 0:
@@ -117,20 +100,15 @@ def unwise(call: Call, rivals: Answers) -> str | None:
 
 
 def allowed(mask: Mask, q_len: int, k_len: int) -> float:
-    """Upper bound of the share of pairs that a mask allows, roughly, by its structure.
-
-    It reads no tensor, since that would wait for the device.
-
-    >>> round(allowed(masks.Causal(), 4096, 4096), 2), round(allowed(masks.Window(40, 41), 4096, 4096), 2)
-    (0.5, 0.02)
-    """
+    """Upper bound of the share of allowed pairs, roughly, without reading a tensor."""
     if isinstance(mask, masks.Both):
         return min(allowed(mask.first, q_len, k_len), allowed(mask.second, q_len, k_len))
     if isinstance(mask, masks.Either):
         return min(allowed(mask.first, q_len, k_len) + allowed(mask.second, q_len, k_len), 1.0)
     if isinstance(mask, masks.Causal | masks.Window) and not isinstance(mask.align, Tensor):
         left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
-        return banded(left, right, masks.shift(mask.align, Grid(q_len, k_len, 0, q_len, CPU)), q_len, k_len)
+        shift = int(masks.shift(mask.align, Grid(q_len, k_len, 0, q_len, torch.device("cpu"))))
+        return banded(left, right, shift, q_len, k_len)
     if isinstance(mask, masks.Prefix) and not isinstance(mask.length, Tensor):
         return min(mask.length / k_len, 1.0)
     if isinstance(mask, masks.Around):
@@ -138,17 +116,12 @@ def allowed(mask: Mask, q_len: int, k_len: int) -> float:
     return PACKED if isinstance(mask, masks.Documents | masks.Intervals | masks.Where) else 1.0
 
 
-def banded(
-    left: int | None, right: int | None, shift: int | Tensor, q_len: int, k_len: int, samples: int = 64
-) -> float:
+def banded(left: int | None, right: int | None, shift: int, q_len: int, k_len: int, samples: int = 64) -> float:
     """Share of the pairs from `left` before to `right` after the diagonal."""
-    total = 0.0
-    for sample in range(samples):
-        position = (2 * sample + 1) * q_len // (2 * samples) + int(shift)
-        first = 0 if left is None else max(position - left, 0)
-        last = k_len - 1 if right is None else min(position + right, k_len - 1)
-        total += max(last - first + 1, 0)
-    return total / (samples * k_len)
+    positions = np.arange(1, 2 * samples, 2) * q_len // (2 * samples) + shift
+    first = np.zeros_like(positions) if left is None else (positions - left).clip(min=0)
+    last = k_len - 1 if right is None else (positions + right).clip(max=k_len - 1)
+    return float((last - first + 1).clip(min=0).sum()) / (samples * k_len)
 
 
 def peak_bytes(call: Call) -> int:
@@ -162,19 +135,14 @@ def peak_bytes(call: Call) -> int:
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    """The output, and lse if requested."""
     if not (call.query.shape[-2] and call.key.shape[-2] and math.prod(call.batch)):
         return reference.run(call)  # no pair: nothing to compute, but what has no rows or no keys still has a shape
     assert isinstance(call.normalizer, Softmax)
     sink = call.normalizer.sink
     output, lse = function.attention(call, lse=call.aux.lse or sink is not None)
     if sink is not None:
-        output = output * shared_with(lse, sink).to(output.dtype)
+        # the share of the keys beside a sink is σ(lse − sink), 0 in empty rows
+        empty = (lse.detach() == -torch.inf)[..., None]
+        share = torch.sigmoid(lse[..., None].masked_fill(empty, 0.0) - sink).masked_fill(empty, 0.0)
+        output = output * share.to(output.dtype)
     return output, AuxOutput(lse=lse if call.aux.lse else None)
-
-
-def shared_with(lse: Tensor, sink: Tensor | float) -> Tensor:
-    """Share of the keys beside a sink, σ(lse − sink), `(..., Lq, 1)`, 0 in empty rows."""
-    lse = lse[..., None]
-    empty = lse.detach() == -torch.inf
-    return torch.sigmoid(lse.masked_fill(empty, 0.0) - sink).masked_fill(empty, 0.0)

@@ -4,7 +4,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,39 +23,26 @@ from saccade.masks import Mask
 from saccade.normalizers import Softmax
 from saccade.scores import ScaledDot
 
-BLOCK = 128
-"""Queries and keys of a block: torch's kernels are tuned for it."""
-
-VARIANTS = 256
-"""Limit of compiled kinds of calls: masks, biases, sizes, dtypes, backward."""
-
-
-class Settings(NamedTuple):
-    """A call beside query, key and value: nothing of it gets a gradient here."""
-
-    call: Call
-    scale: float
-    softcap: float | None
-    lse: bool
+BLOCK = 128  # queries and keys of a block: torch's kernels are tuned for it
+VARIANTS = 256  # limit of compiled kinds of calls: masks, biases, sizes, dtypes, backward
 
 
 def attention(call: Call, *, lse: bool) -> tuple[Tensor, Tensor]:
-    """Output `(..., Lq, Dv)` and lse `(..., Lq)`, empty if it is not requested."""
+    """Output `(..., Lq, Dv)` without a sink, and lse `(..., Lq)` or an empty one."""
+    assert isinstance(call.normalizer, Softmax)
     query, key, scale, softcap = product(call.score, call.query, call.key)
-    assert not isinstance(softcap, Tensor)
-    settings = Settings(call, scale, softcap, lse)
-    tensors = query, key, call.value
+    tensors, normalizer = (query, key, call.value), replace(call.normalizer, sink=None)
+    score, aux = ScaledDot(scale, softcap), AuxRequest(lse=lse)
+    call = replace(call, score=score, normalizer=normalizer, aux=aux, cache=None)
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors) and not tracing():
-        output: tuple[Tensor, Tensor] = _TwiceDifferentiable.apply(settings, *tensors)
+        output: tuple[Tensor, Tensor] = _TwiceDifferentiable.apply(call, *tensors)
         return output
-    return forward(settings, *tensors)
+    return forward(call, *tensors)
 
 
-def forward(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+def forward(call: Call, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """The call as one flex_attention of four dimensions, and back."""
-    call = settings.call
-    fold = folding(call)
-    poison = None
+    fold, poison = folding(call), None
     if call.mask is not None or call.bias is not None:
         query, key, value, poison = cleaned(query, key, value, fold)
     rows = query.shape[-2]
@@ -63,23 +50,24 @@ def forward(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tu
         fold.rows(query),
         fold.keys(key),
         fold.keys(value),
-        score_function(settings, fold, poison),
+        score_function(call, fold, poison),
         None if call.mask is None else block_mask(call.mask, fold),
         fold.groups > 0,
-        settings.lse,
+        call.aux.lse,
     )
-    return output.reshape(*fold.batch, rows, value.shape[-1]), lse.reshape(*fold.batch, rows) if settings.lse else lse
+    return output.reshape(*fold.batch, rows, value.shape[-1]), lse.reshape(*fold.batch, rows) if call.aux.lse else lse
 
 
-def score_function(settings: Settings, fold: Fold, poison: Read | None) -> Score:
+def score_function(call: Call, fold: Fold, poison: Read | None) -> Score:
     """(cap(scale · product) + bias) / T of one query and one key.
 
     `poison` is NaN for queries and keys that `cleaned` has set to zeros, else 0: only pairs with them become NaN.
     """
-    normalizer, bias = settings.call.normalizer, settings.call.bias
-    assert isinstance(normalizer, Softmax)
-    temperature, scale = float(normalizer.temperature), fold.real(settings.scale)
-    cap = None if settings.softcap is None else fold.real(settings.softcap)
+    assert isinstance(call.normalizer, Softmax)
+    assert isinstance(call.score, ScaledDot)
+    assert call.score.scale is not None
+    bias, temperature, scale = call.bias, float(call.normalizer.temperature), fold.real(call.score.scale)
+    cap = None if call.score.softcap is None else fold.real(call.score.softcap)
     biased = None if bias is None else added(bias, fold)
     sharpness = None if temperature == 1.0 else fold.real(1 / temperature)
 
@@ -163,31 +151,18 @@ def compiled() -> Kernel:
 
 
 def kernel() -> Kernel:
-    """The kernel, compiled here or by the compiler that traces this call."""
     return plain if tracing() else compiled()
 
 
-def recorded(settings: Settings, *tensors: Tensor) -> tuple[tuple[Tensor, Tensor], list[Tensor]]:
+def recorded(call: Call, *tensors: Tensor) -> tuple[tuple[Tensor, Tensor], list[Tensor]]:
     """Results of a call with gradients on, and its inputs."""
     with torch.enable_grad():
         inputs = [tensor.detach().requires_grad_() for tensor in tensors]
-        return forward(settings, *inputs), inputs
+        return forward(call, *inputs), inputs
 
 
-def textbook(settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
-    """Output, and lse if it is requested, by the definition."""
-    assert isinstance(settings.call.normalizer, Softmax)
-    call = replace(
-        settings.call,
-        query=query,
-        key=key,
-        value=value,
-        score=ScaledDot(settings.scale, settings.softcap),
-        normalizer=replace(settings.call.normalizer, sink=None),
-        aux=AuxRequest(lse=settings.lse),
-        cache=None,
-    )
-    output, aux = reference.run(call)
+def textbook(call: Call, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
+    output, aux = reference.run(replace(call, query=query, key=key, value=value))
     return (output,) if aux.lse is None else (output, aux.lse)
 
 
@@ -195,13 +170,13 @@ class _TwiceDifferentiable(torch.autograd.Function):
     """torch's kernel and its backward, with the reference's derivatives behind them."""
 
     @staticmethod
-    def forward(ctx: Any, settings: Settings, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, call: Call, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(query, key, value)
-        ctx.settings = settings
-        ctx.recorded = recorded(settings, query, key, value)
+        ctx.call = call
+        ctx.recorded = recorded(call, query, key, value)
         output, lse = (result.detach() for result in ctx.recorded[0])
-        if not settings.lse:
+        if not call.aux.lse:
             ctx.mark_non_differentiable(lse)
         return output, lse
 
@@ -209,11 +184,11 @@ class _TwiceDifferentiable(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
         query, key, value = ctx.saved_tensors
         if torch.is_grad_enabled():
-            results, pull, *_ = torch.func.vjp(functools.partial(textbook, ctx.settings), query, key, value)
+            results, pull, *_ = torch.func.vjp(functools.partial(textbook, ctx.call), query, key, value)
             filled = (torch.zeros_like(r) if g is None else g for r, g in zip(results, grads, strict=False))
             return (None, *pull(tuple(filled)))
         # a backward pass frees the buffers of compiled kernels: a second one runs them again
-        results, inputs = ctx.recorded or recorded(ctx.settings, query, key, value)
+        results, inputs = ctx.recorded or recorded(ctx.call, query, key, value)
         ctx.recorded = None
         outputs = [result for result, grad in zip(results, grads, strict=True) if grad is not None]
         upstream = [grad for grad in grads if grad is not None]

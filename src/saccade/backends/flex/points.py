@@ -45,7 +45,6 @@ def unknown(call: Call) -> str | None:
 
 
 def definitions(tree: Definition) -> Iterator[Definition]:
-    """The definitions that a mask or bias is composed of, itself first."""
     yield tree
     for name in tree.__match_args__:
         part = getattr(tree, name)
@@ -54,12 +53,10 @@ def definitions(tree: Definition) -> Iterator[Definition]:
 
 
 def integer(value: Tensor | int, fold: Fold, *axes: str) -> Read:
-    """An integer, or a tensor of them, at one query and one key."""
     return fold.read(value, *axes) if isinstance(value, Tensor) else fold.read(fold.whole(value))
 
 
 def distance(align: Align, fold: Fold) -> Read:
-    """Key position minus query position."""
     shift = integer(align if isinstance(align, Tensor) else masks.shift(align, fold.grid), fold)
     return lambda b, h, i, j: j - (i + shift(b, h, i, j))
 
@@ -95,20 +92,17 @@ def permitted(mask: Mask, fold: Fold) -> Read:
         length = integer(mask.key_lengths if isinstance(mask, masks.Lengths) else mask.length, fold)
         return lambda b, h, i, j: j < length(b, h, i, j)
     assert isinstance(mask, masks.Causal | masks.Window)
-    away = distance(mask.align, fold)
-    return window(mask, away, fold) if isinstance(mask, masks.Window) else lambda b, h, i, j: away(b, h, i, j) <= 0
+    sides = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
+    left, right = (None if side is None else fold.whole(side) for side in sides)
+    return window(left, right, distance(mask.align, fold))
 
 
-def window(mask: masks.Window, away: Read, fold: Fold) -> Read:
+def window(left: Tensor | None, right: Tensor | None, away: Read) -> Read:
     """−left ≤ distance ≤ right; None is no bound."""
-    left = None if mask.left is None else fold.whole(-mask.left)
-    right = None if mask.right is None else fold.whole(mask.right)
 
-    def inside(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    def inside(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:  # torch counts the arguments
         position = away(b, h, i, j)
-        allowed = position == position
-        if left is not None:
-            allowed = allowed & (position >= left)
+        allowed = position == position if left is None else position >= -left
         return allowed if right is None else allowed & (position <= right)
 
     return inside
@@ -122,7 +116,13 @@ def matrix(tensor: Tensor) -> Tensor:
 def added(bias: Bias, fold: Fold) -> Read:
     """The bias between one query and one key, in the dtype of scores."""
     if isinstance(bias, biases.Total):
-        return total(added(bias.first, fold), added(bias.second, fold))
+        first, second = added(bias.first, fold), added(bias.second, fold)
+
+        def total(*point: Tensor) -> Tensor:
+            x, y = first(*point), second(*point)
+            return torch.where((x == -torch.inf) | (y == -torch.inf), -torch.inf, x + y)
+
+        return total
     if isinstance(bias, biases.Dense):
         entries = fold.read(matrix(bias.tensor), "q", "k")
         return lambda b, h, i, j: entries(b, h, i, j).to(fold.dtype)
@@ -130,7 +130,13 @@ def added(bias: Bias, fold: Fold) -> Read:
         slope, away = fold.read(fold.real(bias.slopes)), distance(bias.align, fold)
         return lambda b, h, i, j: -slope(b, h, i, j) * away(b, h, i, j).abs()
     if isinstance(bias, biases.RelativePosition):
-        return from_table(bias, fold)
+        away, limit = distance(bias.align, fold), fold.whole(bias.table.shape[-1] // 2)
+        entries = fold.read(fold.real(bias.table), "k")
+
+        def looked_up(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            return entries(b, h, i, torch.minimum(torch.maximum(away(b, h, i, j), -limit), limit) + limit)
+
+        return looked_up
     if isinstance(bias, biases.Position):
         tables = bias.arguments(fold.dtype)
         return lambda b, h, i, j: bias.function(i, j, *tables).to(fold.dtype)
@@ -138,25 +144,3 @@ def added(bias: Bias, fold: Fold) -> Read:
     center, width = fold.read(fold.real(bias.center), "q"), fold.real(bias.width)
     deviation = fold.read(width, "q") if width.ndim else fold.read(width)
     return lambda b, h, i, j: ((j - center(b, h, i, j)) / deviation(b, h, i, j)).square() * -0.5
-
-
-def total(first: Read, second: Read) -> Read:
-    """The sum of two biases; −inf in one of them forbids a pair."""
-
-    def both(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        x, y = first(b, h, i, j), second(b, h, i, j)
-        return torch.where((x == -torch.inf) | (y == -torch.inf), -torch.inf, x + y)
-
-    return both
-
-
-def from_table(bias: biases.RelativePosition, fold: Fold) -> Read:
-    """table[clip(distance, −R, R) + R]."""
-    away, limit = distance(bias.align, fold), fold.whole(bias.table.shape[-1] // 2)
-    entries = fold.read(fold.real(bias.table), "k")
-
-    def looked_up(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        clipped = torch.minimum(torch.maximum(away(b, h, i, j), -limit), limit) + limit
-        return entries(b, h, i, clipped)
-
-    return looked_up

@@ -16,38 +16,33 @@ from saccade._call.call import Call, Widened, closing_over
 from saccade._call.dot_products import is_causal, product, sharing, why_not_sdpa
 from saccade._definitions.functions import functions
 from saccade._definitions.numerics import HALF, broadcast_shapes, tracing, transforming, valueless, wide
+from saccade._definitions.structure import aligned
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
-from saccade.backends.blockwise.plan import share
+from saccade.backends.blockwise import plan
+from saccade.backends.folding import merged
 from saccade.backends.offers import Answer, Answers, Offer, Pairs, Refusal
 from saccade.backends.sdpa.derivatives import Recomputed, keeping_elsewhere, twice_differentiable
 from saccade.backends.sdpa.documents import by_documents, documented
-from saccade.backends.sdpa.halves import by_entries, few_entries
+from saccade.kernels.scratch import scratch
 from saccade.masks import Dense
 from saccade.normalizers import Softmax
+from saccade.scores import Score
 
 NOTHING = AuxOutput()
+# Limits of dense weights, mask or bias in bytes, on the CPU and elsewhere.
 LAYOUT_LIMIT, FAR_LAYOUT_LIMIT = 64 << 20, 1 << 30
-"""Limits of dense weights, mask or bias in bytes, on the CPU and elsewhere."""
-
+# Least pairs of a softmax with a sink. Others copy no keys for fewer.
 LITTLE_SUNK = 1 << 19
-"""Least pairs of a softmax with a sink. Others copy no keys for fewer."""
-
-FEW_SUNK = 128
-"""Least queries of a softmax with a sink."""
-
-FEW_HALF = 256
-"""Least queries for torch's kernels of half types on a CPU: they start slowly."""
-
+FEW_SUNK = 128  # least queries of a softmax with a sink
+FEW_HALF = 256  # least queries for torch's kernels of half types on a CPU: they start slowly
+# Largest share of pairs in nonempty blocks for our blocks with `auto`. At half of the pairs they are 1.3 to 1.8 times
+# as fast forward and 1.0 to 1.5 times trained, at a quarter 1.9 to 3.3 and 1.5 to 2.5 times (8 heads, 1,024 to 4,096
+# keys, one thread).
 HALF_EMPTY = 0.5
-"""Largest share of pairs in nonempty blocks for our blocks with `auto`.
-
-At half of the pairs they are 1.3 to 1.8 times as fast forward and 1.0 to 1.5 times trained, at a quarter 1.9 to 3.3 and
-1.5 to 2.5 times (8 heads, 1,024 to 4,096 keys, one thread).
-"""
-
-MANY = 1 << 20
-"""Least pairs of queries and keys for a search for empty blocks."""
+# Numbers of keys, and of values, converted together by a thread: a megabyte each.
+NUMBERS = 1 << 18
+MANY = 1 << 20  # least pairs of queries and keys for a search for empty blocks
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
@@ -56,8 +51,6 @@ def offer(call: Call, rivals: Answers | None = None) -> Answer:
     if reason is not None:
         return Refusal(reason)
     assert isinstance(call.normalizer, Softmax)
-    if isinstance(call.normalizer.temperature, Tensor):
-        return Refusal("its kernels know no temperature tensor")
     if call.normalizer.sink is not None and call.query.dtype in HALF and call.query.device.type != "cpu":
         dtype = call.query.dtype
         return Refusal(f"its kernels would round a sink to {dtype}, since it is a feature of the queries to them")
@@ -72,26 +65,21 @@ def offer(call: Call, rivals: Answers | None = None) -> Answer:
 def unwise(call: Call, rivals: Answers) -> str | None:
     """Reason for `auto` to avoid this backend, or None."""
     query = call.query
-    if tracing():
-        return _sinking(call) if sunk(call) else None
-    if query.dtype == torch.float32 and query.device.type == "cpu" and rounding():
+    if not tracing() and query.dtype == torch.float32 and query.device.type == "cpu" and rounding():
         return "its kernels take seven times as long where products of float32 may be rounded to bfloat16"
-    if sunk(call) and (reason := _sinking(call)) is not None:
+    reason = _sinking(call) if sunk(call) else None
+    if tracing() or reason is not None:
         return reason
     masked = call.mask is not None or call.bias is not None
     if not masked and call.dropout_p == 0 and query.shape[-1] == call.value.shape[-1]:
         return None
     reason = _laying_out(call)
-    if reason is None and call.mask is not None and _mostly_empty(call, rivals):
+    if reason is not None or call.mask is None or query.device.type != "cpu":
+        return reason
+    many = query.shape[-2] * call.key.shape[-2] >= MANY
+    if many and lays_out(call) and rivals.serves("cpu") and plan.share(call) <= HALF_EMPTY:
         return "it would lay the mask out and look at every pair, where ours passes over blocks of forbidden ones"
-    return reason
-
-
-def _mostly_empty(call: Call, rivals: Answers) -> bool:
-    """Whether our blocks beat torch's kernel with a dense mask, as most are empty."""
-    if call.query.shape[-2] * call.key.shape[-2] < MANY or call.query.device.type != "cpu":
-        return False
-    return lays_out(call) and rivals.serves("cpu") and share(call) <= HALF_EMPTY
+    return None
 
 
 def _laying_out(call: Call) -> str | None:
@@ -121,7 +109,6 @@ def _sinking(call: Call) -> str | None:
 
 
 def sunk(call: Call) -> bool:
-    """Whether the softmax has a sink."""
     return isinstance(call.normalizer, Softmax) and call.normalizer.sink is not None
 
 
@@ -138,7 +125,6 @@ def _native(dtype: torch.dtype) -> bool:
 
 
 def lays_out(call: Call) -> bool:
-    """Whether a mask or bias is laid out as a tensor for torch's kernels."""
     if call.bias is not None:
         return True
     return call.mask is not None and not is_causal(call) and documented(call) is None
@@ -179,13 +165,12 @@ def peak_bytes(call: Call) -> int:
 
 
 def pairs(call: Call) -> Pairs | None:
-    """The pairs of documents, all of each or fewer if causal. None for other masks."""
+    """The pairs of documents, all of each even if causal. None for other masks."""
     documents = documented(call)
     if documents is None:
         return None
-    entries = math.prod(call.batch) // len(documents.rows)
-    allowed, computed = (entries * count for count in documents.pairs())
-    return Pairs(call.pairs, allowed, computed)
+    computed = math.prod(call.batch) // len(documents.rows) * documents.pairs()
+    return plan.pairs(call, 0, all_of_them=True)._replace(computed=computed)
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
@@ -195,14 +180,10 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
     if tracing() or call.query.device.type != "cpu" or valueless(call.query):  # values must not be read
         return attention(reference.cleaned(call)), NOTHING
     output = attention(call)
-    return attention(reference.cleaned(call)) if suspicious(call, output) else output, NOTHING
-
-
-def suspicious(call: Call, output: Tensor) -> bool:
-    """Whether forbidden NaN may have come through, by output or backward's inputs."""
-    if torch.is_grad_enabled() and output.requires_grad:
-        return reference.untrusted(call)
-    return not math.isfinite(output.sum().item())
+    # NaN of forbidden keys shows in the output, or may reach the backward by the inputs
+    recorded = torch.is_grad_enabled() and output.requires_grad
+    untrusted = reference.untrusted(call) if recorded else not math.isfinite(output.sum().item())
+    return attention(reference.cleaned(call)) if untrusted else output, NOTHING
 
 
 def attention(call: Call) -> Tensor:
@@ -213,7 +194,7 @@ def attention(call: Call) -> Tensor:
     query, key, value, batch = call.query, call.key, call.value, call.batch
     if widens(call):
         if few_entries(call):
-            return by_entries(call, plain)
+            return by_entries(call)
         query, (key, value) = wide(query), widened(call)
     query, key, scale, _ = product(call.score, query, key)
     temperature = float(call.normalizer.temperature)
@@ -243,10 +224,35 @@ def attention(call: Call) -> Tensor:
     return output if empty is None else output.masked_fill(empty, 0.0)
 
 
-def plain(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-    """torch's kernel, without masks and gradients."""
-    query, scale = upright(query, scale)
-    return scaled_dot_product_attention(query, key, value, scale=scale)
+def few_entries(call: Call) -> bool:
+    """Whether a call of half types has tensors alone, and no gradients."""
+    assert isinstance(call.score, Score)
+    assert isinstance(call.normalizer, Softmax)
+    if tracing() or call.state is not None or call.mask is not None or call.bias is not None or call.dropout_p > 0:
+        return False
+    if call.score.leaves() or call.normalizer.sink is not None or call.learns():
+        return False
+    tensors = call.query, call.key, call.value
+    alike = call.query.shape[:-2] == call.key.shape[:-2] == call.value.shape[:-2]
+    return alike and all(tensor.numel() for tensor in tensors) and call.key.numel() > NUMBERS
+
+
+def by_entries(call: Call) -> Tensor:
+    """Keys and values become float32 some at a time: copies of all are fresh memory."""
+    assert isinstance(call.normalizer, Softmax)
+    count, temperature = math.prod(call.batch), float(call.normalizer.temperature)
+    query, key, value = (part.reshape(count, *part.shape[-2:]) for part in (call.query, call.key, call.value))
+    output = value.new_empty(count, query.shape[-2], value.shape[-1])
+    widest = key.shape[-2] * max(key.shape[-1], value.shape[-1])
+    together = torch.get_num_threads() * max(1, NUMBERS // widest)
+    for first in range(0, count, together):
+        part = slice(first, first + together)
+        keys = scratch("half keys", key[part].shape, torch.float32).copy_(key[part])
+        values = scratch("half values", value[part].shape, torch.float32).copy_(value[part])
+        queries, keys, scale, _ = product(call.score, wide(query[part]), keys)
+        queries, scale = upright(queries[None], scale / temperature)
+        output[part] = scaled_dot_product_attention(queries, keys[None], values[None], scale=scale)[0]
+    return output.view(*call.batch, *output.shape[-2:])
 
 
 def widened(call: Call) -> tuple[Tensor, Tensor]:
@@ -331,8 +337,8 @@ def four_dimensional(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """The tensors as `(N, H, L, D)`, the fast layout. Groups that share keys are rows."""
     rank = len(batch)
-    query, key, value = (t.expand(*(1,) * (rank + 2 - t.ndim), *t.shape) for t in (query, key, value))
-    bias = bias.expand(*(1,) * (rank + 2 - bias.ndim), *bias.shape) if bias is not None else None
+    query, key, value = (aligned(tensor, ("l", "d"), rank) for tensor in (query, key, value))
+    bias = aligned(bias, ("q", "k"), rank) if bias is not None else None
     groups = 0 if is_causal else sharing(rank, key, value)
     outer, inner = batch[: rank - groups], batch[rank - groups :]
     if groups:
@@ -344,15 +350,9 @@ def four_dimensional(
         query = query.reshape(*query.shape[: rank - groups], rows, query.shape[-1])
         key, value = (t.reshape(*t.shape[: rank - groups], *t.shape[-2:]) for t in (key, value))
     leading = (math.prod(outer[:-1]), outer[-1]) if outer else (1, 1)
-
-    def flat(tensor: Tensor) -> Tensor:
-        return tensor.expand(*outer, *tensor.shape[-2:]).reshape(*leading, *tensor.shape[-2:])
-
-    if bias is not None:
-        same = len(outer) <= 2 or all(size == 1 for size in bias.shape[:-3])
-        lead = (1,) * (2 - len(bias.shape[:-2])) + tuple(bias.shape[:-2])
-        bias = bias.reshape(*(lead if len(lead) == 2 else (1, lead[-1])), *bias.shape[-2:]) if same else flat(bias)
-    return flat(query), flat(key), flat(value), bias
+    tensors = (tensor.expand(*outer, *tensor.shape[-2:]) for tensor in (query, key, value))
+    query, key, value = (tensor.reshape(*leading, *tensor.shape[-2:]) for tensor in tensors)
+    return query, key, value, None if bias is None else merged(bias, outer, 2, max(len(outer) - 1, 0))
 
 
 def kernel(

@@ -8,8 +8,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from saccade._definitions.numerics import wide
-
-__all__ = ["Recomputed", "keeping_elsewhere", "twice_differentiable"]
+from saccade._definitions.simplex import softmax
 
 
 def keeping_elsewhere() -> bool:
@@ -55,18 +54,12 @@ def _recorded(
 def _pulled(
     tensors: tuple[Tensor, Tensor, Tensor], bias: Tensor | None, is_causal: bool, scale: float, grad: Tensor
 ) -> tuple[Tensor, ...]:
-    """Gradients of query, key and value by the definition."""
-
     def textbook(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         scores = wide(query * scale) @ wide(key).mT
-        mask = bias
-        if is_causal:
-            mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
-        empty = (scores.detach() == -torch.inf).all(-1, keepdim=True)
-        weights = torch.softmax(scores.masked_fill(empty, 0.0), -1).masked_fill(empty, 0.0)
-        return (weights @ wide(value)).to(value.dtype)
+        mask = torch.ones_like(scores, dtype=torch.bool).tril() if is_causal else bias
+        if mask is not None and mask.dtype != torch.bool:
+            scores, mask = scores + mask, mask != -torch.inf
+        return (softmax(scores, mask) @ wide(value)).to(value.dtype)
 
     gradients: tuple[Tensor, ...] = torch.func.vjp(textbook, *tensors)[1](grad)
     return gradients

@@ -12,33 +12,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade._call.call import Call
+from saccade._call.call import Call, rows
 from saccade._definitions.numerics import tracing, transforming
 from saccade._definitions.structure import Axes, aligned
 from saccade.backends.blockwise.parts import Block
 from saccade.masks import Both, Causal, Documents, Mask, shift
-from saccade.normalizers import Softmax
-from saccade.scores import Score
 
-__all__ = ["Documented", "by_documents", "documented"]
-
-LEAST = 1 << 18
-"""Least pairs of a head for a search for documents."""
-
+LEAST = 1 << 18  # least pairs of a head for a search for documents
+# Least mean queries a document. Each document is a call of torch's kernel, and blocks of 64 queries and keys hold
+# several shorter ones.
 SHORT = 64
-"""Least mean queries a document.
-
-Each document is a call of torch's kernel, and blocks of 64 queries and keys hold several shorter ones.
-"""
 
 
 class Row(NamedTuple):
-    """Documents of one row.
-
-    Args:
-        q_lens, k_lens: queries and keys of each document, in their order.
-        keys: index of each query document among those of the keys; -1: it has no keys.
-    """
+    """Queries and keys of each document, and its index among those of the keys or −1."""
 
     q_lens: list[int]
     k_lens: list[int]
@@ -48,47 +35,27 @@ class Row(NamedTuple):
         """Queries and keys of documents with both."""
         return [(count, self.k_lens[key]) for count, key in zip(self.q_lens, self.keys, strict=True) if key >= 0]
 
-    @property
-    def alike(self) -> int:
-        """Number of documents if all have the same lengths, in one order; else 0."""
-        count = len(self.q_lens)
-        ordered = self.keys == list(range(count)) and len(self.k_lens) == count
-        return count if ordered and len({*self.lengths()}) == 1 else 0
-
 
 class Documented(NamedTuple):
-    """Documents of a call.
-
-    Args:
-        rows: of each entry along `dim`, or one for all.
-        dim: batch dimension along which they differ, or None.
-        causal: whether a query sees the keys of its document up to its own position alone.
-    """
+    """Documents of one row for all, or of each entry of a batch dimension."""
 
     rows: list[Row]
-    dim: int | None
-    causal: bool
+    dim: int | None  # along which they differ
+    causal: bool  # whether a query sees the keys of its document up to its own position alone
 
-    def pairs(self) -> tuple[int, int]:
-        """Pairs that the mask allows in all rows, and pairs in their documents."""
-        lengths = [pair for row in self.rows for pair in row.lengths()]
-        whole = sum(count * width for count, width in lengths)
-        behind = ((max(count - width, 0), min(count, width), width) for count, width in lengths)
-        triangles = sum(more * width + side * (side + 1) // 2 for more, side, width in behind)
-        return triangles if self.causal else whole, whole
+    def pairs(self) -> int:
+        """Pairs in the documents of all rows."""
+        return sum(count * width for row in self.rows for count, width in row.lengths())
 
 
 def documented(call: Call) -> Documented | None:
-    """Documents of a call on a CPU, found once, if they are long and consecutive.
-
-    Blocks are faster for many short ones.
-    """
+    """Documents of a call on a CPU, found once, if they are long and consecutive."""
     if call.bias is not None or call.dropout_p or call.query.device.type != "cpu" or tracing() or transforming():
         return None
     parts = parts_of(call.mask)
     if parts is None or call.query.shape[-2] * call.key.shape[-2] < LEAST:
         return None
-    facts = vars(call)
+    facts = vars(call)  # with `once` the call could not be encoded
     if "documents" not in facts:
         facts["documents"] = _documented(call, *parts)
     documents: Documented | None = facts["documents"]
@@ -103,7 +70,7 @@ def _documented(call: Call, mask: Documents, causal: Causal | None) -> Documente
         return None
     moved = 0 if causal is None else shift(causal.align, call.grid())
     assert isinstance(moved, int)
-    count, rows = max(side.shape[:-1].numel() for side in sides), []
+    count, documents = max(side.shape[:-1].numel() for side in sides), []
     for ids in zip(*(side.reshape(-1, side.shape[-1]).expand(count, -1) for side in sides), strict=True):
         (q_ids, q_lens), (k_ids, k_lens) = (consecutive(side) for side in ids)
         if len(q_ids) * SHORT > len(ids[0]) or len(set(q_ids)) < len(q_ids) or len(set(k_ids)) < len(k_ids):
@@ -114,18 +81,13 @@ def _documented(call: Call, mask: Documents, causal: Causal | None) -> Documente
         # under a causal mask, the first query of each document is at its first key
         if causal is not None and not all(key < 0 or queries[i] + moved == keys[key] for i, key in enumerate(row.keys)):
             return None
-        rows.append(row)
-    if not any(row.lengths() for row in rows):  # nothing to compute: zeros by definition
-        return None
-    return Documented(rows, differing[0] if differing else None, causal is not None)
+        documents.append(row)
+    result = Documented(documents, differing[0] if differing else None, causal is not None)
+    return result if result.pairs() else None  # nothing to compute: zeros by definition
 
 
 def consecutive(ids: Tensor) -> tuple[list[int], list[int]]:
-    """Ids without repetitions of the one before, and the lengths of their runs.
-
-    >>> consecutive(torch.tensor([3, 3, 1]))
-    ([3, 1], [2, 1])
-    """
+    """Ids without repetitions of the one before, and the lengths of their runs."""
     values, counts = torch.unique_consecutive(ids, return_counts=True)
     return values.tolist(), counts.tolist()
 
@@ -143,17 +105,11 @@ def parts_of(mask: Mask | None) -> tuple[Documents, Causal | None] | None:
 
 
 def by_documents(call: Call, documents: Documented, attention: Callable[[Call], Tensor]) -> Tensor:
-    """The output, row after row and document after document.
-
-    Args:
-        call: the call.
-        documents: its documents.
-        attention: computes the output of a call of one document.
-    """
+    """The output by `attention` of each row, document after document."""
     call = replace(call, mask=Causal("start") if documents.causal else None, state=None, cache=None).aligned()
     if documents.dim is None:
         return of_row(call, documents.rows[0], attention)
-    dim, count = documents.dim, len(documents.rows)
+    dim, count, q_len = documents.dim, len(documents.rows), call.query.shape[-2]
     # split is one node, whose gradient is made once; views of the rows would each fill a gradient of all
     queries, keys, values = (
         tensor.split(1, dim) if tensor.shape[dim] > 1 else [tensor] * count
@@ -161,22 +117,22 @@ def by_documents(call: Call, documents: Documented, attention: Callable[[Call], 
     )
     outputs = []
     for entry, row in enumerate(documents.rows):
-        part = Block(dim, entry, 1, 0, call.query.shape[-2])
-        piece = replace(call.map(part.narrow), query=queries[entry], key=keys[entry], value=values[entry])
-        outputs.append(of_row(piece, row, attention))
+        piece = call.map(Block(dim, entry, 1, 0, q_len).narrow)
+        outputs.append(
+            of_row(replace(piece, query=queries[entry], key=keys[entry], value=values[entry]), row, attention)
+        )
     return torch.cat(outputs, dim)
 
 
 def of_row(call: Call, row: Row, attention: Callable[[Call], Tensor]) -> Tensor:
     """The output of one row of an aligned call."""
-    assert isinstance(call.score, Score)
-    assert isinstance(call.normalizer, Softmax)
-    sides, rank = (call.query, call.key, call.value), len(call.batch)
-    if len({side.shape[:-2] for side in sides}) == 1 and all(side.is_contiguous() for side in sides) and row.alike:
+    sides, rank, count = (call.query, call.key, call.value), len(call.batch), len(row.q_lens)
+    alike = row.keys == list(range(count)) and len(row.k_lens) == count and len({*row.lengths()}) == 1
+    if len({side.shape[:-2] for side in sides}) == 1 and all(side.is_contiguous() for side in sides) and alike:
 
         def parted(tensor: Tensor, axes: Axes) -> Tensor:
             long = axes[:1] in (("q",), ("k",)) and tensor.shape[rank] > 1
-            return tensor.unflatten(rank, (row.alike, -1)) if long else tensor.unsqueeze(rank)
+            return tensor.unflatten(rank, (count, -1)) if long else tensor.unsqueeze(rank)
 
         # documents of one length are one more batch dimension, the last
         return attention(call.map(parted)).flatten(-3, -2)
@@ -187,7 +143,7 @@ def of_row(call: Call, row: Row, attention: Callable[[Call], Tensor]) -> Tensor:
         if key < 0:
             outputs.append(query.new_zeros(*call.batch, query.shape[-2], call.value.shape[-1], dtype=call.value.dtype))
         else:
-            narrow = Block(None, 0, 1, start, query.shape[-2]).narrow  # of scales and sinks that differ by query
-            piece = replace(call, score=call.score.map(narrow), normalizer=call.normalizer.map(narrow))
-            outputs.append(attention(replace(piece, query=query, key=keys[key], value=values[key])))
+            score, normalizer = (rows(part, start, query.shape[-2]) for part in (call.score, call.normalizer))
+            piece = replace(call, query=query, key=keys[key], value=values[key], score=score, normalizer=normalizer)
+            outputs.append(attention(piece))
     return torch.cat(outputs, -2)
