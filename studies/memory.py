@@ -132,7 +132,6 @@ class Findings:
         return Cell(name, wrong, sign, length)
 
     def error(self, name: str, length: int) -> Estimate:
-        """Return the share of wrong bits."""
         return contrast([self._cell(name, length)], "sequences")
 
     def more(self, name: str, other: str, length: int) -> Estimate:
@@ -140,7 +139,6 @@ class Findings:
         return contrast([self._cell(name, length), self._cell(other, length, -1.0)], "sequences")
 
     def rise(self, name: str) -> Estimate:
-        """Return the wrong bits at the longest length minus those at the trained length."""
         return contrast([self._cell(name, self.longest), self._cell(name, self.trained, -1.0)], "sequences")
 
     def fields(self) -> dict[str, Any]:

@@ -121,7 +121,6 @@ class Findings:
             self.verdict = Verdict(verdict.result, reason)
 
     def group(self, name: str, key: str, group: int) -> Numbers:
-        """Return a model's scores on images of a number of things, a row a seed."""
         scores: Numbers = self.scores[name, key][:, self.things == group]
         return scores
 

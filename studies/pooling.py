@@ -204,7 +204,6 @@ class Findings:
             self.verdict = nothing("no model got clearly more than half right; train them longer")
 
     def accuracies(self, model: str, key: str = "accuracy") -> list[float]:
-        """Return the accuracies of a model, one a seed."""
         return [row[key] for row in self.rows[model]]
 
     def table(self, ladder: int = 0) -> list[list[str]]:
