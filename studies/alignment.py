@@ -93,11 +93,12 @@ def _measure(options: Options) -> Work:
     has_attention = run is None or attends(run.model)
     LookRequest(by=options.by).check_attends(has_attention)
     by: By = options.by or ("attention" if has_attention else "jacobian")
-    text, name = options.text or (_DATE if options.quick else _TEXT), "" if run is None else run.folder.name
+    text = options.text or (_DATE if options.quick else _TEXT)
     steps = run.results["steps"] if run is not None and run.results else None  # more steps make another report
     step = Step("the sentence", [{"text": text}], partial(_translate, options, text, by, run))
-    chosen, data = {"text": text, "by": by, "steps": steps}, f"{name}{'' if by == 'attention' else f'-{by}'}"
-    return Work([step], chosen, data)
+    names = [] if run is None else [run.folder.name]
+    data = "-".join(names if by == "attention" else [*names, by])
+    return Work([step], {"text": text, "by": by, "steps": steps}, data)
 
 
 def _translate(options: Options, text: str, by: By, run: runs.Run | None, folder: Folder) -> list[dict[str, Any]]:

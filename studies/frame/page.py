@@ -23,7 +23,7 @@ _TEMPLATE = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
 COSTS = ("seeds", "steps", "seconds", "parameters")
 """Columns of `costs` behind the name."""
 SPEED = "tokens/s in training"
-_NAMES = ("index.md", "index.html")
+NAMES = ("index.md", "index.html")
 _PICTURE = re.compile(r'<p><img alt="([^"]*)" src="([^"]*)\.png" /></p>')
 _STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; color: #22223a; background: #fff; max-width: 52rem; margin: 2rem auto;
@@ -40,13 +40,8 @@ svg { max-width: 100%; height: auto; }
 def publish(study: "Study", content: Mapping[str, Any], folder: Path) -> None:
     """Write index.md, index.html and the pictures of both, from report.json alone."""
     text = markdown_of(study, content, folder)
-    for name, page in zip(_NAMES, (text, _html(text, folder)), strict=True):
+    for name, page in zip(NAMES, (text, _html(text, folder)), strict=True):
         write(folder / name, page.encode())
-
-
-def exists(folder: Path) -> bool:
-    """Return whether both forms of the page exist."""
-    return all((folder / name).exists() for name in _NAMES)
 
 
 def markdown_of(study: "Study", content: Mapping[str, Any], folder: Path) -> str:
@@ -70,7 +65,7 @@ def markdown_of(study: "Study", content: Mapping[str, Any], folder: Path) -> str
 
 def summary(folder: Path) -> str:
     """Return the results of a page for a terminal, and the verdict."""
-    page = (folder / _NAMES[0]).read_text(encoding="utf-8")
+    page = (folder / NAMES[0]).read_text(encoding="utf-8")
     head, _, rest = page.partition("\n```bash\n")
     results = re.split(r"^## How it was m.*", rest.partition("\n```\n")[2], flags=re.M)[0]
     lead, _, sections = results.partition("## ")

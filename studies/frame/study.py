@@ -119,8 +119,9 @@ def make(study: Study, options: Shared) -> Made:
             say(f"{step.name}: {work.steps.index(step) + 1} of {len(work.steps)}")
             for row in step.do(folder):
                 folder.add(row)
-        if folder.content.get("page") != len(folder.content["rows"]) or not page.exists(folder.path):
+        count = len(folder.content["rows"])  # more seeds add rows
+        if folder.content.get("page") != count or not all((folder.path / name).exists() for name in page.NAMES):
             page.publish(study, folder.content, folder.path)
-            folder.content["page"] = len(folder.content["rows"])  # more seeds add rows
+            folder.content["page"] = count
             folder.commit()
         return Made(folder.path, page.summary(folder.path), fresh=bool(left))

@@ -204,6 +204,14 @@ def test_every_command_of_the_docs_runs(run, few, tmp_path, monkeypatch):
     assert (row["text"], row["data"], row["by"]) == ("mercredi 18 juin 2025", "dates", "attention")
 
 
+def test_the_folder_names_the_weights_unless_they_are_attention():
+    assert [STUDY.measure(Options(quick=True, by=by)).data for by in (None, "attention", "jacobian")] == [
+        "",
+        "",
+        "jacobian",
+    ]
+
+
 @every(
     ("options", "message"),
     [
