@@ -205,11 +205,7 @@ STUDY = Study(
     "https://arxiv.org/abs/1410.5401",
     options=Options,
     measure=Trainings(
-        _variants,
-        lambda data, options: [Part({"measured": "lengths"}, _measured)],
-        quick="copy",
-        task=Memorize,
-        open_data=_opened,
+        _variants, lambda *_: [Part({"measured": "lengths"}, _measured)], "copy", task=Memorize, open_data=_opened
     ),
     compare=Findings,
     plot=_plot,

@@ -201,11 +201,7 @@ STUDY = Study(
     "2015, figure 2, https://arxiv.org/abs/1409.0473, for sentences",
     options=Options,
     measure=Trainings(
-        _variants,
-        lambda data, options: [Part({"measured": "captions"}, measured)],
-        quick="scenes",
-        task=Caption,
-        open_data=_opened,
+        _variants, lambda *_: [Part({"measured": "captions"}, measured)], "scenes", task=Caption, open_data=_opened
     ),
     compare=Findings,
     plot=_plot,

@@ -89,11 +89,11 @@ def content_of(name, runs, rows):
 
 
 def drawn(data, models, columns, seeds=3):
-    """report.json of models with a row a seed, whose columns are of a model's name and value and of random numbers."""
+    """report.json of models; a row's columns are a function of name, value and random numbers."""
     rows, runs = [], {}
-    for place, (name, value) in enumerate(models.items()):
+    for index, (name, value) in enumerate(models.items()):
         for seed in range(1, seeds + 1):
-            numbers = torch.Generator().manual_seed(seed + 100 * place)
+            numbers = torch.Generator().manual_seed(seed + 100 * index)
             rows.append({"model": name, "seed": seed, **columns(name, value, numbers)})
             runs[f"{name}-{seed}"] = run_of(name, seed)
     return {"rows": rows, "runs": runs, "data": data, "arguments": {"seeds": seeds}, "command": "c"}
@@ -133,7 +133,7 @@ def rejects(tmp_path, monkeypatch, capsys):
 
 
 def complete(study, content, folder, words, *pictures):
-    """The page of a study, which has these words and pictures."""
+    """Check the words and the pictures of a study's page, and return it."""
     page = written(study, content, folder)
     files = {f"{name}.{kind}" for name in pictures for kind in ("png", "svg")}
     assert {path.name for path in folder.iterdir()} == {"index.html", "index.md", *files}
