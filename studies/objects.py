@@ -141,7 +141,7 @@ class Findings:
         for group, count in zip(self.groups, self.images, strict=True):
             scores = {name: self.group(name, key, group) for name in self.rows}
             gains = [between(scores[ATTENTION], scores[name]).short() for name in self.fixed]
-            table.append([str(group), str(count), *map(_percent, scores.values()), *gains])
+            table.append([str(group), str(count), *(spread(x.mean(1).tolist()) for x in scores.values()), *gains])
         slopes = [self.slope(key, name) for name in self.rows]
         slopes += [self.slope(key, ATTENTION, name) for name in self.fixed]
         return [*table, ["with one thing more", "", *(slope.short() for slope in slopes)]]
@@ -155,7 +155,7 @@ class Findings:
         ]
         models = [["model", *(f"{key}, %" for key in KEYS), *COSTS]]
         for name, *cost in costs(self.content, list(self.rows))[1:]:
-            models.append([name, *(_percent(self.scores[name, key]) for key in KEYS), *cost])
+            models.append([name, *(spread(self.scores[name, key].mean(1).tolist()) for key in KEYS), *cost])
         return {
             "claims": [["claim", "with one thing more", "verdict"], *claims],
             "bars": both_bars("images", len(self.rows[ATTENTION])),
@@ -166,10 +166,6 @@ class Findings:
             "images": f"{len(self.things)} images of {self.groups[0]} to {self.groups[-1]} things",
             "data": self.content["data"],
         }
-
-
-def _percent(scores: Numbers) -> str:
-    return spread(scores.mean(1).tolist())
 
 
 def _plot(result: Findings, folder: Path) -> dict[str, str]:
