@@ -132,7 +132,6 @@ class Findings:
         return Cell(name, wrong, sign, length)
 
     def error(self, name: str, length: int) -> Estimate:
-        """Return the share of wrong bits."""
         return contrast([self._cell(name, length)], "sequences")
 
     def more(self, name: str, other: str, length: int) -> Estimate:
@@ -140,7 +139,6 @@ class Findings:
         return contrast([self._cell(name, length), self._cell(other, length, -1.0)], "sequences")
 
     def rise(self, name: str) -> Estimate:
-        """Return the wrong bits at the longest length minus those at the trained length."""
         return contrast([self._cell(name, self.longest), self._cell(name, self.trained, -1.0)], "sequences")
 
     def fields(self) -> dict[str, Any]:
@@ -207,11 +205,7 @@ STUDY = Study(
     "https://arxiv.org/abs/1410.5401",
     options=Options,
     measure=Trainings(
-        _variants,
-        lambda data, options: [Part({"measured": "lengths"}, _measured)],
-        quick="copy",
-        task=Memorize,
-        open_data=_opened,
+        _variants, lambda *_: [Part({"measured": "lengths"}, _measured)], "copy", task=Memorize, open_data=_opened
     ),
     compare=Findings,
     plot=_plot,

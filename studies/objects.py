@@ -121,7 +121,6 @@ class Findings:
             self.verdict = Verdict(verdict.result, reason)
 
     def group(self, name: str, key: str, group: int) -> Numbers:
-        """Return a model's scores on images of a number of things, a row a seed."""
         scores: Numbers = self.scores[name, key][:, self.things == group]
         return scores
 
@@ -142,7 +141,7 @@ class Findings:
         for group, count in zip(self.groups, self.images, strict=True):
             scores = {name: self.group(name, key, group) for name in self.rows}
             gains = [between(scores[ATTENTION], scores[name]).short() for name in self.fixed]
-            table.append([str(group), str(count), *map(_percent, scores.values()), *gains])
+            table.append([str(group), str(count), *(spread(x.mean(1).tolist()) for x in scores.values()), *gains])
         slopes = [self.slope(key, name) for name in self.rows]
         slopes += [self.slope(key, ATTENTION, name) for name in self.fixed]
         return [*table, ["with one thing more", "", *(slope.short() for slope in slopes)]]
@@ -156,7 +155,7 @@ class Findings:
         ]
         models = [["model", *(f"{key}, %" for key in KEYS), *COSTS]]
         for name, *cost in costs(self.content, list(self.rows))[1:]:
-            models.append([name, *(_percent(self.scores[name, key]) for key in KEYS), *cost])
+            models.append([name, *(spread(self.scores[name, key].mean(1).tolist()) for key in KEYS), *cost])
         return {
             "claims": [["claim", "with one thing more", "verdict"], *claims],
             "bars": both_bars("images", len(self.rows[ATTENTION])),
@@ -167,10 +166,6 @@ class Findings:
             "images": f"{len(self.things)} images of {self.groups[0]} to {self.groups[-1]} things",
             "data": self.content["data"],
         }
-
-
-def _percent(scores: Numbers) -> str:
-    return spread(scores.mean(1).tolist())
 
 
 def _plot(result: Findings, folder: Path) -> dict[str, str]:
@@ -202,11 +197,7 @@ STUDY = Study(
     "2015, figure 2, https://arxiv.org/abs/1409.0473, for sentences",
     options=Options,
     measure=Trainings(
-        _variants,
-        lambda data, options: [Part({"measured": "captions"}, measured)],
-        quick="scenes",
-        task=Caption,
-        open_data=_opened,
+        _variants, lambda *_: [Part({"measured": "captions"}, measured)], "scenes", task=Caption, open_data=_opened
     ),
     compare=Findings,
     plot=_plot,

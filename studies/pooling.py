@@ -179,6 +179,7 @@ class Findings:
         self.content = content
         self.rows = by_model(row for row in content["rows"] if row["measured"] == "accuracy")
         self.probes = by_model(row for row in content["rows"] if row["measured"] == "not")
+        self.pairs = {name: [pair for row in rows for pair in row["pairs"]] for name, rows in self.probes.items()}
         self.models = list(self.rows)
         ladders = ([name for name in self.models if name.endswith(VECTORS) is ends] for ends in (False, True))
         self.ladders = [models for models in ladders if models]
@@ -204,7 +205,6 @@ class Findings:
             self.verdict = nothing("no model got clearly more than half right; train them longer")
 
     def accuracies(self, model: str, key: str = "accuracy") -> list[float]:
-        """Return the accuracies of a model, one a seed."""
         return [row[key] for row in self.rows[model]]
 
     def table(self, ladder: int = 0) -> list[list[str]]:
@@ -220,18 +220,14 @@ class Findings:
     def _negation(self) -> list[list[str]]:
         table = [["model", "praise moves by", "blame moves by", "moves the right way", "both sentences right"]]
         for name in self.models:
-            down, up, turned = list[float](), list[float](), list[bool]()
-            for pair in self._pairs(name):
-                (down if pair["positive"] else up).append(pair["scores"][1] - pair["scores"][0])
-                before, after = (share > _CHANCE for share in pair["probabilities"])
-                turned.append(before is pair["positive"] and after is not pair["positive"])
+            pairs = self.pairs[name]
+            down, up = ([p["scores"][1] - p["scores"][0] for p in pairs if p["positive"] is of] for of in (True, False))
+            sides = ([share > _CHANCE for share in pair["probabilities"]] for pair in pairs)
+            turned = [side == [p["positive"], not p["positive"]] for side, p in zip(sides, pairs, strict=True)]
             hears = (sum(shift < 0 for shift in down) + sum(shift > 0 for shift in up)) / len(turned)
             means = [f"{fmean(shifts):+.2f}" for shifts in (down, up)]
             table.append([name, *means, f"{hears:.0%}", f"{fmean(turned):.0%}"])
         return table
-
-    def _pairs(self, name: str) -> list[dict[str, Any]]:
-        return [pair for row in self.probes[name] for pair in row["pairs"]]
 
     def fields(self) -> dict[str, Any]:
         first, arguments = self.models[0], self.content["arguments"]
@@ -240,7 +236,7 @@ class Findings:
         ladders = [f"{headings[number]}\n\n{table(self.table(number))}" for number in range(len(self.ladders))]
         weighed = [["model", "weight without a not", "with it", "lowered beside the others, nats", "it is lowered"]]
         for name, fall in self.falls.items():
-            means = (f"{fmean(x):.3f}" for x in zip(*(pair["weights"] for pair in self._pairs(name)), strict=True))
+            means = (f"{fmean(x):.3f}" for x in zip(*(pair["weights"] for pair in self.pairs[name]), strict=True))
             weighed.append([name, *means, fall.text(signed=True), self.results.get(name, "its own alone")])
         pairs = [["sentence", *self.models]]
         for number, pair in enumerate(self.probes[first][0]["pairs"]):

@@ -164,7 +164,6 @@ class Findings:
         self.verdict = Verdict(verdict.result, f"{verdict.reason}; {other}")
 
     def mean(self, way: str, count: int, column: str = "mse") -> Estimate:
-        """Return the mean of a measurement over seeds."""
         return over_seeds([float(row[column]) for row in select(self.content["rows"], way=way, n=count)])
 
     def power(self, way: str, column: str = "mse") -> Power | None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from saccade.bench.row import Run
@@ -37,8 +37,6 @@ _SIDES = (28, 60, 100, 200, 283, 400, 566, 800)
 _CANVASES = (60, 100, 200)  # the eyes are trained on the first
 _SECONDS, _QUICK_SECONDS, _QUICK_MINUTES = 20.0, 3.0, 0.75  # of turns at a size, and of training a model
 _EYES = ("ram", "tiles")
-
-
 _EYE: dict[str, Any] = {"glimpses": GLIMPSES, "patch": PATCH}
 MODELS: dict[str, Callable[[], nn.Module]] = {
     "RAM": lambda: ram.Ram(1, CLASSES, ram.Options(scales=SCALES, **_EYE)),
@@ -76,20 +74,13 @@ def prepared(name: str, side: int) -> Run:
     """Return a call of a model with new weights on one image in memory."""
     torch.manual_seed(0)
     model, image = MODELS[name]().eval(), torch.rand(1, 1, side, side)
-
-    @torch.inference_mode()
-    def answer() -> Tensor:
-        logits: Tensor = model(image)
-        return logits
-
-    return answer
+    return torch.inference_mode()(partial(model, image))
 
 
 def operations(name: str, side: int) -> int:
     """Return the operations of matrix products and convolutions in one answer."""
-    run = prepared(name, side)
     with FlopCounterMode(display=False) as counter:
-        run()
+        prepared(name, side)()
     return int(counter.get_total_flops())
 
 

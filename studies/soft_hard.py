@@ -130,25 +130,17 @@ class Findings(Trial):
         super().__init__(content)
         self.noises: list[dict[str, Any]] = [row for row in content["rows"] if "estimators" in row]
         self.translators = list(dict.fromkeys(name.partition(" ")[0] for name in self.scores))
-        self.claims = {
-            name: Claim(
-                f"{name} does as well",
-                (self.scores[name] - self._soft(name).times(1 - MARGIN)).number,
-                self.beside(name).text(self.digits, signed=True),
-            )
-            for translator in self.translators
-            for name in self.scores
-            if name.startswith(f"{translator} ") and not name.endswith(f" {SOFT}")
-        }
+        self.claims = dict[str, Claim]()
+        for name in (name for name in self.scores if not name.endswith(f" {SOFT}")):
+            above = self.beside(name, 1 - MARGIN).number
+            measured = self.beside(name).text(self.digits, signed=True)
+            self.claims[name] = Claim(f"{name} does as well", above, measured)
         self.paper = {name: claim for name, claim in self.claims.items() if name.endswith(f" {XU}")}  # it decides
         self.verdict = self._decide()
 
-    def _soft(self, name: str) -> Score:
-        return self.scores[f"{name.partition(' ')[0]} {SOFT}"]
-
-    def beside(self, name: str) -> Score:
-        """Return a model's score minus the score of its translator with soft attention."""
-        return self.scores[name] - self._soft(name)
+    def beside(self, name: str, share: float = 1.0) -> Score:
+        """Return a model's score minus a share of its translator's with soft attention."""
+        return self.scores[name] - self.scores[f"{name.partition(' ')[0]} {SOFT}"].times(share)
 
     def _decide(self) -> Verdict:
         if not any(self.learned(f"{translator} {SOFT}") for translator in self.translators):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,8 @@ import torch
 from image_files import idx_of
 from saccade.cli import main
 from saccade.models import bytenet, luong, recurrent, transformer
+from saccade.tasks.image.dataset import InMemory, Part
+from saccade.tasks.image.digits import open_digits
 from saccade.tasks.translate.options import RECIPES
 
 SMALL = {"batch_tokens": 200, "vocabulary_size": 300, "threads": 1}
@@ -86,11 +89,11 @@ def content_of(name, runs, rows):
 
 
 def drawn(data, models, columns, seeds=3):
-    """report.json of models with a row a seed, whose columns are of a model's name and value and of random numbers."""
+    """report.json of models; a row's columns are a function of name, value and random numbers."""
     rows, runs = [], {}
-    for place, (name, value) in enumerate(models.items()):
+    for index, (name, value) in enumerate(models.items()):
         for seed in range(1, seeds + 1):
-            numbers = torch.Generator().manual_seed(seed + 100 * place)
+            numbers = torch.Generator().manual_seed(seed + 100 * index)
             rows.append({"model": name, "seed": seed, **columns(name, value, numbers)})
             runs[f"{name}-{seed}"] = run_of(name, seed)
     return {"rows": rows, "runs": runs, "data": data, "arguments": {"seeds": seeds}, "command": "c"}
@@ -99,6 +102,21 @@ def drawn(data, models, columns, seeds=3):
 def stored(folder):
     """The content of a report on disk."""
     return json.loads((folder / "report.json").read_text(encoding="utf-8"))
+
+
+def documented(name):
+    """Words of the commands of a study in docs/reports.md."""
+    docs = Path(__file__).resolve().parents[1] / "docs/reports.md"
+    lines = re.findall(rf"^saccade (report {name} .*)$", docs.read_text(encoding="utf-8"), flags=re.M)
+    return [shlex.split(line) for line in lines]
+
+
+@pytest.fixture
+def few_digits(monkeypatch):
+    """Thirty built-in digits of each split for eyes."""
+    digits = open_digits()
+    parts = {split: Part(part.images[:30], part.codes[:30]) for split, part in digits.parts.items()}
+    monkeypatch.setattr("saccade.tasks.glimpse.data.open_digits", lambda: InMemory(parts, digits.labels, ""))
 
 
 @pytest.fixture
@@ -115,7 +133,7 @@ def rejects(tmp_path, monkeypatch, capsys):
 
 
 def complete(study, content, folder, words, *pictures):
-    """The page of a study, which has these words and pictures."""
+    """Check the words and the pictures of a study's page, and return it."""
     page = written(study, content, folder)
     files = {f"{name}.{kind}" for name in pictures for kind in ("png", "svg")}
     assert {path.name for path in folder.iterdir()} == {"index.html", "index.md", *files}

@@ -23,7 +23,7 @@ from studies import (
 )
 from studies.frame.page import publish
 from studies.frame.scores import Trial
-from studies.frame.study import load
+from studies.frame.study import load, names
 from tiers import every
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,36 +34,8 @@ ROWS = [
     for row in body.splitlines()
 ]
 
-PAGES = {
-    "alignment-bytenet": "alignment",
-    "alignment-fr": "alignment",
-    "alignment-fr-adjectives": "alignment",
-    "bottleneck-mnist": "bottleneck",
-    "cnn-attention-cifar10": "cnn_attention",
-    "complexity-quick": "complexity",
-    "experts-dates": "experts",
-    "fast-weights": "fast_weights",
-    "glimpse/quick": "glimpses",
-    "glimpses-mnist": "glimpses",
-    "implicit-dates": "implicit",
-    "isolation-mnist": "isolation",
-    "length-multi30k-de-en": "length",
-    "memory-copy": "memory",
-    "memory-recall": "memory",
-    "objects-scenes": "objects",
-    "order-quick": "order",
-    "pointing-scenes": "pointing",
-    "pooling-quick": "pooling",
-    "pooling-sst2": "pooling",
-    "regression": "regression",
-    "scaling-quick": "scaling",
-    "scores-dates": "scores",
-    "scores-multi30k": "scores",
-    "scores-multi30k-whole": "scores",
-    "soft-hard-dates": "soft_hard",
-    "soft-hard-multi30k": "soft_hard",
-}
-"""Published reports, and what made them."""
+REPORTS = sorted(str(path.parent.relative_to(ROOT / "results")) for path in (ROOT / "results").rglob("report.json"))
+"""Folders of published reports."""
 
 
 def cells(line):
@@ -201,6 +173,10 @@ def test_what_was_trained_on_packages_is_that_of_the_files():
         assert (row[3], row[4]) == (f"{60 * found['config']['options']['max_minutes']:.0f}", str(taken[name]))
 
 
+def test_every_study_has_a_published_report():
+    assert {reported(name)["report"] for name in REPORTS} == {*names()}
+
+
 def test_every_file_of_a_run_is_in_a_row():
     files = {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results").glob("*/*-[0-9]*.json")}
     assert files == {cells(row)[1] for _, row in ROWS}
@@ -208,14 +184,14 @@ def test_every_file_of_a_run_is_in_a_row():
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "experts-dates" else [pytest.mark.slow]) for name in PAGES]
+    "name", [pytest.param(name, marks=[] if name == "experts-dates" else [pytest.mark.slow]) for name in REPORTS]
 )
 def test_a_published_page_says_what_its_numbers_say(name, tmp_path, monkeypatch):
     saved = _figure._saved  # without what is drawn by pixels, which says nothing
     monkeypatch.setattr(_figure, "_saved", lambda figure, form: b"" if form == "png" else saved(figure, form))
     folder = ROOT / "results" / name
     content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    publish(load(PAGES[name].replace("_", "-")), content, tmp_path)
+    publish(load(content["report"]), content, tmp_path)
     assert (tmp_path / "index.md").read_text() == (folder / "index.md").read_text()
     for picture in folder.glob("*.svg"):
         assert said_by(picture) == said_by(tmp_path / picture.name), picture.name
@@ -274,7 +250,7 @@ def test_the_headline_beside_joeynmt_is_that_of_its_table():
         assert f"is {seconds:.0f} times as fast in seconds" in " ".join(page.split())
 
 
-@every("name", PAGES)
+@every("name", REPORTS)
 def test_a_published_page_says_what_stands_behind_its_numbers_and_has_one_of_three_verdicts(name):
     page = (ROOT / "results" / name / "index.md").read_text(encoding="utf-8")
     told = re.search(r"± (is|of|half of)\b", page) is not None

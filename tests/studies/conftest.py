@@ -1,8 +1,8 @@
 import pytest
 
-from study_rows import corpus, rejects, rendered, small, unrendered
+from study_rows import corpus, few_digits, rejects, rendered, small, unrendered
 
-__all__ = ["corpus", "rejects", "rendered", "small", "unrendered"]
+__all__ = ["corpus", "few_digits", "rejects", "rendered", "small", "unrendered"]
 
 
 @pytest.fixture(autouse=True)

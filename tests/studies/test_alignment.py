@@ -1,7 +1,4 @@
-import re
-import shlex
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,10 +17,9 @@ from saccade.train.trained import load_trained
 from studies.alignment import STUDY, Findings, Options, blocks, by_words, crossed, off_diagonal
 from studies.frame.folder import ReportError
 from studies.frame.study import make
-from study_rows import complete, described, stored, written
+from study_rows import complete, described, documented, stored, written
 from tiers import every
 
-DOCS = Path(__file__).resolve().parents[2] / "docs/reports.md"
 EN = ["This", " agreement", " on", " the", " European", " Economic", " Are", "a"]
 FR = ["Cet", " accord", " sur", " la", " zone", " économique", " europé", "enne"]
 MOST = (0, 1, 2, 3, 6, 5, 4, 4)  # as in figure 3 of the paper: the zone is the Area, of two pieces
@@ -194,10 +190,9 @@ def test_every_command_of_the_docs_runs(run, few, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/fr").symlink_to(run.folder)
-    section = DOCS.read_text(encoding="utf-8").partition("\n## Alignment: ")[2].partition("\n## ")[0]
-    commands = re.findall(r"^saccade (report alignment .*)$", section, flags=re.M)
+    commands = documented("alignment")
     assert len(commands) == 3
-    assert all(main([*shlex.split(command), "--threads", "1"]) == 0 for command in commands)
+    assert all(main([*command, "--threads", "1"]) == 0 for command in commands)
     folders = sorted(path.name for path in (tmp_path / "reports").iterdir())
     assert folders == ["alignment-fr", "alignment-fr-jacobian", "alignment-quick"]
     row = row_of(tmp_path / "reports/alignment-quick")

@@ -1,7 +1,4 @@
 import math
-import re
-import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +24,7 @@ from studies.bottleneck import (
 from studies.frame.digits import open_data
 from studies.frame.direct import Budget, size
 from studies.frame.seeds import unpack
-from study_rows import complete, described, stored, write_mnist
+from study_rows import complete, described, documented, stored, write_mnist
 from tiers import every
 
 CPU, BUDGET = torch.device("cpu"), Budget(150, 5.0)
@@ -209,10 +206,8 @@ def test_quick_makes_every_row_once_and_the_page(small, tmp_path, capsys):
 @pytest.mark.slow
 def test_a_command_of_the_docs_reads_other_digits(small, tmp_path):
     write_mnist(tmp_path / "mnist")
-    docs = Path(__file__).resolve().parents[2] / "docs/reports.md"
-    section = docs.read_text(encoding="utf-8").partition("\n## Bottleneck: ")[2].partition("\n## ")[0]
-    [command] = re.findall(r"^saccade (report bottleneck .*--data mnist.*)$", section, flags=re.M)
-    assert main([*shlex.split(command), "--seeds", "1", "--threads", "1", "--width", "128"]) == 0
+    [command] = [words for words in documented("bottleneck") if "mnist" in words]
+    assert main([*command, "--seeds", "1", "--threads", "1", "--width", "128"]) == 0
     assert [path.name for path in (tmp_path / "reports").iterdir()] == ["bottleneck-mnist"]
     assert stored(tmp_path / "reports/bottleneck-mnist")["arguments"]["width"] == 128
 

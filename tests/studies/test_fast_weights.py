@@ -1,7 +1,3 @@
-import re
-import shlex
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -26,7 +22,7 @@ from studies.fast_weights import (
 )
 from studies.fast_weights import PAIRS as ALL_PAIRS
 from studies.frame.direct import Budget, size
-from study_rows import complete, described, stored
+from study_rows import complete, described, documented, stored
 from tiers import every
 
 SPENT = {"steps": 9, "seconds": 1.5, "parameters": 1000}
@@ -193,9 +189,6 @@ def test_the_page_is_complete(content, tmp_path):
     )
 
 
-DOCS = Path(__file__).resolve().parents[2] / "docs/reports.md"
-
-
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """Two steps of every training, with few pairs."""
@@ -222,10 +215,8 @@ def test_quick_makes_every_row_once_and_the_page(small, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_every_command_of_the_docs_runs(small, tmp_path):
-    section = DOCS.read_text(encoding="utf-8").partition("\n## Fast weights: ")[2].partition("\n## ")[0]
-    commands = re.findall(r"^saccade (report fast-weights .*)$", section, flags=re.M)
-    assert len(commands) == 2
-    assert main([*shlex.split(commands[1]), "--seeds", "1", "--threads", "1"]) == 0
+    _, command = documented("fast-weights")
+    assert main([*command, "--seeds", "1", "--threads", "1"]) == 0
     assert [row["model"] for row in stored(tmp_path / "reports/fast-weights")["rows"]] == list(LAYERS)
 
 

@@ -6,9 +6,6 @@ import torch
 
 from saccade.cli import main
 from saccade.tasks.glimpse import Glimpse
-from saccade.tasks.glimpse import data as glimpse_data
-from saccade.tasks.image.dataset import InMemory, Part
-from saccade.tasks.image.digits import open_digits
 from saccade.train.task import options_class
 from studies import glimpses as study
 from studies.frame.seeds import pack
@@ -163,10 +160,7 @@ def test_an_untrained_baseline_is_left_out(few):
 
 
 @pytest.mark.slow
-def test_a_complete_study_is_not_measured_again(monkeypatch, tmp_path):
-    digits = open_digits()
-    parts = {split: Part(part.images[:20], part.codes[:20]) for split, part in digits.parts.items()}
-    monkeypatch.setattr(glimpse_data, "open_digits", lambda: InMemory(parts, digits.labels, ""))
+def test_a_complete_study_is_not_measured_again(few_digits, monkeypatch, tmp_path):
     monkeypatch.setattr(study, "SIZES", {**SMALL, "scales": 2})
     monkeypatch.setattr(study, "MODELS", ("ram", "random"))
     monkeypatch.setattr(study, "GROUPS", 2)

@@ -1,7 +1,3 @@
-import re
-import shlex
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -26,7 +22,7 @@ from studies.isolation import (
     forgotten,
     graph,
 )
-from study_rows import complete, described, stored, write_mnist
+from study_rows import complete, described, documented, stored, write_mnist
 from tiers import every
 
 SPENT = {"steps": 9, "seconds": 1.5, "parameters": 1000}
@@ -184,11 +180,8 @@ def test_quick_makes_every_row_once_and_the_page(small, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_every_command_of_the_docs_runs(small, tmp_path):
-    docs = Path(__file__).resolve().parents[2] / "docs/reports.md"
-    section = docs.read_text(encoding="utf-8").partition("\n## Isolation: ")[2].partition("\n## ")[0]
-    commands = re.findall(r"^saccade (report isolation .*)$", section, flags=re.M)
-    assert len(commands) == 2
-    assert main([*shlex.split(commands[1]), "--seeds", "1", "--threads", "1"]) == 0
+    _, command = documented("isolation")
+    assert main([*command, "--seeds", "1", "--threads", "1"]) == 0
     assert [path.name for path in (tmp_path / "reports").iterdir()] == ["isolation-mnist"]
     assert len(stored(tmp_path / "reports/isolation-mnist")["rows"]) == 3 + 6 + 2 * 9
 

@@ -360,7 +360,7 @@ def test_accuracy_is_the_runs_own_and_the_model_stays(task):
 
 
 @pytest.mark.slow
-def test_models_are_trained_and_measured_once(monkeypatch, tmp_path, capsys):
+def test_every_model_is_trained_and_measured(monkeypatch, tmp_path, capsys):
     small = {"widths": "4,6", "cell_dim": 6, "hidden_dim": 6, "batch_size": 4, "validation_examples": 4}
     monkeypatch.setattr(scenes, "HELD_OUT", 12)
     monkeypatch.setattr(vocabulary, "_ENDLESS", 150)
@@ -368,8 +368,7 @@ def test_models_are_trained_and_measured_once(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 5)
     monkeypatch.setattr(study, "VARIANTS", [Variant(one.name, one.model, {**one.values, **small}) for one in VARIANTS])
     monkeypatch.chdir(tmp_path)
-    words = ["report", "pointing", "--data", "scenes", "--max-steps", "2"]
-    assert main(words) == 0
+    assert main(["report", "pointing", "--data", "scenes", "--max-steps", "2"]) == 0
     folder = tmp_path / "reports/pointing-scenes"
     content = stored(folder)
     names = ["soft", "sparsemax", "reinforce", "word by word", "fixed vector"]
@@ -379,8 +378,6 @@ def test_models_are_trained_and_measured_once(monkeypatch, tmp_path, capsys):
     assert options[1]["normalizer"] == "sparsemax" and options[2]["read"] == "reinforce"
     assert {"schedule_steps": 2, "max_steps": 2, "read": "soft"}.items() <= options[0].items()
     assert "lost beyond random" in capsys.readouterr().out
-    before = (folder / "report.json").read_bytes()
-    assert main(words) == 0 and (folder / "report.json").read_bytes() == before
 
 
 def test_data_without_known_things_are_rejected(rejects):

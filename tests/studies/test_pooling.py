@@ -17,18 +17,7 @@ from saccade.train.trained import load_trained
 from studies.frame.options import Seeded
 from studies.frame.seeds import pack, unpack
 from studies.frame.training import settings
-from studies.pooling import (
-    CONTEXT,
-    PAIRS,
-    STUDY,
-    VARIANTS,
-    VECTORS,
-    Findings,
-    Options,
-    denials,
-    directions,
-    relative,
-)
+from studies.pooling import CONTEXT, PAIRS, STUDY, VARIANTS, VECTORS, Findings, Options, denials, directions, relative
 from study_rows import complete, content_of, described, run_of, stored, written
 from tasks.classify_text.conftest import labelled
 from tiers import every

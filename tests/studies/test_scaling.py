@@ -1,15 +1,10 @@
-import json
-
 import pytest
 
 from saccade.cli import main
-from saccade.tasks.glimpse import data as glimpse_data
-from saccade.tasks.image.dataset import InMemory, Part
-from saccade.tasks.image.digits import open_digits
 from studies import scaling as study
 from studies.frame.seeds import pack
 from studies.scaling import GLIMPSES, HARD, MODELS, PATCH, SOFT, STUDY, Findings, operations, prepared
-from study_rows import complete, run_of
+from study_rows import complete, run_of, stored
 from tiers import every
 
 SIDES = (28, 60, 100, 200, 400, 800)
@@ -92,21 +87,16 @@ def test_soft_attention_encodes_every_tile_and_hard_few():
 
 
 @pytest.mark.slow
-def test_answers_are_timed_at_unseen_sizes(tmp_path, monkeypatch, capsys):
-    digits = open_digits()
-    few = {split: Part(part.images[:20], part.codes[:20]) for split, part in digits.parts.items()}
-    monkeypatch.setattr(glimpse_data, "open_digits", lambda: InMemory(few, digits.labels, ""))
+def test_answers_are_timed_at_unseen_sizes(few_digits, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(study, "_SIDES", (28, 40, 56))
     monkeypatch.setattr(study, "_EYES", ("tiles",))
     monkeypatch.chdir(tmp_path)
-    words = ["report", "scaling", "--data", "translated", "--max-steps", "2", "--seconds", "0.001"]
-    assert main(words) == 0
+    words = "--data translated --max-steps 2 --seconds 0.001"
+    assert main(["report", "scaling", *words.split()]) == 0
     assert "Millions of operations" in capsys.readouterr().out
-    before = (tmp_path / "reports/scaling-translated/report.json").read_bytes()
-    rows = json.loads(before)["rows"]
+    rows = stored(tmp_path / "reports/scaling-translated")["rows"]
     assert [row["side"] for row in rows] == [28, 40, 56, 60, 100, 200]
     assert list(rows[0]["models"]) == list(MODELS) and rows[0]["models"]["RAM"]["seconds"] > 0
-    assert main(words) == 0 and (tmp_path / "reports/scaling-translated/report.json").read_bytes() == before
 
 
 @every(

@@ -25,11 +25,7 @@ NAMES = {"learned_baseline": "learned baseline", "leave_one_out": "leave-one-out
 def noise_of(model, **variances):
     """A row of noise, with variances that are those numbers on every batch but one."""
     estimators = {
-        NAMES.get(name, name): {
-            "variance": value,
-            "signal": 0.5,
-            "batches": [value] * 7 + [value * 1.5],
-        }
+        NAMES.get(name, name): {"variance": value, "signal": 0.5, "batches": [value] * 7 + [value * 1.5]}
         for name, value in variances.items()
     }
     sizes = {"batches": 8, "sentences": 8, "draws": 8}

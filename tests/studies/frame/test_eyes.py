@@ -4,8 +4,6 @@ import torch
 from saccade.errors import ArgumentError
 from saccade.tasks.glimpse import Glimpse
 from saccade.tasks.glimpse.options import EvalRequest
-from saccade.tasks.image.dataset import InMemory, Part
-from saccade.tasks.image.digits import open_digits
 from saccade.train.results import measure
 from saccade.train.task import options_class
 from studies.frame.eyes import PATHS, Canvas, measured, open_canvas, wrong_shares
@@ -13,15 +11,8 @@ from studies.frame.eyes import PATHS, Canvas, measured, open_canvas, wrong_share
 SMALL = {"glimpses": 2, "patch": 4, "hidden_dim": 16, "glimpse_dim": 8}
 
 
-@pytest.fixture
-def few(monkeypatch):
-    digits = open_digits()
-    parts = {split: Part(part.images[:30], part.codes[:30]) for split, part in digits.parts.items()}
-    monkeypatch.setattr("saccade.tasks.glimpse.data.open_digits", lambda: InMemory(parts, digits.labels, ""))
-
-
 @pytest.mark.parametrize("model", ["ram", "ram-grid", "random", "whole"])
-def test_paths_are_those_of_the_runs_own_evaluation(few, model):
+def test_paths_are_those_of_the_runs_own_evaluation(few_digits, model):
     kind = options_class(Glimpse, model)
     sizes = {} if model == "whole" else SMALL
     task = Glimpse.prepare(kind(model=model, data="translated", canvas=32, seed=3, **sizes))
@@ -36,6 +27,6 @@ def test_paths_are_those_of_the_runs_own_evaluation(few, model):
         assert found[name] == (pytest.approx(own[name], abs=1e-4) if name in own else None)
 
 
-def test_strings_of_digits_are_rejected(few):
+def test_strings_of_digits_are_rejected(few_digits):
     with pytest.raises(ArgumentError, match="--data: expected images of one label each, got strings"):
         open_canvas(Canvas(data="row", canvas=100))
