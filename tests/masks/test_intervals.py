@@ -76,6 +76,11 @@ def test_aligns_at_the_ends_of_what_integers_hold(align):
         assert_same(mask, grid)
 
 
+def test_aligns_at_the_ends_do_not_wrap_around():
+    after, grid = torch.tensor(2**63 - 1), Grid(3, 5, 0, 3, torch.device("cpu"))
+    assert masks.Causal(after).dense(grid).all() and not masks.Window(2, 0, align=after).dense(grid).any()
+
+
 def test_masks_of_several_intervals_have_none():
     class Mine(masks.Window):
         def dense(self, grid):

@@ -20,6 +20,7 @@ from saccade._definitions.functions import functions
 from saccade._definitions.numerics import broadcast_shapes, wide
 from saccade._definitions.structure import Grid
 from saccade.masks import Mask
+from saccade.masks.base import Contiguous, between
 
 __all__ = ["Blocks", "mapped", "possible", "stripes"]
 
@@ -157,7 +158,12 @@ def answered(mask: Mask, spans: Spans, needed: Tensor | None = None) -> Blocks:
         return of_centers(mask, spans)
     if isinstance(mask, masks.Intervals):
         return of_intervals(mask, spans)
-    return of_ids(mask, spans) if isinstance(mask, masks.Documents) else of_positions(mask, spans)
+    if isinstance(mask, Contiguous):
+        first, last = (mask.interval(spans.grid, queries) for queries in (spans.first_query, spans.last_query))
+        some = between(spans.last_key, spans.first_key, (first[0], last[1]))
+        return Blocks(some, between(spans.first_key, spans.last_key, (last[0], first[1])))
+    assert isinstance(mask, masks.Documents)
+    return of_ids(mask, spans)
 
 
 def of_two(mask: masks.Both | masks.Either, spans: Spans, needed: Tensor | None) -> Blocks:
@@ -170,28 +176,6 @@ def of_two(mask: masks.Both | masks.Either, spans: Spans, needed: Tensor | None)
     if both:
         return Blocks(first.some & second.some, first.all & second.all)
     return Blocks(first.some | second.some, first.all | second.all)
-
-
-def of_positions(mask: Mask, spans: Spans) -> Blocks:
-    """Masks that compare positions with numbers."""
-    if isinstance(mask, masks.Lengths | masks.Prefix):
-        length = every(mask.key_lengths if isinstance(mask, masks.Lengths) else mask.length)
-        return Blocks(spans.first_key < length, spans.last_key < length)
-    assert isinstance(mask, masks.Causal | masks.Window)
-    shift = masks.shift(mask.align, spans.grid)
-    least, limit = spans.first_key - (spans.last_query + shift), spans.last_key - (spans.first_query + shift)
-    left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
-    some = all_ = torch.ones_like(least, dtype=torch.bool)
-    if left is not None:
-        some, all_ = some & (limit >= -left), all_ & (least >= -left)
-    if right is not None:
-        some, all_ = some & (least <= right), all_ & (limit <= right)
-    return Blocks(some, all_)
-
-
-def every(value: Tensor | int) -> Tensor | int:
-    """A number, or one a sequence, as `(..., 1, 1)`."""
-    return value[..., None, None] if isinstance(value, Tensor) else value
 
 
 def grouped(tensor: Tensor, dim: int, spans: Spans) -> Tensor:

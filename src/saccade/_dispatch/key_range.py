@@ -10,7 +10,7 @@ block.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -26,10 +26,9 @@ from saccade.auxiliary import AuxOutput
 from saccade.backends.cpu.draws import serves_draws
 from saccade.backends.cpu.steps import serves_step
 from saccade.masks import Mask
+from saccade.masks.base import Contiguous
 from saccade.reads import TopK
 from saccade.scores import Location
-
-__all__ = ["Bounds", "Near", "bounds", "plan", "restrict_keys", "run"]
 
 _WIDE = 2.0**50  # keys around a centre beyond which places lose digits
 
@@ -45,77 +44,46 @@ COPIED = 64
 The kernel of a step passes over forbidden keys, and only reads the mask there.
 """
 
-Bound: TypeAlias = int | Tensor | None
+Bound: TypeAlias = int | Tensor
+"""An int, or int64 `(...)` for each entry of the batch."""
 
 
-class Bounds(NamedTuple):
-    """First and last allowed key of an entry, ints or int64 `(...)`, or None."""
-
-    first: Bound
-    last: Bound
-
-
-def bounds(mask: Mask, grid: Grid) -> Bounds:
-    """Bounds of the keys that a mask allows to any query, from its structure alone.
-
-    Args:
-        mask: of built-in masks, whose tensors are aligned.
-        grid: all queries and keys.
+def bounds(mask: Mask, grid: Grid) -> tuple[Bound, Bound]:
+    """The first key that a mask allows to any query, and the key behind the last, from its structure alone.
 
     >>> bounds(masks.Window(2, 0, align="end") & masks.Prefix(8), Grid(1, 9, 0, 1, torch.device("cpu")))
-    Bounds(first=6, last=7)
+    (6, 8)
     """
     if isinstance(mask, masks.Both | masks.Either):
-        left, right = bounds(mask.first, grid), bounds(mask.second, grid)
-        if isinstance(mask, masks.Both):
-            return Bounds(_larger(left.first, right.first), _smaller(left.last, right.last))
-        first = None if None in (left.first, right.first) else _smaller(left.first, right.first)
-        return Bounds(first, None if None in (left.last, right.last) else _larger(left.last, right.last))
-    if isinstance(mask, masks.Causal | masks.Window):
-        before, behind = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
-        start = masks.shift(mask.align, grid)
-        start = _wide(start[..., 0, 0] if isinstance(start, Tensor) else start)
-        last = None if behind is None else start + grid.q_len - 1 + behind
-        return Bounds(None if before is None else start - before, last)
+        (start, end), (other_start, other_end) = bounds(mask.first, grid), bounds(mask.second, grid)
+        both = isinstance(mask, masks.Both)
+        return _extreme(start, other_start, largest=both), _extreme(end, other_end, largest=not both)
     if isinstance(mask, masks.Around):
         return _around(mask, grid)
-    if isinstance(mask, masks.Lengths):
-        return Bounds(0, _wide(mask.key_lengths) - 1)
-    if isinstance(mask, masks.Intervals):
-        first = mask.start.amin(-1) if isinstance(mask.start, Tensor) else mask.start
-        end = mask.end.amax(-1) if isinstance(mask.end, Tensor) else mask.end
-        return Bounds(_wide(first), _wide(end) - 1)
-    return Bounds(0, _wide(mask.length) - 1) if isinstance(mask, masks.Prefix) else Bounds(None, None)
+    if not isinstance(mask, Contiguous):
+        return 0, grid.k_len
+    first, end = mask.interval(grid, 0)[0], mask.interval(grid, grid.q_len - 1)[1]  # bounds rise with the query
+    first = first.amin((-2, -1)) if isinstance(first, Tensor) else 0 if first is None else first
+    return first, end.amax((-2, -1)) if isinstance(end, Tensor) else grid.k_len if end is None else end
 
 
-def _wide(number: int | Tensor) -> int | Tensor:
-    """Integers of a type for sums of positions."""
-    return number.long() if isinstance(number, Tensor) else number
-
-
-def _larger(left: Bound, right: Bound) -> Bound:
-    if left is None or right is None:
-        return left if right is None else right
+def _extreme(left: Bound, right: Bound, *, largest: bool) -> Bound:
     if isinstance(left, int) and isinstance(right, int):
-        return max(left, right)
-    return torch.maximum(*(torch.as_tensor(bound, device="cpu") for bound in (left, right)))
+        return max(left, right) if largest else min(left, right)
+    tensors = (torch.as_tensor(bound, device="cpu") for bound in (left, right))
+    return torch.maximum(*tensors) if largest else torch.minimum(*tensors)
 
 
-def _smaller(left: Bound, right: Bound) -> Bound:
-    larger = _larger(*(None if bound is None else -bound for bound in (left, right)))
-    return None if larger is None else -larger
-
-
-def _around(mask: masks.Around, grid: Grid) -> Bounds:
+def _around(mask: masks.Around, grid: Grid) -> tuple[Bound, Bound]:
     """Bounds with a key more and float32's rounding on both sides."""
     if mask.radius > _WIDE:  # beyond the digits of positions
-        return Bounds(None, None)
+        return 0, grid.k_len
     center = wide(mask.center) if mask.center.is_floating_point() else mask.center
     center, edge = center.double(), mask.radius + 1 + grid.k_len * 2.0**-22
     missing, outside = center.isnan(), float(grid.k_len) + edge
     least = center.masked_fill(missing, torch.inf).amin(-1).clamp(-outside, outside)
     greatest = center.masked_fill(missing, -torch.inf).amax(-1).clamp(-outside, outside)
-    return Bounds((least - edge).floor().long(), (greatest + edge).ceil().long())
+    return (least - edge).floor().long(), (greatest + edge).ceil().long() + 1
 
 
 @dataclass(frozen=True)
@@ -129,7 +97,7 @@ class Near:
     """
 
     call: Call
-    first: int | Tensor
+    first: Bound
     k_len: int
 
     def __len__(self) -> int:
@@ -193,11 +161,8 @@ def restrict_keys(call: Call) -> Near | None:
         return None  # a score by place has a row of weights a key
     aligned = call.aligned()
     assert aligned.mask is not None
-    reached = bounds(aligned.mask, aligned.grid())
-    if reached.first is None and reached.last is None:
-        return None
     least = max(1, min(call.aux.top, k_len), call.read.k if isinstance(call.read, TopK) else 1)
-    first, width = _range(reached, k_len, least)
+    first, width = _range(*bounds(aligned.mask, aligned.grid()), k_len, least)
     if 2 * width > k_len:
         return None
     if isinstance(first, Tensor) and COPIED * width > k_len and (serves_step(call) or serves_draws(call)):
@@ -205,17 +170,20 @@ def restrict_keys(call: Call) -> Near | None:
     return Near(_reached(call, aligned, first, width), first, k_len)
 
 
-def _range(reached: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
+def _range(start: Bound, end: Bound, k_len: int, least: int) -> tuple[Bound, int]:
     """First key of each entry, an int if they agree, and a number of keys ≥ `least`."""
-    first = torch.as_tensor(0 if reached.first is None else reached.first, device="cpu").clamp(0, k_len)
-    last = torch.as_tensor(k_len - 1 if reached.last is None else reached.last, device="cpu")
-    width = min(k_len, max(least, int((last.clamp(-1, k_len - 1) - first).max()) + 1))
+    if isinstance(start, int) and isinstance(end, int):
+        start = min(max(start, 0), k_len)
+        width = min(k_len, max(least, min(end, k_len) - start))
+        return min(start, k_len - width), width
+    first, last = (torch.as_tensor(bound, device="cpu").clamp(0, k_len) for bound in (start, end))
+    width = min(k_len, max(least, int((last - first).max())))
     first = first.clamp(max=k_len - width)
     lowest = int(first.min())
     return (lowest if lowest == int(first.max()) else first), width
 
 
-def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call:
+def _reached(call: Call, aligned: Call, first: Bound, width: int) -> Call:
     """The call with `width` keys from the first on, and summed gradients of a memory.
 
     Args:

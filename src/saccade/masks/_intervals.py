@@ -5,16 +5,8 @@ from torch import Tensor
 
 from saccade._definitions.numerics import broadcast_shapes
 from saccade._definitions.structure import Grid
-from saccade.masks.base import Both, Either, Mask, Not
-from saccade.masks.contents import Documents, Intervals
-from saccade.masks.positions import Causal, Lengths, Prefix, Window, shift
-
-__all__ = ["by_numbers", "everybody", "intervals", "participants"]
-
-Bounds = tuple[Tensor, Tensor]
-
-POSITIONED = (Causal, Window, Prefix, Intervals)
-"""Masks that may consist of numbers alone."""
+from saccade.masks.base import Both, Contiguous, Either, Mask, Not
+from saccade.masks.contents import Documents
 
 
 def by_numbers(mask: Mask) -> bool:
@@ -28,7 +20,7 @@ def by_numbers(mask: Mask) -> bool:
         return by_numbers(mask.other)
     if isinstance(mask, Both | Either):
         return by_numbers(mask.first) and by_numbers(mask.second)
-    return type(mask) in POSITIONED and not mask.leaves()
+    return isinstance(mask, Contiguous) and mask.is_registered and not mask.leaves()
 
 
 def everybody(mask: Mask, grid: Grid) -> bool:
@@ -41,20 +33,11 @@ def everybody(mask: Mask, grid: Grid) -> bool:
     >>> [everybody(masks.Causal(align), grid) for align in ("end", "start")], everybody(masks.Prefix(5), grid)
     ([True, False], False)
     """
-    if not (grid.q_len and grid.k_len):
+    if not (grid.q_len and grid.k_len and isinstance(mask, Contiguous) and by_numbers(mask)):
         return False
-    if type(mask) is Prefix and not isinstance(mask.length, Tensor):
-        return mask.length >= grid.k_len
-    if type(mask) not in (Causal, Window):
-        return False
-    assert isinstance(mask, Causal | Window)
-    left, right = (None, 0) if isinstance(mask, Causal) else (mask.left, mask.right)
-    start = shift(mask.align, grid)
-    if isinstance(start, Tensor):
-        return False
-    last = start + grid.q_len - 1  # position of the last query
-    before = left is None or (start - left <= 0 and last - left < grid.k_len)
-    return before and (right is None or (start + right >= 0 and last + right >= grid.k_len - 1))
+    (start, end), (last_start, last_end) = mask.interval(grid, 0), mask.interval(grid, grid.q_len - 1)
+    before = start is None or (start <= 0 and last_start < grid.k_len)
+    return before and (end is None or (end >= 1 and last_end >= grid.k_len))
 
 
 def participants(mask: Mask, grid: Grid) -> tuple[Tensor, Tensor] | None:
@@ -83,70 +66,42 @@ def participants(mask: Mask, grid: Grid) -> tuple[Tensor, Tensor] | None:
     return steps.cumsum(-1)[..., : grid.k_len] > 0, queries
 
 
-def intervals(mask: Mask, grid: Grid) -> Bounds | None:
+def intervals(mask: Mask, grid: Grid) -> tuple[Tensor, Tensor] | None:
     """The first allowed key of each query, and the key behind its last allowed one.
 
-    None if the mask allows more than one interval a query, or does not show that it allows one.
+    int64 `(..., Lq or 1)`, within 0 .. Lk. Nothing is allowed if the first is not below the second. None if the mask
+    allows more than one interval a query, or does not show that it allows one. Documents are searched on the CPU alone,
+    since a GPU would have to synchronize.
 
     Args:
-        mask: of an aligned call, its tensors where the grid is. Documents are searched on the CPU alone, since a
-            GPU would have to synchronize.
+        mask: of an aligned call, its tensors where the grid is.
         grid: all queries and keys.
-
-    Returns:
-        int64 `(..., Lq or 1)` each, within 0 .. Lk. Nothing is allowed if the first is not below the second.
 
     >>> from saccade import masks
     >>> mask, grid = masks.Window(1, 0) & masks.Prefix(3), Grid(4, 4, 0, 4, torch.device("cpu"))
     >>> [bound.tolist() for bound in intervals(mask, grid)]
     [[0, 0, 1, 2], [1, 2, 3, 3]]
     """
-    bounds = _bounds(mask, grid)
-    return None if bounds is None else (bounds[0].clamp(0, grid.k_len), bounds[1].clamp(0, grid.k_len))
-
-
-def _bounds(mask: Mask, grid: Grid) -> Bounds | None:
-    nothing, everything = _column(0, grid), _column(grid.k_len, grid)
     if type(mask) is Both:
-        first, second = _bounds(mask.first, grid), _bounds(mask.second, grid)
+        first, second = intervals(mask.first, grid), intervals(mask.second, grid)
         if first is None or second is None:
             return None
         return torch.maximum(first[0], second[0]), torch.minimum(first[1], second[1])
-    if type(mask) is Causal:
-        return nothing, _behind(_positions(mask, grid), grid)
-    if type(mask) is Window:
-        queries = _positions(mask, grid)
-        start = nothing if mask.left is None else queries - mask.left
-        return start, everything if mask.right is None else _behind(queries + mask.right, grid)
-    if type(mask) is Intervals:
-        return _column(mask.start, grid), _column(mask.end, grid)
-    if type(mask) is Prefix:
-        return nothing, mask.length.long()[..., None] if isinstance(mask.length, Tensor) else _column(mask.length, grid)
-    if type(mask) is Lengths:
-        return nothing, mask.key_lengths.long()[..., None]
+    if isinstance(mask, Contiguous) and mask.is_registered:
+        start, end = mask.interval(grid)
+        return _bound(start, 0, grid), _bound(end, grid.k_len, grid)
     if type(mask) is Documents and grid.device.type == "cpu":
         return _documents(mask.query_ids.long(), mask.key_ids.long())
     return None
 
 
-def _positions(mask: Causal | Window, grid: Grid) -> Tensor:
-    """Positions of the queries among the keys, `(..., Lq)`."""
-    start = shift(mask.align, grid)
-    queries = torch.arange(grid.q_len, device=grid.device)
-    return queries + (start.long()[..., 0] if isinstance(start, Tensor) else start)
+def _bound(bound: Tensor | int | None, default: int, grid: Grid) -> Tensor:
+    if isinstance(bound, Tensor):
+        return bound[..., 0].clamp(0, grid.k_len)
+    return torch.full((1,), default if bound is None else min(max(bound, 0), grid.k_len), device=grid.device)
 
 
-def _behind(last: Tensor, grid: Grid) -> Tensor:
-    """The key behind the last allowed one, without overflow for a huge align."""
-    return last.clamp(max=grid.k_len) + 1
-
-
-def _column(bound: Tensor | int, grid: Grid) -> Tensor:
-    """A bound as a tensor that broadcasts against the queries."""
-    return bound.long() if isinstance(bound, Tensor) else torch.full((1,), bound, device=grid.device)
-
-
-def _documents(queries: Tensor, keys: Tensor) -> Bounds | None:
+def _documents(queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor] | None:
     """The keys of each query's document, if each document is contiguous."""
     batch = broadcast_shapes(queries.shape[:-1], keys.shape[:-1])
     queries, keys = (ids.expand(*batch, ids.shape[-1]).contiguous() for ids in (queries, keys))

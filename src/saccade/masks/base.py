@@ -61,6 +61,34 @@ class Mask(Definition):
         return Both.of(first, second) if operator == "and" else Either.of(first, second)
 
 
+Bounds = tuple[Tensor | int | None, Tensor | int | None]
+"""The first key, and the key behind the last; None is no bound."""
+
+
+def between(lowest: Tensor, highest: Tensor, bounds: Bounds) -> Tensor:
+    """start ≤ lowest and highest < end."""
+    start, end = bounds
+    if start is None:
+        return torch.ones_like(highest, dtype=torch.bool) if end is None else highest < end
+    return lowest >= start if end is None else (lowest >= start) & (highest < end)
+
+
+class Contiguous(Mask):
+    """Base of the masks that allow each query one interval of keys, start ≤ j < end.
+
+    Both bounds rise with the query, or stay, unless they are tensors of queries. All walks over masks read `interval`.
+    """
+
+    per_example: ClassVar[bool] = True
+
+    def interval(self, grid: Grid, queries: Tensor | int | None = None) -> Bounds:
+        """Bounds of the queries at these indices, by default the grid's `(..., rows, 1)`."""
+        raise NotImplementedError
+
+    def dense(self, grid: Grid) -> Tensor:
+        return between(grid.keys(), grid.keys(), self.interval(grid))
+
+
 def as_mask(mask: Any, name: str = "mask") -> Mask:
     """Convert a boolean tensor to a mask, and return a mask unchanged.
 

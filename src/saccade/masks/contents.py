@@ -10,7 +10,7 @@ from saccade._definitions.checks import FAR, batch_only, number, per_position, w
 from saccade._definitions.numerics import wide
 from saccade._definitions.structure import Axes, Extent, Grid, registered
 from saccade.errors import ArgumentTypeError
-from saccade.masks.base import Mask
+from saccade.masks.base import Bounds, Contiguous, Mask
 
 
 @registered
@@ -53,7 +53,7 @@ class Around(Mask):
 
 @registered
 @dataclass(frozen=True)
-class Intervals(Mask):
+class Intervals(Contiguous):
     """Keys of one interval a query, start_i ≤ j < end_i.
 
     For example, neighbourhoods (Hassani et al. 2023, in one dimension), sliding tiles, or all keys before a point.
@@ -75,7 +75,6 @@ class Intervals(Mask):
     """
 
     axes: ClassVar[dict[str, Axes]] = {"start": ("q",), "end": ("q",)}
-    per_example: ClassVar[bool] = True
     start: Tensor | int
     end: Tensor | int
 
@@ -89,13 +88,13 @@ class Intervals(Mask):
             if isinstance(bound, int):
                 whole(f"{name} of masks.Intervals", bound, least=-FAR)
 
-    def dense(self, grid: Grid) -> Tensor:
-        start, end = (bound[..., None] if isinstance(bound, Tensor) else bound for bound in (self.start, self.end))
-        return (grid.keys() >= start) & (grid.keys() < end)
+    def interval(self, grid: Grid, queries: Tensor | int | None = None) -> Bounds:
+        start, end = (b[..., None].long() if isinstance(b, Tensor) else b for b in (self.start, self.end))
+        return start, end
 
     @property
     def keys_alone(self) -> bool:
-        return all(not isinstance(bound, Tensor) for bound in (self.start, self.end))
+        return not self.leaves()
 
     def check(self, extent: Extent) -> None:
         for name, bound in (("start of masks.Intervals", self.start), ("end of masks.Intervals", self.end)):
