@@ -183,13 +183,7 @@ def functions(tree: Definition | None) -> Iterator[OfPositions]:
     >>> [type(function).__name__ for function in functions(mask)]
     ['Where']
     """
-    if isinstance(tree, OfPositions):
-        yield tree
-    elif tree is not None:
-        for name in tree.__match_args__:
-            part = getattr(tree, name)
-            if isinstance(part, Definition):
-                yield from functions(part)
+    return (part for part in (tree.walk() if tree is not None else ()) if isinstance(part, OfPositions))
 
 
 def closing(*trees: Definition | None, device: torch.device) -> bool:

@@ -16,11 +16,8 @@ def by_numbers(mask: Mask) -> bool:
     >>> by_numbers(~masks.Causal() | masks.Prefix(3)), by_numbers(masks.Causal() & masks.Where(lambda i, j: i == j))
     (True, False)
     """
-    if isinstance(mask, Not):
-        return by_numbers(mask.other)
-    if isinstance(mask, Both | Either):
-        return by_numbers(mask.first) and by_numbers(mask.second)
-    return isinstance(mask, Contiguous) and mask.is_registered and not mask.leaves()
+    kinds = Both, Either, Not, Contiguous
+    return not mask.leaves() and all(part.is_registered and isinstance(part, kinds) for part in mask.walk())
 
 
 def everybody(mask: Mask, grid: Grid) -> bool:

@@ -86,7 +86,8 @@ class Contiguous(Mask):
         raise NotImplementedError
 
     def dense(self, grid: Grid) -> Tensor:
-        return between(grid.keys(), grid.keys(), self.interval(grid))
+        keys = grid.keys()
+        return between(keys, keys, self.interval(grid))
 
 
 def as_mask(mask: Any, name: str = "mask") -> Mask:
