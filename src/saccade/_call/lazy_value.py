@@ -11,27 +11,18 @@ from torch import Tensor
 from saccade._definitions.numerics import autocasting, tracing, transforming, valueless
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
-__all__ = ["LazyValue", "ValueFunction", "lazy"]
-
 ValueFunction = Callable[[tuple[Tensor, ...]], Tensor]
 """`function(index)`: the values `(n, Dv)` of the keys `key[index]`, n of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class LazyValue:
-    """The values of keys `(*shape, D)` as a function of their indices.
+    """The values of keys `(*shape, D)` as a function of their indices."""
 
-    Args:
-        function: `function(index)`, index a tuple of int64 tensors `(n,)`, one for each of `batch` and one of keys.
-        batch: leading dimensions of the keys that the function knows.
-        k_len: how many keys there are.
-        entries: index, in that batch flattened, of each entry of the call's keys. None: its own index.
-    """
-
-    function: ValueFunction
-    batch: tuple[int, ...]
+    function: ValueFunction  # of a tuple of int64 tensors (n,), one for each of `batch` and one of keys
+    batch: tuple[int, ...]  # leading dimensions of the function's keys
     k_len: int
-    entries: Tensor | None = None
+    entries: Tensor | None = None  # index, in that batch flattened, of each entry of the call; None: its own index
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -51,11 +42,7 @@ class LazyValue:
         return replace(self, k_len=n)
 
     def at(self, numbers: Tensor, like: Tensor) -> Tensor:
-        """The values `(n, Dv)` of keys `(n,)`, counted over the flattened batch and keys.
-
-        Raises:
-            ArgumentError, ShapeError: the function returns something else.
-        """
+        """The values `(n, Dv)` of keys `(n,)`, counted over the flattened batch and keys."""
         index: list[Tensor] = []
         for size in reversed((*self.batch, self.k_len)):
             index.insert(0, numbers % size)
@@ -63,15 +50,10 @@ class LazyValue:
         return _checked(self.function(tuple(index)), numbers.shape[0], like)
 
     def gather(self, index: Tensor, batch_rank: int, like: Tensor) -> Tensor:
-        """The chosen values, `(*batch, ..., Dv)`, zeros where the index is −1.
-
-        Args:
-            index: of keys, `(*batch, ...)`, the batch broadcast with that of the keys.
-            batch_rank: how many dimensions the batch has.
-            like: the query.
-        """
-        taken = index >= 0
-        numbers = index.clamp(min=0) + self._first(index, batch_rank)
+        """The chosen values, `(*batch, ..., Dv)`, zeros where the index `(*batch, ...)` is −1."""
+        taken, first = index >= 0, self._entries(index.device) * self.k_len  # number of each entry's first key
+        ahead, behind = (1,) * (batch_rank - first.ndim), (1,) * (index.ndim - batch_rank)
+        numbers = index.clamp(min=0) + first.view(*ahead, *first.shape, *behind)
         if (tracing() or transforming() or valueless(index)) and self.k_len:  # shapes may not depend on values
             rows = self.at(numbers.flatten(), like)
             return torch.where(taken[..., None], rows.view(*index.shape, rows.shape[-1]), 0.0)
@@ -80,12 +62,6 @@ class LazyValue:
         where = torch.full_like(index, rows.shape[0]).masked_scatter(taken, position)
         rows = torch.cat([rows, rows.new_zeros(1, rows.shape[-1])])
         return rows.index_select(0, where.flatten()).view(*index.shape, rows.shape[-1])
-
-    def _first(self, index: Tensor, batch_rank: int) -> Tensor:
-        """The number of each batch entry's first key, broadcastable to the index."""
-        first = self._entries(index.device) * self.k_len
-        ahead, behind = (1,) * (batch_rank - first.ndim), (1,) * (index.ndim - batch_rank)
-        return first.view(*ahead, *first.shape, *behind)
 
     def _entries(self, device: torch.device) -> Tensor:
         """Index in the function's batch of each entry of the call."""

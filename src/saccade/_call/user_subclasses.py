@@ -9,11 +9,9 @@ from saccade._definitions.structure import Definition, Extent
 from saccade.normalizers import Normalizer
 from saccade.scores import Score
 
-__all__ = ["Derived", "by_definition"]
-
 
 class Derived(Definition):
-    """A definition computed by its call alone, without the kernels of its base class."""
+    """A definition computed by its call alone: no kernel has the changes of a user's subclass."""
 
     definition: Any
 
@@ -51,23 +49,11 @@ class _DerivedNormalizer(Derived, Normalizer):
 
 
 def by_definition(thing: Any) -> Any:
-    """Return a score or normalizer for backends, wrapped if of a subclass of ours.
-
-    No kernel knows the changes of a user's subclass.
-
-    >>> from saccade import scores
-    >>> class Doubled(scores.Dot):
-    ...     def __call__(self, query, key):
-    ...         return 2 * super().__call__(query, key)
-    >>> by_definition(Doubled()).__name__, isinstance(by_definition(Doubled()), scores.Dot), by_definition(scores.Dot())
-    ('Doubled', False, Dot())
-    """
-    if not isinstance(thing, Definition) or thing.is_registered or not any(map(_ours, type(thing).__mro__)):
+    """Return a score or normalizer for backends, wrapped if of a subclass of ours."""
+    if not isinstance(thing, Definition) or thing.is_registered:
+        return thing
+    if not any(getattr(kind, "is_registered", False) is True for kind in type(thing).__mro__):
         return thing
     if isinstance(thing, Score):
         return _DerivedScore(thing)
     return _DerivedNormalizer(thing) if isinstance(thing, Normalizer) else thing
-
-
-def _ours(kind: type) -> bool:
-    return getattr(kind, "is_registered", False) is True

@@ -7,8 +7,6 @@ from typing import Any, TypeVar
 
 from saccade.errors import ArgumentTypeError
 
-__all__ = ["hide_extra_kwargs", "reject_extra_kwargs"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 OURS = {
@@ -30,15 +28,7 @@ OURS = {
 
 
 def hide_extra_kwargs(function: F) -> F:
-    """Hide `**extra`, present for errors alone, from a function's signature.
-
-    >>> @hide_extra_kwargs
-    ... def scaled(x, scale=1.0, **extra):
-    ...     reject_extra_kwargs(scaled, extra)
-    ...     return x * scale
-    >>> str(inspect.signature(scaled))
-    '(x, scale=1.0)'
-    """
+    """Hide `**extra`, present for errors alone, from a function's signature."""
     signature = inspect.signature(function)
     visible = [part for part in signature.parameters.values() if part.kind is not part.VAR_KEYWORD]
     function.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
@@ -46,21 +36,7 @@ def hide_extra_kwargs(function: F) -> F:
 
 
 def reject_extra_kwargs(function: Callable[..., Any], extra: dict[str, Any]) -> None:
-    """Raise for arguments without a parameter.
-
-    Args:
-        function: a function with `hide_extra_kwargs`, whose signature lists its arguments.
-        extra: other arguments by name.
-
-    Raises:
-        ArgumentTypeError: any argument, with its name here, or with the argument of nearly that name.
-
-    >>> reject_extra_kwargs(len, {"is_causal": True})
-    Traceback (most recent call last):
-    ...
-    saccade.errors.ArgumentTypeError: is_causal: expected an argument of len, got one of another library; here it is \
-mask=masks.Causal()
-    """
+    """Raise for arguments without a parameter, with their name here or a near one."""
     for name in extra:
         owner = function.__qualname__.removesuffix(".__init__").removesuffix(".forward")
         if name in OURS:

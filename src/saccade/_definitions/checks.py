@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade._definitions.numerics import LARGEST, SMALLEST, tracing, valueless
+from saccade._definitions.numerics import LARGEST, SMALLEST, tracing, transforming, valueless
 from saccade._definitions.structure import Extent
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
@@ -21,12 +21,12 @@ _LARGEST = (1 << 63) - 1
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
-def ensure(condition: Tensor, message: str, *, values: bool) -> None:
-    """Raise `ArgumentError(message)` unless all of `condition` holds.
+def ensure(condition: Tensor, message: str, *, values: bool = True) -> None:
+    """Raise `ArgumentError(message)` unless all of `condition` holds, on CUDA by an asynchronous assert.
 
-    On CUDA by an asynchronous assert. Without `values` (compile, vmap, export) nothing is checked.
+    Without `values`, under compilers and transforms nothing is checked.
     """
-    if not values or valueless(condition):
+    if not values or tracing() or transforming() or valueless(condition):
         return
     if condition.is_cuda:
         torch._assert_async(condition.all(), message)
@@ -147,7 +147,7 @@ def within(name: str, value: Tensor, extent: Extent, least: float = SMALLEST) ->
         return
     numbers = value.detach().float()  # half types round the limits to 0 and infinity, float64 has no 1e-12f
     inside = (numbers >= least) & (numbers <= LARGEST)
-    ensure(inside, f"{name}: expected values from {least:g} to {LARGEST:g}, got some outside", values=True)
+    ensure(inside, f"{name}: expected values from {least:g} to {LARGEST:g}, got some outside")
 
 
 def fits(name: str, tensor: Tensor, extent: Extent) -> None:

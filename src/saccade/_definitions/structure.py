@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import torch
 from torch import Tensor
 
+from saccade._definitions.numerics import tracing, transforming
 from saccade.errors import ArgumentError
 
 Axes = tuple[str, ...]
@@ -128,15 +129,7 @@ _SHALLOW, _DEEP, _DEEPEST = 16, 64, 256
 
 
 class Pair(Definition):
-    """Base of definitions by an associative operator, such as `first & second`.
-
-    >>> from saccade import masks
-    >>> mask = masks.Causal()
-    >>> for _ in range(5000):
-    ...     mask = mask & masks.Window(3, 0)
-    >>> len(mask.leaves()), _depth(mask) <= _DEEP
-    (0, True)
-    """
+    """Base of definitions by an associative operator, such as `first & second`."""
 
     first: Any
     second: Any
@@ -148,8 +141,7 @@ class Pair(Definition):
     def of(cls, first: Definition, second: Definition) -> Self:
         """The composed definition; a deep tree becomes a balanced one in its order.
 
-        Raises:
-            ArgumentError: alternating operators that are nested too deep, which cannot be balanced.
+        Operators that alternate cannot be balanced.
         """
         pair = cls(first, second)  # type: ignore[call-arg]
         if _depth(pair) <= _DEEP:
@@ -264,6 +256,13 @@ class Extent(NamedTuple):
     dtype: torch.dtype
     device: torch.device
     values: bool
+
+    @classmethod
+    def of(cls, batch: tuple[int, ...], query: Tensor, key: Tensor) -> "Extent":
+        """Sizes of a call. Under compilers and transforms its values may not be read."""
+        (q_len, q_dim), (k_len, k_dim) = query.shape[-2:], key.shape[-2:]
+        values = not (tracing() or transforming())
+        return cls(batch, q_len, k_len, q_dim, k_dim, query.dtype, query.device, values)
 
 
 def aligned(tensor: Tensor, axes: Axes, batch_rank: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Scores and normalizers given as plain callables, and their positions.
+"""Scores and normalizers as plain callables, and their positions.
 
 A callable gets the whole batch and all keys, but only a block of consecutive query rows. The result of a row may follow
 from that row, all keys, and their positions.
@@ -12,24 +12,11 @@ from torch import Tensor, nn
 
 from saccade._definitions.structure import Definition, Grid
 
-__all__ = ["bind_positions"]
-
 _IN_ORDER = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def bind_positions(function: Callable[..., Tensor], grid: Grid) -> Callable[..., Tensor]:
-    """Bind the positions of a block to a callable that takes them.
-
-    It takes them by a parameter `positions`, or by a third one without a default.
-
-    >>> import torch
-    >>> block = Grid(q_len=9, k_len=2, start=4, rows=3, device=torch.device("cpu"))
-    >>> distance = bind_positions(lambda query, key, positions: positions[0] - positions[1], block)
-    >>> distance(torch.ones(3, 1), torch.ones(2, 1))
-    tensor([[4, 3],
-            [5, 4],
-            [6, 5]])
-    """
+    """Bind a block's positions to a parameter `positions`, or to a third one without a default."""
     parameters = _parameters(function)
     if not parameters:
         return function

@@ -132,7 +132,7 @@ class Lengths(Contiguous):
         if not extent.values:  # the message below would make a constant of a symbolic Lk
             return
         inside = (self.key_lengths >= 0) & (self.key_lengths.long() <= extent.k_len)  # Lk may overflow a short type
-        ensure(inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside", values=True)
+        ensure(inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside")
 
 
 @registered

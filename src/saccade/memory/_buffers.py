@@ -9,9 +9,6 @@ from torch import Tensor
 
 from saccade._definitions.numerics import tracing, transforming
 
-__all__ = ["Buffer", "extended", "with_room"]
-
-
 _TAKING = Lock()
 
 
@@ -23,10 +20,7 @@ class Buffer:
     used: int
 
     def takes(self, length: int, total: int, count: int) -> bool:
-        """Take the rows from `length` to `total`, and return whether there is room.
-
-        They must fit and be unwritten, in the same inference mode. No other thread takes rows meanwhile.
-        """
+        """Take the rows from `length` to `total` if they fit and are unwritten; return whether they were."""
         same_mode = self.parts[0].is_inference() == torch.is_inference_mode_enabled()
         with _TAKING:
             free = same_mode and self.used == length and len(self.parts) == count and self.parts[0].shape[-2] >= total
@@ -37,13 +31,7 @@ class Buffer:
 def extended(
     olds: Sequence[Tensor], news: Sequence[Tensor], buffer: Buffer | None
 ) -> tuple[list[Tensor], Buffer | None]:
-    """olds and news joined along dimension −2, in unwritten room behind the olds.
-
-    >>> with torch.no_grad():
-    ...     (joined,), buffer = extended([torch.zeros(2, 1)], [torch.ones(1, 1)], None)
-    >>> joined[:, 0].tolist(), buffer.used, len(buffer.parts[0])
-    ([0.0, 0.0, 1.0], 3, 6)
-    """
+    """olds and news joined along dimension −2, in unwritten room behind the olds."""
     if torch.is_grad_enabled() or tracing() or transforming():
         return [torch.cat(pair, -2) for pair in zip(olds, news, strict=True)], None
     length, total = olds[0].shape[-2], olds[0].shape[-2] + news[0].shape[-2]

@@ -21,8 +21,6 @@ from saccade.memory import _ring
 from saccade.memory._buffers import Buffer, extended, with_room
 from saccade.memory._prepared import Renewed, check_appended, check_device, check_offset, prepared, version
 
-__all__ = ["Memory", "remember"]
-
 
 @dataclass(frozen=True, eq=False)
 class Memory:
@@ -252,7 +250,7 @@ class Memory:
 
         inside = (batch_index >= 0) & (batch_index < size)
         outside = f"batch_index: expected indices from 0 to {size - 1}, got some outside"
-        ensure(inside, outside, values=not (tracing() or transforming()))
+        ensure(inside, outside)
         score = self.score.map(chosen) if isinstance(self.score, scores.Score) else self.score
         prepare = self.prepare.map(chosen) if isinstance(self.prepare, scores.Score) else self.prepare
         cache, mask = (None if part is None else chosen(part) for part in (self._current().cache, self.mask))

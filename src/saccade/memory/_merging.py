@@ -8,8 +8,6 @@ from torch import Tensor
 from saccade import normalizers
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
-__all__ = ["merge"]
-
 
 def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
     """Join softmax attention over parts of the keys into attention over all keys.

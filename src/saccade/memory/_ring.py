@@ -19,16 +19,14 @@ from saccade._call.validation import batch_of, tensors
 from saccade._definitions.checks import batch_only, ensure, integers, on_device, whole_dtype
 from saccade._definitions.functions import OfPositions
 from saccade._definitions.numerics import autocasting, broadcast_shapes, tracing, transforming, valueless, wide
-from saccade._definitions.structure import Definition, Extent, Grid
+from saccade._definitions.structure import Definition, Extent, Grid, Pair
 from saccade._definitions.user_callables import bind_positions as bind_callable
 from saccade._dispatch.passes import autocast
 from saccade.biases import Factor, as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.masks import Lengths, Mask, as_mask
+from saccade.masks import Lengths, Mask, Not, as_mask
 from saccade.memory._buffers import Buffer, with_room
 from saccade.scores import Location
-
-__all__ = ["Room", "checked", "kept", "placed", "served", "written"]
 
 
 @dataclass(frozen=True)
@@ -40,24 +38,17 @@ class Room:
 
 
 def checked(positions: Any, key: Tensor, value: Tensor) -> Tensor:
-    """Positions of keys, as int64.
-
-    Raises:
-        ArgumentError: no tensor of integers of at least −1, or one on another device.
-        ShapeError: another length, or other leading dimensions.
-    """
+    """Positions of keys, as int64, or an error."""
     if not isinstance(positions, Tensor):
         raise ArgumentTypeError(f"positions: expected an integer tensor (..., n), got {type(positions).__name__}")
     whole_dtype("positions", positions)
     if positions.ndim < 1 or positions.shape[-1] != key.shape[-2]:
         raise ShapeError(f"positions: expected (..., n) with n = {key.shape[-2]}, got shape {tuple(positions.shape)}")
-    look = not (tracing() or transforming())
-    batch = tuple(broadcast_shapes(key.shape[:-2], value.shape[:-2]))
-    extent = Extent(batch, 1, key.shape[-2], 1, 1, key.dtype, key.device, look)
+    extent = Extent.of(tuple(broadcast_shapes(key.shape[:-2], value.shape[:-2])), key, key)
     batch_only("positions", tuple(positions.shape[:-1]), extent)
     on_device("positions", positions, extent)
     checked: Tensor = positions.long()  # first: -1 is 255 to a byte
-    ensure(checked >= -1, "positions: expected at least 0, or -1 for none, got less", values=look)
+    ensure(checked >= -1, "positions: expected at least 0, or -1 for none, got less")
     return checked
 
 
@@ -73,9 +64,7 @@ def served(score: Any) -> None:
 def kept(parts: Sequence[Tensor], capacity: int) -> list[Tensor]:
     """The `capacity` keys of the highest positions of each entry, in their order.
 
-    Args:
-        parts: `(..., n, C)` of keys, the last part their positions `(..., n, 1)`; of equal positions the last counts.
-        capacity: number of slots.
+    Parts are `(..., n, C)`, the last part the positions `(..., n, 1)`. Of equal positions the last counts.
 
     >>> kept([torch.tensor([[5.0], [6.0], [7.0]]), torch.tensor([[8], [2], [8]])], 2)
     [tensor([[6.],
@@ -84,12 +73,9 @@ def kept(parts: Sequence[Tensor], capacity: int) -> list[Tensor]:
     """
     missing = capacity - parts[0].shape[-2]
     if missing > 0:
-        fills = [0] * (len(parts) - 1) + [-1]
-        empty = [(*part.shape[:-2], missing, part.shape[-1]) for part in parts]
-        parts = [
-            torch.cat((part.new_full(shape, fill), part), -2)
-            for part, shape, fill in zip(parts, empty, fills, strict=True)
-        ]
+        *parts, slots = (torch.nn.functional.pad(part, (0, 0, missing, 0)) for part in parts)
+        slots[..., :missing, :] = -1
+        parts.append(slots)
     positions, order = parts[-1][..., 0].sort(dim=-1, stable=True)
     outdated = torch.nn.functional.pad(positions[..., 1:] == positions[..., :-1], (0, 1))
     positions, again = positions.masked_fill(outdated, -1).sort(dim=-1, stable=True)
@@ -110,14 +96,7 @@ def _rows(part: Tensor, index: Tensor) -> Tensor:
 def written(
     olds: Sequence[Tensor], news: Sequence[Tensor], capacity: int, room: Room | None
 ) -> tuple[list[Tensor], Room | None]:
-    """The `kept` keys of a memory and of new keys.
-
-    Args:
-        olds: parts of `capacity` slots.
-        news: parts of n keys.
-        capacity: number of slots.
-        room: the slots' room in a buffer, or None.
-    """
+    """The `kept` keys of a memory and of new keys, and their room in a buffer."""
     batch = broadcast_shapes(olds[-1].shape[:-2], news[-1].shape[:-2])
     olds, news = ([*parts[:-1], parts[-1].expand(*batch, *parts[-1].shape[-2:])] for parts in (olds, news))
     count = news[-1].shape[-2]
@@ -159,24 +138,12 @@ Placed = tuple[Mask, biases.Bias | None, Factor | None]
 def placed(
     query: Any, key: Tensor, value: Tensor, positions: Tensor, allowed: Tensor | None, mask: Any, bias: Any, gate: Any
 ) -> Placed:
-    """Mask, bias and gate of a read, laid out over the slots by their positions.
-
-    Args:
-        query: argument of the read.
-        key, value: tensors of the memory.
-        positions: positions of its slots, `(C,)` or `(..., C)`.
-        allowed: the memory's mask, or None.
-        mask, bias, gate: arguments of the read.
-
-    Raises:
-        ArgumentError: a mask or bias without the alignment that it needs, or an argument that `attend` rejects.
-    """
+    """Mask, bias and gate of a read, laid out over the slots by their positions `(C,)` or `(..., C)`."""
     if autocasting(query):
         query, key, value = autocast(query, key, value)
     tensors(query, key, value)
     batch, (rows, width) = batch_of(query, key, value), (query.shape[-2], key.shape[-2])
-    look = not (tracing() or transforming())
-    extent = Extent(batch, rows, width, query.shape[-1], key.shape[-1], query.dtype, query.device, look)
+    extent = Extent.of(batch, query, key)
     positions = positions if positions.ndim == 1 else positions[(None,) * (len(batch) + 1 - positions.ndim)]
     positions = positions[..., None, :]
     last = positions.amax(-1, keepdim=True) if width else positions.new_full((1, 1), -1)
@@ -190,7 +157,7 @@ def placed(
             if isinstance(part, Lengths):  # of any number of positions, however few slots there are
                 name = "key_lengths of masks.Lengths"
                 integers(name, part.key_lengths, extent)
-                ensure(part.key_lengths >= 0, f"{name}: expected lengths of at least 0, got less", values=look)
+                ensure(part.key_lengths >= 0, f"{name}: expected lengths of at least 0, got less")
             else:
                 part.check(reached)
         allowed = allowed & mask.dense(grid)
@@ -206,27 +173,19 @@ def placed(
 
 
 def _checkable(tree: Any) -> list[Any]:
-    """The parts of a mask or bias, without compositions.
-
-    Raises:
-        ArgumentError: a part without the alignment that it needs, since the number of slots says nothing of positions.
-    """
-    values = [getattr(tree, name, None) for name in tree.__match_args__]
-    inner = [value for value in values if isinstance(value, Mask | Factor)]
-    if "align" in tree.__match_args__ and tree.align is None:
-        raise ArgumentError(
-            f"align of {type(tree).__name__}: expected 'start', 'end', an int or a tensor, since keys of a memory of "
-            "slots stand anywhere, got None (a step of a stream is align='end', or the step's position)"
-        )
-    return [part for value in inner for part in _checkable(value)] if inner else [tree]
+    """The parts of a mask or bias, without compositions. The number of slots gives none an alignment."""
+    parts = list(tree.walk())
+    for part in parts:
+        if "align" in part.__match_args__ and part.align is None:
+            raise ArgumentError(
+                f"align of {type(part).__name__}: expected 'start', 'end', an int or a tensor, since keys of a memory "
+                "of slots stand anywhere, got None (a step of a stream is align='end', or the step's position)"
+            )
+    return [part for part in parts if isinstance(part, Mask | Factor) and not isinstance(part, Pair | Not)]
 
 
 def _reached(part: Definition, extent: Extent, positions: Tensor) -> Extent:
-    """Sizes of the call for a part, for functions up to the last position.
-
-    Raises:
-        ArgumentError: a function of positions that differ by entry, since its batch dimensions have another meaning.
-    """
+    """Sizes of the call for a part, for functions up to the last position."""
     if not isinstance(part, OfPositions):
         return extent
     if positions.ndim > 2:
