@@ -14,22 +14,11 @@ from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.threads import addressed
 
-__all__ = ["Windows", "taken"]
-
 
 def taken(tensor: Tensor, dim: int, first: int | Tensor, width: int, room: str | None = None) -> Tensor:
-    """`width` positions of a dimension: a view if all entries begin alike, or a copy.
+    """`width` positions of a dimension ≥ 0: a view if all entries begin alike, or a copy.
 
-    Args:
-        tensor: `(..., length, *rest)`, its length at `dim` ≥ 0.
-        dim: of positions.
-        first: a number, or integers `(...)` of as many batch dimensions as stand before `dim` at least, which broadcast
-            with them.
-        width: how many.
-        room: which `scratch` a copy may lie in, if nobody keeps it.
-
-    >>> taken(torch.tensor([[5, 6, 7]]), 1, torch.tensor([0, 1]), 2).tolist()
-    [[5, 6], [6, 7]]
+    Integers `first` broadcast with the dimensions before `dim`. A copy that nobody keeps may lie in the scratch `room`.
     """
     if not isinstance(first, Tensor):
         return tensor.narrow(dim, first, width)
@@ -47,13 +36,12 @@ def taken(tensor: Tensor, dim: int, first: int | Tensor, width: int, room: str |
 
 
 def _varying(first: Tensor) -> int | None:
-    """The only dimension with different entries, or None."""
+    """The only dimension with several entries, or None."""
     varying = [axis for axis in range(first.ndim) if first.shape[axis] > 1]
     return varying[0] if len(varying) == 1 else None
 
 
 def _entries(tensor: Tensor, axis: int, first: Tensor) -> tuple[Tensor, ...]:
-    """The entries of a tensor along a dimension, repeated if the tensor has only one."""
     entries = tensor.unbind(axis)
     return entries if len(entries) == first.shape[axis] else entries * first.shape[axis]
 
@@ -80,13 +68,7 @@ class Windows(Sums[list[Tensor | None]]):
         return total
 
     def of(self, key: Tensor, value: Tensor, first: int | Tensor, width: int, rank: int) -> tuple[Tensor, Tensor]:
-        """`width` keys and their values.
-
-        Args:
-            key, value: the memory's, always the same.
-            first, width: as for `taken`.
-            rank: batch dimensions that the call has.
-        """
+        """`width` keys of a memory and their values, for a call of `rank` batch dimensions."""
         if self._made is None and torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
             self._made = self.gate(key, value), (key, value)
         gate = (

@@ -88,17 +88,11 @@ def _around(mask: masks.Around, grid: Grid) -> tuple[Bound, Bound]:
 
 @dataclass(frozen=True)
 class Near:
-    """A call with the keys alone that its queries can reach.
+    """A call with the keys alone that its queries can reach."""
 
-    Args:
-        call: with `width` keys; mask, bias and gate laid out.
-        first: the first of them in the whole call, one for all entries or `(...)` for each.
-        k_len: keys of the whole call.
-    """
-
-    call: Call
-    first: Bound
-    k_len: int
+    call: Call  # with mask, bias and gate laid out
+    first: Bound  # the first of the keys in the whole call
+    k_len: int  # keys of the whole call
 
     def __len__(self) -> int:
         return self.call.key.shape[-2]
@@ -112,22 +106,19 @@ class Near:
         return replace(aux, weights=weights, index=index, top=top, received=received)
 
     def _counted(self, index: Tensor, axes: int) -> Tensor:
+        """Indices of the range's keys as those of all keys."""
         first = self.first[(..., *(None,) * axes)] if isinstance(self.first, Tensor) else self.first
         return torch.where(index < 0, index, index + first)
 
     def _spread(self, values: Tensor, axes: int) -> Tensor:
-        width = values.shape[-1]
         if not isinstance(self.first, Tensor):
-            return torch.nn.functional.pad(values, (self.first, self.k_len - self.first - width))
-        index = self.first[(..., *(None,) * axes)] + torch.arange(width, device=values.device)
+            return torch.nn.functional.pad(values, (self.first, self.k_len - self.first - len(self)))
+        index = self._counted(torch.arange(len(self), device=values.device), axes)
         return values.new_zeros(*values.shape[:-1], self.k_len).scatter(-1, index.expand(values.shape), values)
 
 
 def run(call: Call, backend: str, rest: Running) -> Result:
-    """Output and statistics by the rest of the passes, from the reachable keys.
-
-    The reference, if it is named, gets all keys.
-    """
+    """Output and statistics by the rest of the passes; a named reference gets all keys."""
     near = None if backend == "reference" else restrict_keys(call)
     if near is None:
         return rest(call, backend)
@@ -149,8 +140,8 @@ def plan(call: Call, backend: str, rest: Planning) -> Plan:
 def restrict_keys(call: Call) -> Near | None:
     """The call with the keys alone that its few queries can reach under its mask.
 
-    None if that saves little, or if nothing may depend on values.
-    With dropout all keys stay: a weight is dropped by its key's position in the call.
+    None if that saves little, or if nothing may depend on values. With dropout all keys stay: a weight is dropped by
+    its key's position in the call.
     """
     if call.mask is None or recorded() or valueless(call.query):
         return None
@@ -184,13 +175,7 @@ def _range(start: Bound, end: Bound, k_len: int, least: int) -> tuple[Bound, int
 
 
 def _reached(call: Call, aligned: Call, first: Bound, width: int) -> Call:
-    """The call with `width` keys from the first on, and summed gradients of a memory.
-
-    Args:
-        call: the call, with a memory's own key and value.
-        aligned: the same, aligned.
-        first, width: as for `windows.taken`.
-    """
+    """The aligned call with `width` keys from the first on, and summed gradients of the call's memory."""
     kept = call.learns() or forward_ad._current_level >= 0
     learns = torch.is_grad_enabled() and (call.key.requires_grad or call.value.requires_grad)
     summed = None

@@ -24,8 +24,6 @@ from saccade.backends import reference
 from saccade.reads import Soft, TopK, largest
 from saccade.scores import Score
 
-__all__ = ["plan", "run"]
-
 
 def run(call: Call, backend: str, rest: Running) -> Result:
     """Output and statistics by the rest of the passes, of a call with lazy values."""

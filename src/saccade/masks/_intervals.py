@@ -10,26 +10,13 @@ from saccade.masks.contents import Documents
 
 
 def by_numbers(mask: Mask) -> bool:
-    """Whether numbers alone determine a mask, without any tensor.
-
-    >>> from saccade import masks
-    >>> by_numbers(~masks.Causal() | masks.Prefix(3)), by_numbers(masks.Causal() & masks.Where(lambda i, j: i == j))
-    (True, False)
-    """
+    """Whether numbers alone determine a mask, without any tensor."""
     kinds = Both, Either, Not, Contiguous
     return not mask.leaves() and all(part.is_registered and isinstance(part, kinds) for part in mask.walk())
 
 
 def everybody(mask: Mask, grid: Grid) -> bool:
-    """Whether every query may attend to some key, and every key is attended to.
-
-    False if numbers alone do not prove it.
-
-    >>> from saccade import masks
-    >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
-    >>> [everybody(masks.Causal(align), grid) for align in ("end", "start")], everybody(masks.Prefix(5), grid)
-    ([True, False], False)
-    """
+    """Whether numbers prove that every query may attend to some key, and every key is attended to."""
     if not (grid.q_len and grid.k_len and isinstance(mask, Contiguous) and by_numbers(mask)):
         return False
     (start, end), (last_start, last_end) = mask.interval(grid, 0), mask.interval(grid, grid.q_len - 1)
@@ -41,15 +28,6 @@ def participants(mask: Mask, grid: Grid) -> tuple[Tensor, Tensor] | None:
     """Keys that some query may attend to, and queries that may attend to some key.
 
     Booleans `(..., Lk)` and `(..., Lq)`, without a dense mask. None if the intervals of the mask are unclear.
-
-    Args:
-        mask: of an aligned call.
-        grid: all queries and keys; the result is on its device, without synchronization.
-
-    >>> from saccade import masks
-    >>> mask, grid = masks.Window(1, 0, align=-1), Grid(4, 4, 0, 4, torch.device("cpu"))
-    >>> [flags.tolist() for flags in participants(mask, grid)]
-    [[True, True, True, False], [False, True, True, True]]
     """
     bounds = intervals(mask, grid)
     if bounds is None:
@@ -68,16 +46,7 @@ def intervals(mask: Mask, grid: Grid) -> tuple[Tensor, Tensor] | None:
 
     int64 `(..., Lq or 1)`, within 0 .. Lk. Nothing is allowed if the first is not below the second. None if the mask
     allows more than one interval a query, or does not show that it allows one. Documents are searched on the CPU alone,
-    since a GPU would have to synchronize.
-
-    Args:
-        mask: of an aligned call, its tensors where the grid is.
-        grid: all queries and keys.
-
-    >>> from saccade import masks
-    >>> mask, grid = masks.Window(1, 0) & masks.Prefix(3), Grid(4, 4, 0, 4, torch.device("cpu"))
-    >>> [bound.tolist() for bound in intervals(mask, grid)]
-    [[0, 0, 1, 2], [1, 2, 3, 3]]
+    since a GPU would have to synchronize. The mask is of an aligned call, the grid of all queries and keys.
     """
     if type(mask) is Both:
         first, second = intervals(mask.first, grid), intervals(mask.second, grid)

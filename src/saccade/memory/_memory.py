@@ -18,7 +18,7 @@ from saccade.biases import Factor
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.masks import Mask
 from saccade.memory import _ring
-from saccade.memory._buffers import Buffer, extended, with_room
+from saccade.memory._buffers import Room, extended, with_room
 from saccade.memory._prepared import Renewed, check_appended, check_device, check_offset, prepared, version
 
 
@@ -53,8 +53,7 @@ class Memory:
     lazily: LazyValue | None = field(default=None, repr=False)
     capacity: int | None = None
     grown: bool = field(default=False, repr=False)
-    _buffer: Buffer | None = field(default=None, repr=False)
-    _room: _ring.Room | None = field(default=None, repr=False)
+    _room: Room | None = field(default=None, repr=False)
     _version: int | None = field(default=None, repr=False)  # of the key at the time of the cache
     # a function, since a compiler traces no class as a default
     state: BackendState = field(default_factory=lambda: BackendState(), init=False, repr=False)
@@ -121,8 +120,8 @@ class Memory:
             )
         memory, new = self._current(), self._prepared(key, value, mask)
         masked = memory.mask is not None or new.mask is not None
-        joined, buffer = extended(memory._parts(masked), new._parts(masked), memory._buffer)
-        return replace(memory._of(joined, masked), grown=True, _buffer=buffer)
+        joined, room = extended(memory._parts(masked), new._parts(masked), memory._room)
+        return replace(memory._of(joined, masked), grown=True, _room=room)
 
     def write(self, positions: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """This memory with keys at these positions: a ring.
@@ -162,7 +161,7 @@ class Memory:
         olds, news = self._parts(masked), new._parts(masked)
         room = self._current()._room
         parts, room = _ring.written([*olds, held[..., None]], [*news, written[..., None]], capacity, room)
-        return replace(self._of(parts, masked), capacity=capacity, grown=True, _buffer=None, _room=room)
+        return replace(self._of(parts, masked), capacity=capacity, grown=True, _room=room)
 
     def _prepared(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> "Memory":
         """More keys for this memory, prepared like the keys in it."""
@@ -204,7 +203,7 @@ class Memory:
         if memory is None or memory._version != count or learned:  # fused optimizers do not count their changes
             assert isinstance(self.score, scores.Score)
             cache = self.score.prepare(self.key)[2]
-            renewed.memory = memory = replace(self, cache=cache, _buffer=None, _room=None, _version=count)
+            renewed.memory = memory = replace(self, cache=cache, _room=None, _version=count)
         return memory
 
     def _parts(self, masked: bool) -> list[Tensor]:
@@ -319,7 +318,8 @@ class Memory:
         key, value = self.key[..., :n, :], self.value[..., :n, :]
         positions = None if self.positions is None else self.positions[..., :n]
         lazily = None if self.lazily is None else self.lazily.truncate(n)
-        return replace(self, key=key, value=value, cache=cache, mask=mask, positions=positions, lazily=lazily)
+        more = self.prepare, positions, lazily, self.capacity, self.grown
+        return Memory(self.score, key, value, cache, mask, *more, _version=self._version)
 
 
 def remember(
@@ -380,8 +380,7 @@ def remember(
     memory = memory if values is None else replace(memory, lazily=values)
     if capacity is None or capacity <= len(memory) or torch.is_grad_enabled() or tracing() or transforming():
         return memory
-    buffer = with_room(memory._parts(memory.mask is not None), capacity)
-    return replace(memory, _buffer=buffer)
+    return replace(memory, _room=with_room(memory._parts(memory.mask is not None), capacity))
 
 
 def _remembered(key: Tensor, value: Any, score: Any, mask: Any) -> Memory:

@@ -8,11 +8,11 @@ all keys of a sequence.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from saccade import biases, masks
 from saccade._call.validation import batch_of, tensors
@@ -25,16 +25,8 @@ from saccade._dispatch.passes import autocast
 from saccade.biases import Factor, as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import Lengths, Mask, Not, as_mask
-from saccade.memory._buffers import Buffer, with_room
+from saccade.memory._buffers import Room, extended
 from saccade.scores import Location
-
-
-@dataclass(frozen=True)
-class Room:
-    """The end of a memory's slots in a buffer."""
-
-    buffer: Buffer
-    end: int
 
 
 def checked(positions: Any, key: Tensor, value: Tensor) -> Tensor:
@@ -73,11 +65,10 @@ def kept(parts: Sequence[Tensor], capacity: int) -> list[Tensor]:
     """
     missing = capacity - parts[0].shape[-2]
     if missing > 0:
-        *parts, slots = (torch.nn.functional.pad(part, (0, 0, missing, 0)) for part in parts)
-        slots[..., :missing, :] = -1
-        parts.append(slots)
+        fills = [0] * (len(parts) - 1) + [-1]
+        parts = [pad(part, (0, 0, missing, 0), value=fill) for part, fill in zip(parts, fills, strict=True)]
     positions, order = parts[-1][..., 0].sort(dim=-1, stable=True)
-    outdated = torch.nn.functional.pad(positions[..., 1:] == positions[..., :-1], (0, 1))
+    outdated = pad(positions[..., 1:] == positions[..., :-1], (0, 1))
     positions, again = positions.masked_fill(outdated, -1).sort(dim=-1, stable=True)
     first = positions.shape[-1] - capacity
     index = order.gather(-1, again)[..., first:]
@@ -104,9 +95,7 @@ def written(
         return kept([torch.cat(pair, -2) for pair in zip(olds, news, strict=True)], capacity), None
     if count > capacity:
         news, count = [new[..., count - capacity :, :] for new in news], capacity
-    if torch.is_grad_enabled():
-        return [torch.cat((old[..., count:, :], new), -2) for old, new in zip(olds, news, strict=True)], None
-    return _slid(olds, news, room)
+    return extended(olds, news, room, dropped=count)
 
 
 def _follows(olds: Tensor, news: Tensor) -> bool:
@@ -115,21 +104,6 @@ def _follows(olds: Tensor, news: Tensor) -> bool:
         return False
     rising = torch.cat((olds[..., -1:, 0].clamp(min=-1), news[..., 0]), -1)
     return bool((rising[..., 1:] > rising[..., :-1]).all())
-
-
-def _slid(olds: Sequence[Tensor], news: Sequence[Tensor], room: Room | None) -> tuple[list[Tensor], Room]:
-    """The slots moved on by the new keys, in a buffer with unwritten rows behind them."""
-    capacity, count = olds[-1].shape[-2], news[-1].shape[-2]
-    alike = room is not None and all(
-        part.shape[:-2] == old.shape[:-2] for part, old in zip(room.buffer.parts, olds, strict=False)
-    )
-    if room is None or not alike or not room.buffer.takes(room.end, room.end + count, len(olds)):
-        room = Room(with_room(olds, 2 * capacity + count), capacity)
-        room.buffer.used = capacity + count
-    end = room.end + count
-    for part, new in zip(room.buffer.parts, news, strict=True):
-        part.data[..., room.end : end, :] = new  # .data: writing unread rows does not outdate saved tensors
-    return [part[..., end - capacity : end, :] for part in room.buffer.parts], Room(room.buffer, end)
 
 
 Placed = tuple[Mask, biases.Bias | None, Factor | None]
