@@ -47,7 +47,23 @@ class LazyValue:
         for size in reversed((*self.batch, self.k_len)):
             index.insert(0, numbers % size)
             numbers = numbers // size
-        return _checked(self.function(tuple(index)), numbers.shape[0], like)
+        result, count = self.function(tuple(index)), numbers.shape[0]
+        expected = (
+            f"value: expected the function to return floats (n, Dv) with n = {count}, a row for each key asked for"
+        )
+        if not isinstance(result, Tensor):
+            raise ArgumentTypeError(f"{expected}, got {type(result).__name__}")
+        if result.layout != torch.strided or result.is_nested:
+            got = "a nested one" if result.is_nested else f"layout {result.layout}"
+            raise ArgumentTypeError(f"{expected}, in a dense tensor, got {got}")
+        if result.ndim != 2 or result.shape[0] != count:
+            raise ShapeError(f"{expected}, got shape {tuple(result.shape)}")
+        if autocasting(like) and result.is_floating_point() and result.dtype != torch.float64:
+            result = result.to(torch.get_autocast_dtype(like.device.type))
+        if result.dtype != like.dtype or result.device != like.device:
+            got = f"{result.dtype} on {result.device}"
+            raise ArgumentError(f"{expected}, in query's {like.dtype} on {like.device}, got {got}")
+        return result
 
     def gather(self, index: Tensor, batch_rank: int, like: Tensor) -> Tensor:
         """The chosen values, `(*batch, ..., Dv)`, zeros where the index `(*batch, ...)` is −1."""
@@ -81,22 +97,3 @@ def lazy(value: Any, key: Any) -> LazyValue | None:
     if isinstance(value, type):
         raise ArgumentTypeError(f"value: expected a tensor or a function of the index, got the class {value.__name__}")
     return LazyValue(value, tuple(key.shape[:-2]), key.shape[-2])
-
-
-def _checked(result: Tensor, count: int, like: Tensor) -> Tensor:
-    """Check a function's result: `(count, Dv)` in the query's or autocast's dtype."""
-    expected = f"value: expected the function to return floats (n, Dv) with n = {count}, a row for each key asked for"
-    if not isinstance(result, Tensor):
-        raise ArgumentTypeError(f"{expected}, got {type(result).__name__}")
-    if result.layout != torch.strided or result.is_nested:
-        got = "a nested one" if result.is_nested else f"layout {result.layout}"
-        raise ArgumentTypeError(f"{expected}, in a dense tensor, got {got}")
-    if result.ndim != 2 or result.shape[0] != count:
-        raise ShapeError(f"{expected}, got shape {tuple(result.shape)}")
-    if autocasting(like) and result.is_floating_point() and result.dtype != torch.float64:
-        result = result.to(torch.get_autocast_dtype(like.device.type))
-    if result.dtype != like.dtype or result.device != like.device:
-        raise ArgumentError(
-            f"{expected}, in query's {like.dtype} on {like.device}, got {result.dtype} on {result.device}"
-        )
-    return result

@@ -59,7 +59,7 @@ class Windows(Sums[list[Tensor | None]]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._made: tuple[Tensor, tuple[Tensor, Tensor]] | None = None
+        self._made: tuple[Tensor, Tensor, Tensor] | None = None  # the gate, key and value
 
     def start(self) -> list[Tensor | None]:
         return [None, None]
@@ -70,14 +70,11 @@ class Windows(Sums[list[Tensor | None]]):
     def of(self, key: Tensor, value: Tensor, first: int | Tensor, width: int, rank: int) -> tuple[Tensor, Tensor]:
         """`width` keys of a memory and their values, for a call of `rank` batch dimensions."""
         if self._made is None and torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
-            self._made = self.gate(key, value), (key, value)
-        gate = (
-            self._made[0] if self._made is not None and key is self._made[1][0] and value is self._made[1][1] else None
-        )
+            self._made = self.gate(key, value), key, value
+        gate, *made = self._made or (None, None, None)
+        summed, function = key is made[0] and value is made[1], partial(_aligned, first=first, width=width, rank=rank)
         return tuple(  # type: ignore[return-value]
-            _Taken.apply(tensor, gate, self, index, partial(_aligned, first=first, width=width, rank=rank))
-            if gate is not None and tensor.requires_grad
-            else _aligned(tensor, first=first, width=width, rank=rank)
+            _Taken.apply(tensor, gate, self, index, function) if summed and tensor.requires_grad else function(tensor)
             for index, tensor in enumerate((key, value))
         )
 

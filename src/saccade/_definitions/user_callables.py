@@ -5,7 +5,7 @@ from that row, all keys, and their positions.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from torch import Tensor, nn
@@ -17,8 +17,16 @@ _IN_ORDER = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 def bind_positions(function: Callable[..., Tensor], grid: Grid) -> Callable[..., Tensor]:
     """Bind a block's positions to a parameter `positions`, or to a third one without a default."""
-    parameters = _parameters(function)
-    if not parameters:
+    if isinstance(function, Definition):
+        return function
+    inner = getattr(function, "_orig_mod", function)  # of a module that torch.compile wraps
+    target = inner.forward if isinstance(inner, nn.Module) else inner
+    code = getattr(target, "__code__", None)
+    if code is not None and code.co_argcount - inspect.ismethod(target) == 2 and not code.co_kwonlyargcount:
+        return function  # the usual case, and a signature takes longer than a small call
+    try:
+        parameters = inspect.signature(target).parameters
+    except (TypeError, ValueError):  # functions in C may have none
         return function
     positions = grid.queries(), grid.keys()
     named = parameters.get("positions")
@@ -28,18 +36,3 @@ def bind_positions(function: Callable[..., Tensor], grid: Grid) -> Callable[...,
     if any(parameter.default is parameter.empty or parameter is named for parameter in third):
         return lambda first, second: function(first, second, positions)
     return function
-
-
-def _parameters(function: object) -> Mapping[str, inspect.Parameter]:
-    """Parameters of a callable; none if it has two or no signature."""
-    if isinstance(function, Definition):
-        return {}
-    function = getattr(function, "_orig_mod", function)  # of a module that torch.compile wraps
-    target = function.forward if isinstance(function, nn.Module) else function
-    code = getattr(target, "__code__", None)
-    if code is not None and code.co_argcount - inspect.ismethod(target) == 2 and not code.co_kwonlyargcount:
-        return {}  # the usual case, and a signature takes longer than a small call
-    try:
-        return inspect.signature(target).parameters  # type: ignore[arg-type]  # a TypeError is caught
-    except (TypeError, ValueError):  # functions in C may have none
-        return {}

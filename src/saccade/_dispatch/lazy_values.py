@@ -13,7 +13,6 @@ import math
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from saccade._call.call import Call
 from saccade._call.lazy_value import LazyValue
@@ -66,7 +65,14 @@ def read(call: Call, values: LazyValue, statistics: AuxOutput) -> Result:
         assert index is not None
         return values.gather(index, rank, call.query), replace(statistics, index=index if aux.index else None)
     if call.dropout_p > 0:
-        weights, index = _dropped(call, call.read.k, statistics.weights)
+        every, allowed = statistics.weights, None
+        assert every is not None
+        if not isinstance(call.score, Score):
+            allowed = every.detach() != 0  # it may have forbidden some
+        elif call.mask is not None or call.bias is not None:
+            allowed = reference.allowed_keys(call, call.grid()).expand(every.shape)
+        weights, index = largest(reference.dropout(call.with_randomness(), every), call.read.k, allowed)
+        index = index.masked_fill(weights.detach() == 0, -1)
     else:
         assert top is not None
         weights, index = (part[..., : call.read.k] for part in top)
@@ -74,18 +80,6 @@ def read(call: Call, values: LazyValue, statistics: AuxOutput) -> Result:
     output = (shares(weights)[..., None, :] @ wide(rows))[..., 0, :].to(rows.dtype)
     top = (top[0][..., : aux.top], top[1][..., : aux.top]) if aux.top and top is not None else None
     return output, replace(statistics, weights=statistics.weights if aux.weights else None, top=top)
-
-
-def _dropped(call: Call, count: int, weights: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The largest weights of those that dropout leaves, and their keys."""
-    assert weights is not None
-    allowed = None
-    if not isinstance(call.score, Score):
-        allowed = weights.detach() != 0  # it may have forbidden some
-    elif call.mask is not None or call.bias is not None:
-        allowed = reference.allowed_keys(call, call.grid()).expand(weights.shape)
-    largest_weights, index = largest(reference.dropout(call.with_randomness(), weights), count, allowed)
-    return largest_weights, index.masked_fill(largest_weights.detach() == 0, -1)
 
 
 def filled(call: Call, values: LazyValue) -> Call:

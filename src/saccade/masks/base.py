@@ -33,12 +33,18 @@ class Mask(Definition):
         raise ArgumentTypeError("mask: expected one of saccade.masks, got the base class Mask")
 
     def check(self, extent: Extent) -> None:
-        """Raise a `SaccadeError` if the mask does not fit the call."""
+        """Raise a `SaccadeError` if the mask, or one that it is composed of, does not fit the call."""
+        for mask in self._inner():
+            mask.check(extent)
 
     @property
     def keys_alone(self) -> bool:
         """Whether the mask is one for all queries, so that a memory can keep it."""
-        return False
+        inner = self._inner()
+        return bool(inner) and all(mask.keys_alone for mask in inner)
+
+    def _inner(self) -> "list[Mask]":
+        return [part for part in (getattr(self, name) for name in self.__match_args__) if isinstance(part, Mask)]
 
     def __and__(self, other: "Mask | Tensor") -> "Mask":
         return Both.of(self, as_mask(other))
@@ -137,26 +143,13 @@ class Dense(Mask):
         return self.allowed.ndim < 2 or self.allowed.shape[-2] == 1
 
 
+@registered
 @dataclass(frozen=True)
-class Composed(Pair, Mask):
-    """Base of the masks that two others make."""
+class Both(Pair, Mask):
+    """Allowed by the first and by the second; written `first & second`."""
 
     first: Mask
     second: Mask
-
-    def check(self, extent: Extent) -> None:
-        self.first.check(extent)
-        self.second.check(extent)
-
-    @property
-    def keys_alone(self) -> bool:
-        return self.first.keys_alone and self.second.keys_alone
-
-
-@registered
-@dataclass(frozen=True)
-class Both(Composed):
-    """Allowed by the first and by the second; written `first & second`."""
 
     def dense(self, grid: Grid) -> Tensor:
         return self.first.dense(grid) & self.second.dense(grid)
@@ -164,8 +157,11 @@ class Both(Composed):
 
 @registered
 @dataclass(frozen=True)
-class Either(Composed):
+class Either(Pair, Mask):
     """Allowed by the first or by the second; written `first | second`."""
+
+    first: Mask
+    second: Mask
 
     def dense(self, grid: Grid) -> Tensor:
         return self.first.dense(grid) | self.second.dense(grid)
@@ -183,10 +179,3 @@ class Not(Mask):
 
     def __invert__(self) -> Mask:
         return self.other
-
-    def check(self, extent: Extent) -> None:
-        self.other.check(extent)
-
-    @property
-    def keys_alone(self) -> bool:
-        return self.other.keys_alone

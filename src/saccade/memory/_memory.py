@@ -18,7 +18,6 @@ from saccade.biases import Factor
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.masks import Mask
 from saccade.memory import _ring
-from saccade.memory._buffers import Room, extended, with_room
 from saccade.memory._prepared import Renewed, check_appended, check_device, check_offset, prepared, version
 
 
@@ -53,7 +52,7 @@ class Memory:
     lazily: LazyValue | None = field(default=None, repr=False)
     capacity: int | None = None
     grown: bool = field(default=False, repr=False)
-    _room: Room | None = field(default=None, repr=False)
+    _room: _ring.Room | None = field(default=None, repr=False)
     _version: int | None = field(default=None, repr=False)  # of the key at the time of the cache
     # a function, since a compiler traces no class as a default
     state: BackendState = field(default_factory=lambda: BackendState(), init=False, repr=False)
@@ -120,7 +119,7 @@ class Memory:
             )
         memory, new = self._current(), self._prepared(key, value, mask)
         masked = memory.mask is not None or new.mask is not None
-        joined, room = extended(memory._parts(masked), new._parts(masked), memory._room)
+        joined, room = _ring.extended(memory._parts(masked), new._parts(masked), memory._room)
         return replace(memory._of(joined, masked), grown=True, _room=room)
 
     def write(self, positions: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
@@ -380,7 +379,7 @@ def remember(
     memory = memory if values is None else replace(memory, lazily=values)
     if capacity is None or capacity <= len(memory) or torch.is_grad_enabled() or tracing() or transforming():
         return memory
-    return replace(memory, _room=with_room(memory._parts(memory.mask is not None), capacity))
+    return replace(memory, _room=_ring.with_room(memory._parts(memory.mask is not None), capacity))
 
 
 def _remembered(key: Tensor, value: Any, score: Any, mask: Any) -> Memory:

@@ -13,12 +13,11 @@ from saccade._dispatch.passes import autocast
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import as_mask
 
-Prepared = tuple[scores.Score | scores.ScoreFunction, Tensor, Tensor, Tensor | None, Tensor | None, Any]
-"""Score, key, value, cache, mask and the preparing score of a `Memory`."""
 
-
-def prepared(key: Tensor, value: Any, score: Any, mask: Any) -> Prepared:
-    """Keys as a score prepares them, with their values and their mask."""
+def prepared(
+    key: Tensor, value: Any, score: Any, mask: Any
+) -> tuple[Any, Tensor, Tensor, Tensor | None, Tensor | None, Any]:
+    """Score, key, value, cache, mask and the preparing score of a `Memory`."""
     if autocasting(key):
         key, value, score = autocast(key, value, score)
     tensors(key, key, value, first="key")

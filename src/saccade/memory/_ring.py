@@ -1,5 +1,6 @@
-"""Keys at positions in a fixed number of slots, for streams of any length.
+"""Room for more keys, and keys at positions in a fixed number of slots, for streams of any length.
 
+    extended  new keys behind the others, in a buffer with room for later ones
     written   new keys behind the others, the oldest dropped: a window that slides along a buffer of twice its size
     placed    masks, biases and gates of a read, laid out by the positions of the slots
 
@@ -8,7 +9,9 @@ all keys of a sequence.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,8 +28,59 @@ from saccade._dispatch.passes import autocast
 from saccade.biases import Factor, as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import Lengths, Mask, Not, as_mask
-from saccade.memory._buffers import Room, extended
 from saccade.scores import Location
+
+_TAKING = Lock()
+
+
+@dataclass
+class Buffer:
+    """Tensors with `used` written rows, and others behind them."""
+
+    parts: list[Tensor]
+    used: int
+
+    def takes(self, olds: Sequence[Tensor], start: int, end: int) -> bool:
+        """Take the rows from `start` to `end` if they fit and are unwritten; return whether they were."""
+        shapes = [old.shape[:-2] for old in olds]
+        same_mode = self.parts[0].is_inference() == torch.is_inference_mode_enabled()
+        fits = same_mode and self.parts[0].shape[-2] >= end and [part.shape[:-2] for part in self.parts] == shapes
+        with _TAKING:
+            free = fits and self.used == start
+            self.used = end if free else self.used
+        return free
+
+
+class Room(NamedTuple):
+    """The end of a memory's rows in a buffer."""
+
+    buffer: Buffer
+    end: int
+
+
+def extended(
+    olds: Sequence[Tensor], news: Sequence[Tensor], room: Room | None, dropped: int = 0
+) -> tuple[list[Tensor], Room | None]:
+    """olds without the first rows, and news behind them in unwritten room, along dimension −2."""
+    if torch.is_grad_enabled() or tracing() or transforming():
+        return [torch.cat((old[..., dropped:, :], new), -2) for old, new in zip(olds, news, strict=True)], None
+    length, count = olds[0].shape[-2], news[0].shape[-2]
+    if room is None or not room.buffer.takes(olds, room.end, room.end + count):
+        room = with_room(olds, 2 * (length + count) - dropped)
+        room.buffer.used = length + count
+    end = room.end + count
+    for part, new in zip(room.buffer.parts, news, strict=True):
+        part.data[..., room.end : end, :] = new  # .data: writing unread rows does not outdate saved tensors
+    return [part[..., room.end - length + dropped : end, :] for part in room.buffer.parts], Room(room.buffer, end)
+
+
+def with_room(tensors: Sequence[Tensor], capacity: int) -> Room:
+    """Copies of the tensors at the beginning of a buffer of so many rows."""
+    length = tensors[0].shape[-2]
+    parts = [tensor.new_empty(*tensor.shape[:-2], capacity, tensor.shape[-1]) for tensor in tensors]
+    for part, tensor in zip(parts, tensors, strict=True):
+        part[..., :length, :] = tensor
+    return Room(Buffer(parts, length), length)
 
 
 def checked(positions: Any, key: Tensor, value: Tensor) -> Tensor:
