@@ -10,6 +10,7 @@ from saccade.normalizers import Normalizer
 from saccade.scores import Score
 
 
+@dataclass(frozen=True)
 class Derived(Definition):
     """A definition computed by its call alone: no kernel has the changes of a user's subclass."""
 
@@ -22,30 +23,21 @@ class Derived(Definition):
     def check(self, extent: Extent) -> None:
         self.definition.check(extent)
 
+    def __call__(self, *arguments: Tensor | None) -> Tensor:
+        return self.definition(*arguments)  # type: ignore[no-any-return]
 
-@dataclass(frozen=True)
+
 class _DerivedScore(Derived, Score):
-    definition: Score
-
     mixes_keys: ClassVar[bool] = True  # for safety
 
-    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        return self.definition(query, key)
-
     def query_dim(self, k_dim: int) -> int:
-        return self.definition.query_dim(k_dim)
+        return self.definition.query_dim(k_dim)  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
 class _DerivedNormalizer(Derived, Normalizer):
-    definition: Normalizer
-
-    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        return self.definition(scores, mask)
-
     @property
     def sums_to_one(self) -> bool:
-        return self.definition.sums_to_one
+        return self.definition.sums_to_one  # type: ignore[no-any-return]
 
 
 def by_definition(thing: Any) -> Any:

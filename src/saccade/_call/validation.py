@@ -9,7 +9,7 @@ from saccade._call.call import NOTHING, Arguments, BackendState, Call
 from saccade._call.dot_products import name_of
 from saccade._call.lazy_value import lazy
 from saccade._call.user_subclasses import by_definition
-from saccade._definitions.checks import number
+from saccade._definitions.checks import number, same_device
 from saccade._definitions.functions import functions
 from saccade._definitions.numerics import broadcast_shapes
 from saccade._definitions.structure import Definition, Extent, aligned
@@ -48,9 +48,7 @@ def tensors(query: Any, key: Any, value: Any, first: str = "query") -> None:
         if tensor.dtype != query.dtype:
             expected = f"expected dtype {query.dtype}, that of {first}"
             raise ArgumentError(f"{name}: {expected}, got dtype {tensor.dtype}; convert one of them")
-        if tensor.device != query.device:
-            expected = f"expected device {query.device}, that of {first}"
-            raise ArgumentError(f"{name}: {expected}, got {tensor.device}; move it with .to({first}.device)")
+        same_device(name, tensor, query.device, first)
     if value.shape[-2] != key.shape[-2]:
         raise ShapeError(
             f"value: expected length {key.shape[-2]}, that of key, got {value.shape[-2]} in shape {tuple(value.shape)}"

@@ -189,29 +189,30 @@ def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
     """Raise unless `tensor` is dense and on the query's device."""
     if tensor.layout != torch.strided:
         raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {tensor.layout}; write .to_dense()")
-    if tensor.device != extent.device:
-        raise ArgumentError(
-            f"{name}: expected device {extent.device}, that of query, got {tensor.device}; move it with "
-            ".to(query.device)"
-        )
+    same_device(name, tensor, extent.device, "query")
+
+
+def same_device(name: str, tensor: Tensor, device: torch.device, owner: str, attribute: str | None = None) -> None:
+    """Raise unless `tensor` is on the device of `owner`, whose tensor is called `attribute`."""
+    if tensor.device != device:
+        way_out = f"move it with .to({attribute or owner}.device)"
+        raise ArgumentError(f"{name}: expected device {device}, that of {owner}, got {tensor.device}; {way_out}")
 
 
 def check_align(owner: str, align: Align, extent: Extent) -> None:
     """Raise unless `align` is "start", "end", an int, integers, or None if Lq = Lk."""
+    expected = f"align of {owner}: expected 'start', 'end', an int or a tensor"
     if align is None and extent.q_len != extent.k_len:
         raise ArgumentError(
-            f"align of {owner}: expected 'start', 'end', an int or a tensor, since Lq = {extent.q_len} and Lk = "
-            f"{extent.k_len} differ, "
+            f"{expected}, since Lq = {extent.q_len} and Lk = {extent.k_len} differ, "
             "got None (a cached decoding step is align='end', or the step's position)"
         )
     if isinstance(align, str) and align not in ("start", "end"):
-        raise ArgumentError(f"align of {owner}: expected 'start', 'end', an int or a tensor, got {align!r}")
+        raise ArgumentError(f"{expected}, got {align!r}")
     if isinstance(align, Tensor):
         integers(f"align of {owner}", align, extent)
     elif not (align is None or isinstance(align, str | int | torch.SymInt)) or isinstance(align, bool):
-        raise ArgumentTypeError(
-            f"align of {owner}: expected 'start', 'end', an int or a tensor, got {type(align).__name__}"
-        )
+        raise ArgumentTypeError(f"{expected}, got {type(align).__name__}")
     elif isinstance(align, int) and not tracing() and abs(align) > FAR:
         raise ArgumentError(f"align of {owner}: expected a position of at most {FAR} on either side, got {align}")
 

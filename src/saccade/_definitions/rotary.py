@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from saccade._definitions.checks import broadcasts, positive_number, whole
+from saccade._definitions.checks import broadcasts, positive_number, same_device, whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 BASE = 10000.0
@@ -130,7 +130,5 @@ def numbers(name: str, tensor: object, shape: str, x: Tensor | None = None, *, f
         raise ArgumentTypeError(f"{name}: expected a {kind} {shape}, got {type(tensor).__name__}")
     if not tensor.is_floating_point() if floating else tensor.is_complex() or tensor.dtype == torch.bool:
         raise ArgumentTypeError(f"{name}: expected a {kind} {shape}, got dtype {tensor.dtype}")
-    if x is not None and tensor.device != x.device:
-        raise ArgumentError(
-            f"{name}: expected device {x.device}, that of x, got {tensor.device}; move it with .to(x.device)"
-        )
+    if x is not None:
+        same_device(name, tensor, x.device, "x")

@@ -10,7 +10,7 @@ from saccade import normalizers, reads, scores
 from saccade._call.call import SCALED_DOT, SOFT, SOFTMAX, Arguments, BackendState
 from saccade._call.lazy_value import LazyValue, ValueFunction, lazy
 from saccade._call.validation import kinds
-from saccade._definitions.checks import ensure, whole, whole_dtype
+from saccade._definitions.checks import ensure, same_device, whole, whole_dtype
 from saccade._definitions.numerics import broadcast_shapes, tracing, transforming
 from saccade._dispatch.passes import attention
 from saccade.auxiliary import AuxRequest
@@ -18,7 +18,7 @@ from saccade.biases import Factor
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.masks import Mask
 from saccade.memory import _ring
-from saccade.memory._prepared import Renewed, check_appended, check_device, check_offset, prepared, version
+from saccade.memory._prepared import MEMORY, Renewed, check_appended, check_offset, prepared, version
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +238,7 @@ class Memory:
             got = tuple(batch_index.shape) if isinstance(batch_index, Tensor) else type(batch_index).__name__
             raise ArgumentTypeError(f"batch_index: expected an integer tensor (n,), got {got}")
         whole_dtype("batch_index", batch_index)
-        check_device("batch_index", batch_index, self.key)
+        same_device("batch_index", batch_index, self.key.device, *MEMORY)
         batch_index = batch_index.long()
         size = broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
 

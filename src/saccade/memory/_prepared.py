@@ -7,11 +7,15 @@ from torch import Tensor
 from saccade import scores
 from saccade._call.user_subclasses import by_definition
 from saccade._call.validation import batch_of, tensors
+from saccade._definitions.checks import same_device
 from saccade._definitions.numerics import autocasting, broadcast_shapes, tracing, transforming
 from saccade._definitions.structure import Extent, Grid, aligned
 from saccade._dispatch.passes import autocast
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import as_mask
+
+MEMORY = "the memory", "memory.key"
+"""Name and tensor of a memory in errors."""
 
 
 def prepared(
@@ -70,7 +74,7 @@ def check_appended(name: str, ours: Tensor, theirs: Tensor, shared: int | None) 
         raise ShapeError(f"{name}: expected {expected} as in the memory, got {got}")
     if theirs.dtype != ours.dtype:
         raise ArgumentError(f"{name}: expected dtype {ours.dtype}, that of the memory, got {theirs.dtype}")
-    check_device(name, theirs, ours)
+    same_device(name, theirs, ours.device, *MEMORY)
 
 
 def check_offset(offset: Tensor, key: Tensor) -> None:
@@ -79,16 +83,9 @@ def check_offset(offset: Tensor, key: Tensor) -> None:
         raise ArgumentTypeError(f"offset: expected a tensor, got {type(offset).__name__}")
     if offset.dtype != key.dtype:
         raise ArgumentError(f"offset: expected dtype {key.dtype}, that of the keys, got dtype {offset.dtype}")
-    check_device("offset", offset, key)
+    same_device("offset", offset, key.device, *MEMORY)
     leading = zip(reversed(key.shape[:-2]), reversed(offset.shape[:-2]), strict=False)
     fits = all(1 in pair or pair[0] == pair[1] for pair in leading)
     if offset.shape[-2:] != key.shape[-2:] or offset.ndim < 2 or not fits:
         expected = f"(..., {key.shape[-2]}, {key.shape[-1]}), broadcastable with keys {tuple(key.shape)}"
         raise ShapeError(f"offset: expected {expected}, got shape {tuple(offset.shape)}")
-
-
-def check_device(name: str, tensor: Tensor, ours: Tensor) -> None:
-    """Raise unless a tensor is on the device of a memory."""
-    if tensor.device != ours.device:
-        got = f"got {tensor.device}; move it with .to(memory.key.device)"
-        raise ArgumentError(f"{name}: expected device {ours.device}, that of the memory, {got}")

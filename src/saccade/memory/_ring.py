@@ -160,12 +160,9 @@ def _follows(olds: Tensor, news: Tensor) -> bool:
     return bool((rising[..., 1:] > rising[..., :-1]).all())
 
 
-Placed = tuple[Mask, biases.Bias | None, Factor | None]
-
-
 def placed(
     query: Any, key: Tensor, value: Tensor, positions: Tensor, allowed: Tensor | None, mask: Any, bias: Any, gate: Any
-) -> Placed:
+) -> tuple[Mask, biases.Bias | None, Factor | None]:
     """Mask, bias and gate of a read, laid out over the slots by their positions `(C,)` or `(..., C)`."""
     if autocasting(query):
         query, key, value = autocast(query, key, value)
