@@ -49,8 +49,8 @@ class Spans(NamedTuple):
 
     def part(self, queries: slice, keys: slice) -> "Spans":
         """Some of the blocks."""
-        bounds = (bound[queries] for bound in (self.first_query, self.last_query))
-        return Spans(self.grid, self.size, *bounds, self.first_key[keys], self.last_key[keys], self.asking)
+        first, last = self.first_query[queries], self.last_query[queries]
+        return Spans(self.grid, self.size, first, last, self.first_key[keys], self.last_key[keys], self.asking)
 
 
 PAIRS = 1 << 20

@@ -16,7 +16,7 @@ from saccade._definitions.structure import Definition, Extent, aligned
 from saccade.auxiliary import AuxRequest
 from saccade.biases import as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.masks import as_mask
+from saccade.masks import Mask, as_mask
 from saccade.normalizers import Normalizer, Softmax
 from saccade.reads import Read, Sample
 from saccade.scores import Score
@@ -89,16 +89,12 @@ def checked_call(arguments: Arguments) -> Call:
     kinds(score, normalizer, read, request)
     score, normalizer = by_definition(score), by_definition(normalizer)
     extent = Extent.of(batch, query, key)
-    if isinstance(score, Score):
-        score.check(extent)
-    if isinstance(normalizer, Normalizer):
-        normalizer.check(extent)
-    if mask is not None:
-        mask.check(extent)
-    if bias is not None:
-        bias.check(extent, "bias")
-    if gate is not None:
-        gate.check(extent, "gate")
+    for part in (score, normalizer, mask):
+        if isinstance(part, Score | Normalizer | Mask):
+            part.check(extent)
+    for name, factor in (("bias", bias), ("gate", gate)):
+        if factor is not None:
+            factor.check(extent, name)
     read.check(extent)
     defined(request, normalizer, gate, read)
     once = BackendState() if extent.values and any(functions(mask)) else None

@@ -274,17 +274,13 @@ def aligned(tensor: Tensor, axes: Axes, batch_rank: int) -> Tensor:
     return tensor[(None,) * missing] if missing > 0 else tensor
 
 
-_REGISTRY: dict[str, type[Definition]] = {}
+_REGISTRY: dict[str, type[Definition]] = {}  # by module and name
 D = TypeVar("D", bound=Definition)
-
-
-def _name(cls: type) -> str:
-    return cls.__module__ + ":" + cls.__name__
 
 
 def registered(cls: type[D]) -> type[D]:
     """Register a class of built-in definitions, for encoded trees."""
-    _REGISTRY[_name(cls)] = cls
+    _REGISTRY[f"{cls.__module__}:{cls.__name__}"] = cls
     cls.is_registered = True
     return cls
 
@@ -330,7 +326,7 @@ def encode(tree: Definition, numbers: list[float]) -> str:
             text = text + str(len(numbers)) + "}"
             numbers.append(value)
         parts.append('"' + name + '":' + text)
-    return '{"' + _name(type(tree)) + '":{' + ",".join(parts) + "}}"
+    return '{"' + type(tree).__module__ + ":" + type(tree).__name__ + '":{' + ",".join(parts) + "}}"
 
 
 _PLACEHOLDER = torch.empty(0)

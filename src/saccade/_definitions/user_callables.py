@@ -7,6 +7,7 @@ from that row, all keys, and their positions.
 import inspect
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -17,9 +18,9 @@ _IN_ORDER = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 def bind_positions(function: Callable[..., Tensor], grid: Grid) -> Callable[..., Tensor]:
     """Bind a block's positions to a parameter `positions`, or to a third one without a default."""
-    if isinstance(function, Definition):
+    inner: Any = getattr(function, "_orig_mod", function)  # of a module that torch.compile wraps
+    if isinstance(inner, Definition):
         return function
-    inner = getattr(function, "_orig_mod", function)  # of a module that torch.compile wraps
     target = inner.forward if isinstance(inner, nn.Module) else inner
     code = getattr(target, "__code__", None)
     if code is not None and code.co_argcount - inspect.ismethod(target) == 2 and not code.co_kwonlyargcount:

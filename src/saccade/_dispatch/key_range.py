@@ -49,22 +49,24 @@ Bound: TypeAlias = int | Tensor
 
 
 def bounds(mask: Mask, grid: Grid) -> tuple[Bound, Bound]:
-    """The first key that a mask allows to any query, and the key behind the last, from its structure alone.
-
-    >>> bounds(masks.Window(2, 0, align="end") & masks.Prefix(8), Grid(1, 9, 0, 1, torch.device("cpu")))
-    (6, 8)
-    """
+    """The first key that a mask may allow to any query, and the key behind the last."""
     if isinstance(mask, masks.Both | masks.Either):
         (start, end), (other_start, other_end) = bounds(mask.first, grid), bounds(mask.second, grid)
         both = isinstance(mask, masks.Both)
         return _extreme(start, other_start, largest=both), _extreme(end, other_end, largest=not both)
-    if isinstance(mask, masks.Around):
-        return _around(mask, grid)
+    if isinstance(mask, masks.Around) and mask.radius <= _WIDE:  # a key more and float32's rounding on both sides
+        center = wide(mask.center) if mask.center.is_floating_point() else mask.center
+        center, edge = center.double(), mask.radius + 1 + grid.k_len * 2.0**-22
+        missing, outside = center.isnan(), float(grid.k_len) + edge
+        least = center.masked_fill(missing, torch.inf).amin(-1).clamp(-outside, outside)
+        greatest = center.masked_fill(missing, -torch.inf).amax(-1).clamp(-outside, outside)
+        return (least - edge).floor().long(), (greatest + edge).ceil().long() + 1
     if not isinstance(mask, Contiguous):
         return 0, grid.k_len
-    first, end = mask.interval(grid, 0)[0], mask.interval(grid, grid.q_len - 1)[1]  # bounds rise with the query
-    first = first.amin((-2, -1)) if isinstance(first, Tensor) else 0 if first is None else first
-    return first, end.amax((-2, -1)) if isinstance(end, Tensor) else grid.k_len if end is None else end
+    (lower, _), (_, upper) = mask.interval(grid, 0), mask.interval(grid, grid.q_len - 1)  # bounds rise with the query
+    lower, upper = 0 if lower is None else lower, grid.k_len if upper is None else upper
+    lower = lower.amin((-2, -1)) if isinstance(lower, Tensor) else lower
+    return lower, upper.amax((-2, -1)) if isinstance(upper, Tensor) else upper
 
 
 def _extreme(left: Bound, right: Bound, *, largest: bool) -> Bound:
@@ -72,18 +74,6 @@ def _extreme(left: Bound, right: Bound, *, largest: bool) -> Bound:
         return max(left, right) if largest else min(left, right)
     tensors = (torch.as_tensor(bound, device="cpu") for bound in (left, right))
     return torch.maximum(*tensors) if largest else torch.minimum(*tensors)
-
-
-def _around(mask: masks.Around, grid: Grid) -> tuple[Bound, Bound]:
-    """Bounds with a key more and float32's rounding on both sides."""
-    if mask.radius > _WIDE:  # beyond the digits of positions
-        return 0, grid.k_len
-    center = wide(mask.center) if mask.center.is_floating_point() else mask.center
-    center, edge = center.double(), mask.radius + 1 + grid.k_len * 2.0**-22
-    missing, outside = center.isnan(), float(grid.k_len) + edge
-    least = center.masked_fill(missing, torch.inf).amin(-1).clamp(-outside, outside)
-    greatest = center.masked_fill(missing, -torch.inf).amax(-1).clamp(-outside, outside)
-    return (least - edge).floor().long(), (greatest + edge).ceil().long() + 1
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,14 @@ def plan(call: Call, backend: str, rest: Planning) -> Plan:
     values = call.values
     if values is None:
         return rest(call, backend)
-    easier = choosing(call) if call.read.sparse else replace(call, values=None)
-    return replace(rest(easier, backend), values=_calls_of(call, values))
+    total, once = math.prod(values.shape), "by one call of the function"
+    if not call.read.sparse:
+        words = f"of all {total:,} keys, {once}: {type(call.read).__name__} reads them all"
+        return replace(rest(replace(call, values=None), backend), values=words)
+    count = call.read.k if isinstance(call.read, TopK) else 1
+    limit = min(total, math.prod(call.batch) * call.query.shape[-2] * count)
+    words = f"of the keys that are read alone, at most {limit:,} of {total:,}, {once}"
+    return replace(rest(choosing(call), backend), values=words)
 
 
 def choosing(call: Call) -> Call:
@@ -92,13 +98,3 @@ def filled(call: Call, values: LazyValue) -> Call:
         rows = values.at(torch.arange(index.numel(), device=index.device), call.query)
         return replace(call, value=rows.view(*values.shape, rows.shape[-1]))
     return replace(call, value=values.gather(index, len(values.shape) - 1, call.query))
-
-
-def _calls_of(call: Call, values: LazyValue) -> str:
-    """The values of the function's call, in words, for `explain`."""
-    total = math.prod(values.shape)
-    if not call.read.sparse:
-        return f"of all {total:,} keys, by one call of the function: {type(call.read).__name__} reads them all"
-    count = call.read.k if isinstance(call.read, TopK) else 1
-    limit = min(total, math.prod(call.batch) * call.query.shape[-2] * count)
-    return f"of the keys that are read alone, at most {limit:,} of {total:,}, by one call of the function"

@@ -1,5 +1,7 @@
 """Bounds of masks that allow each query one interval of keys."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -19,7 +21,8 @@ def everybody(mask: Mask, grid: Grid) -> bool:
     """Whether numbers prove that every query may attend to some key, and every key is attended to."""
     if not (grid.q_len and grid.k_len and isinstance(mask, Contiguous) and by_numbers(mask)):
         return False
-    (start, end), (last_start, last_end) = mask.interval(grid, 0), mask.interval(grid, grid.q_len - 1)
+    numbers: list[Any] = [*mask.interval(grid, 0), *mask.interval(grid, grid.q_len - 1)]
+    start, end, last_start, last_end = numbers
     before = start is None or (start <= 0 and last_start < grid.k_len)
     return before and (end is None or (end >= 1 and last_end >= grid.k_len))
 

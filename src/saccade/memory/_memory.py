@@ -133,9 +133,7 @@ class Memory:
         Args:
             positions: integers `(n,)`, or `(..., n)` with the leading dimensions of the memory. −1 writes nothing. Of
                 equal ones the last counts.
-            key: `(..., n, Dk)`, unprepared, as `remember` takes them.
-            value: `(..., n, Dv)`.
-            mask: the allowed ones of the new keys, as for `remember`; None allows all.
+            key, value, mask: as for `append`.
 
         Returns:
             A memory of as many slots, with the position of each key in `positions`. Masks and biases of its reads

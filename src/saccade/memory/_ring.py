@@ -126,16 +126,15 @@ def kept(parts: Sequence[Tensor], capacity: int) -> list[Tensor]:
     positions, again = positions.masked_fill(outdated, -1).sort(dim=-1, stable=True)
     first = positions.shape[-1] - capacity
     index = order.gather(-1, again)[..., first:]
-    return [*(_rows(part, index) for part in parts[:-1]), positions[..., first:, None]]
-
-
-def _rows(part: Tensor, index: Tensor) -> Tensor:
-    """Rows `(..., n, C)` of a part, by one index for all entries or one for each."""
-    if index.ndim == 1:
-        return part.index_select(-2, index)
-    batch = broadcast_shapes(part.shape[:-2], index.shape[:-1])
-    part = part.expand(*batch, *part.shape[-2:])
-    return part.gather(-2, index.expand(*batch, -1)[..., None].expand(*batch, index.shape[-1], part.shape[-1]))
+    rows = []
+    for part in parts[:-1]:
+        if index.ndim == 1:  # one for all entries
+            rows.append(part.index_select(-2, index))
+            continue
+        batch, features = broadcast_shapes(part.shape[:-2], index.shape[:-1]), part.shape[-1]
+        of_part = index.expand(*batch, -1)[..., None].expand(*batch, capacity, features)
+        rows.append(part.expand(*batch, -1, features).gather(-2, of_part))
+    return [*rows, positions[..., first:, None]]
 
 
 def written(
@@ -145,19 +144,13 @@ def written(
     batch = broadcast_shapes(olds[-1].shape[:-2], news[-1].shape[:-2])
     olds, news = ([*parts[:-1], parts[-1].expand(*batch, *parts[-1].shape[-2:])] for parts in (olds, news))
     count = news[-1].shape[-2]
-    if not _follows(olds[-1], news[-1]):
+    unread = tracing() or transforming() or valueless(news[-1]) or news[-1].device.type != "cpu" or not capacity
+    rising = None if unread else torch.cat((olds[-1][..., -1:, 0].clamp(min=-1), news[-1][..., 0]), -1)
+    if rising is None or not bool((rising[..., 1:] > rising[..., :-1]).all()):
         return kept([torch.cat(pair, -2) for pair in zip(olds, news, strict=True)], capacity), None
     if count > capacity:
         news, count = [new[..., count - capacity :, :] for new in news], capacity
     return extended(olds, news, room, dropped=count)
-
-
-def _follows(olds: Tensor, news: Tensor) -> bool:
-    """Whether new positions rise from behind the old ones, if they can be read."""
-    if tracing() or transforming() or valueless(news) or news.device.type != "cpu" or not olds.shape[-2]:
-        return False
-    rising = torch.cat((olds[..., -1:, 0].clamp(min=-1), news[..., 0]), -1)
-    return bool((rising[..., 1:] > rising[..., :-1]).all())
 
 
 def placed(
