@@ -42,13 +42,11 @@ class Spans(NamedTuple):
 
     @classmethod
     def of(cls, grid: Grid, size: int, *, asking: bool = True) -> "Spans":
-        """All blocks."""
         query, key = (torch.arange(0, length, size, device=grid.device) for length in (grid.q_len, grid.k_len))
         last_query, last_key = (query + size - 1).clamp(max=grid.q_len - 1), (key + size - 1).clamp(max=grid.k_len - 1)
         return cls(grid, size, query[:, None], last_query[:, None], key, last_key, asking)
 
     def part(self, queries: slice, keys: slice) -> "Spans":
-        """Some of the blocks."""
         first, last = self.first_query[queries], self.last_query[queries]
         return Spans(self.grid, self.size, first, last, self.first_key[keys], self.last_key[keys], self.asking)
 
@@ -61,13 +59,7 @@ COARSE = 16
 
 
 def mapped(mask: Mask, grid: Grid, size: int) -> Blocks:
-    """The blocks of an aligned built-in mask. One beyond the last query or key is never full.
-
-    >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
-    >>> mapped(masks.Causal("start"), grid, 2).some.int()
-    tensor([[1, 0, 0],
-            [1, 1, 0]], dtype=torch.int32)
-    """
+    """The blocks of an aligned built-in mask. Short last blocks are never full."""
     return part_of(mask, Spans.of(grid, size))
 
 

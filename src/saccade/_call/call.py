@@ -50,7 +50,6 @@ class Widened:
         self._kept: tuple[Tensor, Tensor, tuple[int, int], tuple[Tensor, Tensor]] | None = None
 
     def pair(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """The two in float32."""
         if key.requires_grad or value.requires_grad or key.is_inference() or value.is_inference():
             return wide(key), wide(value)  # recorded, or without a version that tells when they were written to
         kept, versions = self._kept, (key._version, value._version)

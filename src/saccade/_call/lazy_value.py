@@ -37,10 +37,6 @@ class LazyValue:
         """The values of some entries of the first dimension, computed once each."""
         return replace(self, entries=self._entries(batch_index.device).index_select(0, batch_index))
 
-    def truncate(self, n: int) -> "LazyValue":
-        """The values of the first n keys."""
-        return replace(self, k_len=n)
-
     def at(self, numbers: Tensor, like: Tensor) -> Tensor:
         """The values `(n, Dv)` of keys `(n,)`, counted over the flattened batch and keys."""
         index: list[Tensor] = []
@@ -66,7 +62,7 @@ class LazyValue:
         return result
 
     def gather(self, index: Tensor, batch_rank: int, like: Tensor) -> Tensor:
-        """The chosen values, `(*batch, ..., Dv)`, zeros where the index `(*batch, ...)` is −1."""
+        """Values `(*batch, ..., Dv)` at the index `(*batch, ...)`, zeros where it is −1."""
         taken, first = index >= 0, self._entries(index.device) * self.k_len  # number of each entry's first key
         ahead, behind = (1,) * (batch_rank - first.ndim), (1,) * (index.ndim - batch_rank)
         numbers = index.clamp(min=0) + first.view(*ahead, *first.shape, *behind)

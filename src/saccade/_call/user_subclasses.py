@@ -12,7 +12,7 @@ from saccade.scores import Score
 
 @dataclass(frozen=True)
 class Derived(Definition):
-    """A definition computed by its call alone: no kernel has the changes of a user's subclass."""
+    """A definition computed by its call alone, since kernels miss its changes."""
 
     definition: Any
 

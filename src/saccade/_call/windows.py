@@ -16,7 +16,7 @@ from saccade.kernels.threads import addressed
 
 
 def taken(tensor: Tensor, dim: int, first: int | Tensor, width: int, room: str | None = None) -> Tensor:
-    """`width` positions of a dimension ≥ 0: a view if all entries begin alike, or a copy.
+    """`width` positions of a dimension ≥ 0, a copy unless all entries begin alike.
 
     Integers `first` broadcast with the dimensions before `dim`. A copy that nobody keeps may lie in the scratch `room`.
     """
@@ -68,7 +68,7 @@ class Windows(Sums[list[Tensor | None]]):
         return total
 
     def of(self, key: Tensor, value: Tensor, first: int | Tensor, width: int, rank: int) -> tuple[Tensor, Tensor]:
-        """`width` keys of a memory and their values, for a call of `rank` batch dimensions."""
+        """Keys of a memory and their values, for a call of `rank` batch dimensions."""
         if self._made is None and torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
             self._made = self.gate(key, value), key, value
         gate, *made = self._made or (None, None, None)

@@ -22,9 +22,9 @@ _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 def ensure(condition: Tensor, message: str, *, values: bool = True) -> None:
-    """Raise `ArgumentError(message)` unless all of `condition` holds, on CUDA by an asynchronous assert.
+    """Raise `ArgumentError(message)` unless all of `condition` holds.
 
-    Without `values`, under compilers and transforms nothing is checked.
+    On CUDA by an asynchronous assert. Without `values`, or under compilers and transforms, nothing is checked.
     """
     if not values or tracing() or transforming() or valueless(condition):
         return
@@ -193,7 +193,7 @@ def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
 
 
 def same_device(name: str, tensor: Tensor, device: torch.device, owner: str, attribute: str | None = None) -> None:
-    """Raise unless `tensor` is on the device of `owner`, whose tensor is called `attribute`."""
+    """Raise unless `tensor` is on the device of its owner's tensor `attribute`."""
     if tensor.device != device:
         way_out = f"move it with .to({attribute or owner}.device)"
         raise ArgumentError(f"{name}: expected device {device}, that of {owner}, got {tensor.device}; {way_out}")
@@ -218,7 +218,7 @@ def check_align(owner: str, align: Align, extent: Extent) -> None:
 
 
 def in_ranges(options: object, ranges: Iterable[tuple[str, float, float]]) -> None:
-    """Raise for an option of the command line outside its range: name, lower and upper end."""
+    """Raise for an option of the command line outside its range (name, low, high)."""
     for name, least, largest in ranges:
         if not least <= (value := getattr(options, name)) <= largest:
             option = f"--{name.replace('_', '-')}"

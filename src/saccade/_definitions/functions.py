@@ -29,7 +29,7 @@ def takes(function: Callable[..., object], count: int) -> bool:
     except TypeError:
         return False
     except ValueError:  # a builtin without a signature
-        return True
+        pass
     return True
 
 
@@ -87,7 +87,7 @@ class OfPositions(Definition):
         return values.movedim(0, -3)  # out_dims=-3 fails for a result that is the same for all tiles
 
     def first(self, device: torch.device) -> Tensor:
-        """Value of the first query and key. It requires a gradient if a tensor in the function's closure does."""
+        """The first pair's value. It requires a gradient if the closure does."""
         first = torch.zeros(1, 1, dtype=torch.int64, device=device)
         return self.at(first, first, *(table.detach() for table in self.arguments()))
 
@@ -165,7 +165,7 @@ def functions(tree: Definition | None) -> Iterator[OfPositions]:
 
 
 def closing(*trees: Definition | None, device: torch.device) -> bool:
-    """Whether gradients or transforms may reach closures of functions, which autograd has to record."""
+    """Whether autograd has to record functions: gradients may reach their closures."""
     closures = [function for tree in trees for function in functions(tree)]
     if closures and transforming():
         return True

@@ -51,7 +51,7 @@ def sparsemax(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def entmax(scores: Tensor, alpha: float | Tensor, mask: Tensor | None = None) -> Tensor:
-    """[(α − 1) s_j − τ]₊^{1/(α − 1)} over allowed keys; a tensor α ≥ 1 broadcasts against `(..., 1)`."""
+    """[(α − 1) s_j − τ]₊^{1/(α − 1)} over allowed keys, α a number or `(..., 1)`."""
     steep = isinstance(alpha, Tensor) or alpha > 2
     order = torch.as_tensor(alpha, dtype=scores.dtype, device=scores.device)
     weigh = _entmax_by_newton if transformed() else _EntmaxWeights.apply

@@ -38,11 +38,6 @@ class Definition:
 
     Two definitions are equal if they have one class, the same tensor objects and equal other fields. `hash` agrees.
     Values of tensors play no part, so that a definition can be a key of a dictionary while it learns.
-
-    >>> from saccade import scores
-    >>> v = torch.ones(3)
-    >>> scores.Additive(v) == scores.Additive(v), scores.Additive(v) == scores.Additive(v.clone())
-    (True, False)
     """
 
     __match_args__: ClassVar[tuple[str, ...]] = ()
@@ -204,7 +199,6 @@ class Grid(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Number of keys."""
         return self.k_len if self.k_index is None else self.k_index.shape[-1]
 
     def queries(self) -> Tensor:

@@ -17,7 +17,7 @@ _IN_ORDER = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 
 def bind_positions(function: Callable[..., Tensor], grid: Grid) -> Callable[..., Tensor]:
-    """Bind a block's positions to a parameter `positions`, or to a third one without a default."""
+    """Bind positions to a parameter `positions`, or to a third one without a default."""
     inner: Any = getattr(function, "_orig_mod", function)  # of a module that torch.compile wraps
     if isinstance(inner, Definition):
         return function

@@ -92,7 +92,7 @@ def named(backend: str) -> str:
 
 
 def choose(call: Call, backend: str = "auto") -> ModuleType:
-    """The backend that serves the call: the named one, which never falls back, or for "auto" the best."""
+    """The named backend, or for "auto" the best. A named one never falls back."""
     if backend == "auto":
         return BACKENDS[best(call, Answers(call, BACKENDS))]
     module = BACKENDS[named(backend)]

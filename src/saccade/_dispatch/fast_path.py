@@ -5,10 +5,8 @@
     memory.read(query)             `Steps.again`: a query like the last one that this memory was read with
 
 Checking a call, building its tree and choosing a backend take 30 to 100 µs. A call this small computes for 10. A
-shortcut leaves these out if types, shapes and flags alone show that nothing is wrong and which backend would be chosen.
-It returns None for everything else, wrong arguments first of all, so that errors have one source, the full path. It
-runs the function that the full path would run, on the same tensors, so that both give the same bits:
-`tests/_dispatch/test_fast_path.py` compares them.
+shortcut leaves these out if types, shapes and flags alone show which backend would be chosen. It returns None for
+everything else, so that errors have one source, and gives the same bits as the full path (tests compare them).
 """
 
 import math
@@ -93,7 +91,7 @@ def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor
 
 
 def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether tensors are dense, on a device, and of a dtype of torch's kernels there: no transforms, no autocast."""
+    """Whether torch's kernels serve dense tensors as they are, without autocast."""
     if not query.layout == key.layout == value.layout == torch.strided or not query.dtype == key.dtype == value.dtype:
         return False
     if transforming() or not query.device == key.device == value.device or torch.is_autocast_enabled(query.device.type):
@@ -104,7 +102,7 @@ def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
 
 
 def _dense(mask: object, shape: torch.Size) -> Tensor | None:
-    """A boolean tensor that broadcasts to the pairs, of four dimensions; None if `auto` may take another backend."""
+    """A boolean tensor of four dimensions for torch's kernel, or None."""
     if type(mask) is not Tensor or mask.dtype != torch.bool or not mask.is_cpu or mask.layout != torch.strided:
         return None
     if not 2 <= mask.ndim <= len(shape) or ambiguous(mask.shape, shape) or 4 * mask.numel() > sdpa.LAYOUT_LIMIT:

@@ -39,10 +39,7 @@ LEAST = 256
 """Smallest number of keys for a window. Of fewer keys, a call takes all."""
 
 COPIED = 64
-"""Least windows in a memory of additive keys, for a copy of each entry's window.
-
-The kernel of a step passes over forbidden keys, and only reads the mask there.
-"""
+"""Least windows in a memory for copies: a kernel of steps skips forbidden keys."""
 
 Bound: TypeAlias = int | Tensor
 """An int, or int64 `(...)` for each entry of the batch."""
@@ -108,7 +105,7 @@ class Near:
 
 
 def run(call: Call, backend: str, rest: Running) -> Result:
-    """Output and statistics by the rest of the passes; a named reference gets all keys."""
+    """Output and statistics of the reachable keys. A named reference gets all."""
     near = None if backend == "reference" else restrict_keys(call)
     if near is None:
         return rest(call, backend)
@@ -147,7 +144,7 @@ def restrict_keys(call: Call) -> Near | None:
     if 2 * width > k_len:
         return None
     if isinstance(first, Tensor) and COPIED * width > k_len and (serves_step(call) or serves_draws(call)):
-        return None  # their kernels pass over forbidden keys anyhow
+        return None
     return Near(_reached(call, aligned, first, width), first, k_len)
 
 
@@ -165,7 +162,7 @@ def _range(start: Bound, end: Bound, k_len: int, least: int) -> tuple[Bound, int
 
 
 def _reached(call: Call, aligned: Call, first: Bound, width: int) -> Call:
-    """The aligned call with `width` keys from the first on, and summed gradients of the call's memory."""
+    """The aligned call with `width` keys, and summed gradients of its memory."""
     kept = call.learns() or forward_ad._current_level >= 0
     learns = torch.is_grad_enabled() and (call.key.requires_grad or call.value.requires_grad)
     summed = None

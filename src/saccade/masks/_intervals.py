@@ -18,7 +18,7 @@ def by_numbers(mask: Mask) -> bool:
 
 
 def everybody(mask: Mask, grid: Grid) -> bool:
-    """Whether numbers prove that every query may attend to some key, and every key is attended to."""
+    """Whether numbers prove that every query and every key has an allowed pair."""
     if not (grid.q_len and grid.k_len and isinstance(mask, Contiguous) and by_numbers(mask)):
         return False
     numbers: list[Any] = [*mask.interval(grid, 0), *mask.interval(grid, grid.q_len - 1)]
@@ -57,17 +57,13 @@ def intervals(mask: Mask, grid: Grid) -> tuple[Tensor, Tensor] | None:
             return None
         return torch.maximum(first[0], second[0]), torch.minimum(first[1], second[1])
     if isinstance(mask, Contiguous) and mask.is_registered:
-        start, end = mask.interval(grid)
-        return _bound(start, 0, grid), _bound(end, grid.k_len, grid)
+        lower, upper = mask.interval(grid)
+        limits = 0 if lower is None else lower, grid.k_len if upper is None else upper
+        start, end = (b if isinstance(b, Tensor) else torch.full((1, 1), b, device=grid.device) for b in limits)
+        return start[..., 0].clamp(0, grid.k_len), end[..., 0].clamp(0, grid.k_len)
     if type(mask) is Documents and grid.device.type == "cpu":
         return _documents(mask.query_ids.long(), mask.key_ids.long())
     return None
-
-
-def _bound(bound: Tensor | int | None, default: int, grid: Grid) -> Tensor:
-    if isinstance(bound, Tensor):
-        return bound[..., 0].clamp(0, grid.k_len)
-    return torch.full((1,), default if bound is None else min(max(bound, 0), grid.k_len), device=grid.device)
 
 
 def _documents(queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor] | None:

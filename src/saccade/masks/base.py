@@ -10,14 +10,7 @@ from saccade._definitions.checks import fits, warn_if_ambiguous
 from saccade._definitions.structure import Axes, Definition, Extent, Grid, Pair, registered
 from saccade.errors import ArgumentTypeError
 
-_OPERATORS = {
-    "__and__": "and",
-    "__rand__": "and",
-    "__or__": "or",
-    "__ror__": "or",
-    "bitwise_and": "and",
-    "bitwise_or": "or",
-}
+_AND, _OR = ("__and__", "__rand__", "bitwise_and"), ("__or__", "__ror__", "bitwise_or")
 
 
 class Mask(Definition):
@@ -33,7 +26,7 @@ class Mask(Definition):
         raise ArgumentTypeError("mask: expected one of saccade.masks, got the base class Mask")
 
     def check(self, extent: Extent) -> None:
-        """Raise a `SaccadeError` if the mask, or one that it is composed of, does not fit the call."""
+        """Raise a `SaccadeError` if the mask, or one inside it, does not fit the call."""
         for mask in self._inner():
             mask.check(extent)
 
@@ -60,11 +53,10 @@ class Mask(Definition):
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Lets a tensor stand on the left: `tensor & mask`."""
-        operator = _OPERATORS.get(func.__name__)
-        if operator is None or len(args) != 2 or kwargs:  # as out= of torch.bitwise_and
+        if func.__name__ not in _AND + _OR or len(args) != 2 or kwargs:  # as out= of torch.bitwise_and
             return NotImplemented
         first, second = map(as_mask, args)
-        return Both.of(first, second) if operator == "and" else Either.of(first, second)
+        return Both.of(first, second) if func.__name__ in _AND else Either.of(first, second)
 
 
 Bounds = tuple[Tensor | int | None, Tensor | int | None]

@@ -1,4 +1,4 @@
-"""Masks by a tensor of queries (their centres, intervals of keys, or documents), or by a function of positions."""
+"""Masks by a tensor (centres, intervals, documents), or a function of positions."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -82,10 +82,8 @@ class Intervals(Contiguous):
     def __post_init__(self) -> None:
         for name, bound in (("start", self.start), ("end", self.end)):
             if isinstance(bound, bool) or not isinstance(bound, Tensor | int | torch.SymInt):
-                got = type(bound).__name__
-                raise ArgumentTypeError(
-                    f"{name} of masks.Intervals: expected integers (..., Lq), a tensor or one int, got {got}"
-                )
+                expected = "expected integers (..., Lq), a tensor or one int"
+                raise ArgumentTypeError(f"{name} of masks.Intervals: {expected}, got {type(bound).__name__}")
             if isinstance(bound, int):
                 whole(f"{name} of masks.Intervals", bound, least=-FAR)
 

@@ -18,7 +18,7 @@ from saccade.biases import Factor
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.masks import Mask
 from saccade.memory import _ring
-from saccade.memory._prepared import MEMORY, Renewed, check_appended, check_offset, prepared, version
+from saccade.memory._prepared import Renewed, check_appended, check_offset, prepared, version
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +236,7 @@ class Memory:
             got = tuple(batch_index.shape) if isinstance(batch_index, Tensor) else type(batch_index).__name__
             raise ArgumentTypeError(f"batch_index: expected an integer tensor (n,), got {got}")
         whole_dtype("batch_index", batch_index)
-        same_device("batch_index", batch_index, self.key.device, *MEMORY)
+        same_device("batch_index", batch_index, self.key.device, "the memory", "memory.key")
         batch_index = batch_index.long()
         size = broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
 
@@ -293,8 +293,7 @@ class Memory:
         check_offset(offset, self.key)
         # Exponentials of the sums: there are as many as of e^{2k} times e^{2f}, without overflow.
         score, key, cache = self.score.prepare(self.key + offset)
-        more = self.mask, self.prepare, self.positions, self.lazily, self.capacity, self.grown
-        return Memory(score, key, self.value, cache, *more, _version=version(key, cache))
+        return replace(self, score=score, key=key, cache=cache, _room=None, _version=version(key, cache))
 
     def truncate(self, n: int) -> "Memory":
         """The first n keys, or the keys at positions below n in a memory of slots.
@@ -314,7 +313,7 @@ class Memory:
         mask = None if self.mask is None else self.mask[..., :n]
         key, value = self.key[..., :n, :], self.value[..., :n, :]
         positions = None if self.positions is None else self.positions[..., :n]
-        lazily = None if self.lazily is None else self.lazily.truncate(n)
+        lazily = None if self.lazily is None else replace(self.lazily, k_len=n)
         more = self.prepare, positions, lazily, self.capacity, self.grown
         return Memory(self.score, key, value, cache, mask, *more, _version=self._version)
 

@@ -14,9 +14,6 @@ from saccade._dispatch.passes import autocast
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import as_mask
 
-MEMORY = "the memory", "memory.key"
-"""Name and tensor of a memory in errors."""
-
 
 def prepared(
     key: Tensor, value: Any, score: Any, mask: Any
@@ -74,7 +71,7 @@ def check_appended(name: str, ours: Tensor, theirs: Tensor, shared: int | None) 
         raise ShapeError(f"{name}: expected {expected} as in the memory, got {got}")
     if theirs.dtype != ours.dtype:
         raise ArgumentError(f"{name}: expected dtype {ours.dtype}, that of the memory, got {theirs.dtype}")
-    same_device(name, theirs, ours.device, *MEMORY)
+    same_device(name, theirs, ours.device, "the memory", "memory.key")
 
 
 def check_offset(offset: Tensor, key: Tensor) -> None:
@@ -83,7 +80,7 @@ def check_offset(offset: Tensor, key: Tensor) -> None:
         raise ArgumentTypeError(f"offset: expected a tensor, got {type(offset).__name__}")
     if offset.dtype != key.dtype:
         raise ArgumentError(f"offset: expected dtype {key.dtype}, that of the keys, got dtype {offset.dtype}")
-    same_device("offset", offset, key.device, *MEMORY)
+    same_device("offset", offset, key.device, "the memory", "memory.key")
     leading = zip(reversed(key.shape[:-2]), reversed(offset.shape[:-2]), strict=False)
     fits = all(1 in pair or pair[0] == pair[1] for pair in leading)
     if offset.shape[-2:] != key.shape[-2:] or offset.ndim < 2 or not fits:

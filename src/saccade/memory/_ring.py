@@ -1,4 +1,4 @@
-"""Room for more keys, and keys at positions in a fixed number of slots, for streams of any length.
+"""Room for more keys, and a fixed number of slots for streams of any length.
 
     extended  new keys behind the others, in a buffer with room for later ones
     written   new keys behind the others, the oldest dropped: a window that slides along a buffer of twice its size
@@ -41,7 +41,7 @@ class Buffer:
     used: int
 
     def takes(self, olds: Sequence[Tensor], start: int, end: int) -> bool:
-        """Take the rows from `start` to `end` if they fit and are unwritten; return whether they were."""
+        """Take the rows from `start` to `end` if they are free. Return whether they were."""
         shapes = [old.shape[:-2] for old in olds]
         same_mode = self.parts[0].is_inference() == torch.is_inference_mode_enabled()
         fits = same_mode and self.parts[0].shape[-2] >= end and [part.shape[:-2] for part in self.parts] == shapes
@@ -61,7 +61,7 @@ class Room(NamedTuple):
 def extended(
     olds: Sequence[Tensor], news: Sequence[Tensor], room: Room | None, dropped: int = 0
 ) -> tuple[list[Tensor], Room | None]:
-    """olds without the first rows, and news behind them in unwritten room, along dimension −2."""
+    """Rows (dimension −2) without the first, and new ones behind, in unwritten room."""
     if torch.is_grad_enabled() or tracing() or transforming():
         return [torch.cat((old[..., dropped:, :], new), -2) for old, new in zip(olds, news, strict=True)], None
     length, count = olds[0].shape[-2], news[0].shape[-2]
@@ -111,11 +111,6 @@ def kept(parts: Sequence[Tensor], capacity: int) -> list[Tensor]:
     """The `capacity` keys of the highest positions of each entry, in their order.
 
     Parts are `(..., n, C)`, the last part the positions `(..., n, 1)`. Of equal positions the last counts.
-
-    >>> kept([torch.tensor([[5.0], [6.0], [7.0]]), torch.tensor([[8], [2], [8]])], 2)
-    [tensor([[6.],
-            [7.]]), tensor([[2],
-            [8]])]
     """
     missing = capacity - parts[0].shape[-2]
     if missing > 0:
@@ -156,7 +151,7 @@ def written(
 def placed(
     query: Any, key: Tensor, value: Tensor, positions: Tensor, allowed: Tensor | None, mask: Any, bias: Any, gate: Any
 ) -> tuple[Mask, biases.Bias | None, Factor | None]:
-    """Mask, bias and gate of a read, laid out over the slots by their positions `(C,)` or `(..., C)`."""
+    """Mask, bias and gate, laid out by the positions of slots, `(C,)` or `(..., C)`."""
     if autocasting(query):
         query, key, value = autocast(query, key, value)
     tensors(query, key, value)
@@ -191,7 +186,7 @@ def placed(
 
 
 def _checkable(tree: Any) -> list[Any]:
-    """The parts of a mask or bias, without compositions. The number of slots gives none an alignment."""
+    """Masks and biases inside a composition. They need an alignment of their own."""
     parts = list(tree.walk())
     for part in parts:
         if "align" in part.__match_args__ and part.align is None:
