@@ -164,7 +164,7 @@ def _depth(tree: Definition) -> int:
     depth = getattr(tree, "_depth", None)
     if depth is None:  # a copy has none
         parts = (getattr(tree, name) for name in tree.__match_args__)
-        depth = 1 + max((_depth(part) for part in parts if isinstance(part, Definition)), default=-1)
+        depth = 1 + max([-1, *[_depth(part) for part in parts if isinstance(part, Definition)]])
     return depth
 
 

@@ -22,12 +22,12 @@ from saccade._call.validation import batch_of, tensors
 from saccade._definitions.checks import batch_only, ensure, integers, on_device, whole_dtype
 from saccade._definitions.functions import OfPositions
 from saccade._definitions.numerics import autocasting, broadcast_shapes, tracing, transforming, valueless, wide
-from saccade._definitions.structure import Definition, Extent, Grid, Pair
+from saccade._definitions.structure import Definition, Extent, Grid
 from saccade._definitions.user_callables import bind_positions as bind_callable
 from saccade._dispatch.passes import autocast
 from saccade.biases import Factor, as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.masks import Lengths, Mask, Not, as_mask
+from saccade.masks import Lengths, Mask, as_mask
 from saccade.scores import Location
 
 _TAKING = Lock()
@@ -187,14 +187,14 @@ def placed(
 
 def _checkable(tree: Any) -> list[Any]:
     """Masks and biases inside a composition. They need an alignment of their own."""
-    parts = list(tree.walk())
+    parts = [part for part in tree.walk() if isinstance(part, Mask | Factor)]
     for part in parts:
         if "align" in part.__match_args__ and part.align is None:
             raise ArgumentError(
                 f"align of {type(part).__name__}: expected 'start', 'end', an int or a tensor, since keys of a memory "
                 "of slots stand anywhere, got None (a step of a stream is align='end', or the step's position)"
             )
-    return [part for part in parts if isinstance(part, Mask | Factor) and not isinstance(part, Pair | Not)]
+    return [part for part in parts if not any(isinstance(inner, Mask | Factor) for inner in [*part.walk()][1:])]
 
 
 def _reached(part: Definition, extent: Extent, positions: Tensor) -> Extent:
