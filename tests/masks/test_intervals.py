@@ -28,7 +28,7 @@ def test_a_new_contiguous_mask_is_in_all_walks():
     mask, grid = Second() & masks.Causal("end"), Grid(2, 6, 0, 2, torch.device("cpu"))
     assert mask.dense(grid).int().tolist() == [[0, 1, 0, 0, 0, 0]] * 2
     assert by_numbers(mask) and not by_numbers(mask & torch.tensor([True])) and not everybody(Second(), grid)
-    assert [bound.tolist() for bound in intervals(mask, grid)] == [[1, 1], [2, 2]]
+    assert [bound.tolist() for bound in intervals(mask, grid)] == [[1], [2, 2]]
     assert block_map.mapped(mask, grid, 2).some.tolist() == [[True, False, False]]
     assert key_range.bounds(mask, grid) == (1, 2)
 

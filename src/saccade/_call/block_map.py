@@ -19,6 +19,7 @@ from saccade._definitions.functions import functions
 from saccade._definitions.numerics import broadcast_shapes, wide
 from saccade._definitions.structure import Grid
 from saccade.masks import Mask
+from saccade.masks._intervals import intervals
 from saccade.masks.base import Contiguous, between
 
 
@@ -124,9 +125,9 @@ def answered(mask: Mask, spans: Spans, needed: Tensor | None = None) -> Blocks:
         return Blocks(limit.amax(-1).bool(), least.amin(-1).bool())
     if isinstance(mask, masks.Around):
         return of_centers(mask, spans)
-    if isinstance(mask, masks.Intervals):
-        return of_intervals(mask, spans)
     if isinstance(mask, Contiguous):
+        if not mask.rises:
+            return of_intervals(mask, spans)
         first, last = (mask.interval(spans.grid, queries) for queries in (spans.first_query, spans.last_query))
         some = between(spans.last_key, spans.first_key, (first[0], last[1]))
         return Blocks(some, between(spans.first_key, spans.last_key, (last[0], first[1])))
@@ -183,13 +184,12 @@ def of_centers(mask: masks.Around, spans: Spans) -> Blocks:
     return Blocks(some, full & numeric)
 
 
-def of_intervals(mask: masks.Intervals, spans: Spans) -> Blocks:
+def of_intervals(mask: Contiguous, spans: Spans) -> Blocks:
     """start ≤ j < end, by counts of queries that reach or fill a block of keys."""
     size, blocks, k_len = spans.size, spans.first_key.shape[0], spans.grid.k_len
-    bounds = (
-        torch.as_tensor(bound, device=spans.grid.device).long().clamp(0, k_len) for bound in (mask.start, mask.end)
-    )
-    start, end = (grouped(bound.expand(max(bound.shape, (1,)))[..., None], -2, spans)[..., 0] for bound in bounds)
+    bounds = intervals(mask, spans.grid)
+    assert bounds is not None
+    start, end = (grouped(bound[..., None], -2, spans)[..., 0] for bound in bounds)
     base = spans.first_key[0] // size if blocks else 0
     touched = covered(start // size - base, torch.where(start < end, -(-end // size), 0) - base, blocks)
     last = torch.where(end == k_len, -(-k_len // size), end // size)  # the last block may be a short one

@@ -74,10 +74,11 @@ def between(lowest: Tensor, highest: Tensor, bounds: Bounds) -> Tensor:
 class Contiguous(Mask):
     """Base of the masks that allow each query one interval of keys, start ≤ j < end.
 
-    Both bounds rise with the query, or stay, unless they are tensors of queries. All walks over masks read `interval`.
+    All walks over masks read `interval`.
     """
 
     per_example: ClassVar[bool] = True
+    rises: ClassVar[bool] = True  # whether both bounds rise with the query, or stay
 
     def interval(self, grid: Grid, queries: Tensor | int | None = None) -> Bounds:
         """Bounds of the queries at these indices, by default the grid's `(..., rows, 1)`."""

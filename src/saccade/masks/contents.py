@@ -76,6 +76,7 @@ class Intervals(Contiguous):
     """
 
     axes: ClassVar[dict[str, Axes]] = {"start": ("q",), "end": ("q",)}
+    rises: ClassVar[bool] = False
     start: Tensor | int
     end: Tensor | int
 
