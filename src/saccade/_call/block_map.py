@@ -102,9 +102,8 @@ def stripes(
 def part_of(mask: Mask, spans: Spans) -> Blocks:
     """The answers for some blocks."""
     some, full = answered(mask, spans)
-    whole = (spans.last_query - spans.first_query == spans.size - 1) & (
-        spans.last_key - spans.first_key == spans.size - 1
-    )
+    rows, keys = spans.last_query - spans.first_query, spans.last_key - spans.first_key
+    whole = (rows == spans.size - 1) & (keys == spans.size - 1)
     shape = broadcast_shapes(some.shape, full.shape, whole.shape)
     return Blocks(some.expand(shape), (full & whole).expand(shape))
 

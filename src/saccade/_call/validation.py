@@ -112,14 +112,12 @@ def kinds(score: Any, normalizer: Any, read: Any, aux: Any) -> None:
     """Check that score and normalizer are instances, read and aux of their classes."""
     for name, thing, module in (("score", score, "scores"), ("normalizer", normalizer, "normalizers")):
         if isinstance(thing, type):
-            raise ArgumentTypeError(
-                f"{name}: expected an instance, got the class {thing.__name__}; write {thing.__name__}(...)"
-            )
+            got = thing.__name__
+            raise ArgumentTypeError(f"{name}: expected an instance, got the class {got}; write {got}(...)")
         other = isinstance(thing, Definition) and not isinstance(thing, Score if name == "score" else Normalizer)
         if other or not callable(thing):
-            raise ArgumentTypeError(
-                f"{name}: expected one of saccade.{module} or a callable, got {type(thing).__name__}"
-            )
+            expected = f"expected one of saccade.{module} or a callable"
+            raise ArgumentTypeError(f"{name}: {expected}, got {type(thing).__name__}")
     if not isinstance(read, Read):
         raise ArgumentTypeError(f"read: expected one of saccade.reads, such as reads.Soft(), got {read!r}")
     if not isinstance(aux, AuxRequest):
@@ -129,16 +127,14 @@ def kinds(score: Any, normalizer: Any, read: Any, aux: Any) -> None:
 def defined(aux: AuxRequest, normalizer: Any, gate: Any, read: Read) -> None:
     """Raise `ArgumentError` for a statistic that this combination does not define."""
     if aux.lse and not isinstance(normalizer, Softmax):
-        raise ArgumentError(
-            f"aux.lse: expected normalizers.Softmax, the only one with a log-partition, got {name_of(normalizer)}"
-        )
+        expected = "normalizers.Softmax, the only one with a log-partition"
+        raise ArgumentError(f"aux.lse: expected {expected}, got {name_of(normalizer)}")
     if aux.index and not read.chooses:
-        raise ArgumentError(
-            f"aux.index: expected a read that takes one key (Sample, Argmax), got reads.{type(read).__name__}"
-        )
+        expected = "a read that takes one key (Sample, Argmax)"
+        raise ArgumentError(f"aux.index: expected {expected}, got reads.{type(read).__name__}")
     if aux.log_prob and not isinstance(read, Sample):
-        expected = "expected reads.Sample, the only one that draws (as for index)"
-        raise ArgumentError(f"aux.log_prob: {expected}, got reads.{type(read).__name__}")
+        expected = "reads.Sample, the only one that draws (as for index)"
+        raise ArgumentError(f"aux.log_prob: expected {expected}, got reads.{type(read).__name__}")
     if aux.entropy and gate is not None:
         raise ArgumentError("aux.entropy: expected rows that sum to one, got a gate. Request weights instead.")
     if aux.entropy and not (isinstance(normalizer, Normalizer) and normalizer.sums_to_one):

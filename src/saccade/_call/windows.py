@@ -48,9 +48,8 @@ def _entries(tensor: Tensor, axis: int, first: Tensor) -> tuple[Tensor, ...]:
 
 def _index(tensor: Tensor, first: Tensor, width: int) -> tuple[Tensor, ...]:
     """Indices of rows of a tensor with positions behind its batch dimensions."""
-    rank = first.ndim
-    every = (torch.arange(tensor.shape[axis], device="cpu") for axis in range(rank))
-    index = (numbers[(slice(None), *(None,) * (rank - axis))] for axis, numbers in enumerate(every))
+    sizes = enumerate(tensor.shape[: first.ndim])
+    index = (torch.arange(size, device="cpu").view(size, *[1] * (first.ndim - axis)) for axis, size in sizes)
     return *index, first[..., None] + torch.arange(width, device="cpu")
 
 

@@ -114,9 +114,8 @@ class Memory:
             ShapeError, ArgumentError: arguments that do not fit the memory.
         """
         if self.capacity is not None:
-            raise ArgumentError(
-                f"memory: expected one that grows, got one of {self.capacity} slots. Use write(positions, key, value)."
-            )
+            got = f"one of {self.capacity} slots. Use write(positions, key, value)."
+            raise ArgumentError(f"memory: expected one that grows, got {got}")
         memory, new = self._current(), self._prepared(key, value, mask)
         masked = memory.mask is not None or new.mask is not None
         joined, room = _ring.extended(memory._parts(masked), new._parts(masked), memory._room)
@@ -229,9 +228,8 @@ class Memory:
         """
         rank = max(self.key.ndim, self.value.ndim) - 2
         if rank < 1:
-            raise ArgumentError(
-                f"batch_index: expected a memory with batch dimensions, got keys of shape {tuple(self.key.shape)}"
-            )
+            got = f"keys of shape {tuple(self.key.shape)}"
+            raise ArgumentError(f"batch_index: expected a memory with batch dimensions, got {got}")
         if not isinstance(batch_index, Tensor) or batch_index.ndim != 1:
             got = tuple(batch_index.shape) if isinstance(batch_index, Tensor) else type(batch_index).__name__
             raise ArgumentTypeError(f"batch_index: expected an integer tensor (n,), got {got}")

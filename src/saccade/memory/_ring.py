@@ -102,9 +102,8 @@ def served(score: Any) -> None:
     """Raise if a score depends on the positions of keys."""
     if isinstance(score, Location) or bind_callable(score, Grid(1, 1, 0, 1, torch.device("cpu"))) is not score:
         name = "scores.Location" if isinstance(score, Location) else "a callable that takes positions"
-        raise ArgumentError(
-            f"score: expected one of contents alone for a memory of slots, which hold any position, got {name}"
-        )
+        expected = "one of contents alone for a memory of slots, which hold any position"
+        raise ArgumentError(f"score: expected {expected}, got {name}")
 
 
 def kept(parts: Sequence[Tensor], capacity: int) -> list[Tensor]:
@@ -187,7 +186,7 @@ def placed(
 
 def _checkable(tree: Any) -> list[Any]:
     """Masks and biases inside a composition. They need an alignment of their own."""
-    parts = [part for part in tree.walk() if isinstance(part, Mask | Factor)]
+    parts: list[Any] = [part for part in tree.walk() if isinstance(part, Mask | Factor)]
     for part in parts:
         if "align" in part.__match_args__ and part.align is None:
             raise ArgumentError(
