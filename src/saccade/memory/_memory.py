@@ -228,8 +228,8 @@ class Memory:
         """
         rank = max(self.key.ndim, self.value.ndim) - 2
         if rank < 1:
-            got = f"keys of shape {tuple(self.key.shape)}"
-            raise ArgumentError(f"batch_index: expected a memory with batch dimensions, got {got}")
+            expected = "expected a memory with batch dimensions"
+            raise ArgumentError(f"batch_index: {expected}, got keys of shape {tuple(self.key.shape)}")
         if not isinstance(batch_index, Tensor) or batch_index.ndim != 1:
             got = tuple(batch_index.shape) if isinstance(batch_index, Tensor) else type(batch_index).__name__
             raise ArgumentTypeError(f"batch_index: expected an integer tensor (n,), got {got}")
