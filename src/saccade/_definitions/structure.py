@@ -254,9 +254,8 @@ class Extent(NamedTuple):
     @classmethod
     def of(cls, batch: tuple[int, ...], query: Tensor, key: Tensor) -> "Extent":
         """Sizes of a call. Under compilers and transforms its values may not be read."""
-        (q_len, q_dim), (k_len, k_dim) = query.shape[-2:], key.shape[-2:]
-        values = not (tracing() or transforming())
-        return cls(batch, q_len, k_len, q_dim, k_dim, query.dtype, query.device, values)
+        queries, keys, values = query.shape, key.shape, not (tracing() or transforming())
+        return cls(batch, queries[-2], keys[-2], queries[-1], keys[-1], query.dtype, query.device, values)
 
 
 def aligned(tensor: Tensor, axes: Axes, batch_rank: int) -> Tensor:

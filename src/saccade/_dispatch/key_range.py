@@ -60,7 +60,8 @@ def bounds(mask: Mask, grid: Grid) -> tuple[Bound, Bound]:
         return (least - edge).floor().long(), (greatest + edge).ceil().long() + 1
     if not isinstance(mask, Contiguous):
         return 0, grid.k_len
-    (lower, _), (_, upper) = mask.interval(grid, 0), mask.interval(grid, grid.q_len - 1)
+    lower, upper = mask.interval(grid, 0)
+    upper = upper if grid.q_len == 1 else mask.interval(grid, grid.q_len - 1)[1]
     lower, upper = 0 if lower is None else lower, grid.k_len if upper is None else upper
     lower = lower.amin((-2, -1)) if isinstance(lower, Tensor) else lower
     return lower, upper.amax((-2, -1)) if isinstance(upper, Tensor) else upper

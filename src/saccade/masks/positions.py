@@ -29,6 +29,8 @@ class Positioned(Contiguous):
 
     def interval(self, grid: Grid, queries: Tensor | int | None = None) -> Bounds:
         start, queries = shift(self.align, grid), grid.queries() if queries is None else queries
+        if isinstance(start, Tensor):
+            start, queries = 0, queries + start
         first = None if self.left is None else queries + (start - self.left)
         return first, None if self.right is None else queries + (start + self.right + 1)
 

@@ -42,11 +42,10 @@ class Buffer:
 
     def takes(self, olds: Sequence[Tensor], start: int, end: int) -> bool:
         """Take the rows from `start` to `end` if they are free. Return whether they were."""
-        shapes = [old.shape[:-2] for old in olds]
-        same_mode = self.parts[0].is_inference() == torch.is_inference_mode_enabled()
-        fits = same_mode and self.parts[0].shape[-2] >= end and [part.shape[:-2] for part in self.parts] == shapes
+        same_mode, last = self.parts[0].is_inference() == torch.is_inference_mode_enabled(), self.parts[-1]
+        alike = len(self.parts) == len(olds) and last.shape[:-2] == olds[-1].shape[:-2]  # positions may get a batch
         with _TAKING:
-            free = fits and self.used == start
+            free = same_mode and alike and self.used == start and last.shape[-2] >= end
             self.used = end if free else self.used
         return free
 
