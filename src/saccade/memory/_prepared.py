@@ -25,8 +25,7 @@ def prepared(
     score = by_definition(score)
     batch, (k_len, k_dim) = batch_of(key, key, value), key.shape[-2:]
     q_dim = score.query_dim(k_dim) if isinstance(score, scores.Score) else k_dim
-    values = not (tracing() or transforming())
-    extent = Extent(batch, 1, k_len, q_dim, k_dim, key.dtype, key.device, values)
+    extent = Extent(batch, 1, k_len, q_dim, k_dim, key.dtype, key.device, not (tracing() or transforming()))
     if isinstance(score, scores.Additive | scores.General | scores.Location):  # parameters that meet keys, not queries
         shapes = [tensor.shape[: tensor.ndim - len(axes)] for tensor, axes in score.leaves()]
         try:  # later queries may have more batch dimensions than the keys, as many as the score
