@@ -1,13 +1,36 @@
+from dataclasses import dataclass
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade import masks
-from saccade._definitions.structure import Grid
-from saccade.masks._intervals import everybody, intervals, participants
+from saccade._call import block_map
+from saccade._definitions.structure import Grid, registered
+from saccade._dispatch import key_range
+from saccade.masks._intervals import by_numbers, everybody, intervals, participants
+from saccade.masks.base import Contiguous
 
 NUMBER = st.integers(0, 12)
+
+
+@registered
+@dataclass(frozen=True)
+class Second(Contiguous):
+    """A new mask, of the second key alone."""
+
+    def interval(self, grid, queries=None):
+        return 1, 2
+
+
+def test_a_new_contiguous_mask_is_in_all_walks():
+    mask, grid = Second() & masks.Causal("end"), Grid(2, 6, 0, 2, torch.device("cpu"))
+    assert mask.dense(grid).int().tolist() == [[0, 1, 0, 0, 0, 0]] * 2
+    assert by_numbers(mask) and not by_numbers(mask & torch.tensor([True])) and not everybody(Second(), grid)
+    assert [bound.tolist() for bound in intervals(mask, grid)] == [[1], [2, 2]]
+    assert block_map.mapped(mask, grid, 2).some.tolist() == [[True, False, False]]
+    assert key_range.bounds(mask, grid) == (1, 2)
 
 
 @st.composite
@@ -74,6 +97,11 @@ def test_aligns_at_the_ends_of_what_integers_hold(align):
     at = torch.tensor([align, align])
     for mask in (masks.Causal(at), masks.Window(None, 0, align=at), masks.Window(2, 1, align=at)):
         assert_same(mask, grid)
+
+
+def test_aligns_at_the_ends_do_not_wrap_around():
+    after, grid = torch.tensor(2**63 - 1), Grid(3, 5, 0, 3, torch.device("cpu"))
+    assert masks.Causal(after).dense(grid).all() and not masks.Window(2, 0, align=after).dense(grid).any()
 
 
 def test_masks_of_several_intervals_have_none():

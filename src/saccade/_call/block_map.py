@@ -1,11 +1,10 @@
 """Blocks of queries and keys: empty of allowed pairs, full of them, or mixed.
 
 A mask answers for whole blocks from the first and last position, the smallest and largest entry in each: Kleene's
-three-valued logic (Kleene 1952, pages 332 to 335) with none, all and "some" for unknown. That takes
-O(Lq · Lk / size²) steps, where evaluating the mask at every pair would take O(Lq · Lk). None
-and all are exact. "some" may be either, for example in a composition or between unsorted documents, and costs an
-unnecessary block. A function (`masks.Where`) alone is evaluated at every pair, some at a time, of the blocks that the
-masks beside it leave open.
+three-valued logic (Kleene 1952, pages 332 to 335) with none, all and "some" for unknown. That takes O(Lq · Lk / size²)
+steps instead of O(Lq · Lk). None and all are exact. "some" may be either, for example in a composition or between
+unsorted documents, and costs an unnecessary block. A function (`masks.Where`) alone is evaluated at every pair, some at
+a time, of the blocks that the masks beside it leave open.
 """
 
 import math
@@ -20,8 +19,8 @@ from saccade._definitions.functions import functions
 from saccade._definitions.numerics import broadcast_shapes, wide
 from saccade._definitions.structure import Grid
 from saccade.masks import Mask
-
-__all__ = ["Blocks", "mapped", "possible", "stripes"]
+from saccade.masks._intervals import intervals
+from saccade.masks.base import Contiguous, between
 
 
 class Blocks(NamedTuple):
@@ -32,10 +31,7 @@ class Blocks(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """The first and last query `(blocks, 1)` and key `(blocks,)` of each block.
-
-    Functions are evaluated if `asking`, or else may allow anything.
-    """
+    """The first and last query `(blocks, 1)` and key `(blocks,)` of each block."""
 
     grid: Grid
     size: int
@@ -43,22 +39,17 @@ class Spans(NamedTuple):
     last_query: Tensor
     first_key: Tensor
     last_key: Tensor
-    asking: bool = True
+    asking: bool = True  # whether functions are evaluated; else they may allow anything
 
     @classmethod
     def of(cls, grid: Grid, size: int, *, asking: bool = True) -> "Spans":
-        """All blocks."""
-        first_query, last_query = ends(grid.q_len, size, grid.device)
-        return cls(grid, size, first_query[:, None], last_query[:, None], *ends(grid.k_len, size, grid.device), asking)
+        query, key = (torch.arange(0, length, size, device=grid.device) for length in (grid.q_len, grid.k_len))
+        last_query, last_key = (query + size - 1).clamp(max=grid.q_len - 1), (key + size - 1).clamp(max=grid.k_len - 1)
+        return cls(grid, size, query[:, None], last_query[:, None], key, last_key, asking)
 
     def part(self, queries: slice, keys: slice) -> "Spans":
-        """Some of the blocks."""
-        return self._replace(
-            first_query=self.first_query[queries],
-            last_query=self.last_query[queries],
-            first_key=self.first_key[keys],
-            last_key=self.last_key[keys],
-        )
+        first, last = self.first_query[queries], self.last_query[queries]
+        return Spans(self.grid, self.size, first, last, self.first_key[keys], self.last_key[keys], self.asking)
 
 
 PAIRS = 1 << 20
@@ -69,30 +60,12 @@ COARSE = 16
 
 
 def mapped(mask: Mask, grid: Grid, size: int) -> Blocks:
-    """The blocks of a mask. A block beyond the last query or key is never full.
-
-    Args:
-        mask: of built-in masks, whose tensors are aligned: their batch dimensions stand at the same places.
-        grid: all queries and keys.
-        size: queries and keys a block.
-
-    >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
-    >>> mapped(masks.Causal("start"), grid, 2).some.int()
-    tensor([[1, 0, 0],
-            [1, 1, 0]], dtype=torch.int32)
-    """
+    """The blocks of an aligned built-in mask. Short last blocks are never full."""
     return part_of(mask, Spans.of(grid, size))
 
 
 def possible(mask: Mask, grid: Grid, size: int, limit: int = 1 << 20, *, asking: bool = True) -> Tensor:
-    """Whether some pair of each block may be allowed, as in `mapped`, from `stripes`.
-
-    Without `asking`, functions may allow anything.
-
-    >>> grid = Grid(4, 6, 0, 4, torch.device("cpu"))
-    >>> possible(masks.Causal("start"), grid, 1, limit=1).int()[2]
-    tensor([1, 1, 1, 0, 0, 0], dtype=torch.int32)
-    """
+    """Whether some pair of each block may be allowed, as in `mapped`, from `stripes`."""
     counts = -(-grid.q_len // size), -(-grid.k_len // size)
     some = torch.zeros(counts, dtype=torch.bool, device=grid.device)
     for number, (queries, keys, blocks) in enumerate(stripes(mask, grid, size, limit, asking=asking)):
@@ -129,17 +102,10 @@ def stripes(
 def part_of(mask: Mask, spans: Spans) -> Blocks:
     """The answers for some blocks."""
     some, full = answered(mask, spans)
-    whole = (spans.last_query - spans.first_query == spans.size - 1) & (
-        spans.last_key - spans.first_key == spans.size - 1
-    )
+    rows, keys = spans.last_query - spans.first_query, spans.last_key - spans.first_key
+    whole = (rows == spans.size - 1) & (keys == spans.size - 1)
     shape = broadcast_shapes(some.shape, full.shape, whole.shape)
     return Blocks(some.expand(shape), (full & whole).expand(shape))
-
-
-def ends(length: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The first and the last position of each block."""
-    first = torch.arange((length + size - 1) // size, device=device) * size
-    return first, (first + size - 1).clamp(max=length - 1)
 
 
 def answered(mask: Mask, spans: Spans, needed: Tensor | None = None) -> Blocks:
@@ -150,14 +116,22 @@ def answered(mask: Mask, spans: Spans, needed: Tensor | None = None) -> Blocks:
     if isinstance(mask, masks.Both | masks.Either):
         return of_two(mask, spans, needed)
     if isinstance(mask, masks.Where):
-        return of_function(mask, spans, needed) if spans.asking else unknown(spans)
+        return of_function(mask, spans, needed)
     if isinstance(mask, masks.Dense):
-        return of_tensor(mask.allowed, spans)
+        allowed = mask.allowed[(None,) * max(2 - mask.allowed.ndim, 0)].view(torch.uint8)
+        by_queries = grouped(allowed, -2, spans)  # bytes, and queries first, are 100 times as fast
+        limit, least = grouped(by_queries.amax(-2), -1, spans), grouped(by_queries.amin(-2), -1, spans)
+        return Blocks(limit.amax(-1).bool(), least.amin(-1).bool())
     if isinstance(mask, masks.Around):
         return of_centers(mask, spans)
-    if isinstance(mask, masks.Intervals):
-        return of_intervals(mask, spans)
-    return of_ids(mask, spans) if isinstance(mask, masks.Documents) else of_positions(mask, spans)
+    if isinstance(mask, Contiguous):
+        if not mask.rises:
+            return of_intervals(mask, spans)
+        first, last = (mask.interval(spans.grid, queries) for queries in (spans.first_query, spans.last_query))
+        some = between(spans.last_key, spans.first_key, (first[0], last[1]))
+        return Blocks(some, between(spans.first_key, spans.last_key, (last[0], first[1])))
+    assert isinstance(mask, masks.Documents)
+    return of_ids(mask, spans)
 
 
 def of_two(mask: masks.Both | masks.Either, spans: Spans, needed: Tensor | None) -> Blocks:
@@ -170,28 +144,6 @@ def of_two(mask: masks.Both | masks.Either, spans: Spans, needed: Tensor | None)
     if both:
         return Blocks(first.some & second.some, first.all & second.all)
     return Blocks(first.some | second.some, first.all | second.all)
-
-
-def of_positions(mask: Mask, spans: Spans) -> Blocks:
-    """Masks that compare positions with numbers."""
-    if isinstance(mask, masks.Lengths | masks.Prefix):
-        length = every(mask.key_lengths if isinstance(mask, masks.Lengths) else mask.length)
-        return Blocks(spans.first_key < length, spans.last_key < length)
-    assert isinstance(mask, masks.Causal | masks.Window)
-    shift = masks.shift(mask.align, spans.grid)
-    least, limit = spans.first_key - (spans.last_query + shift), spans.last_key - (spans.first_query + shift)
-    left, right = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
-    some = all_ = torch.ones_like(least, dtype=torch.bool)
-    if left is not None:
-        some, all_ = some & (limit >= -left), all_ & (least >= -left)
-    if right is not None:
-        some, all_ = some & (least <= right), all_ & (limit <= right)
-    return Blocks(some, all_)
-
-
-def every(value: Tensor | int) -> Tensor | int:
-    """A number, or one a sequence, as `(..., 1, 1)`."""
-    return value[..., None, None] if isinstance(value, Tensor) else value
 
 
 def grouped(tensor: Tensor, dim: int, spans: Spans) -> Tensor:
@@ -231,21 +183,17 @@ def of_centers(mask: masks.Around, spans: Spans) -> Blocks:
     return Blocks(some, full & numeric)
 
 
-def of_intervals(mask: masks.Intervals, spans: Spans) -> Blocks:
+def of_intervals(mask: Contiguous, spans: Spans) -> Blocks:
     """start ≤ j < end, by counts of queries that reach or fill a block of keys."""
     size, blocks, k_len = spans.size, spans.first_key.shape[0], spans.grid.k_len
-    start, end = (bounded(bound, k_len, spans) for bound in (mask.start, mask.end))
+    bounds = intervals(mask, spans.grid)
+    assert bounds is not None
+    start, end = (grouped(bound[..., None], -2, spans)[..., 0] for bound in bounds)
     base = spans.first_key[0] // size if blocks else 0
     touched = covered(start // size - base, torch.where(start < end, -(-end // size), 0) - base, blocks)
     last = torch.where(end == k_len, -(-k_len // size), end // size)  # the last block may be a short one
     filled = covered(-(-start // size) - base, last - base, blocks)
     return Blocks(touched > 0, filled == max(start.shape[-1], end.shape[-1]))
-
-
-def bounded(bound: Tensor | int, k_len: int, spans: Spans) -> Tensor:
-    """The ends of intervals of each block's queries, `(..., blocks or 1, size or 1)`."""
-    bound = torch.as_tensor(bound, device=spans.grid.device).long().clamp(0, k_len)
-    return grouped(bound.expand(max(bound.shape, (1,)))[..., None], -2, spans)[..., 0]
 
 
 def covered(first: Tensor, end: Tensor, blocks: int) -> Tensor:
@@ -257,15 +205,12 @@ def covered(first: Tensor, end: Tensor, blocks: int) -> Tensor:
     return change.cumsum(-1)[..., :blocks]
 
 
-def unknown(spans: Spans) -> Blocks:
-    """Neither empty nor full."""
-    some = torch.ones(spans.first_query.shape[0], spans.first_key.shape[0], dtype=torch.bool, device=spans.grid.device)
-    return Blocks(some, ~some)
-
-
 def of_function(mask: masks.Where, spans: Spans, needed: Tensor | None) -> Blocks:
     """A function at every pair of the `needed` blocks, `PAIRS` of them at a time."""
     counts, device = (spans.first_query.shape[0], spans.first_key.shape[0]), spans.grid.device
+    if not spans.asking:
+        some = torch.ones(counts, dtype=torch.bool, device=device)
+        return Blocks(some, ~some)
     rows, keys = positions(spans, -2)[:, :, None], positions(spans, -1)[:, None]
     batch = mask.batch(device) if all(counts) else ()
     needed = torch.ones(1, 1, dtype=torch.bool, device=device) if needed is None else needed
@@ -287,10 +232,3 @@ def of_ids(mask: masks.Documents, spans: Spans) -> Blocks:
     least, limit = queries.amin(-2), queries.amax(-2)
     lowest, highest = keys.amin(-1), keys.amax(-1)
     return Blocks((least <= highest) & (lowest <= limit), (least == highest) & (lowest == limit))
-
-
-def of_tensor(allowed: Tensor, spans: Spans) -> Blocks:
-    """A tensor, read once: as bytes and over queries first, 100 times as fast."""
-    by_queries = grouped(allowed[(None,) * max(2 - allowed.ndim, 0)].view(torch.uint8), -2, spans)
-    limit, least = by_queries.amax(-2), by_queries.amin(-2)
-    return Blocks(grouped(limit, -1, spans).amax(-1).bool(), grouped(least, -1, spans).amin(-1).bool())

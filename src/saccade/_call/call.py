@@ -24,20 +24,14 @@ T = TypeVar("T")
 class BackendState:
     """Objects that backends keep with a memory from read to read, or with a call.
 
-    One of each class, made at first use: a backend's class is the key, so that memory and call carry the state and know
-    nothing of it. It may decide how fast a result comes and where gradients are summed, never the result: a copy begins
-    empty.
-
-    >>> state = BackendState()
-    >>> state.of(list) is state.of(list)
-    True
+    One of each class, made at first use. It may decide how fast a result comes and where gradients are summed, never
+    the result: a copy begins empty.
     """
 
     def __init__(self) -> None:
         self._kept: dict[type, Any] = {}
 
     def of(self, kind: type[T]) -> T:
-        """The object of this class."""
         kept: T | None = self._kept.get(kind)
         return self._kept.setdefault(kind, kind()) if kept is None else kept  # threads may share a memory
 
@@ -49,10 +43,6 @@ class Widened:
     """Half-precision keys and values of a memory in float32, kept from read to read.
 
     To convert them takes as long as to read them. Those that need gradients are converted anew.
-
-    >>> key, value, widened = torch.ones(2, 3).half(), torch.ones(2, 3).half(), Widened()
-    >>> widened.pair(key, value)[0] is widened.pair(key, value)[0]
-    True
     """
 
     def __init__(self) -> None:
@@ -60,7 +50,6 @@ class Widened:
         self._kept: tuple[Tensor, Tensor, tuple[int, int], tuple[Tensor, Tensor]] | None = None
 
     def pair(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """The two in float32."""
         if key.requires_grad or value.requires_grad or key.is_inference() or value.is_inference():
             return wide(key), wide(value)  # recorded, or without a version that tells when they were written to
         kept, versions = self._kept, (key._version, value._version)
@@ -74,14 +63,7 @@ SCALED_DOT, SOFTMAX, SOFT, NOTHING = ScaledDot(), Softmax(), Soft(), AuxRequest(
 
 
 class Arguments(NamedTuple):
-    """The arguments of one `attend` or `Memory.read`, unchecked.
-
-    Args:
-        query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, aux, backend: as for `attend`.
-        memory_mask: the mask `(..., 1, Lk)` of a memory's keys, which acts together with `mask`; or None.
-        cache: the score's prepared tensor of a memory's keys `(..., Lk, C)`, or None.
-        state: results that backends keep with a memory, or None without a memory.
-    """
+    """The arguments of one `attend` or `Memory.read`, unchecked."""
 
     query: Any
     key: Any
@@ -95,27 +77,15 @@ class Arguments(NamedTuple):
     dropout_p: Any = 0.0
     aux: Any = None
     backend: Any = "auto"
-    memory_mask: Tensor | None = None
-    cache: Tensor | None = None
+    memory_mask: Tensor | None = None  # of a memory's keys (..., 1, Lk), beside `mask`
+    cache: Tensor | None = None  # as of `Call`
     state: BackendState | None = None
 
 
 @registered
 @dataclass(frozen=True)
 class Call(Definition):
-    """All that one call computes with, checked.
-
-    Args:
-        query, key, value: `(..., Lq, Dq)`, `(..., Lk, Dk)`, `(..., Lk, Dv)`.
-        score, mask, bias, gate, normalizer, read: the definitions that act on them.
-        dropout_p: probability of dropping a weight.
-        noise: integers `(..., Lq)` that decide which are dropped, once they are drawn.
-        aux: the requested statistics.
-        cache: the score's prepared tensor of a memory's keys `(..., Lk, C)`, or None.
-        state: results that backends keep with a memory, or None without a memory.
-        once: results that backends keep of this call between two looks at it. None: a look is cheaper.
-        values: the function of the values until it has run, with a placeholder in `value`. Or None.
-    """
+    """All that one call computes with, checked."""
 
     axes: ClassVar[dict[str, Axes]] = {
         "query": ("q", "d"),
@@ -124,9 +94,9 @@ class Call(Definition):
         "noise": ("q",),
         "cache": ("k", "c"),
     }
-    query: Tensor
-    key: Tensor
-    value: Tensor
+    query: Tensor  # (..., Lq, Dq)
+    key: Tensor  # (..., Lk, Dk)
+    value: Tensor  # (..., Lk, Dv)
     score: Score | ScoreFunction
     mask: Mask | None
     bias: Bias | None
@@ -134,12 +104,12 @@ class Call(Definition):
     normalizer: Normalizer | NormalizerFunction
     read: Read
     dropout_p: float
-    noise: Tensor | None
+    noise: Tensor | None  # integers (..., Lq) that decide which weights are dropped, once they are drawn
     aux: AuxRequest
-    cache: Tensor | None = None
-    state: BackendState | None = None
-    once: BackendState | None = None
-    values: LazyValue | None = None
+    cache: Tensor | None = None  # the score's prepared tensor of a memory's keys (..., Lk, C)
+    state: BackendState | None = None  # results that backends keep with a memory
+    once: BackendState | None = None  # results that backends keep of this call alone; None: computing is cheaper
+    values: LazyValue | None = None  # the function of the values until it has run, with a placeholder in `value`
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -202,9 +172,8 @@ def opaque(call: Call) -> bool:
 
 def closing_over(call: Call) -> bool:
     """Whether functions of positions may close over differentiated tensors."""
-    if not (call.query.shape[-2] and call.key.shape[-2]):
-        return False
-    return closing(call.mask, call.bias, call.gate, device=call.query.device)
+    pairs = call.query.shape[-2] and call.key.shape[-2]
+    return bool(pairs) and closing(call.mask, call.bias, call.gate, device=call.query.device)
 
 
 def rows(call: Any, start: int, count: int) -> Any:

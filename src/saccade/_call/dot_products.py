@@ -23,12 +23,7 @@ class Product(NamedTuple):
 
 
 def product(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Product:
-    """Factors of a score with `is_dot`.
-
-    >>> import torch
-    >>> product(ScaledDot(softcap=2.0), torch.ones(1, 4), torch.ones(3, 4)).scale
-    0.5
-    """
+    """Factors of a score with `is_dot`."""
     softcap: float | Tensor | None = None
     if isinstance(score, ScaledDot) and score.softcap is not None:
         softcap, score = score.softcap, replace(score, softcap=None)
@@ -38,11 +33,7 @@ def product(score: Score | ScoreFunction, query: Tensor, key: Tensor) -> Product
 
 
 def is_dot(score: Score | ScoreFunction, *, capped: bool = False) -> bool:
-    """Whether the score is a dot product: with `capped`, one under a softcap too.
-
-    >>> is_dot(ScaledDot(softcap=2.0)), is_dot(ScaledDot(softcap=2.0), capped=True)
-    (False, True)
-    """
+    """Whether the score is a dot product: with `capped`, one under a softcap too."""
     plain = capped or getattr(score, "softcap", None) is None
     return isinstance(score, Score) and type(score).as_dot is not Score.as_dot and plain
 
@@ -72,26 +63,11 @@ def is_causal(call: Call) -> bool:
 
 
 def name_of(thing: Any) -> str:
-    """Name of a definition or a callable in messages.
-
-    >>> name_of(ScaledDot()), name_of(len)
-    ('ScaledDot', 'len')
-    """
+    """Name of a definition or a callable in messages."""
     return str(getattr(thing, "__name__", type(thing).__name__))
 
 
 def sharing(rank: int, key: Tensor, value: Tensor) -> int:
-    """Number of the last of `rank` batch dimensions that share a key and a value.
-
-    >>> import torch
-    >>> sharing(3, torch.ones(2, 5, 1, 7, 4), torch.ones(2, 5, 1, 7, 4))
-    1
-    """
-
-    def size(tensor: Tensor, dim: int) -> int:
-        return tensor.shape[dim - 2] if tensor.ndim >= 2 - dim else 1
-
-    groups = 0
-    while groups < rank and size(key, -1 - groups) == size(value, -1 - groups) == 1:
-        groups += 1
-    return groups
+    """Number of the last of `rank` batch dimensions that share a key and a value."""
+    batches = (enumerate(reversed(part.shape[:-2])) for part in (key, value))
+    return min(rank, *(next((dim for dim, size in batch if size != 1), rank) for batch in batches))

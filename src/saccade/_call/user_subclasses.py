@@ -9,11 +9,10 @@ from saccade._definitions.structure import Definition, Extent
 from saccade.normalizers import Normalizer
 from saccade.scores import Score
 
-__all__ = ["Derived", "by_definition"]
 
-
+@dataclass(frozen=True)
 class Derived(Definition):
-    """A definition computed by its call alone, without the kernels of its base class."""
+    """A definition computed by its call alone, since kernels miss its changes."""
 
     definition: Any
 
@@ -24,50 +23,29 @@ class Derived(Definition):
     def check(self, extent: Extent) -> None:
         self.definition.check(extent)
 
+    def __call__(self, *arguments: Tensor | None) -> Tensor:
+        return self.definition(*arguments)  # type: ignore[no-any-return]
 
-@dataclass(frozen=True)
+
 class _DerivedScore(Derived, Score):
-    definition: Score
-
     mixes_keys: ClassVar[bool] = True  # for safety
 
-    def __call__(self, query: Tensor, key: Tensor) -> Tensor:
-        return self.definition(query, key)
-
     def query_dim(self, k_dim: int) -> int:
-        return self.definition.query_dim(k_dim)
+        return self.definition.query_dim(k_dim)  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
 class _DerivedNormalizer(Derived, Normalizer):
-    definition: Normalizer
-
-    def __call__(self, scores: Tensor, mask: Tensor | None) -> Tensor:
-        return self.definition(scores, mask)
-
     @property
     def sums_to_one(self) -> bool:
-        return self.definition.sums_to_one
+        return self.definition.sums_to_one  # type: ignore[no-any-return]
 
 
 def by_definition(thing: Any) -> Any:
-    """Return a score or normalizer for backends, wrapped if of a subclass of ours.
-
-    No kernel knows the changes of a user's subclass.
-
-    >>> from saccade import scores
-    >>> class Doubled(scores.Dot):
-    ...     def __call__(self, query, key):
-    ...         return 2 * super().__call__(query, key)
-    >>> by_definition(Doubled()).__name__, isinstance(by_definition(Doubled()), scores.Dot), by_definition(scores.Dot())
-    ('Doubled', False, Dot())
-    """
-    if not isinstance(thing, Definition) or thing.is_registered or not any(map(_ours, type(thing).__mro__)):
+    """Return a score or normalizer for backends, wrapped if of a subclass of ours."""
+    if not isinstance(thing, Definition) or thing.is_registered:
+        return thing
+    if not any(getattr(kind, "is_registered", False) is True for kind in type(thing).__mro__):
         return thing
     if isinstance(thing, Score):
         return _DerivedScore(thing)
     return _DerivedNormalizer(thing) if isinstance(thing, Normalizer) else thing
-
-
-def _ours(kind: type) -> bool:
-    return getattr(kind, "is_registered", False) is True

@@ -9,14 +9,14 @@ from saccade._call.call import NOTHING, Arguments, BackendState, Call
 from saccade._call.dot_products import name_of
 from saccade._call.lazy_value import lazy
 from saccade._call.user_subclasses import by_definition
-from saccade._definitions.checks import number
+from saccade._definitions.checks import number, same_device
 from saccade._definitions.functions import functions
-from saccade._definitions.numerics import broadcast_shapes, tracing, transforming
+from saccade._definitions.numerics import broadcast_shapes
 from saccade._definitions.structure import Definition, Extent, aligned
 from saccade.auxiliary import AuxRequest
 from saccade.biases import as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.masks import as_mask
+from saccade.masks import Mask, as_mask
 from saccade.normalizers import Normalizer, Softmax
 from saccade.reads import Read, Sample
 from saccade.scores import Score
@@ -27,9 +27,7 @@ DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 def tensors(query: Any, key: Any, value: Any, first: str = "query") -> None:
     """Reject all but floating tensors of one dtype and device and of fitting shapes.
 
-    Args:
-        query, key, value: any objects.
-        first: name of the first in errors: "key" if there are no queries yet and the keys are passed twice.
+    Errors call the query `first`: "key" if there are no queries yet and the keys are passed twice.
     """
     named = ((first, query), ("key", key), ("value", value))
     for name, tensor in named:
@@ -48,14 +46,9 @@ def tensors(query: Any, key: Any, value: Any, first: str = "query") -> None:
             )
     for name, tensor in named[1:]:
         if tensor.dtype != query.dtype:
-            raise ArgumentError(
-                f"{name}: expected dtype {query.dtype}, that of {first}, got dtype {tensor.dtype}; convert one of them"
-            )
-        if tensor.device != query.device:
-            raise ArgumentError(
-                f"{name}: expected device {query.device}, that of {first}, got {tensor.device}; move it with "
-                f".to({first}.device)"
-            )
+            expected = f"expected dtype {query.dtype}, that of {first}"
+            raise ArgumentError(f"{name}: {expected}, got dtype {tensor.dtype}; convert one of them")
+        same_device(name, tensor, query.device, first)
     if value.shape[-2] != key.shape[-2]:
         raise ShapeError(
             f"value: expected length {key.shape[-2]}, that of key, got {value.shape[-2]} in shape {tuple(value.shape)}"
@@ -95,26 +88,13 @@ def checked_call(arguments: Arguments) -> Call:
     request = NOTHING if aux is None else aux
     kinds(score, normalizer, read, request)
     score, normalizer = by_definition(score), by_definition(normalizer)
-    extent = Extent(
-        batch,
-        query.shape[-2],
-        key.shape[-2],
-        query.shape[-1],
-        key.shape[-1],
-        query.dtype,
-        query.device,
-        not (tracing() or transforming()),
-    )
-    if isinstance(score, Score):
-        score.check(extent)
-    if isinstance(normalizer, Normalizer):
-        normalizer.check(extent)
-    if mask is not None:
-        mask.check(extent)
-    if bias is not None:
-        bias.check(extent, "bias")
-    if gate is not None:
-        gate.check(extent, "gate")
+    extent = Extent.of(batch, query, key)
+    for part in (score, normalizer, mask):
+        if isinstance(part, Score | Normalizer | Mask):
+            part.check(extent)
+    for name, factor in (("bias", bias), ("gate", gate)):
+        if factor is not None:
+            factor.check(extent, name)
     read.check(extent)
     defined(request, normalizer, gate, read)
     once = BackendState() if extent.values and any(functions(mask)) else None
@@ -123,7 +103,6 @@ def checked_call(arguments: Arguments) -> Call:
 
 
 def probability(dropout_p: Any) -> None:
-    """Raises unless a number from 0 to 1."""
     number("dropout_p", dropout_p, least=0)
     if dropout_p > 1:
         raise ArgumentError(f"dropout_p: expected a probability from 0 to 1, got {dropout_p}")
@@ -133,14 +112,12 @@ def kinds(score: Any, normalizer: Any, read: Any, aux: Any) -> None:
     """Check that score and normalizer are instances, read and aux of their classes."""
     for name, thing, module in (("score", score, "scores"), ("normalizer", normalizer, "normalizers")):
         if isinstance(thing, type):
-            raise ArgumentTypeError(
-                f"{name}: expected an instance, got the class {thing.__name__}; write {thing.__name__}(...)"
-            )
+            got = thing.__name__
+            raise ArgumentTypeError(f"{name}: expected an instance, got the class {got}; write {got}(...)")
         other = isinstance(thing, Definition) and not isinstance(thing, Score if name == "score" else Normalizer)
         if other or not callable(thing):
-            raise ArgumentTypeError(
-                f"{name}: expected one of saccade.{module} or a callable, got {type(thing).__name__}"
-            )
+            expected = f"expected one of saccade.{module} or a callable"
+            raise ArgumentTypeError(f"{name}: {expected}, got {type(thing).__name__}")
     if not isinstance(read, Read):
         raise ArgumentTypeError(f"read: expected one of saccade.reads, such as reads.Soft(), got {read!r}")
     if not isinstance(aux, AuxRequest):
@@ -148,25 +125,18 @@ def kinds(score: Any, normalizer: Any, read: Any, aux: Any) -> None:
 
 
 def defined(aux: AuxRequest, normalizer: Any, gate: Any, read: Read) -> None:
-    """Raises `ArgumentError` for a statistic that this combination does not define."""
+    """Raise `ArgumentError` for a statistic that this combination does not define."""
     if aux.lse and not isinstance(normalizer, Softmax):
-        raise ArgumentError(
-            f"aux.lse: expected normalizers.Softmax, the only one with a log-partition, got {name_of(normalizer)}"
-        )
+        expected = "normalizers.Softmax, the only one with a log-partition"
+        raise ArgumentError(f"aux.lse: expected {expected}, got {name_of(normalizer)}")
     if aux.index and not read.chooses:
-        raise ArgumentError(
-            f"aux.index: expected a read that takes one key (Sample, Argmax), got reads.{type(read).__name__}"
-        )
+        expected = "a read that takes one key (Sample, Argmax)"
+        raise ArgumentError(f"aux.index: expected {expected}, got reads.{type(read).__name__}")
     if aux.log_prob and not isinstance(read, Sample):
-        raise ArgumentError(
-            "aux.log_prob: expected reads.Sample, the only one that draws (as for index), got "
-            f"reads.{type(read).__name__}"
-        )
+        expected = "reads.Sample, the only one that draws (as for index)"
+        raise ArgumentError(f"aux.log_prob: expected {expected}, got reads.{type(read).__name__}")
     if aux.entropy and gate is not None:
         raise ArgumentError("aux.entropy: expected rows that sum to one, got a gate. Request weights instead.")
     if aux.entropy and not (isinstance(normalizer, Normalizer) and normalizer.sums_to_one):
-        raise ArgumentError(
-            "aux.entropy: expected a normalizer whose rows sum to one (Softmax without sink, Sparsemax, Entmax, "
-            "Sum without eps), "
-            f"got {name_of(normalizer)}"
-        )
+        expected = "a normalizer whose rows sum to one (Softmax without sink, Sparsemax, Entmax, Sum without eps)"
+        raise ArgumentError(f"aux.entropy: expected {expected}, got {name_of(normalizer)}")

@@ -14,22 +14,11 @@ from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import Sums, by_definition
 from saccade.kernels.threads import addressed
 
-__all__ = ["Windows", "taken"]
-
 
 def taken(tensor: Tensor, dim: int, first: int | Tensor, width: int, room: str | None = None) -> Tensor:
-    """`width` positions of a dimension: a view if all entries begin alike, or a copy.
+    """`width` positions of a dimension ≥ 0, a copy unless all entries begin alike.
 
-    Args:
-        tensor: `(..., length, *rest)`, its length at `dim` ≥ 0.
-        dim: of positions.
-        first: a number, or integers `(...)` of as many batch dimensions as stand before `dim` at least, which broadcast
-            with them.
-        width: how many.
-        room: which `scratch` a copy may lie in, if nobody keeps it.
-
-    >>> taken(torch.tensor([[5, 6, 7]]), 1, torch.tensor([0, 1]), 2).tolist()
-    [[5, 6], [6, 7]]
+    Integers `first` broadcast with the dimensions before `dim`. A copy that nobody keeps may lie in the scratch `room`.
     """
     if not isinstance(first, Tensor):
         return tensor.narrow(dim, first, width)
@@ -47,22 +36,20 @@ def taken(tensor: Tensor, dim: int, first: int | Tensor, width: int, room: str |
 
 
 def _varying(first: Tensor) -> int | None:
-    """The only dimension with different entries, or None."""
+    """The only dimension with several entries, or None."""
     varying = [axis for axis in range(first.ndim) if first.shape[axis] > 1]
     return varying[0] if len(varying) == 1 else None
 
 
 def _entries(tensor: Tensor, axis: int, first: Tensor) -> tuple[Tensor, ...]:
-    """The entries of a tensor along a dimension, repeated if the tensor has only one."""
     entries = tensor.unbind(axis)
     return entries if len(entries) == first.shape[axis] else entries * first.shape[axis]
 
 
 def _index(tensor: Tensor, first: Tensor, width: int) -> tuple[Tensor, ...]:
     """Indices of rows of a tensor with positions behind its batch dimensions."""
-    rank = first.ndim
-    every = (torch.arange(tensor.shape[axis], device="cpu") for axis in range(rank))
-    index = (numbers[(slice(None), *(None,) * (rank - axis))] for axis, numbers in enumerate(every))
+    sizes = enumerate(tensor.shape[: first.ndim])
+    index = (torch.arange(size, device="cpu").view(size, *[1] * (first.ndim - axis)) for axis, size in sizes)
     return *index, first[..., None] + torch.arange(width, device="cpu")
 
 
@@ -71,7 +58,7 @@ class Windows(Sums[list[Tensor | None]]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._made: tuple[Tensor, tuple[Tensor, Tensor]] | None = None
+        self._made: tuple[Tensor, Tensor, Tensor] | None = None  # the gate, key and value
 
     def start(self) -> list[Tensor | None]:
         return [None, None]
@@ -80,22 +67,13 @@ class Windows(Sums[list[Tensor | None]]):
         return total
 
     def of(self, key: Tensor, value: Tensor, first: int | Tensor, width: int, rank: int) -> tuple[Tensor, Tensor]:
-        """`width` keys and their values.
-
-        Args:
-            key, value: the memory's, always the same.
-            first, width: as for `taken`.
-            rank: batch dimensions that the call has.
-        """
+        """Keys of a memory and their values, for a call of `rank` batch dimensions."""
         if self._made is None and torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
-            self._made = self.gate(key, value), (key, value)
-        gate = (
-            self._made[0] if self._made is not None and key is self._made[1][0] and value is self._made[1][1] else None
-        )
+            self._made = self.gate(key, value), key, value
+        gate, *made = self._made or (None, None, None)
+        summed, function = key is made[0] and value is made[1], partial(_aligned, first=first, width=width, rank=rank)
         return tuple(  # type: ignore[return-value]
-            _Taken.apply(tensor, gate, self, index, partial(_aligned, first=first, width=width, rank=rank))
-            if gate is not None and tensor.requires_grad
-            else _aligned(tensor, first=first, width=width, rank=rank)
+            _Taken.apply(tensor, gate, self, index, function) if summed and tensor.requires_grad else function(tensor)
             for index, tensor in enumerate((key, value))
         )
 

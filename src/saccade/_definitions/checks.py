@@ -2,12 +2,13 @@
 
 import warnings
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from saccade._definitions.numerics import LARGEST, SMALLEST, tracing, valueless
+from saccade._definitions.numerics import LARGEST, SMALLEST, tracing, transforming, valueless
 from saccade._definitions.structure import Extent
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
@@ -20,14 +21,12 @@ _LARGEST = (1 << 63) - 1
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
-def ensure(condition: Tensor, message: str, *, values: bool) -> None:
+def ensure(condition: Tensor, message: str, *, values: bool = True) -> None:
     """Raise `ArgumentError(message)` unless all of `condition` holds.
 
-    On CUDA by an asynchronous assert.
-
-    `values=False` (compile, vmap, export) checks nothing, like tensors without values.
+    On CUDA by an asynchronous assert. Without `values`, or under compilers and transforms, nothing is checked.
     """
-    if not values or valueless(condition):
+    if not values or tracing() or transforming() or valueless(condition):
         return
     if condition.is_cuda:
         torch._assert_async(condition.all(), message)
@@ -57,10 +56,14 @@ def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ..
 # Comparisons below are written out (a == 1 or a == b): for `in`, a compiler makes no guard.
 
 
+def fitting(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another."""
+    return len(shape) <= len(to) and all(a == 1 or a == b for a, b in zip(reversed(shape), reversed(to), strict=False))
+
+
 def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:
     """Raise `ShapeError` unless the leading dimensions `batch` broadcast to `to`."""
-    fits = len(batch) <= len(to) and all(a == 1 or a == b for a, b in zip(reversed(batch), reversed(to), strict=False))
-    if not fits:
+    if not fitting(batch, to):
         raise ShapeError(f"{where}: expected leading dimensions that broadcast to {tuple(to)}, got {tuple(batch)}")
 
 
@@ -128,9 +131,7 @@ def whole(name: str, value: Any, *, least: int, high: int = _LARGEST, tensor: bo
         raise ArgumentError(f"{name}: expected {expected} and at most {high}, got more")
 
 
-def positive_number(name: str, value: Any, *, tensor: bool = False, none: bool = False) -> None:
-    """Raise unless a number from `SMALLEST` to `LARGEST`, or an allowed value."""
-    number(name, value, least=SMALLEST, high=LARGEST, tensor=tensor, none=none)
+positive_number = partial(number, least=SMALLEST, high=LARGEST)
 
 
 def positive(name: str, value: float | Tensor | None, extent: Extent) -> None:
@@ -146,16 +147,13 @@ def within(name: str, value: Tensor, extent: Extent, least: float = SMALLEST) ->
         return
     numbers = value.detach().float()  # half types round the limits to 0 and infinity, float64 has no 1e-12f
     inside = (numbers >= least) & (numbers <= LARGEST)
-    ensure(inside, f"{name}: expected values from {least:g} to {LARGEST:g}, got some outside", values=True)
+    ensure(inside, f"{name}: expected values from {least:g} to {LARGEST:g}, got some outside")
 
 
 def fits(name: str, tensor: Tensor, extent: Extent) -> None:
     """Raise unless `tensor` broadcasts to `(..., Lq, Lk)` on the query's device."""
     target = (*extent.batch, extent.q_len, extent.k_len)
-    broadcast = tensor.ndim <= len(target) and all(
-        got == 1 or got == size for got, size in zip(reversed(tensor.shape), reversed(target), strict=False)
-    )
-    if not broadcast:
+    if not fitting(tensor.shape, target):
         got = f"got {tuple(tensor.shape)}"
         if tensor.shape == (*extent.batch[:1], extent.k_len):  # the shape of other libraries' padding masks
             got = f"{got}; where that is (batch, Lk), write {_by_example(name, extent)}"
@@ -164,11 +162,7 @@ def fits(name: str, tensor: Tensor, extent: Extent) -> None:
 
 
 def ambiguous(shape: tuple[int, ...], scores: tuple[int, ...]) -> bool:
-    """Whether a mask `(n, Lk)` could also be one row an example: B = Lq = n.
-
-    >>> ambiguous((5, 5), (5, 5, 5)), ambiguous((1, 5, 5), (5, 5, 5)), ambiguous((3, 5), (2, 3, 5))
-    (True, False, False)
-    """
+    """Whether a mask `(n, Lk)` could also be one row an example: B = Lq = n."""
     return len(shape) == 2 < len(scores) and shape[0] == scores[0] > 1
 
 
@@ -188,7 +182,6 @@ def warn_if_ambiguous(name: str, tensor: Tensor, extent: Extent) -> None:
 
 
 def _by_example(name: str, extent: Extent) -> str:
-    """Index of a tensor `(B, Lk)` with a row for each example."""
     return f"{name}[:, {', '.join(['None'] * len(extent.batch))}]"
 
 
@@ -196,50 +189,36 @@ def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
     """Raise unless `tensor` is dense and on the query's device."""
     if tensor.layout != torch.strided:
         raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {tensor.layout}; write .to_dense()")
-    if tensor.device != extent.device:
-        raise ArgumentError(
-            f"{name}: expected device {extent.device}, that of query, got {tensor.device}; move it with "
-            ".to(query.device)"
-        )
+    same_device(name, tensor, extent.device, "query")
+
+
+def same_device(name: str, tensor: Tensor, device: torch.device, owner: str, attribute: str | None = None) -> None:
+    """Raise unless `tensor` is on the device of its owner's tensor `attribute`."""
+    if tensor.device != device:
+        way_out = f"move it with .to({attribute or owner}.device)"
+        raise ArgumentError(f"{name}: expected device {device}, that of {owner}, got {tensor.device}; {way_out}")
 
 
 def check_align(owner: str, align: Align, extent: Extent) -> None:
     """Raise unless `align` is "start", "end", an int, integers, or None if Lq = Lk."""
+    expected = f"align of {owner}: expected 'start', 'end', an int or a tensor"
     if align is None and extent.q_len != extent.k_len:
         raise ArgumentError(
-            f"align of {owner}: expected 'start', 'end', an int or a tensor, since Lq = {extent.q_len} and Lk = "
-            f"{extent.k_len} differ, "
+            f"{expected}, since Lq = {extent.q_len} and Lk = {extent.k_len} differ, "
             "got None (a cached decoding step is align='end', or the step's position)"
         )
     if isinstance(align, str) and align not in ("start", "end"):
-        raise ArgumentError(f"align of {owner}: expected 'start', 'end', an int or a tensor, got {align!r}")
+        raise ArgumentError(f"{expected}, got {align!r}")
     if isinstance(align, Tensor):
         integers(f"align of {owner}", align, extent)
     elif not (align is None or isinstance(align, str | int | torch.SymInt)) or isinstance(align, bool):
-        raise ArgumentTypeError(
-            f"align of {owner}: expected 'start', 'end', an int or a tensor, got {type(align).__name__}"
-        )
+        raise ArgumentTypeError(f"{expected}, got {type(align).__name__}")
     elif isinstance(align, int) and not tracing() and abs(align) > FAR:
         raise ArgumentError(f"align of {owner}: expected a position of at most {FAR} on either side, got {align}")
 
 
 def in_ranges(options: object, ranges: Iterable[tuple[str, float, float]]) -> None:
-    """Check the ranges of options of the command line.
-
-    Args:
-        options: an object with the options.
-        ranges: name, lower and upper end of each option.
-
-    Raises:
-        ArgumentError: the first option outside its range.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> in_ranges(SimpleNamespace(beam_size=0), [("beam_size", 1, 10)])
-        Traceback (most recent call last):
-        ...
-        saccade.errors.ArgumentError: --beam-size: expected a number from 1 to 10, got 0
-    """
+    """Raise for an option of the command line outside its range (name, low, high)."""
     for name, least, largest in ranges:
         if not least <= (value := getattr(options, name)) <= largest:
             option = f"--{name.replace('_', '-')}"
@@ -265,14 +244,10 @@ def batch_only(name: str, shape: tuple[int, ...], extent: Extent) -> None:
     """Raise unless `shape` is () or has exactly the query's batch dimensions."""
     if len(shape) not in (0, len(extent.batch)):
         index = "[:" * (len(shape) > 0) + ", None" * (len(extent.batch) - len(shape)) + "]"
-        hint = (
-            f"; write it as tensor{index} if its first dimension is the batch"
-            if 0 < len(shape) < len(extent.batch)
-            else ""
-        )
+        hint = f"; write it as tensor{index} if its first dimension is the batch"
         raise ShapeError(
             f"{name}: expected no leading dimensions or all {len(extent.batch)} of query {tuple(extent.batch)}, "
-            f"got {tuple(shape)}{hint}"
+            f"got {tuple(shape)}{hint if len(shape) < len(extent.batch) else ''}"
         )
     broadcasts(name, tuple(shape), extent.batch)
 

@@ -1,9 +1,8 @@
 """Functions of positions: the shared part of `masks.Where` and `biases.Position`.
 
-A function gets indices of queries i and of keys j as tensors that broadcast, and returns values for all their pairs.
-It may index the user's tensors by them: `ids[:, i] == ids[:, j]` has a batch dimension in front, which broadcasts with
-the call's. Blocks of several tiles evaluate it under `torch.func.vmap`. So i is always `(rows, 1)` and j `(1, keys)`,
-and no dimension of a tile can be mistaken for a batch dimension.
+It may index tensors by i and j: `ids[:, i] == ids[:, j]` has a batch dimension in front, which broadcasts with the
+call's. Blocks of several tiles evaluate it under `torch.func.vmap`. So i is always `(rows, 1)` and j `(1, keys)`, and
+no dimension of a tile can be mistaken for a batch dimension.
 """
 
 import inspect
@@ -19,36 +18,27 @@ from saccade._definitions.numerics import transforming
 from saccade._definitions.structure import Definition, Extent, Grid, Leaf, registered
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
-__all__ = ["OfPositions", "PositionFunction", "Tables", "closing", "functions"]
-
 PositionFunction = Callable[..., Tensor]
 """`(i, j) -> Tensor`, with tables `(i, j, *tables)`."""
 
 
 def takes(function: Callable[..., object], count: int) -> bool:
-    """Whether a function takes so many arguments, by its signature.
-
-    >>> takes(lambda i, j: i, 2), takes(lambda i: i, 2)
-    (True, False)
-    """
+    """Whether a function takes so many arguments, by its signature."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
         return False
     except ValueError:  # a builtin without a signature
-        return True
+        pass
     return True
 
 
 class OfPositions(Definition):
     """Base of definitions with a function of positions."""
 
-    owner: ClassVar[str]
-    """Its name in errors."""
-    due: ClassVar[str]
-    """The function's result, and a way out, for errors."""
-    itself: ClassVar[str]
-    """The meaning of a tensor in the function's place, for errors."""
+    owner: ClassVar[str]  # its name in errors
+    due: ClassVar[str]  # the function's result, and a way out, for errors
+    itself: ClassVar[str]  # the meaning of a tensor in the function's place, for errors
     function: PositionFunction
 
     @staticmethod
@@ -96,15 +86,14 @@ class OfPositions(Definition):
         values: Tensor = torch.func.vmap(lambda i, j: self.at(i, j, *tables))(i, j)
         return values.movedim(0, -3)  # out_dims=-3 fails for a result that is the same for all tiles
 
-    def batch(self, device: torch.device) -> tuple[int, ...]:
-        """Batch dimensions of the values, by those of the first query and key."""
+    def first(self, device: torch.device) -> Tensor:
+        """The first pair's value. It requires a gradient if the closure does."""
         first = torch.zeros(1, 1, dtype=torch.int64, device=device)
-        return tuple(self.at(first, first, *self.arguments()).shape[:-2])
+        return self.at(first, first, *(table.detach() for table in self.arguments()))
 
-    def learns(self, device: torch.device) -> bool:
-        """Whether the function closes over tensors that require a gradient."""
-        first = torch.zeros(1, 1, dtype=torch.int64, device=device)
-        return self.at(first, first, *(table.detach() for table in self.arguments())).requires_grad
+    def batch(self, device: torch.device) -> tuple[int, ...]:
+        """Batch dimensions of the values."""
+        return tuple(self.first(device).shape[:-2])
 
     def check_function(self, extent: Extent) -> None:
         """Raise unless the function has values at some positions of the call."""
@@ -149,11 +138,6 @@ class Tables(Definition):
 
     @classmethod
     def of(cls, owner: str, tensors: tuple[Any, ...]) -> "Tables":
-        """The arguments of a user, as tables.
-
-        Raises:
-            ArgumentTypeError: an argument that is no tensor.
-        """
         for tensor in tensors:
             if not isinstance(tensor, Tensor):
                 raise ArgumentTypeError(f"tables of {owner}: expected tensors, got {type(tensor).__name__}")
@@ -176,28 +160,13 @@ class Tables(Definition):
 
 
 def functions(tree: Definition | None) -> Iterator[OfPositions]:
-    """Functions of positions in a definition.
-
-    >>> from saccade import masks
-    >>> mask = masks.Causal() & ~masks.Where(lambda i, j: i == j)
-    >>> [type(function).__name__ for function in functions(mask)]
-    ['Where']
-    """
-    if isinstance(tree, OfPositions):
-        yield tree
-    elif tree is not None:
-        for name in tree.__match_args__:
-            part = getattr(tree, name)
-            if isinstance(part, Definition):
-                yield from functions(part)
+    """Functions of positions in a definition."""
+    return (part for part in (tree.walk() if tree is not None else ()) if isinstance(part, OfPositions))
 
 
 def closing(*trees: Definition | None, device: torch.device) -> bool:
-    """Whether gradients or transforms may reach tensors in closures of functions.
-
-    Such functions have to be called where autograd records them.
-    """
+    """Whether autograd has to record functions: gradients may reach their closures."""
     closures = [function for tree in trees for function in functions(tree)]
-    if not closures:
-        return False
-    return transforming() or (torch.is_grad_enabled() and any(function.learns(device) for function in closures))
+    if closures and transforming():
+        return True
+    return torch.is_grad_enabled() and any(function.first(device).requires_grad for function in closures)

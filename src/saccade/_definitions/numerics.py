@@ -52,9 +52,6 @@ def shares(weights: Tensor) -> Tensor:
     The derivative of a quotient contains the sum's square, which leaves the range long before the sum does (10⁻¹⁹ in
     float32). So the weights are divided by their detached sum first, and then by the new sum, about 1. No gradient
     passes if the sum is so small (10⁻³¹) that a gradient divided by it may leave the range, too.
-
-    >>> shares(torch.tensor([[1e-30, 3e-30], [0.0, 0.0]])).tolist()
-    [[0.25, 0.75], [0.0, 0.0]]
     """
     total, tiny = weights.detach().sum(-1, keepdim=True), torch.finfo(weights.dtype).tiny
     gone, lost = total.abs() < tiny, total.abs() < LOST * tiny
@@ -85,14 +82,7 @@ def root(squared: Tensor) -> Tensor:
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> torch.Size:
-    """`torch.broadcast_shapes` of plain integers, without its import of SymPy.
-
-    Raises:
-        RuntimeError: the shapes do not broadcast.
-
-    >>> broadcast_shapes((2,), (3, 1), (1, 1, 1))
-    torch.Size([1, 3, 2])
-    """
+    """`torch.broadcast_shapes` of plain integers, without its import of SymPy."""
     if tracing() or torch._C._is_tracing() or any(type(size) is not int for shape in shapes for size in shape):
         symbolic: torch.Size = torch.broadcast_shapes(*shapes)
         return symbolic
@@ -131,11 +121,6 @@ def carried(value: Tensor, moving: Tensor) -> Tensor:
     """A value with the derivatives of another, of any order and in any mode.
 
     A `torch.autograd.Function` has none in forward mode, and wrong ones if a compiler traces transforms.
-
-    >>> x = torch.tensor(3.0, requires_grad=True)
-    >>> y = carried(torch.tensor(5.0), x * x)
-    >>> y.item(), *torch.autograd.grad(y, x)
-    (5.0, tensor(6.))
     """
     return value.detach() + (moving - moving.detach()).nan_to_num()  # ∞ − ∞ is not 0
 

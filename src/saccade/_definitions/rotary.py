@@ -3,10 +3,8 @@
 import torch
 from torch import Tensor
 
-from saccade._definitions.checks import broadcasts, positive_number, whole
+from saccade._definitions.checks import broadcasts, positive_number, same_device, whole
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-
-__all__ = ["rotate"]
 
 BASE = 10000.0
 """Base of the wavelengths (Vaswani et al. 2017, section 3.5; Su et al. 2021)."""
@@ -61,7 +59,16 @@ def rotate(
         raise ArgumentError(f"{names[1]}: expected either {names[0]}= or {names[1]}=, got both; leave one out")
     positive_number("base", base, none=True)
     numbers("x", x, "(..., L, D)", floating=True)
-    pairs = turned_features(x, features) // 2
+    whole("features", features, least=0, none=True)
+    if x.ndim < 2 or (features is None and x.shape[-1] % 2):
+        raise ShapeError(
+            f"x: expected (..., L, D) with an even D, got shape {tuple(x.shape)}; features= turns some of them"
+        )
+    if features is not None and (features % 2 or features > x.shape[-1]):
+        raise ArgumentError(
+            f"features: expected an even number of at most {x.shape[-1]}, the last dimension of x, got {features}"
+        )
+    pairs = (x.shape[-1] if features is None else features) // 2
     compute = torch.float64 if x.dtype == torch.float64 else torch.float32
     if tables is None:
         tables = cos_sin(x, positions, pairs, BASE if base is None else base, frequencies)
@@ -73,22 +80,6 @@ def rotate(
     sides = first * cos - second * sin, first * sin + second * cos
     rotated = (torch.cat(sides, -1) if layout == "half" else torch.stack(sides, -1).flatten(-2)).to(x.dtype)
     return torch.cat((rotated, rest), -1) if rest.shape[-1] else rotated
-
-
-def turned_features(x: Tensor, features: int | None) -> int:
-    """Number of turned features."""
-    whole("features", features, least=0, none=True)
-    if x.ndim < 2 or (features is None and x.shape[-1] % 2):
-        raise ShapeError(
-            f"x: expected (..., L, D) with an even D, got shape {tuple(x.shape)}; features= turns some of them"
-        )
-    if features is None:
-        return x.shape[-1]
-    if features % 2 or features > x.shape[-1]:
-        raise ArgumentError(
-            f"features: expected an even number of at most {x.shape[-1]}, the last dimension of x, got {features}"
-        )
-    return features
 
 
 def cos_sin(
@@ -139,7 +130,5 @@ def numbers(name: str, tensor: object, shape: str, x: Tensor | None = None, *, f
         raise ArgumentTypeError(f"{name}: expected a {kind} {shape}, got {type(tensor).__name__}")
     if not tensor.is_floating_point() if floating else tensor.is_complex() or tensor.dtype == torch.bool:
         raise ArgumentTypeError(f"{name}: expected a {kind} {shape}, got dtype {tensor.dtype}")
-    if x is not None and tensor.device != x.device:
-        raise ArgumentError(
-            f"{name}: expected device {x.device}, that of x, got {tensor.device}; move it with .to(x.device)"
-        )
+    if x is not None:
+        same_device(name, tensor, x.device, "x")

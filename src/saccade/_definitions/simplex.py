@@ -1,7 +1,7 @@
 """Softmax, sparsemax and entmax in plain operations of PyTorch.
 
 Differentiable to any order, traced by compilers and transforms, on any device. `saccade.kernels.weights` computes them
-on a CPU, and takes second derivatives from here.
+on a CPU, and takes second derivatives from here. Scores are `(..., Lk)`, masks boolean or None.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,6 @@ import torch
 from torch import Tensor
 
 from saccade._definitions.numerics import LOST, broadcast_shapes, carried, differentiated, recorded, transformed
-
-__all__ = ["entmax", "gradient_of_alpha", "gradient_of_scores", "log_partition", "lowered", "softmax", "sparsemax"]
 
 
 def lowered(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -53,13 +51,7 @@ def sparsemax(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def entmax(scores: Tensor, alpha: float | Tensor, mask: Tensor | None = None) -> Tensor:
-    """[(α − 1) s_j − τ]₊^{1/(α − 1)} over allowed keys.
-
-    Args:
-        scores: `(..., Lk)`.
-        alpha: at least 1; a tensor is of the scores' dtype, broadcasts against `(..., 1)` and learns.
-        mask: as for all of them: boolean, or None.
-    """
+    """[(α − 1) s_j − τ]₊^{1/(α − 1)} over allowed keys, α a number or `(..., 1)`."""
     steep = isinstance(alpha, Tensor) or alpha > 2
     order = torch.as_tensor(alpha, dtype=scores.dtype, device=scores.device)
     weigh = _entmax_by_newton if transformed() else _EntmaxWeights.apply
@@ -196,11 +188,6 @@ def gradient_of_scores(grad: Tensor, weights: Tensor, alpha: Tensor) -> Tensor:
     For α > 2 the slope g of a small weight may be far larger than all others, or beyond the dtype. The gradient of the
     steepest key k is −g_k / Σ g · Σ g_j (u_j − u_k), without g_k. Slopes beyond the dtype become its largest number.
     Gradients are at most 2⁻²⁴ of it, so that their sums over keys are finite: ∞ − ∞ is NaN.
-
-    Args:
-        grad: u, `(..., Lk)`.
-        weights: p, of that shape.
-        alpha: as for `entmax`.
     """
     logs, largest = _log_slopes(weights, alpha), torch.finfo(weights.dtype).max
     share, slope = _shares(logs), logs.exp().clamp(max=largest)

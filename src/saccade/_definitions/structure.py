@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import torch
 from torch import Tensor
 
+from saccade._definitions.numerics import tracing, transforming
 from saccade.errors import ArgumentError
 
 Axes = tuple[str, ...]
@@ -37,11 +38,6 @@ class Definition:
 
     Two definitions are equal if they have one class, the same tensor objects and equal other fields. `hash` agrees.
     Values of tensors play no part, so that a definition can be a key of a dictionary while it learns.
-
-    >>> from saccade import scores
-    >>> v = torch.ones(3)
-    >>> scores.Additive(v) == scores.Additive(v), scores.Additive(v) == scores.Additive(v.clone())
-    (True, False)
     """
 
     __match_args__: ClassVar[tuple[str, ...]] = ()
@@ -64,8 +60,16 @@ class Definition:
         return hash((type(self), self._held()))
 
     def _held(self) -> frozenset[tuple[str, Any]]:
-        names = _fields(type(self)) if self.is_registered else vars(self)
+        names = self.__match_args__ if self.is_registered else vars(self)
         return frozenset((name, _comparable(getattr(self, name))) for name in names)
+
+    def walk(self) -> "Iterator[Definition]":
+        """The definitions of the tree, this one first."""
+        yield self
+        for name in self.__match_args__:
+            part = getattr(self, name)
+            if isinstance(part, Definition):
+                yield from part.walk()
 
     def leaves(self) -> list[Leaf]:
         """All tensors of the tree, in the order of the fields."""
@@ -76,8 +80,7 @@ class Definition:
             if value is None or type(value) in _SCALARS:  # the usual case, and cheaper to check
                 continue
             if isinstance(value, Definition):
-                if value.__match_args__:
-                    leaves.extend(value.leaves())
+                leaves.extend(value.leaves())
             elif name in axes and isinstance(value, Tensor):
                 leaves.append(Leaf(value, axes[name]))
         return leaves
@@ -85,7 +88,7 @@ class Definition:
     def leaf_names(self, prefix: str = "") -> list[str]:
         """Names of the `leaves`, by fields from the root on: "alpha", "first_slopes"."""
         names: list[str] = []
-        for name in _fields(type(self)):
+        for name in self.__match_args__:
             value = getattr(self, name)
             if isinstance(value, Definition):
                 names.extend(value.leaf_names(f"{prefix}{name}_"))
@@ -96,7 +99,7 @@ class Definition:
     def with_leaves(self, tensors: Iterator[Tensor]) -> Self:
         """The tree with other tensors, in the order of `leaves`."""
         new = object.__new__(type(self)) if self.is_registered else copy(self)
-        for name in _fields(type(self)):
+        for name in self.__match_args__:
             value = getattr(self, name)
             if value is None or type(value) in _SCALARS:
                 pass
@@ -121,15 +124,7 @@ _SHALLOW, _DEEP, _DEEPEST = 16, 64, 256
 
 
 class Pair(Definition):
-    """Base of definitions by an associative operator, such as `first & second`.
-
-    >>> from saccade import masks
-    >>> mask = masks.Causal()
-    >>> for _ in range(5000):
-    ...     mask = mask & masks.Window(3, 0)
-    >>> len(mask.leaves()), _depth(mask) <= _DEEP
-    (0, True)
-    """
+    """Base of definitions by an associative operator, such as `first & second`."""
 
     first: Any
     second: Any
@@ -146,8 +141,7 @@ class Pair(Definition):
     def of(cls, first: Definition, second: Definition) -> Self:
         """The composed definition; a deep tree becomes a balanced one in its order.
 
-        Raises:
-            ArgumentError: alternating operators that are nested too deep, which cannot be balanced.
+        Operators that alternate cannot be balanced.
         """
         pair = cls(first, second)  # type: ignore[call-arg]
         if _depth(pair) <= _DEEP:
@@ -174,12 +168,9 @@ def _depth(tree: Definition) -> int:
     """Depth of a tree of pairs; 0 of other definitions."""
     depth = getattr(tree, "_depth", None)
     if depth is None:  # a copy has none
-        depth = 1 + max([-1, *[_depth(part) for part in _parts(tree)]])
+        parts = (getattr(tree, name) for name in tree.__match_args__)
+        depth = 1 + max([-1, *[_depth(part) for part in parts if isinstance(part, Definition)]])
     return depth
-
-
-def _parts(tree: Definition) -> list[Definition]:
-    return [part for part in (getattr(tree, name) for name in _fields(type(tree))) if isinstance(part, Definition)]
 
 
 def _comparable(value: Any) -> Any:
@@ -192,33 +183,19 @@ def _comparable(value: Any) -> Any:
 
 
 class Grid(NamedTuple):
-    """Queries and keys of a block: `rows` of q_len against all or some of k_len keys.
+    """Queries and keys of a block: `rows` of q_len against all or some of k_len keys."""
 
-    Args:
-        q_len, k_len: queries and keys of the whole call.
-        start: the first query, or those of several blocks, `(blocks, 1, 1)`.
-        rows: queries of a block.
-        device: device of the positions.
-        k_index: `keys()`, `(1, width)` or `(blocks, 1, width)`; None: all keys.
-        filled: whether some positions are k_len or more, without a key.
-        rank: batch dimensions of the whole call.
-        entries: batch dimension, counted from the first of `rank`, of which the block has only some entries, the first
-            of them and their number. None: it has all.
-        behind: the position behind the last key `(..., 1, 1)`, if it does not follow from their number.
-        alike: whether keys and queries of every block have the same distances.
-    """
-
-    q_len: int
+    q_len: int  # of the whole call
     k_len: int
-    start: int | Tensor
+    start: int | Tensor  # the first query, or those of several blocks, (blocks, 1, 1)
     rows: int
-    device: torch.device
-    k_index: Tensor | None = None
-    filled: bool = False
-    rank: int = 0
-    entries: tuple[int, int, int] | None = None
-    behind: Tensor | None = None
-    alike: bool = False
+    device: torch.device  # of the positions
+    k_index: Tensor | None = None  # keys(), (1, width) or (blocks, 1, width); None: all keys
+    filled: bool = False  # whether some positions are k_len or more, without a key
+    rank: int = 0  # batch dimensions of the whole call
+    entries: tuple[int, int, int] | None = None  # dimension of `rank`, first and number of its entries here; None: all
+    behind: Tensor | None = None  # position behind the last key (..., 1, 1), if k_len does not give it
+    alike: bool = False  # whether keys and queries of every block have the same distances
 
     @property
     def end(self) -> int | Tensor:
@@ -227,7 +204,6 @@ class Grid(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Number of keys."""
         return self.k_len if self.k_index is None else self.k_index.shape[-1]
 
     def queries(self) -> Tensor:
@@ -249,12 +225,7 @@ class Grid(NamedTuple):
         return self.k_index < self.k_len if self.k_index is not None and self.filled else None
 
     def of_entries(self, tensor: Tensor) -> Tensor:
-        """The block's entries of a tensor `(..., [blocks,] rows, width)` of the batch.
-
-        >>> cut = Grid(1, 4, 0, 1, torch.device("cpu"), rank=2, entries=(0, 1, 2))
-        >>> cut.of_entries(torch.arange(3)[:, None, None, None]).flatten().tolist()
-        [1, 2]
-        """
+        """The block's entries of a tensor `(..., [blocks,] rows, width)` of the batch."""
         if self.entries is None:
             return tensor
         dim, first, count = self.entries
@@ -285,9 +256,11 @@ class Extent(NamedTuple):
     device: torch.device
     values: bool
 
-
-def _fields(cls: type[Definition]) -> tuple[str, ...]:
-    return cls.__match_args__  # dataclasses.fields, as a constant to torch.compile
+    @classmethod
+    def of(cls, batch: tuple[int, ...], query: Tensor, key: Tensor) -> "Extent":
+        """Sizes of a call. Under compilers and transforms its values may not be read."""
+        queries, keys, values = query.shape, key.shape, not (tracing() or transforming())
+        return cls(batch, queries[-2], keys[-2], queries[-1], keys[-1], query.dtype, query.device, values)
 
 
 def aligned(tensor: Tensor, axes: Axes, batch_rank: int) -> Tensor:
@@ -299,40 +272,27 @@ def aligned(tensor: Tensor, axes: Axes, batch_rank: int) -> Tensor:
     return tensor[(None,) * missing] if missing > 0 else tensor
 
 
-_REGISTRY: dict[str, type[Definition]] = {}
+_REGISTRY: dict[str, type[Definition]] = {}  # by module and name
 D = TypeVar("D", bound=Definition)
-
-
-def _name(cls: type) -> str:
-    return cls.__module__ + ":" + cls.__name__
 
 
 def registered(cls: type[D]) -> type[D]:
     """Register a class of built-in definitions, for encoded trees."""
-    _REGISTRY[_name(cls)] = cls
+    _REGISTRY[f"{cls.__module__}:{cls.__name__}"] = cls
     cls.is_registered = True
     return cls
 
 
 def foreign(tree: Definition) -> bool:
-    """Whether a definition in the tree has a class of the user's own.
-
-    >>> from saccade import masks
-    >>> class Even(masks.Mask):
-    ...     def dense(self, grid):
-    ...         return grid.keys() % 2 == 0
-    >>> foreign(masks.Causal() & masks.Prefix(3)), foreign(masks.Causal() & Even())
-    (False, True)
-    """
-    parts = (getattr(tree, name) for name in _fields(type(tree)))
-    return not tree.is_registered or any(foreign(part) for part in parts if isinstance(part, Definition))
+    """Whether a definition in the tree has a class of the user's own."""
+    return not all(part.is_registered for part in tree.walk())
 
 
 def encodable(tree: Definition) -> bool:
     """Whether the tree can cross into an opaque operator: built-in parts alone."""
-    if _name(type(tree)) not in _REGISTRY:
+    if not tree.is_registered:
         return False
-    values = [getattr(tree, name) for name in _fields(type(tree))]
+    values = [getattr(tree, name) for name in tree.__match_args__]
     return all(encodable(v) if isinstance(v, Definition) else isinstance(v, _PLAIN) for v in values)
 
 
@@ -342,11 +302,10 @@ _PLAIN = (Tensor, str, bool, int, float, type(None))
 def encode(tree: Definition, numbers: list[float]) -> str:
     """The tree without its tensors, as JSON; its numbers are appended to `numbers`.
 
-    Plain string operations only, since torch.compile traces them. It may make symbols of numbers, which a string cannot
-    contain.
+    By plain string operations, since torch.compile traces them, and may make symbols of numbers.
     """
     parts = []
-    for name in _fields(type(tree)):
+    for name in tree.__match_args__:
         value = getattr(tree, name)
         if isinstance(value, Definition):
             text = encode(value, numbers)
@@ -365,7 +324,7 @@ def encode(tree: Definition, numbers: list[float]) -> str:
             text = text + str(len(numbers)) + "}"
             numbers.append(value)
         parts.append('"' + name + '":' + text)
-    return '{"' + _name(type(tree)) + '":{' + ",".join(parts) + "}}"
+    return '{"' + type(tree).__module__ + ":" + type(tree).__name__ + '":{' + ",".join(parts) + "}}"
 
 
 _PLACEHOLDER = torch.empty(0)
@@ -373,18 +332,18 @@ _PLACEHOLDER = torch.empty(0)
 
 def decode(text: str, numbers: list[float]) -> Any:
     """The tree of `encode` with placeholders for tensors, for `with_leaves`."""
-    return _decoded(json.loads(text), numbers)
 
+    def built(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        ((name, content),) = value.items()
+        if name == "Tensor":
+            return _PLACEHOLDER
+        if name in ("Float", "Int"):
+            return numbers[content] if name == "Float" else int(numbers[content])
+        tree = object.__new__(_REGISTRY[name])
+        for field, part in content.items():
+            object.__setattr__(tree, field, built(part))
+        return tree
 
-def _decoded(value: Any, numbers: list[float]) -> Any:
-    if not isinstance(value, dict):
-        return value
-    ((name, content),) = value.items()
-    if name == "Tensor":
-        return _PLACEHOLDER
-    if name in ("Float", "Int"):
-        return numbers[content] if name == "Float" else int(numbers[content])
-    tree = object.__new__(_REGISTRY[name])
-    for field, part in content.items():
-        object.__setattr__(tree, field, _decoded(part, numbers))
-    return tree
+    return built(json.loads(text))

@@ -1,37 +1,33 @@
-"""Scores and normalizers given as plain callables, and their positions.
+"""Scores and normalizers as plain callables, and their positions.
 
 A callable gets the whole batch and all keys, but only a block of consecutive query rows. The result of a row may follow
 from that row, all keys, and their positions.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
 from saccade._definitions.structure import Definition, Grid
 
-__all__ = ["bind_positions"]
-
 _IN_ORDER = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def bind_positions(function: Callable[..., Tensor], grid: Grid) -> Callable[..., Tensor]:
-    """Bind the positions of a block to a callable that takes them.
-
-    It takes them by a parameter `positions`, or by a third one without a default.
-
-    >>> import torch
-    >>> block = Grid(q_len=9, k_len=2, start=4, rows=3, device=torch.device("cpu"))
-    >>> distance = bind_positions(lambda query, key, positions: positions[0] - positions[1], block)
-    >>> distance(torch.ones(3, 1), torch.ones(2, 1))
-    tensor([[4, 3],
-            [5, 4],
-            [6, 5]])
-    """
-    parameters = _parameters(function)
-    if not parameters:
+    """Bind positions to a parameter `positions`, or to a third one without a default."""
+    inner: Any = getattr(function, "_orig_mod", function)  # of a module that torch.compile wraps
+    if isinstance(inner, Definition):
+        return function
+    target = inner.forward if isinstance(inner, nn.Module) else inner
+    code = getattr(target, "__code__", None)
+    if code is not None and code.co_argcount - inspect.ismethod(target) == 2 and not code.co_kwonlyargcount:
+        return function  # the usual case, and a signature takes longer than a small call
+    try:
+        parameters = inspect.signature(target).parameters
+    except (TypeError, ValueError):  # functions in C may have none
         return function
     positions = grid.queries(), grid.keys()
     named = parameters.get("positions")
@@ -41,18 +37,3 @@ def bind_positions(function: Callable[..., Tensor], grid: Grid) -> Callable[...,
     if any(parameter.default is parameter.empty or parameter is named for parameter in third):
         return lambda first, second: function(first, second, positions)
     return function
-
-
-def _parameters(function: object) -> Mapping[str, inspect.Parameter]:
-    """Parameters of a callable; none if it has two or no signature."""
-    if isinstance(function, Definition):
-        return {}
-    function = getattr(function, "_orig_mod", function)  # of a module that torch.compile wraps
-    target = function.forward if isinstance(function, nn.Module) else function
-    code = getattr(target, "__code__", None)
-    if code is not None and code.co_argcount - inspect.ismethod(target) == 2 and not code.co_kwonlyargcount:
-        return {}  # the usual case, and a signature takes longer than a small call
-    try:
-        return inspect.signature(target).parameters  # type: ignore[arg-type]  # a TypeError is caught
-    except (TypeError, ValueError):  # functions in C may have none
-        return {}

@@ -82,11 +82,7 @@ Planning: TypeAlias = Callable[[Call, str], Plan]
 
 
 def named(backend: str) -> str:
-    """The name of a backend, checked.
-
-    Raises:
-        ArgumentError: there is none of that name.
-    """
+    """The name of a backend, checked."""
     if not isinstance(backend, str):
         raise ArgumentTypeError(f"backend: expected a name, such as 'auto', got {type(backend).__name__}")
     if backend in BACKENDS:
@@ -96,12 +92,7 @@ def named(backend: str) -> str:
 
 
 def choose(call: Call, backend: str = "auto") -> ModuleType:
-    """The backend that serves the call: the named one, or for "auto" the best.
-
-    Raises:
-        UnsupportedBackend: a named backend cannot serve the call, with the reason. It never falls back.
-        ArgumentError: an unknown name.
-    """
+    """The named backend, or for "auto" the best. A named one never falls back."""
     if backend == "auto":
         return BACKENDS[best(call, Answers(call, BACKENDS))]
     module = BACKENDS[named(backend)]
@@ -125,25 +116,18 @@ def accepted(backend: str, answer: Answer) -> Offer:
 
 
 def run(call: Call, backend: str) -> Result:
-    """Output and statistics of a valid call by the backend that serves it.
-
-    Raises: as `choose`.
-    """
+    """Output and statistics of a valid call by the backend that serves it."""
     if autocasting(call.query) and call.built_in:
         with without_autocast(call.query):  # its tensors are cast already
             return run(call, backend)
     chosen = choose(call, backend)
     if call.dropout_p > 0 or isinstance(call.read, Sample):
         call = call.with_randomness()
-    result: Result = chosen.run(call)
-    return result
+    return chosen.run(call)  # type: ignore[no-any-return]
 
 
 def plan(call: Call, backend: str = "auto") -> Plan:
-    """The `Plan` of a call, from the answers that `choose` decides by.
-
-    Raises: as `choose`.
-    """
+    """The `Plan` of a call, from the answers that `choose` decides by."""
     if autocasting(call.query) and call.built_in:
         with without_autocast(call.query):
             return plan(call, backend)

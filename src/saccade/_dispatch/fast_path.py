@@ -5,10 +5,8 @@
     memory.read(query)             `Steps.again`: a query like the last one that this memory was read with
 
 Checking a call, building its tree and choosing a backend take 30 to 100 µs. A call this small computes for 10. A
-shortcut leaves these out if types, shapes and flags alone show that nothing is wrong and which backend would be chosen.
-It returns None for everything else, wrong arguments first of all, so that errors have one source, the full path. It
-runs the function that the full path would run, on the same tensors, so that both give the same bits:
-`tests/_dispatch/test_fast_path.py` compares them.
+shortcut leaves these out if types, shapes and flags alone show which backend would be chosen. It returns None for
+everything else, so that errors have one source, and gives the same bits as the full path (tests compare them).
 """
 
 import math
@@ -27,8 +25,6 @@ from saccade.backends.sdpa.derivatives import keeping_elsewhere, twice_different
 from saccade.masks import Causal
 from saccade.reads import Soft
 from saccade.scores import Additive
-
-__all__ = ["additive", "plain", "shortcut"]
 
 _ON_GPU = torch.float32, torch.float16, torch.bfloat16
 
@@ -53,10 +49,6 @@ def plain(query: Tensor, key: Tensor, value: Tensor, mask: object) -> Tensor | N
 
     Shapes are `(L, D)` to `(B, H, L, D)`, dtypes float32 and on a GPU half types. The mask is None, causal, or on a CPU
     without gradients a boolean tensor.
-
-    >>> import torch
-    >>> plain(torch.zeros(2, 4), torch.zeros(2, 4), torch.ones(2, 4), None).sum(), plain("no", "tensors", "here", None)
-    (tensor(8.), None)
     """
     is_causal = type(mask) is Causal and mask.align is None
     if not (mask is None or is_causal or type(mask) is Tensor) or not type(query) is type(key) is type(value) is Tensor:
@@ -90,12 +82,6 @@ def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor
     r"""\(\operatorname{softmax}(v^\top \tanh(q_i + k_j))\) times the values.
 
     Tensors of one batch that share v, float32 on a CPU, a million terms and more.
-
-    >>> import torch
-    >>> from saccade.scores import Additive
-    >>> x = torch.zeros(1, 100, 100)
-    >>> additive(x, x, x + 1, Additive(x[0, 0])).mean().round(decimals=3), additive(x, x, x, "no score")
-    (tensor(1.), None)
     """
     if type(score) is not Additive or not type(query) is type(key) is type(value) is Tensor:
         return None
@@ -105,10 +91,7 @@ def additive(query: Tensor, key: Tensor, value: Tensor, score: object) -> Tensor
 
 
 def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether tensors are dense, on a device, and of a dtype of torch's kernels there.
-
-    Float32 on a CPU that does not round its products, float32 and half types on a GPU. No transforms, no autocast.
-    """
+    """Whether torch's kernels serve dense tensors as they are, without autocast."""
     if not query.layout == key.layout == value.layout == torch.strided or not query.dtype == key.dtype == value.dtype:
         return False
     if transforming() or not query.device == key.device == value.device or torch.is_autocast_enabled(query.device.type):
@@ -119,10 +102,7 @@ def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
 
 
 def _dense(mask: object, shape: torch.Size) -> Tensor | None:
-    """A boolean tensor that broadcasts to the pairs, of four dimensions, or None.
-
-    None, too, for one so large that `auto` may take another backend.
-    """
+    """A boolean tensor of four dimensions for torch's kernel, or None."""
     if type(mask) is not Tensor or mask.dtype != torch.bool or not mask.is_cpu or mask.layout != torch.strided:
         return None
     if not 2 <= mask.ndim <= len(shape) or ambiguous(mask.shape, shape) or 4 * mask.numel() > sdpa.LAYOUT_LIMIT:

@@ -10,7 +10,7 @@ block.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -26,10 +26,9 @@ from saccade.auxiliary import AuxOutput
 from saccade.backends.cpu.draws import serves_draws
 from saccade.backends.cpu.steps import serves_step
 from saccade.masks import Mask
+from saccade.masks.base import Contiguous
 from saccade.reads import TopK
 from saccade.scores import Location
-
-__all__ = ["Bounds", "Near", "bounds", "plan", "restrict_keys", "run"]
 
 _WIDE = 2.0**50  # keys around a centre beyond which places lose digits
 
@@ -40,97 +39,48 @@ LEAST = 256
 """Smallest number of keys for a window. Of fewer keys, a call takes all."""
 
 COPIED = 64
-"""Least windows in a memory of additive keys, for a copy of each entry's window.
+"""Least windows in a memory for copies: a kernel of steps skips forbidden keys."""
 
-The kernel of a step passes over forbidden keys, and only reads the mask there.
-"""
-
-Bound: TypeAlias = int | Tensor | None
+Bound: TypeAlias = int | Tensor
+"""An int, or int64 `(...)` for each entry of the batch."""
 
 
-class Bounds(NamedTuple):
-    """First and last allowed key of an entry, ints or int64 `(...)`, or None."""
-
-    first: Bound
-    last: Bound
-
-
-def bounds(mask: Mask, grid: Grid) -> Bounds:
-    """Bounds of the keys that a mask allows to any query, from its structure alone.
-
-    Args:
-        mask: of built-in masks, whose tensors are aligned.
-        grid: all queries and keys.
-
-    >>> bounds(masks.Window(2, 0, align="end") & masks.Prefix(8), Grid(1, 9, 0, 1, torch.device("cpu")))
-    Bounds(first=6, last=7)
-    """
+def bounds(mask: Mask, grid: Grid) -> tuple[Bound, Bound]:
+    """The first key that a mask may allow to any query, and the key behind the last."""
     if isinstance(mask, masks.Both | masks.Either):
-        left, right = bounds(mask.first, grid), bounds(mask.second, grid)
-        if isinstance(mask, masks.Both):
-            return Bounds(_larger(left.first, right.first), _smaller(left.last, right.last))
-        first = None if None in (left.first, right.first) else _smaller(left.first, right.first)
-        return Bounds(first, None if None in (left.last, right.last) else _larger(left.last, right.last))
-    if isinstance(mask, masks.Causal | masks.Window):
-        before, behind = (None, 0) if isinstance(mask, masks.Causal) else (mask.left, mask.right)
-        start = masks.shift(mask.align, grid)
-        start = _wide(start[..., 0, 0] if isinstance(start, Tensor) else start)
-        last = None if behind is None else start + grid.q_len - 1 + behind
-        return Bounds(None if before is None else start - before, last)
-    if isinstance(mask, masks.Around):
-        return _around(mask, grid)
-    if isinstance(mask, masks.Lengths):
-        return Bounds(0, _wide(mask.key_lengths) - 1)
-    if isinstance(mask, masks.Intervals):
-        first = mask.start.amin(-1) if isinstance(mask.start, Tensor) else mask.start
-        end = mask.end.amax(-1) if isinstance(mask.end, Tensor) else mask.end
-        return Bounds(_wide(first), _wide(end) - 1)
-    return Bounds(0, _wide(mask.length) - 1) if isinstance(mask, masks.Prefix) else Bounds(None, None)
+        (start, end), (other_start, other_end) = bounds(mask.first, grid), bounds(mask.second, grid)
+        both = isinstance(mask, masks.Both)
+        return _extreme(start, other_start, largest=both), _extreme(end, other_end, largest=not both)
+    if isinstance(mask, masks.Around) and mask.radius <= _WIDE:  # a key more and float32's rounding on both sides
+        center = wide(mask.center) if mask.center.is_floating_point() else mask.center
+        center, edge = center.double(), mask.radius + 1 + grid.k_len * 2.0**-22
+        missing, outside = center.isnan(), float(grid.k_len) + edge
+        least = center.masked_fill(missing, torch.inf).amin(-1).clamp(-outside, outside)
+        greatest = center.masked_fill(missing, -torch.inf).amax(-1).clamp(-outside, outside)
+        return (least - edge).floor().long(), (greatest + edge).ceil().long() + 1
+    if not isinstance(mask, Contiguous):
+        return 0, grid.k_len
+    lower, upper = mask.interval(grid, 0)
+    upper = upper if grid.q_len == 1 else mask.interval(grid, grid.q_len - 1)[1]
+    lower, upper = 0 if lower is None else lower, grid.k_len if upper is None else upper
+    lower = lower.amin((-2, -1)) if isinstance(lower, Tensor) else lower
+    return lower, upper.amax((-2, -1)) if isinstance(upper, Tensor) else upper
 
 
-def _wide(number: int | Tensor) -> int | Tensor:
-    """Integers of a type for sums of positions."""
-    return number.long() if isinstance(number, Tensor) else number
-
-
-def _larger(left: Bound, right: Bound) -> Bound:
-    if left is None or right is None:
-        return left if right is None else right
+def _extreme(left: Bound, right: Bound, *, largest: bool) -> Bound:
     if isinstance(left, int) and isinstance(right, int):
-        return max(left, right)
-    return torch.maximum(*(torch.as_tensor(bound, device="cpu") for bound in (left, right)))
-
-
-def _smaller(left: Bound, right: Bound) -> Bound:
-    larger = _larger(*(None if bound is None else -bound for bound in (left, right)))
-    return None if larger is None else -larger
-
-
-def _around(mask: masks.Around, grid: Grid) -> Bounds:
-    """Bounds with a key more and float32's rounding on both sides."""
-    if mask.radius > _WIDE:  # beyond the digits of positions
-        return Bounds(None, None)
-    center = wide(mask.center) if mask.center.is_floating_point() else mask.center
-    center, edge = center.double(), mask.radius + 1 + grid.k_len * 2.0**-22
-    missing, outside = center.isnan(), float(grid.k_len) + edge
-    least = center.masked_fill(missing, torch.inf).amin(-1).clamp(-outside, outside)
-    greatest = center.masked_fill(missing, -torch.inf).amax(-1).clamp(-outside, outside)
-    return Bounds((least - edge).floor().long(), (greatest + edge).ceil().long())
+        return max(left, right) if largest else min(left, right)
+    tensors = (torch.as_tensor(bound, device="cpu") for bound in (left, right))
+    return torch.maximum(*tensors) if largest else torch.minimum(*tensors)
 
 
 @dataclass(frozen=True)
 class Near:
-    """A call with the keys alone that its queries can reach.
+    """A call with the keys alone that its queries can reach."""
 
-    Args:
-        call: with `width` keys; mask, bias and gate laid out.
-        first: the first of them in the whole call, one for all entries or `(...)` for each.
-        k_len: keys of the whole call.
-    """
-
-    call: Call
-    first: int | Tensor
-    k_len: int
+    call: Call  # with mask, bias and gate laid out
+    first: Bound  # the first of the keys in the whole call
+    k_len: int  # keys of the whole call
 
     def __len__(self) -> int:
         return self.call.key.shape[-2]
@@ -144,22 +94,19 @@ class Near:
         return replace(aux, weights=weights, index=index, top=top, received=received)
 
     def _counted(self, index: Tensor, axes: int) -> Tensor:
+        """Indices of the range's keys as those of all keys."""
         first = self.first[(..., *(None,) * axes)] if isinstance(self.first, Tensor) else self.first
         return torch.where(index < 0, index, index + first)
 
     def _spread(self, values: Tensor, axes: int) -> Tensor:
-        width = values.shape[-1]
         if not isinstance(self.first, Tensor):
-            return torch.nn.functional.pad(values, (self.first, self.k_len - self.first - width))
-        index = self.first[(..., *(None,) * axes)] + torch.arange(width, device=values.device)
+            return torch.nn.functional.pad(values, (self.first, self.k_len - self.first - len(self)))
+        index = self._counted(torch.arange(len(self), device=values.device), axes)
         return values.new_zeros(*values.shape[:-1], self.k_len).scatter(-1, index.expand(values.shape), values)
 
 
 def run(call: Call, backend: str, rest: Running) -> Result:
-    """Output and statistics by the rest of the passes, from the reachable keys.
-
-    The reference, if it is named, gets all keys.
-    """
+    """Output and statistics of the reachable keys. A named reference gets all."""
     near = None if backend == "reference" else restrict_keys(call)
     if near is None:
         return rest(call, backend)
@@ -181,8 +128,8 @@ def plan(call: Call, backend: str, rest: Planning) -> Plan:
 def restrict_keys(call: Call) -> Near | None:
     """The call with the keys alone that its few queries can reach under its mask.
 
-    None if that saves little, or if nothing may depend on values.
-    With dropout all keys stay: a weight is dropped by its key's position in the call.
+    None if that saves little, or if nothing may depend on values. With dropout all keys stay: a weight is dropped by
+    its key's position in the call.
     """
     if call.mask is None or recorded() or valueless(call.query):
         return None
@@ -193,36 +140,30 @@ def restrict_keys(call: Call) -> Near | None:
         return None  # a score by place has a row of weights a key
     aligned = call.aligned()
     assert aligned.mask is not None
-    reached = bounds(aligned.mask, aligned.grid())
-    if reached.first is None and reached.last is None:
-        return None
     least = max(1, min(call.aux.top, k_len), call.read.k if isinstance(call.read, TopK) else 1)
-    first, width = _range(reached, k_len, least)
+    first, width = _range(*bounds(aligned.mask, aligned.grid()), k_len, least)
     if 2 * width > k_len:
         return None
     if isinstance(first, Tensor) and COPIED * width > k_len and (serves_step(call) or serves_draws(call)):
-        return None  # their kernels pass over forbidden keys anyhow
+        return None
     return Near(_reached(call, aligned, first, width), first, k_len)
 
 
-def _range(reached: Bounds, k_len: int, least: int) -> tuple[int | Tensor, int]:
+def _range(start: Bound, end: Bound, k_len: int, least: int) -> tuple[Bound, int]:
     """First key of each entry, an int if they agree, and a number of keys ≥ `least`."""
-    first = torch.as_tensor(0 if reached.first is None else reached.first, device="cpu").clamp(0, k_len)
-    last = torch.as_tensor(k_len - 1 if reached.last is None else reached.last, device="cpu")
-    width = min(k_len, max(least, int((last.clamp(-1, k_len - 1) - first).max()) + 1))
+    if isinstance(start, int) and isinstance(end, int):
+        start = min(max(start, 0), k_len)
+        width = min(k_len, max(least, min(end, k_len) - start))
+        return min(start, k_len - width), width
+    first, last = (torch.as_tensor(bound, device="cpu").clamp(0, k_len) for bound in (start, end))
+    width = min(k_len, max(least, int((last - first).max())))
     first = first.clamp(max=k_len - width)
     lowest = int(first.min())
     return (lowest if lowest == int(first.max()) else first), width
 
 
-def _reached(call: Call, aligned: Call, first: int | Tensor, width: int) -> Call:
-    """The call with `width` keys from the first on, and summed gradients of a memory.
-
-    Args:
-        call: the call, with a memory's own key and value.
-        aligned: the same, aligned.
-        first, width: as for `windows.taken`.
-    """
+def _reached(call: Call, aligned: Call, first: Bound, width: int) -> Call:
+    """The aligned call with `width` keys, and summed gradients of its memory."""
     kept = call.learns() or forward_ad._current_level >= 0
     learns = torch.is_grad_enabled() and (call.key.requires_grad or call.value.requires_grad)
     summed = None

@@ -13,7 +13,6 @@ import math
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from saccade._call.call import Call
 from saccade._call.lazy_value import LazyValue
@@ -23,8 +22,6 @@ from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
 from saccade.reads import Soft, TopK, largest
 from saccade.scores import Score
-
-__all__ = ["plan", "run"]
 
 
 def run(call: Call, backend: str, rest: Running) -> Result:
@@ -42,8 +39,14 @@ def plan(call: Call, backend: str, rest: Planning) -> Plan:
     values = call.values
     if values is None:
         return rest(call, backend)
-    easier = choosing(call) if call.read.sparse else replace(call, values=None)
-    return replace(rest(easier, backend), values=_calls_of(call, values))
+    total, once = math.prod(values.shape), "by one call of the function"
+    if not call.read.sparse:
+        words = f"of all {total:,} keys, {once}: {type(call.read).__name__} reads them all"
+        return replace(rest(replace(call, values=None), backend), values=words)
+    count = call.read.k if isinstance(call.read, TopK) else 1
+    limit = min(total, math.prod(call.batch) * call.query.shape[-2] * count)
+    words = f"of the keys that are read alone, at most {limit:,} of {total:,}, {once}"
+    return replace(rest(choosing(call), backend), values=words)
 
 
 def choosing(call: Call) -> Call:
@@ -68,7 +71,14 @@ def read(call: Call, values: LazyValue, statistics: AuxOutput) -> Result:
         assert index is not None
         return values.gather(index, rank, call.query), replace(statistics, index=index if aux.index else None)
     if call.dropout_p > 0:
-        weights, index = _dropped(call, call.read.k, statistics.weights)
+        every, allowed = statistics.weights, None
+        assert every is not None
+        if not isinstance(call.score, Score):
+            allowed = every.detach() != 0  # it may have forbidden some
+        elif call.mask is not None or call.bias is not None:
+            allowed = reference.allowed_keys(call, call.grid()).expand(every.shape)
+        weights, index = largest(reference.dropout(call.with_randomness(), every), call.read.k, allowed)
+        index = index.masked_fill(weights.detach() == 0, -1)
     else:
         assert top is not None
         weights, index = (part[..., : call.read.k] for part in top)
@@ -76,18 +86,6 @@ def read(call: Call, values: LazyValue, statistics: AuxOutput) -> Result:
     output = (shares(weights)[..., None, :] @ wide(rows))[..., 0, :].to(rows.dtype)
     top = (top[0][..., : aux.top], top[1][..., : aux.top]) if aux.top and top is not None else None
     return output, replace(statistics, weights=statistics.weights if aux.weights else None, top=top)
-
-
-def _dropped(call: Call, count: int, weights: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The largest weights of those that dropout leaves, and their keys."""
-    assert weights is not None
-    allowed = None
-    if not isinstance(call.score, Score):
-        allowed = weights.detach() != 0  # it may have forbidden some
-    elif call.mask is not None or call.bias is not None:
-        allowed = reference.allowed_keys(call, call.grid()).expand(weights.shape)
-    largest_weights, index = largest(reference.dropout(call.with_randomness(), weights), count, allowed)
-    return largest_weights, index.masked_fill(largest_weights.detach() == 0, -1)
 
 
 def filled(call: Call, values: LazyValue) -> Call:
@@ -100,13 +98,3 @@ def filled(call: Call, values: LazyValue) -> Call:
         rows = values.at(torch.arange(index.numel(), device=index.device), call.query)
         return replace(call, value=rows.view(*values.shape, rows.shape[-1]))
     return replace(call, value=values.gather(index, len(values.shape) - 1, call.query))
-
-
-def _calls_of(call: Call, values: LazyValue) -> str:
-    """The values of the function's call, in words, for `explain`."""
-    total = math.prod(values.shape)
-    if not call.read.sparse:
-        return f"of all {total:,} keys, by one call of the function: {type(call.read).__name__} reads them all"
-    count = call.read.k if isinstance(call.read, TopK) else 1
-    limit = min(total, math.prod(call.batch) * call.query.shape[-2] * count)
-    return f"of the keys that are read alone, at most {limit:,} of {total:,}, by one call of the function"

@@ -27,8 +27,6 @@ from saccade._dispatch.choose import Plan, Planning, Running
 from saccade.auxiliary import AuxOutput
 from saccade.scores import Score
 
-__all__ = ["PASSES", "attention", "autocast", "full_path", "plan"]
-
 PASSES = lazy_values, key_range
 """Passes in the order of a call."""
 

@@ -10,14 +10,7 @@ from saccade._definitions.checks import fits, warn_if_ambiguous
 from saccade._definitions.structure import Axes, Definition, Extent, Grid, Pair, registered
 from saccade.errors import ArgumentTypeError
 
-_OPERATORS = {
-    "__and__": "and",
-    "__rand__": "and",
-    "__or__": "or",
-    "__ror__": "or",
-    "bitwise_and": "and",
-    "bitwise_or": "or",
-}
+_AND, _OR = ("__and__", "__rand__", "bitwise_and"), ("__or__", "__ror__", "bitwise_or")
 
 
 class Mask(Definition):
@@ -33,12 +26,18 @@ class Mask(Definition):
         raise ArgumentTypeError("mask: expected one of saccade.masks, got the base class Mask")
 
     def check(self, extent: Extent) -> None:
-        """Raise a `SaccadeError` if the mask does not fit the call."""
+        """Raise a `SaccadeError` if the mask, or one inside it, does not fit the call."""
+        for mask in self._inner():
+            mask.check(extent)
 
     @property
     def keys_alone(self) -> bool:
         """Whether the mask is one for all queries, so that a memory can keep it."""
-        return False
+        inner = self._inner()
+        return bool(inner) and all(mask.keys_alone for mask in inner)
+
+    def _inner(self) -> "list[Mask]":
+        return [part for part in (getattr(self, name) for name in self.__match_args__) if isinstance(part, Mask)]
 
     def __and__(self, other: "Mask | Tensor") -> "Mask":
         return Both.of(self, as_mask(other))
@@ -54,11 +53,40 @@ class Mask(Definition):
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Lets a tensor stand on the left: `tensor & mask`."""
-        operator = _OPERATORS.get(func.__name__)
-        if operator is None or len(args) != 2 or kwargs:  # as out= of torch.bitwise_and
+        if func.__name__ not in _AND + _OR or len(args) != 2 or kwargs:  # as out= of torch.bitwise_and
             return NotImplemented
         first, second = map(as_mask, args)
-        return Both.of(first, second) if operator == "and" else Either.of(first, second)
+        return Both.of(first, second) if func.__name__ in _AND else Either.of(first, second)
+
+
+Bounds = tuple[Tensor | int | None, Tensor | int | None]
+"""The first key, and the key behind the last; None is no bound."""
+
+
+def between(lowest: Tensor, highest: Tensor, bounds: Bounds) -> Tensor:
+    """start ≤ lowest and highest < end."""
+    start, end = bounds
+    if start is None:
+        return torch.ones_like(highest, dtype=torch.bool) if end is None else highest < end
+    return lowest >= start if end is None else (lowest >= start) & (highest < end)
+
+
+class Contiguous(Mask):
+    """Base of the masks that allow each query one interval of keys, start ≤ j < end.
+
+    All walks over masks read `interval`.
+    """
+
+    per_example: ClassVar[bool] = True
+    rises: ClassVar[bool] = True  # whether both bounds rise with the query, or stay
+
+    def interval(self, grid: Grid, queries: Tensor | int | None = None) -> Bounds:
+        """Bounds of the queries at these indices, by default the grid's `(..., rows, 1)`."""
+        raise NotImplementedError
+
+    def dense(self, grid: Grid) -> Tensor:
+        keys = grid.keys()
+        return between(keys, keys, self.interval(grid))
 
 
 def as_mask(mask: Any, name: str = "mask") -> Mask:
@@ -108,22 +136,13 @@ class Dense(Mask):
         return self.allowed.ndim < 2 or self.allowed.shape[-2] == 1
 
 
+@registered
 @dataclass(frozen=True)
-class Composed(Pair, Mask):
-    """Base of the masks that two others make."""
+class Both(Pair, Mask):
+    """Allowed by the first and by the second; written `first & second`."""
 
     first: Mask
     second: Mask
-
-    @property
-    def keys_alone(self) -> bool:
-        return self.first.keys_alone and self.second.keys_alone
-
-
-@registered
-@dataclass(frozen=True)
-class Both(Composed):
-    """Allowed by the first and by the second; written `first & second`."""
 
     def dense(self, grid: Grid) -> Tensor:
         return self.first.dense(grid) & self.second.dense(grid)
@@ -131,8 +150,11 @@ class Both(Composed):
 
 @registered
 @dataclass(frozen=True)
-class Either(Composed):
+class Either(Pair, Mask):
     """Allowed by the first or by the second; written `first | second`."""
+
+    first: Mask
+    second: Mask
 
     def dense(self, grid: Grid) -> Tensor:
         return self.first.dense(grid) | self.second.dense(grid)
@@ -150,10 +172,3 @@ class Not(Mask):
 
     def __invert__(self) -> Mask:
         return self.other
-
-    def check(self, extent: Extent) -> None:
-        self.other.check(extent)
-
-    @property
-    def keys_alone(self) -> bool:
-        return self.other.keys_alone

@@ -3,43 +3,43 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from saccade._definitions.checks import FAR, Align, check_align, ensure, integers, whole
-from saccade._definitions.numerics import broadcast_shapes
 from saccade._definitions.structure import Axes, Extent, Grid, registered
 from saccade.errors import ArgumentTypeError
-from saccade.masks.base import Mask
+from saccade.masks.base import Bounds, Contiguous
 
 
 def shift(align: Align, grid: Grid) -> int | Tensor:
     """The key position of query 0. For a tensor `(...)` it is `(..., 1, 1)`."""
     if isinstance(align, Tensor):
-        return align[..., None, None]
+        return align[..., None, None].long().clamp(-FAR, FAR)  # sums with positions stay within 64 bits
     if align == "end":
         return grid.end - grid.q_len
     return 0 if align is None or isinstance(align, str) else align
 
 
-class Positioned(Mask):
+class Positioned(Contiguous):
     """Base of the masks that compare positions."""
 
-    per_example = True
     align: Align
+    left: int | None
+    right: int | None
 
-    def both(self, grid: Grid) -> tuple[Tensor, Tensor]:
-        """Key positions `(..., 1, Lk)` and query positions `(..., rows, 1)`.
+    def interval(self, grid: Grid, queries: Tensor | int | None = None) -> Bounds:
+        start, queries = shift(self.align, grid), grid.queries() if queries is None else queries
+        if isinstance(start, Tensor):
+            start, queries = 0, queries + start
+        first = None if self.left is None else queries + (start - self.left)
+        return first, None if self.right is None else queries + (start + self.right + 1)
 
-        If all blocks are alike, they are the positions of one block.
-        """
-        grid = grid.first_block()
-        return grid.keys(), grid.queries() + shift(self.align, grid)
+    def dense(self, grid: Grid) -> Tensor:
+        return super().dense(grid.first_block())
 
     def relative(self, grid: Grid) -> Tensor:
         """Key position minus query position, `(..., rows, Lk)`."""
-        keys, queries = self.both(grid)
-        return keys - queries
+        return grid.keys() - (grid.queries() + shift(self.align, grid))
 
     def check(self, extent: Extent) -> None:
         check_align(f"masks.{type(self).__name__}", self.align, extent)
@@ -64,10 +64,8 @@ class Causal(Positioned):
 
     axes: ClassVar[dict[str, Axes]] = {"align": ()}
     align: Align = None
-
-    def dense(self, grid: Grid) -> Tensor:
-        keys, queries = self.both(grid)
-        return keys <= queries
+    left: ClassVar[None] = None  # type: ignore[misc]
+    right: ClassVar[int] = 0  # type: ignore[misc]
 
 
 @registered
@@ -98,18 +96,10 @@ class Window(Positioned):
         whole("left", self.left, least=0, high=FAR, none=True)
         whole("right", self.right, least=0, high=FAR, none=True)
 
-    def dense(self, grid: Grid) -> Tensor:
-        keys, queries = self.both(grid)
-        sides = [] if self.left is None else [keys >= queries - self.left]
-        sides += [] if self.right is None else [keys <= queries + self.right]
-        if not sides:
-            return torch.ones(broadcast_shapes(keys.shape, queries.shape), dtype=torch.bool, device=keys.device)
-        return sides[0] if len(sides) == 1 else sides[0] & sides[1]
-
 
 @registered
 @dataclass(frozen=True)
-class Lengths(Mask):
+class Lengths(Contiguous):
     """Keys before each sequence's length, j < key_lengths, without the padding.
 
     Args:
@@ -123,7 +113,6 @@ class Lengths(Mask):
     """
 
     axes: ClassVar[dict[str, Axes]] = {"key_lengths": ()}
-    per_example: ClassVar[bool] = True
     key_lengths: Tensor
 
     def __post_init__(self) -> None:
@@ -132,8 +121,8 @@ class Lengths(Mask):
                 f"key_lengths of masks.Lengths: expected an integer tensor, got {type(self.key_lengths).__name__}"
             )
 
-    def dense(self, grid: Grid) -> Tensor:
-        return grid.keys() < self.key_lengths[..., None, None]
+    def interval(self, grid: Grid, queries: Tensor | int | None = None) -> Bounds:
+        return None, self.key_lengths[..., None, None].long()
 
     @property
     def keys_alone(self) -> bool:
@@ -145,12 +134,12 @@ class Lengths(Mask):
         if not extent.values:  # the message below would make a constant of a symbolic Lk
             return
         inside = (self.key_lengths >= 0) & (self.key_lengths.long() <= extent.k_len)  # Lk may overflow a short type
-        ensure(inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside", values=True)
+        ensure(inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside")
 
 
 @registered
 @dataclass(frozen=True)
-class Prefix(Mask):
+class Prefix(Contiguous):
     """The first `length` keys, j < length, for every query.
 
     With `| Causal()` it is the prefix language model of Raffel et al. 2020.
@@ -163,14 +152,13 @@ class Prefix(Mask):
     """
 
     axes: ClassVar[dict[str, Axes]] = {"length": ()}
-    per_example: ClassVar[bool] = True
     length: int | Tensor
 
     def __post_init__(self) -> None:
         whole("length of masks.Prefix", self.length, least=0, tensor=True)
 
-    def dense(self, grid: Grid) -> Tensor:
-        return grid.keys() < (self.length[..., None, None] if isinstance(self.length, Tensor) else self.length)
+    def interval(self, grid: Grid, queries: Tensor | int | None = None) -> Bounds:
+        return None, self.length[..., None, None].long() if isinstance(self.length, Tensor) else self.length
 
     @property
     def keys_alone(self) -> bool:

@@ -10,7 +10,7 @@ from saccade import normalizers, reads, scores
 from saccade._call.call import SCALED_DOT, SOFT, SOFTMAX, Arguments, BackendState
 from saccade._call.lazy_value import LazyValue, ValueFunction, lazy
 from saccade._call.validation import kinds
-from saccade._definitions.checks import ensure, whole, whole_dtype
+from saccade._definitions.checks import ensure, same_device, whole, whole_dtype
 from saccade._definitions.numerics import broadcast_shapes, tracing, transforming
 from saccade._dispatch.passes import attention
 from saccade.auxiliary import AuxRequest
@@ -18,10 +18,7 @@ from saccade.biases import Factor
 from saccade.errors import ArgumentError, ArgumentTypeError
 from saccade.masks import Mask
 from saccade.memory import _ring
-from saccade.memory._buffers import Buffer, extended, with_room
-from saccade.memory._prepared import Renewed, check_appended, check_device, check_offset, prepared, version
-
-__all__ = ["Memory", "remember"]
+from saccade.memory._prepared import Renewed, check_appended, check_offset, prepared, version
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,6 @@ class Memory:
     lazily: LazyValue | None = field(default=None, repr=False)
     capacity: int | None = None
     grown: bool = field(default=False, repr=False)
-    _buffer: Buffer | None = field(default=None, repr=False)
     _room: _ring.Room | None = field(default=None, repr=False)
     _version: int | None = field(default=None, repr=False)  # of the key at the time of the cache
     # a function, since a compiler traces no class as a default
@@ -118,13 +114,12 @@ class Memory:
             ShapeError, ArgumentError: arguments that do not fit the memory.
         """
         if self.capacity is not None:
-            raise ArgumentError(
-                f"memory: expected one that grows, got one of {self.capacity} slots. Use write(positions, key, value)."
-            )
+            got = f"one of {self.capacity} slots. Use write(positions, key, value)."
+            raise ArgumentError(f"memory: expected one that grows, got {got}")
         memory, new = self._current(), self._prepared(key, value, mask)
         masked = memory.mask is not None or new.mask is not None
-        joined, buffer = extended(memory._parts(masked), new._parts(masked), memory._buffer)
-        return replace(memory._of(joined, masked), grown=True, _buffer=buffer)
+        joined, room = _ring.extended(memory._parts(masked), new._parts(masked), memory._room)
+        return replace(memory._of(joined, masked), grown=True, _room=room)
 
     def write(self, positions: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """This memory with keys at these positions: a ring.
@@ -137,9 +132,7 @@ class Memory:
         Args:
             positions: integers `(n,)`, or `(..., n)` with the leading dimensions of the memory. −1 writes nothing. Of
                 equal ones the last counts.
-            key: `(..., n, Dk)`, unprepared, as `remember` takes them.
-            value: `(..., n, Dv)`.
-            mask: the allowed ones of the new keys, as for `remember`; None allows all.
+            key, value, mask: as for `append`.
 
         Returns:
             A memory of as many slots, with the position of each key in `positions`. Masks and biases of its reads
@@ -164,7 +157,7 @@ class Memory:
         olds, news = self._parts(masked), new._parts(masked)
         room = self._current()._room
         parts, room = _ring.written([*olds, held[..., None]], [*news, written[..., None]], capacity, room)
-        return replace(self._of(parts, masked), capacity=capacity, grown=True, _buffer=None, _room=room)
+        return replace(self._of(parts, masked), capacity=capacity, grown=True, _room=room)
 
     def _prepared(self, key: Tensor, value: Tensor, mask: Mask | Tensor | None) -> "Memory":
         """More keys for this memory, prepared like the keys in it."""
@@ -206,7 +199,7 @@ class Memory:
         if memory is None or memory._version != count or learned:  # fused optimizers do not count their changes
             assert isinstance(self.score, scores.Score)
             cache = self.score.prepare(self.key)[2]
-            renewed.memory = memory = replace(self, cache=cache, _buffer=None, _room=None, _version=count)
+            renewed.memory = memory = replace(self, cache=cache, _room=None, _version=count)
         return memory
 
     def _parts(self, masked: bool) -> list[Tensor]:
@@ -235,14 +228,13 @@ class Memory:
         """
         rank = max(self.key.ndim, self.value.ndim) - 2
         if rank < 1:
-            raise ArgumentError(
-                f"batch_index: expected a memory with batch dimensions, got keys of shape {tuple(self.key.shape)}"
-            )
+            expected = "expected a memory with batch dimensions"
+            raise ArgumentError(f"batch_index: {expected}, got keys of shape {tuple(self.key.shape)}")
         if not isinstance(batch_index, Tensor) or batch_index.ndim != 1:
             got = tuple(batch_index.shape) if isinstance(batch_index, Tensor) else type(batch_index).__name__
             raise ArgumentTypeError(f"batch_index: expected an integer tensor (n,), got {got}")
         whole_dtype("batch_index", batch_index)
-        check_device("batch_index", batch_index, self.key)
+        same_device("batch_index", batch_index, self.key.device, "the memory", "memory.key")
         batch_index = batch_index.long()
         size = broadcast_shapes(self.key.shape[:-2], self.value.shape[:-2])[0]
 
@@ -252,7 +244,7 @@ class Memory:
 
         inside = (batch_index >= 0) & (batch_index < size)
         outside = f"batch_index: expected indices from 0 to {size - 1}, got some outside"
-        ensure(inside, outside, values=not (tracing() or transforming()))
+        ensure(inside, outside)
         score = self.score.map(chosen) if isinstance(self.score, scores.Score) else self.score
         prepare = self.prepare.map(chosen) if isinstance(self.prepare, scores.Score) else self.prepare
         cache, mask = (None if part is None else chosen(part) for part in (self._current().cache, self.mask))
@@ -299,8 +291,7 @@ class Memory:
         check_offset(offset, self.key)
         # Exponentials of the sums: there are as many as of e^{2k} times e^{2f}, without overflow.
         score, key, cache = self.score.prepare(self.key + offset)
-        more = self.mask, self.prepare, self.positions, self.lazily, self.capacity, self.grown
-        return Memory(score, key, self.value, cache, *more, _version=version(key, cache))
+        return replace(self, score=score, key=key, cache=cache, _room=None, _version=version(key, cache))
 
     def truncate(self, n: int) -> "Memory":
         """The first n keys, or the keys at positions below n in a memory of slots.
@@ -320,8 +311,9 @@ class Memory:
         mask = None if self.mask is None else self.mask[..., :n]
         key, value = self.key[..., :n, :], self.value[..., :n, :]
         positions = None if self.positions is None else self.positions[..., :n]
-        lazily = None if self.lazily is None else self.lazily.truncate(n)
-        return replace(self, key=key, value=value, cache=cache, mask=mask, positions=positions, lazily=lazily)
+        lazily = None if self.lazily is None else replace(self.lazily, k_len=n)
+        more = self.prepare, positions, lazily, self.capacity, self.grown
+        return Memory(self.score, key, value, cache, mask, *more, _version=self._version)
 
 
 def remember(
@@ -382,8 +374,7 @@ def remember(
     memory = memory if values is None else replace(memory, lazily=values)
     if capacity is None or capacity <= len(memory) or torch.is_grad_enabled() or tracing() or transforming():
         return memory
-    buffer = with_room(memory._parts(memory.mask is not None), capacity)
-    return replace(memory, _buffer=buffer)
+    return replace(memory, _room=_ring.with_room(memory._parts(memory.mask is not None), capacity))
 
 
 def _remembered(key: Tensor, value: Any, score: Any, mask: Any) -> Memory:

@@ -8,8 +8,6 @@ from torch import Tensor
 from saccade import normalizers
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
-__all__ = ["merge"]
-
 
 def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
     """Join softmax attention over parts of the keys into attention over all keys.
@@ -40,9 +38,8 @@ def merge(outputs: Sequence[Tensor], lses: Sequence[Tensor]) -> Tensor:
             raise ArgumentTypeError(f"{name}: expected a sequence of tensors, got {type(sequence).__name__}")
     outputs, lses = list(() if outputs is None else outputs), list(() if lses is None else lses)
     if not outputs or len(outputs) != len(lses):
-        raise ArgumentError(
-            f"lses: expected one an output and at least one, got {len(outputs)} outputs and {len(lses)} lses"
-        )
+        got = f"{len(outputs)} outputs and {len(lses)} lses"
+        raise ArgumentError(f"lses: expected one an output and at least one, got {got}")
     for output, lse in zip(outputs, lses, strict=True):
         _check(output, lse, outputs[0])
     stacked = torch.stack(lses)

@@ -1,5 +1,6 @@
-"""Keys at positions in a fixed number of slots, for streams of any length.
+"""Room for more keys, and a fixed number of slots for streams of any length.
 
+    extended  new keys behind the others, in a buffer with room for later ones
     written   new keys behind the others, the oldest dropped: a window that slides along a buffer of twice its size
     placed    masks, biases and gates of a read, laid out by the positions of the slots
 
@@ -9,10 +10,12 @@ all keys of a sequence.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from threading import Lock
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from saccade import biases, masks
 from saccade._call.validation import batch_of, tensors
@@ -25,39 +28,72 @@ from saccade._dispatch.passes import autocast
 from saccade.biases import Factor, as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 from saccade.masks import Lengths, Mask, as_mask
-from saccade.memory._buffers import Buffer, with_room
 from saccade.scores import Location
 
-__all__ = ["Room", "checked", "kept", "placed", "served", "written"]
+_TAKING = Lock()
 
 
-@dataclass(frozen=True)
-class Room:
-    """The end of a memory's slots in a buffer."""
+@dataclass
+class Buffer:
+    """Tensors with `used` written rows, and others behind them."""
+
+    parts: list[Tensor]
+    used: int
+
+    def takes(self, olds: Sequence[Tensor], start: int, end: int) -> bool:
+        """Take the rows from `start` to `end` if they are free. Return whether they were."""
+        same_mode, last = self.parts[0].is_inference() == torch.is_inference_mode_enabled(), self.parts[-1]
+        alike = len(self.parts) == len(olds) and last.shape[:-2] == olds[-1].shape[:-2]  # positions may get a batch
+        with _TAKING:
+            free = same_mode and alike and self.used == start and last.shape[-2] >= end
+            self.used = end if free else self.used
+        return free
+
+
+class Room(NamedTuple):
+    """The end of a memory's rows in a buffer."""
 
     buffer: Buffer
     end: int
 
 
-def checked(positions: Any, key: Tensor, value: Tensor) -> Tensor:
-    """Positions of keys, as int64.
+def extended(
+    olds: Sequence[Tensor], news: Sequence[Tensor], room: Room | None, dropped: int = 0
+) -> tuple[list[Tensor], Room | None]:
+    """Rows (dimension −2) without the first, and new ones behind, in unwritten room."""
+    if torch.is_grad_enabled() or tracing() or transforming():
+        return [torch.cat((old[..., dropped:, :], new), -2) for old, new in zip(olds, news, strict=True)], None
+    length, count = olds[0].shape[-2], news[0].shape[-2]
+    if room is None or not room.buffer.takes(olds, room.end, room.end + count):
+        room = with_room(olds, 2 * (length + count) - dropped)
+        room.buffer.used = length + count
+    end = room.end + count
+    for part, new in zip(room.buffer.parts, news, strict=True):
+        part.data[..., room.end : end, :] = new  # .data: writing unread rows does not outdate saved tensors
+    return [part[..., room.end - length + dropped : end, :] for part in room.buffer.parts], Room(room.buffer, end)
 
-    Raises:
-        ArgumentError: no tensor of integers of at least −1, or one on another device.
-        ShapeError: another length, or other leading dimensions.
-    """
+
+def with_room(tensors: Sequence[Tensor], capacity: int) -> Room:
+    """Copies of the tensors at the beginning of a buffer of so many rows."""
+    length = tensors[0].shape[-2]
+    parts = [tensor.new_empty(*tensor.shape[:-2], capacity, tensor.shape[-1]) for tensor in tensors]
+    for part, tensor in zip(parts, tensors, strict=True):
+        part[..., :length, :] = tensor
+    return Room(Buffer(parts, length), length)
+
+
+def checked(positions: Any, key: Tensor, value: Tensor) -> Tensor:
+    """Positions of keys, as int64, or an error."""
     if not isinstance(positions, Tensor):
         raise ArgumentTypeError(f"positions: expected an integer tensor (..., n), got {type(positions).__name__}")
     whole_dtype("positions", positions)
     if positions.ndim < 1 or positions.shape[-1] != key.shape[-2]:
         raise ShapeError(f"positions: expected (..., n) with n = {key.shape[-2]}, got shape {tuple(positions.shape)}")
-    look = not (tracing() or transforming())
-    batch = tuple(broadcast_shapes(key.shape[:-2], value.shape[:-2]))
-    extent = Extent(batch, 1, key.shape[-2], 1, 1, key.dtype, key.device, look)
+    extent = Extent.of(tuple(broadcast_shapes(key.shape[:-2], value.shape[:-2])), key, key)
     batch_only("positions", tuple(positions.shape[:-1]), extent)
     on_device("positions", positions, extent)
     checked: Tensor = positions.long()  # first: -1 is 255 to a byte
-    ensure(checked >= -1, "positions: expected at least 0, or -1 for none, got less", values=look)
+    ensure(checked >= -1, "positions: expected at least 0, or -1 for none, got less")
     return checked
 
 
@@ -65,118 +101,60 @@ def served(score: Any) -> None:
     """Raise if a score depends on the positions of keys."""
     if isinstance(score, Location) or bind_callable(score, Grid(1, 1, 0, 1, torch.device("cpu"))) is not score:
         name = "scores.Location" if isinstance(score, Location) else "a callable that takes positions"
-        raise ArgumentError(
-            f"score: expected one of contents alone for a memory of slots, which hold any position, got {name}"
-        )
+        expected = "one of contents alone for a memory of slots, which hold any position"
+        raise ArgumentError(f"score: expected {expected}, got {name}")
 
 
 def kept(parts: Sequence[Tensor], capacity: int) -> list[Tensor]:
     """The `capacity` keys of the highest positions of each entry, in their order.
 
-    Args:
-        parts: `(..., n, C)` of keys, the last part their positions `(..., n, 1)`; of equal positions the last counts.
-        capacity: number of slots.
-
-    >>> kept([torch.tensor([[5.0], [6.0], [7.0]]), torch.tensor([[8], [2], [8]])], 2)
-    [tensor([[6.],
-            [7.]]), tensor([[2],
-            [8]])]
+    Parts are `(..., n, C)`, the last part the positions `(..., n, 1)`. Of equal positions the last counts.
     """
     missing = capacity - parts[0].shape[-2]
     if missing > 0:
         fills = [0] * (len(parts) - 1) + [-1]
-        empty = [(*part.shape[:-2], missing, part.shape[-1]) for part in parts]
-        parts = [
-            torch.cat((part.new_full(shape, fill), part), -2)
-            for part, shape, fill in zip(parts, empty, fills, strict=True)
-        ]
+        parts = [pad(part, (0, 0, missing, 0), value=fill) for part, fill in zip(parts, fills, strict=True)]
     positions, order = parts[-1][..., 0].sort(dim=-1, stable=True)
-    outdated = torch.nn.functional.pad(positions[..., 1:] == positions[..., :-1], (0, 1))
+    outdated = pad(positions[..., 1:] == positions[..., :-1], (0, 1))
     positions, again = positions.masked_fill(outdated, -1).sort(dim=-1, stable=True)
     first = positions.shape[-1] - capacity
     index = order.gather(-1, again)[..., first:]
-    return [*(_rows(part, index) for part in parts[:-1]), positions[..., first:, None]]
-
-
-def _rows(part: Tensor, index: Tensor) -> Tensor:
-    """Rows `(..., n, C)` of a part, by one index for all entries or one for each."""
-    if index.ndim == 1:
-        return part.index_select(-2, index)
-    batch = broadcast_shapes(part.shape[:-2], index.shape[:-1])
-    part = part.expand(*batch, *part.shape[-2:])
-    return part.gather(-2, index.expand(*batch, -1)[..., None].expand(*batch, index.shape[-1], part.shape[-1]))
+    rows = []
+    for part in parts[:-1]:
+        if index.ndim == 1:  # one for all entries
+            rows.append(part.index_select(-2, index))
+            continue
+        batch, features = broadcast_shapes(part.shape[:-2], index.shape[:-1]), part.shape[-1]
+        of_part = index.expand(*batch, -1)[..., None].expand(*batch, capacity, features)
+        rows.append(part.expand(*batch, -1, features).gather(-2, of_part))
+    return [*rows, positions[..., first:, None]]
 
 
 def written(
     olds: Sequence[Tensor], news: Sequence[Tensor], capacity: int, room: Room | None
 ) -> tuple[list[Tensor], Room | None]:
-    """The `kept` keys of a memory and of new keys.
-
-    Args:
-        olds: parts of `capacity` slots.
-        news: parts of n keys.
-        capacity: number of slots.
-        room: the slots' room in a buffer, or None.
-    """
+    """The `kept` keys of a memory and of new keys, and their room in a buffer."""
     batch = broadcast_shapes(olds[-1].shape[:-2], news[-1].shape[:-2])
     olds, news = ([*parts[:-1], parts[-1].expand(*batch, *parts[-1].shape[-2:])] for parts in (olds, news))
     count = news[-1].shape[-2]
-    if not _follows(olds[-1], news[-1]):
+    unread = tracing() or transforming() or valueless(news[-1]) or news[-1].device.type != "cpu" or not capacity
+    rising = None if unread else torch.cat((olds[-1][..., -1:, 0].clamp(min=-1), news[-1][..., 0]), -1)
+    if rising is None or not bool((rising[..., 1:] > rising[..., :-1]).all()):
         return kept([torch.cat(pair, -2) for pair in zip(olds, news, strict=True)], capacity), None
     if count > capacity:
         news, count = [new[..., count - capacity :, :] for new in news], capacity
-    if torch.is_grad_enabled():
-        return [torch.cat((old[..., count:, :], new), -2) for old, new in zip(olds, news, strict=True)], None
-    return _slid(olds, news, room)
-
-
-def _follows(olds: Tensor, news: Tensor) -> bool:
-    """Whether new positions rise from behind the old ones, if they can be read."""
-    if tracing() or transforming() or valueless(news) or news.device.type != "cpu" or not olds.shape[-2]:
-        return False
-    rising = torch.cat((olds[..., -1:, 0].clamp(min=-1), news[..., 0]), -1)
-    return bool((rising[..., 1:] > rising[..., :-1]).all())
-
-
-def _slid(olds: Sequence[Tensor], news: Sequence[Tensor], room: Room | None) -> tuple[list[Tensor], Room]:
-    """The slots moved on by the new keys, in a buffer with unwritten rows behind them."""
-    capacity, count = olds[-1].shape[-2], news[-1].shape[-2]
-    alike = room is not None and all(
-        part.shape[:-2] == old.shape[:-2] for part, old in zip(room.buffer.parts, olds, strict=False)
-    )
-    if room is None or not alike or not room.buffer.takes(room.end, room.end + count, len(olds)):
-        room = Room(with_room(olds, 2 * capacity + count), capacity)
-        room.buffer.used = capacity + count
-    end = room.end + count
-    for part, new in zip(room.buffer.parts, news, strict=True):
-        part.data[..., room.end : end, :] = new  # .data: writing unread rows does not outdate saved tensors
-    return [part[..., end - capacity : end, :] for part in room.buffer.parts], Room(room.buffer, end)
-
-
-Placed = tuple[Mask, biases.Bias | None, Factor | None]
+    return extended(olds, news, room, dropped=count)
 
 
 def placed(
     query: Any, key: Tensor, value: Tensor, positions: Tensor, allowed: Tensor | None, mask: Any, bias: Any, gate: Any
-) -> Placed:
-    """Mask, bias and gate of a read, laid out over the slots by their positions.
-
-    Args:
-        query: argument of the read.
-        key, value: tensors of the memory.
-        positions: positions of its slots, `(C,)` or `(..., C)`.
-        allowed: the memory's mask, or None.
-        mask, bias, gate: arguments of the read.
-
-    Raises:
-        ArgumentError: a mask or bias without the alignment that it needs, or an argument that `attend` rejects.
-    """
+) -> tuple[Mask, biases.Bias | None, Factor | None]:
+    """Mask, bias and gate, laid out by the positions of slots, `(C,)` or `(..., C)`."""
     if autocasting(query):
         query, key, value = autocast(query, key, value)
     tensors(query, key, value)
     batch, (rows, width) = batch_of(query, key, value), (query.shape[-2], key.shape[-2])
-    look = not (tracing() or transforming())
-    extent = Extent(batch, rows, width, query.shape[-1], key.shape[-1], query.dtype, query.device, look)
+    extent = Extent.of(batch, query, key)
     positions = positions if positions.ndim == 1 else positions[(None,) * (len(batch) + 1 - positions.ndim)]
     positions = positions[..., None, :]
     last = positions.amax(-1, keepdim=True) if width else positions.new_full((1, 1), -1)
@@ -190,7 +168,7 @@ def placed(
             if isinstance(part, Lengths):  # of any number of positions, however few slots there are
                 name = "key_lengths of masks.Lengths"
                 integers(name, part.key_lengths, extent)
-                ensure(part.key_lengths >= 0, f"{name}: expected lengths of at least 0, got less", values=look)
+                ensure(part.key_lengths >= 0, f"{name}: expected lengths of at least 0, got less")
             else:
                 part.check(reached)
         allowed = allowed & mask.dense(grid)
@@ -206,27 +184,19 @@ def placed(
 
 
 def _checkable(tree: Any) -> list[Any]:
-    """The parts of a mask or bias, without compositions.
-
-    Raises:
-        ArgumentError: a part without the alignment that it needs, since the number of slots says nothing of positions.
-    """
-    values = [getattr(tree, name, None) for name in tree.__match_args__]
-    inner = [value for value in values if isinstance(value, Mask | Factor)]
-    if "align" in tree.__match_args__ and tree.align is None:
-        raise ArgumentError(
-            f"align of {type(tree).__name__}: expected 'start', 'end', an int or a tensor, since keys of a memory of "
-            "slots stand anywhere, got None (a step of a stream is align='end', or the step's position)"
-        )
-    return [part for value in inner for part in _checkable(value)] if inner else [tree]
+    """Masks and biases inside a composition. They need an alignment of their own."""
+    parts: list[Any] = [part for part in tree.walk() if isinstance(part, Mask | Factor)]
+    for part in parts:
+        if "align" in part.__match_args__ and part.align is None:
+            raise ArgumentError(
+                f"align of {type(part).__name__}: expected 'start', 'end', an int or a tensor, since keys of a memory "
+                "of slots stand anywhere, got None (a step of a stream is align='end', or the step's position)"
+            )
+    return [part for part in parts if not any(isinstance(inner, Mask | Factor) for inner in [*part.walk()][1:])]
 
 
 def _reached(part: Definition, extent: Extent, positions: Tensor) -> Extent:
-    """Sizes of the call for a part, for functions up to the last position.
-
-    Raises:
-        ArgumentError: a function of positions that differ by entry, since its batch dimensions have another meaning.
-    """
+    """Sizes of the call for a part, for functions up to the last position."""
     if not isinstance(part, OfPositions):
         return extent
     if positions.ndim > 2:
