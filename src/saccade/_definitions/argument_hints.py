@@ -52,7 +52,9 @@ is mask=masks.Causal()
 
 
 def suggest(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
-    """A hint for a name that does not exist; `otherwise` instead of all names if none is near.
+    """A hint for a name that does not exist.
+
+    If no name is near, the hint is `otherwise`, or a list of all names.
 
     >>> suggest("rnnserch", ["rnnsearch"]), suggest("x", ["rnnsearch"])
     ('did you mean rnnsearch?', 'there is: rnnsearch')
