@@ -30,7 +30,7 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = [
-    Mutant("masks/positions.py", "        return keys <= queries\n", "        return keys < queries\n"),
+    Mutant("masks/positions.py", "queries + (start + self.right + 1)", "queries + (start + self.right)"),
     Mutant(
         "scores.py",
         "        return softcap * torch.tanh(scores / softcap)",
