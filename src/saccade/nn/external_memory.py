@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from saccade._definitions.checks import whole
 from saccade._definitions.numerics import without_autocast
 from saccade.errors import ArgumentError, ShapeError
-from saccade.kernels.heads import Links, Shift, step
+from saccade.kernels.heads import Heads, step
 from saccade.nn import addressing
 from saccade.nn.attention import features
 
@@ -210,9 +210,9 @@ class ExternalMemory(nn.Module):
     def _step(self, parameters: Tensor, state: MemoryState) -> MemoryState:
         held = state.memory, state.read_weights, state.write_weights
         if self.addressing == "shift":
-            heads = Shift(self._by_shift, self.num_reads, self.num_writes, self.max_shift)
+            heads = Heads(self._by_shift, self.num_reads, self.num_writes, self.max_shift)
             return MemoryState(*step(heads, parameters, *held))
-        heads_by_links = Links(self._by_links, self.num_reads)
+        heads_by_links = Heads(self._by_links, self.num_reads)
         linked = cast("tuple[Tensor, Tensor, Tensor]", (state.usage, state.precedence, state.links))
         return MemoryState(*step(heads_by_links, parameters, *held, *linked))
 

@@ -184,6 +184,14 @@ def blocks(t: Any) -> Iterator[int]:
         block = _take(t)
 
 
+@loops
+def rows_of(t: Any, length: int, block: int) -> Iterator[int]:
+    """Rows for a thread, if each block of work has `block` of them."""
+    for n in blocks(t):
+        for i in range(n * block, min(length, (n + 1) * block)):  # noqa: UP028 (Numba compiles no `yield from`)
+            yield i
+
+
 @intrinsic
 def whole_vectors(context: Any) -> Any:
     """Prefer the processor's widest vectors for the loops of the calling function.
