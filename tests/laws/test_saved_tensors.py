@@ -62,8 +62,8 @@ def members() -> dict[str, Member]:
     found: dict[str, Member] = {
         "windows._Taken": (near, (x, key, value)),
         "cells._Step": (lambda x: cells.linear_cell(linear[0])(x), (rows,)),
-        "cells._Step gru": (lambda x, h: cells.gru_of(linear[1])(x, h), (rows, state)),
-        "cells._Step lstm": (lambda x, h, c: cells.lstm_of(linear[2])(x, h, c), (drawn(6, 16), state, state.flip(0))),
+        "cells._Gru": (lambda x, h: cells.gru_of(linear[1])(x, h), (rows, state)),
+        "cells._Lstm": (lambda x, h, c: cells.lstm_of(linear[2])(x, h, c), (drawn(6, 16), state, state.flip(0))),
         "statistics._Entropy": (lambda x: statistics.entropy(x.softmax(-1)), (x,)),
         "kernels.additive._Scores": (
             lambda q, k, v: additive.scores(q, k, v, packing.packed(k.detach()), None),

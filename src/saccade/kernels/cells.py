@@ -6,7 +6,7 @@ weight is transposed once, for the forward products, instead of in each of them.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,8 +19,8 @@ from saccade.kernels.threads import serves
 
 def linear_cell(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
     """The map x ↦ W x + b of `(rows, features)`, for the steps of a loop."""
-    step = _step(_LINEAR, linear.weight, linear.bias) if _bare(linear) else None
-    return linear if step is None else lambda rows: step(rows)[0]
+    shared = _shared(linear.weight, linear.bias) if _bare(linear) else None
+    return linear if shared is None else lambda rows: _Step.apply(*shared, rows)
 
 
 def plain(module: Any, kind: type[nn.Module] = nn.Linear) -> bool:
@@ -41,10 +41,10 @@ def _bare(linear: nn.Linear) -> bool:
 
 def gru_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
     """`gates_plain` of x and U h + b for a loop, from x and h to the next h."""
-    step = _step(_GRU, weight, bias)
-    if step is None:
+    shared = _shared(weight, bias)
+    if shared is None:
         return lambda input_gates, hidden: gates.gated(input_gates, F.linear(hidden, weight, bias), hidden)
-    return lambda input_gates, hidden: step(hidden, input_gates)[0]
+    return lambda input_gates, hidden: _Gru.apply(*shared, hidden, input_gates)
 
 
 def gru_of(linear: nn.Linear) -> Callable[[Tensor, Tensor], Tensor]:
@@ -56,9 +56,9 @@ def gru_of(linear: nn.Linear) -> Callable[[Tensor, Tensor], Tensor]:
 
 def lstm_cell(weight: Tensor, bias: Tensor) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
     """`lstm_plain` of x and U h + b for a loop, from x, h and c to the next h and c."""
-    step = _step(_LSTM, weight, bias)
-    if step is not None:
-        return lambda input_gates, hidden, cell: step(hidden, input_gates, cell)
+    shared = _shared(weight, bias)
+    if shared is not None:
+        return lambda input_gates, hidden, cell: _Lstm.apply(*shared, hidden, input_gates, cell)
     if torch.is_grad_enabled() or not serves(weight, bias):
         return lambda input_gates, hidden, cell: gates.lstm_plain(input_gates, F.linear(hidden, weight, bias), cell)
     return lambda input_gates, hidden, cell: gates.lstm_forward(input_gates, F.linear(hidden, weight, bias), cell)[:2]
@@ -69,68 +69,6 @@ def lstm_of(linear: nn.Linear) -> Callable[[Tensor, Tensor, Tensor], tuple[Tenso
     if _bare(linear):
         return lstm_cell(linear.weight, linear.bias)
     return lambda input_gates, hidden, cell: gates.lstm_plain(input_gates, linear(hidden), cell)
-
-
-class _Kind(NamedTuple):
-    """Functions of a step of W x + b: its definition, its forward and its backward.
-
-    Args:
-        definition: of W, b, x and other states.
-        forward: of the product, x and other states: the results, and tensors kept for the backward.
-        backward: of the results' gradients, these tensors, x and other states: gradients of the product, the part of x
-            beside the product, and the other states.
-    """
-
-    definition: Callable[..., Any]
-    forward: Callable[..., tuple[Sequence[Tensor], Sequence[Tensor]]]
-    backward: Callable[..., tuple[Tensor, Tensor | None, Sequence[Tensor]]]
-
-
-_LINEAR = _Kind(
-    lambda weight, bias, rows: F.linear(rows, weight, bias),
-    lambda product, rows: ((product,), ()),
-    lambda grads, kept, rows: (grads[0], None, ()),
-)
-
-
-def _gru_forward(product: Tensor, hidden: Tensor, input_gates: Tensor) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-    new, kept = gates.gates_forward(input_gates, product, hidden)
-    return (new,), (kept, product)
-
-
-def _gru_backward(
-    grads: Sequence[Tensor], kept: Sequence[Tensor], hidden: Tensor, input_gates: Tensor
-) -> tuple[Tensor, Tensor, Sequence[Tensor]]:
-    input_grad, product_grad, hidden_grad = gates.gates_backward(grads[0], kept[0], kept[1], hidden)
-    return product_grad, hidden_grad, (input_grad,)
-
-
-_GRU = _Kind(
-    lambda weight, bias, hidden, input_gates: gates.gates_plain(input_gates, F.linear(hidden, weight, bias), hidden),
-    _gru_forward,
-    _gru_backward,
-)
-
-
-def _lstm_forward(
-    product: Tensor, hidden: Tensor, input_gates: Tensor, cell: Tensor
-) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-    *results, kept = gates.lstm_forward(input_gates, product, cell)
-    return tuple(results), (kept,)
-
-
-def _lstm_backward(
-    grads: Sequence[Tensor], kept: Sequence[Tensor], hidden: Tensor, input_gates: Tensor, cell: Tensor
-) -> tuple[Tensor, None, Sequence[Tensor]]:
-    input_grad, cell_grad = gates.lstm_backward(grads[0], grads[1], kept[0], cell)
-    return input_grad, None, (input_grad, cell_grad)
-
-
-_LSTM = _Kind(
-    lambda weight, bias, hidden, input_gates, cell: gates.lstm_plain(input_gates, F.linear(hidden, weight, bias), cell),
-    _lstm_forward,
-    _lstm_backward,
-)
 
 
 class _Sums(Sums[list[Tensor]]):
@@ -149,40 +87,86 @@ class _Sums(Sums[list[Tensor]]):
         return total
 
 
-def _step(kind: _Kind, weight: Tensor, bias: Tensor) -> Callable[..., Any] | None:
-    """A function of x and other states, or None if W needs no sum of gradients."""
+def _shared(weight: Tensor, bias: Tensor) -> tuple[Any, ...] | None:
+    """Inputs of all steps, or None if W needs no sum of gradients."""
     if not torch.is_grad_enabled() or not weight.requires_grad or not serves(weight, bias):
         return None
     sums = _Sums()
-    gate, transposed = sums.gate(weight, bias), weight.detach().T.contiguous()
-    return lambda *states: _Step.apply(kind, sums, gate, transposed, weight, bias, *states)
+    return sums, sums.gate(weight, bias), weight.detach().T.contiguous(), weight, bias
+
+
+def _again(ctx: Any, definition: Callable[..., Any], inputs: Sequence[Tensor], grads: Any) -> tuple[Any, ...]:
+    """Gradients of a step's inputs by its definition, W's and b's too."""
+    return None, None, None, *by_definition(definition, inputs, ctx.needs_input_grad[3:], grads)
 
 
 class _Step(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, sums: _Sums, gate: Tensor, transposed: Tensor, weight: Tensor, bias: Tensor, rows: Tensor
+    ) -> Tensor:
+        ctx.sums = sums
+        ctx.save_for_backward(weight, bias, rows)
+        return torch.addmm(bias, rows, transposed)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        weight, bias, rows = ctx.saved_tensors
+        if torch.is_grad_enabled() or not serves(grad):
+            return _again(ctx, lambda weight, bias, rows: F.linear(rows, weight, bias), (weight, bias, rows), grad)
+        if ctx.needs_input_grad[1]:
+            ctx.sums.add(grad, rows)
+        return None, grad.new_zeros(()), None, None, None, grad @ weight if ctx.needs_input_grad[5] else None
+
+
+class _Gru(torch.autograd.Function):
     """Product and gates in one, so that their gradients of the state are one sum."""
 
     @staticmethod
-    def forward(
-        ctx: Any, kind: _Kind, sums: _Sums, gate: Tensor, transposed: Tensor, *inputs: Tensor
-    ) -> Sequence[Tensor]:
-        _, bias, rows, *others = inputs
-        results, kept = kind.forward(torch.addmm(bias, rows, transposed), rows, *others)
-        ctx.kind, ctx.sums, ctx.count = kind, sums, len(inputs)
-        ctx.save_for_backward(*inputs, *kept)
-        return results
+    def forward(ctx: Any, sums: _Sums, gate: Tensor, transposed: Tensor, *inputs: Tensor) -> Tensor:
+        _, bias, hidden, input_gates = inputs
+        product = torch.addmm(bias, hidden, transposed)
+        new, kept = gates.gates_forward(input_gates, product, hidden)
+        ctx.sums = sums
+        ctx.save_for_backward(*inputs, kept, product)
+        return new
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        weight, bias, hidden, input_gates, kept, product = ctx.saved_tensors
+        if torch.is_grad_enabled() or not serves(grad):
+            return _again(ctx, _gru, (weight, bias, hidden, input_gates), grad)
+        input_grad, product_grad, hidden_grad = gates.gates_backward(grad, kept, product, hidden)
+        if ctx.needs_input_grad[1]:
+            ctx.sums.add(product_grad, hidden)
+        return None, grad.new_zeros(()), None, None, None, hidden_grad.addmm_(product_grad, weight), input_grad
+
+
+def _gru(weight: Tensor, bias: Tensor, hidden: Tensor, input_gates: Tensor) -> Tensor:
+    return gates.gates_plain(input_gates, F.linear(hidden, weight, bias), hidden)
+
+
+class _Lstm(torch.autograd.Function):
+    """Product and gates in one, as `_Gru` has them."""
+
+    @staticmethod
+    def forward(ctx: Any, sums: _Sums, gate: Tensor, transposed: Tensor, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+        _, bias, hidden, input_gates, cell = inputs
+        following, new, kept = gates.lstm_forward(input_gates, torch.addmm(bias, hidden, transposed), cell)
+        ctx.sums = sums
+        ctx.save_for_backward(*inputs, kept)
+        return following, new
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        saved, needed = ctx.saved_tensors, ctx.needs_input_grad  # checkpoints hand saved tensors out once
-        inputs, kept = saved[: ctx.count], saved[ctx.count :]
+        weight, bias, hidden, input_gates, cell, kept = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(*grads):
-            return None, None, None, None, *by_definition(ctx.kind.definition, inputs, needed[4:], grads)
-        weight, _, rows, *others = inputs
-        product_grad, rows_grad, others_grads = ctx.kind.backward(grads, kept, rows, *others)
-        if needed[2]:
-            ctx.sums.add(product_grad, rows)
-        if rows_grad is not None:
-            rows_grad.addmm_(product_grad, weight)
-        elif needed[6]:
-            rows_grad = product_grad @ weight
-        return None, None, grads[0].new_zeros(()), None, None, None, rows_grad, *others_grads
+            return _again(ctx, _lstm, (weight, bias, hidden, input_gates, cell), grads)
+        input_grad, cell_grad = gates.lstm_backward(grads[0], grads[1], kept, cell)
+        if ctx.needs_input_grad[1]:
+            ctx.sums.add(input_grad, hidden)
+        return None, grads[0].new_zeros(()), None, None, None, input_grad @ weight, input_grad, cell_grad
+
+
+def _lstm(weight: Tensor, bias: Tensor, hidden: Tensor, input_gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    return gates.lstm_plain(input_gates, F.linear(hidden, weight, bias), cell)

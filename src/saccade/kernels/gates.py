@@ -77,7 +77,9 @@ def gates_plain(input_proj: Tensor, hidden_proj: Tensor, hidden: Tensor) -> Tens
 
 def gates_forward(input_proj: Tensor, hidden_proj: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
     """The next state, and r, z and n for the backward, of float32 rows."""
-    new, gates = _forward(_gru, 3, (1, 3), input_proj, hidden_proj, hidden)
+    (rows, size), inputs = hidden.shape, _inputs(3, input_proj, hidden_proj, hidden)
+    new, gates = hidden.new_empty(rows, size), hidden.new_empty(rows, 3 * size)
+    _gru(-(-rows // ROWS), Forward(*inputs, new, None, gates, rows, size))
     return new, gates
 
 
@@ -92,24 +94,18 @@ def gates_backward(grad: Tensor, gates: Tensor, hidden_proj: Tensor, hidden: Ten
     return grads
 
 
-def _forward(
-    kernel: Kernel[Forward], gates: int, widths: tuple[int, ...], input_proj: Tensor, hidden_proj: Tensor, state: Tensor
-) -> list[Tensor]:
-    """Results of a cell, `(rows, width * size)`.
-
-    A kernel would not notice shapes or types that do not fit.
-    """
+def _inputs(
+    gates: int, input_proj: Tensor, hidden_proj: Tensor, state: Tensor
+) -> tuple[Tensor, int, Tensor, Tensor, int]:
+    """First entries of a table. A kernel would not notice a shape that does not fit."""
     rows, size = state.shape
     expected = {"input_proj": (rows, gates * size), "hidden_proj": (rows, gates * size), "state": (rows, size)}
     for (name, shape), part in zip(expected.items(), (input_proj, hidden_proj, state), strict=True):
         if part.shape != shape or part.dtype != torch.float32:
             expected_part = f"{shape} of {torch.float32}, for a state of {size}"
             raise ShapeError(f"{name}: expected {expected_part}, got {tuple(part.shape)} of {part.dtype}")
-    input_proj, hidden_proj, state = _laid_in_rows(input_proj), hidden_proj.contiguous(), _laid_in_rows(state)
-    hidden, *cell, kept = results = [hidden_proj.new_empty(rows, width * size) for width in widths]
-    inputs = input_proj, input_proj.stride(0), hidden_proj, state, state.stride(0)
-    kernel(-(-rows // ROWS), Forward(*inputs, hidden, cell[0] if cell else None, kept, rows, size))
-    return results
+    input_proj, state = _laid_in_rows(input_proj), _laid_in_rows(state)
+    return input_proj, input_proj.stride(0), hidden_proj.contiguous(), state, state.stride(0)
 
 
 def _laid_in_rows(tensor: Tensor) -> Tensor:
@@ -134,7 +130,9 @@ def lstm_plain(input_proj: Tensor, hidden_proj: Tensor, cell: Tensor) -> tuple[T
 
 def lstm_forward(input_proj: Tensor, hidden_proj: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The next state and cell, and the gates for the backward, of float32 rows."""
-    hidden, new, gates = _forward(_lstm, 4, (1, 1, 5), input_proj, hidden_proj, cell)
+    (rows, size), inputs = cell.shape, _inputs(4, input_proj, hidden_proj, cell)
+    hidden, new, gates = (cell.new_empty(rows, width * size) for width in (1, 1, 5))
+    _lstm(-(-rows // ROWS), Forward(*inputs, hidden, new, gates, rows, size))
     return hidden, new, gates
 
 
