@@ -110,9 +110,8 @@ def kernel(function: Callable[..., None]) -> Callable[..., loading.Loaded]:
     The annotation of the first argument, a NamedTuple, is the layout of the kernel's table. A second argument is 0 of
     the type that the call names: one source for "float32" and "float64".
 
-    Nothing is compiled before: a module with all its kernels takes up to a minute.
-
-    Numba's own cache is not used: it misses changes in other files, and a file cut short is an error for good.
+    Nothing is compiled before: a module with all its kernels takes up to a minute. Numba's own cache is not used: it
+    misses changes in other files, and a file cut short is an error for good.
     """
 
     @functools.wraps(function)
@@ -184,12 +183,10 @@ def blocks(t: Any) -> Iterator[int]:
         block = _take(t)
 
 
-@loops
-def rows_of(t: Any, length: int, block: int) -> Iterator[int]:
-    """Rows for a thread, if each block of work has `block` of them."""
-    for n in blocks(t):
-        for i in range(n * block, min(length, (n + 1) * block)):  # noqa: UP028 (Numba compiles no `yield from`)
-            yield i
+@inline
+def rows_of(block: int, size: int, length: int) -> range:
+    """Rows of a block of so many, of `length` in all."""
+    return range(block * size, min(length, (block + 1) * size))
 
 
 @intrinsic

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import F, floats, integers, kernel, loops, rows_of
+from saccade.kernels.compiled import F, blocks, floats, integers, kernel, loops, rows_of
 from saccade.kernels.compiled.functions import exp, largest_of
 from saccade.kernels.cross_entropy import ROWS, Forward
 
@@ -35,5 +35,6 @@ def _row(logits: Any, bias: Any, target: int, smoothing: float, scale: float) ->
 def forward(t: Forward) -> None:
     size, targets, losses = t.size, integers(t.targets, 0, t.rows), floats(t.losses, 0, t.rows)
     bias, parameters = floats(t.bias, 0, size), floats(t.parameters, 0, 2)
-    for n in rows_of(t, t.rows, ROWS):
-        losses[n] = _row(floats(t.logits, n * size, size), bias, targets[n], parameters[0], parameters[1])
+    for block in blocks(t):
+        for n in rows_of(block, ROWS, t.rows):
+            losses[n] = _row(floats(t.logits, n * size, size), bias, targets[n], parameters[0], parameters[1])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from saccade.kernels.compiled import F, apart, floats, kernel, loops, rows_of
+from saccade.kernels.compiled import F, apart, blocks, floats, kernel, loops, rows_of
 from saccade.kernels.compiled.functions import sigmoid, tanh
 from saccade.kernels.gates import ROWS, Backward, Forward
 
@@ -24,11 +24,12 @@ def _gru_row(input_proj: Any, hidden_proj: Any, hidden: Any, new: Any, gates: An
 
 @kernel
 def gru(t: Forward) -> None:
-    size = t.size
-    for n in rows_of(t, t.rows, ROWS):
-        projected = floats(t.input_proj, n * t.input_stride, 3 * size), floats(t.hidden_proj, 3 * n * size, 3 * size)
-        states = floats(t.state, n * t.state_stride, size), floats(t.hidden, n * size, size)
-        _gru_row(*projected, *states, floats(t.gates, 3 * n * size, 3 * size), size)
+    size, wide = t.size, 3 * t.size
+    for block in blocks(t):
+        for n in rows_of(block, ROWS, t.rows):
+            projected = floats(t.input_proj, n * t.input_stride, wide), floats(t.hidden_proj, n * wide, wide)
+            states = floats(t.state, n * t.state_stride, size), floats(t.hidden, n * size, size)
+            _gru_row(*projected, *states, floats(t.gates, n * wide, wide), size)
 
 
 @loops
@@ -50,14 +51,13 @@ def _gru_row_backward(
 
 @kernel
 def gru_backward(t: Backward) -> None:
-    size = t.size
-    for n in rows_of(t, t.rows, ROWS):
-        grad, hidden = floats(t.hidden_grad, n * t.hidden_stride, size), floats(t.state, n * t.state_stride, size)
-        gates, hidden_proj = floats(t.gates, 3 * n * size, 3 * size), floats(t.hidden_proj, 3 * n * size, 3 * size)
-        input_grad = floats(t.input_proj_grad, 3 * n * size, 3 * size)
-        proj_grad = floats(t.hidden_proj_grad, 3 * n * size, 3 * size)
-        hidden_grad = floats(t.state_grad, n * size, size)
-        _gru_row_backward(grad, gates, hidden_proj, hidden, input_grad, proj_grad, hidden_grad, size)
+    size, wide = t.size, 3 * t.size
+    for block in blocks(t):
+        for n in rows_of(block, ROWS, t.rows):
+            grad, hidden = floats(t.hidden_grad, n * t.hidden_stride, size), floats(t.state, n * t.state_stride, size)
+            gates, hidden_proj = floats(t.gates, n * wide, wide), floats(t.hidden_proj, n * wide, wide)
+            grads = floats(t.input_proj_grad, n * wide, wide), floats(t.hidden_proj_grad, n * wide, wide)
+            _gru_row_backward(grad, gates, hidden_proj, hidden, *grads, floats(t.state_grad, n * size, size), size)
 
 
 @loops
@@ -80,12 +80,13 @@ def _lstm_row(input_proj: Any, hidden_proj: Any, cell: Any, hidden: Any, new: An
 
 @kernel
 def lstm(t: Forward) -> None:
-    size = t.size
-    for n in rows_of(t, t.rows, ROWS):
-        projected = floats(t.input_proj, n * t.input_stride, 4 * size), floats(t.hidden_proj, 4 * n * size, 4 * size)
-        results = floats(t.hidden, n * size, size), floats(t.cell, n * size, size)
-        cell, gates = floats(t.state, n * t.state_stride, size), floats(t.gates, 5 * n * size, 5 * size)
-        _lstm_row(*projected, cell, *results, gates, size)
+    size, wide = t.size, 4 * t.size
+    for block in blocks(t):
+        for n in rows_of(block, ROWS, t.rows):
+            projected = floats(t.input_proj, n * t.input_stride, wide), floats(t.hidden_proj, n * wide, wide)
+            results = floats(t.hidden, n * size, size), floats(t.cell, n * size, size)
+            cell, gates = floats(t.state, n * t.state_stride, size), floats(t.gates, 5 * n * size, 5 * size)
+            _lstm_row(*projected, cell, *results, gates, size)
 
 
 @loops
@@ -111,8 +112,9 @@ def _lstm_row_backward(
 @kernel
 def lstm_backward(t: Backward) -> None:
     size = t.size
-    for n in rows_of(t, t.rows, ROWS):
-        grads = floats(t.hidden_grad, n * t.hidden_stride, size), floats(t.cell_grad, n * t.cell_stride, size)
-        gates, cell = floats(t.gates, 5 * n * size, 5 * size), floats(t.state, n * t.state_stride, size)
-        results = floats(t.input_proj_grad, 4 * n * size, 4 * size), floats(t.state_grad, n * size, size)
-        _lstm_row_backward(*grads, gates, cell, *results, size)
+    for block in blocks(t):
+        for n in rows_of(block, ROWS, t.rows):
+            grads = floats(t.hidden_grad, n * t.hidden_stride, size), floats(t.cell_grad, n * t.cell_stride, size)
+            gates, cell = floats(t.gates, 5 * n * size, 5 * size), floats(t.state, n * t.state_stride, size)
+            results = floats(t.input_proj_grad, 4 * n * size, 4 * size), floats(t.state_grad, n * size, size)
+            _lstm_row_backward(*grads, gates, cell, *results, size)

@@ -4,8 +4,8 @@ The terms are tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k), four of which 
 rows and keys in columns the scores of a tile of keys add up lane by lane, without a sum across lanes.
 
 An x = 1 + E above `cap` is replaced by it, so that the product of four stays in range. r then differs by less than
-5e-10 in float32, a hundredth of an ulp at 1. Outside the exponential's range a tile is
-computed by the tangent itself, and by its polynomial where all of it is small and 1 - 2 r would cancel.
+5e-10 in float32, a hundredth of an ulp at 1. Outside the exponential's range a tile is computed by the tangent itself,
+and by its polynomial where all of it is small and 1 - 2 r would cancel.
 
 Packed arrays are `(N, D + 1, length)`: D features, a multiple of four (missing features have e^2x = 0 and v = 0), then
 the largest |x| of each column over its features.

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import F, floats, integers, kernel, loops, rows_of
+from saccade.kernels.compiled import F, blocks, floats, integers, kernel, loops, rows_of
 from saccade.kernels.compiled.functions import add
 from saccade.kernels.patches import GLIMPSES, Forward
 
@@ -36,18 +36,19 @@ def _patch(rows: Any, patch: Any, line: Any, width: int, left: int, side: int) -
 def forward(t: Forward) -> None:
     pixels, size, widest = t.height * t.width, t.size, t.size << (t.scales - 1)
     line = np.empty(widest, np.float32)
-    for n in rows_of(t, t.glimpses, GLIMPSES):
-        owner, corner = integers(t.owners, n, 1)[0], integers(t.corners, 2 * n, 2)
-        for scale in range(t.scales):
-            side = 1 << scale
-            within = widest // 2 - (size << scale) // 2
-            left, top = corner[0] + within, corner[1] + within
-            for channel in range(t.channels):
-                image = (owner * t.channels + channel) * pixels
-                start = ((n * t.scales + scale) * t.channels + channel) * size * size
-                for i in range(size):
-                    first, last = max(0, top + i * side), min(t.height, top + (i + 1) * side)
-                    if first < last:
-                        patch = floats(t.patches, start + i * size, size)
-                        rows = floats(t.images, image + first * t.width, (last - first) * t.width)
-                        _patch(rows, patch, line[: size * side], t.width, left, side)
+    for block in blocks(t):
+        for n in rows_of(block, GLIMPSES, t.glimpses):
+            owner, corner = integers(t.owners, n, 1)[0], integers(t.corners, 2 * n, 2)
+            for scale in range(t.scales):
+                side = 1 << scale
+                within = widest // 2 - (size << scale) // 2
+                left, top = corner[0] + within, corner[1] + within
+                for channel in range(t.channels):
+                    image = (owner * t.channels + channel) * pixels
+                    start = ((n * t.scales + scale) * t.channels + channel) * size * size
+                    for i in range(size):
+                        first, last = max(0, top + i * side), min(t.height, top + (i + 1) * side)
+                        if first < last:
+                            patch = floats(t.patches, start + i * size, size)
+                            rows = floats(t.images, image + first * t.width, (last - first) * t.width)
+                            _patch(rows, patch, line[: size * side], t.width, left, side)

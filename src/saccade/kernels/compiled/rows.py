@@ -12,7 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import exact, flags, inline, integers, kernel, loops, numbers, rows_of, top, whole_vectors
+from saccade.kernels.compiled import (
+    blocks,
+    exact,
+    flags,
+    inline,
+    integers,
+    kernel,
+    loops,
+    numbers,
+    rows_of,
+    top,
+    whole_vectors,
+)
 from saccade.kernels.compiled.functions import STRIDE, above, exp, largest_of, log
 from saccade.kernels.compiled.steep import least_of, log_weight
 from saccade.kernels.rows import RowBlocks
@@ -304,21 +316,22 @@ def _weigh_rows(t: Weigh, room: Any, few_room: Any, kind: Any) -> None:
     width, many, factor = t.rows.width, t.many, numbers(t.parameters, 0, 1, kind)[0]
     few = few_room.ctypes.data
     by_lanes = many > top.MOST_FEW or (many > 0 and (width > top.FEW_WIDTH or room.itemsize > 4))
-    for i in rows_of(t, t.rows.length, t.rows.block):
-        scores, weights = numbers(t.scores, i * width, width, kind), numbers(t.weights, i * width, width, kind)
-        a, allowed = numbers(t.parameters, 1 + i * t.a_stride, 1, kind)[0], allowed_in(t.rows, i)
-        if t.scores != t.weights:
-            _copy(scores, weights)
-        _forbid(weights, allowed)
-        if a == 0:
-            lanes = top.lanes_of(weights, room) if by_lanes else room[:0]
-            lse, entropy = softmax(weights, allowed, factor, lanes)
-            numbers(t.lse, i, 1, kind)[0], numbers(t.entropy, i, 1, kind)[0] = lse, entropy
-            if many:
-                values, indices = numbers(t.values, i * many, many, kind), integers(t.indices, i * many, many)
-                top_weights(weights, allowed, entropy, lanes, room, few, values, indices)
-        else:
-            sparse(scores, allowed, a, weights)
+    for block in blocks(t):
+        for i in rows_of(block, t.rows.block, t.rows.length):
+            scores, weights = numbers(t.scores, i * width, width, kind), numbers(t.weights, i * width, width, kind)
+            a, allowed = numbers(t.parameters, 1 + i * t.a_stride, 1, kind)[0], allowed_in(t.rows, i)
+            if t.scores != t.weights:
+                _copy(scores, weights)
+            _forbid(weights, allowed)
+            if a == 0:
+                lanes = top.lanes_of(weights, room) if by_lanes else room[:0]
+                lse, entropy = softmax(weights, allowed, factor, lanes)
+                numbers(t.lse, i, 1, kind)[0], numbers(t.entropy, i, 1, kind)[0] = lse, entropy
+                if many:
+                    values, indices = numbers(t.values, i * many, many, kind), integers(t.indices, i * many, many)
+                    top_weights(weights, allowed, entropy, lanes, room, few, values, indices)
+            else:
+                sparse(scores, allowed, a, weights)
 
 
 @kernel

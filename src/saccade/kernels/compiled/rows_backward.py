@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import kernel, loops, numbers, rows_of
+from saccade.kernels.compiled import blocks, kernel, loops, numbers, rows_of
 from saccade.kernels.compiled.functions import exp, log
 from saccade.kernels.compiled.rows import sum_of
 from saccade.kernels.weights import Differentiate
@@ -80,18 +80,19 @@ def steep(weights: Any, grads: Any, a: float, factor: float, slopes: Any) -> Non
 @kernel
 def differentiate(t: Differentiate, kind: Any) -> None:
     width, factor, zero = t.rows.width, numbers(t.parameters, 0, 1, kind)[0], type(kind)(0)
-    for i in rows_of(t, t.rows.length, t.rows.block):
-        weights, grads = numbers(t.weights, i * width, width, kind), numbers(t.grads, i * width, width, kind)
-        slopes, a = numbers(t.slopes, i * width, width, kind), numbers(t.parameters, 1 + i * t.a_stride, 1, kind)[0]
-        if a > 1:
-            steep(weights, grads, a, type(a)(1), slopes)
-            continue
-        slopes_of(weights, a, slopes)
-        total = sum_of(slopes)
-        if total == zero:
-            continue
-        mean = dot(slopes, grads)
-        mean = mean if a == 0 else mean / total
-        if t.lse_grad:
-            mean -= numbers(t.lse_grad, i, 1, kind)[0]
-        centered(grads, mean, factor, slopes)
+    for block in blocks(t):
+        for i in rows_of(block, t.rows.block, t.rows.length):
+            weights, grads = numbers(t.weights, i * width, width, kind), numbers(t.grads, i * width, width, kind)
+            slopes, a = numbers(t.slopes, i * width, width, kind), numbers(t.parameters, 1 + i * t.a_stride, 1, kind)[0]
+            if a > 1:
+                steep(weights, grads, a, type(a)(1), slopes)
+                continue
+            slopes_of(weights, a, slopes)
+            total = sum_of(slopes)
+            if total == zero:
+                continue
+            mean = dot(slopes, grads)
+            mean = mean if a == 0 else mean / total
+            if t.lse_grad:
+                mean -= numbers(t.lse_grad, i, 1, kind)[0]
+            centered(grads, mean, factor, slopes)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import integers, kernel, loops, numbers, rows_of, whole_vectors
+from saccade.kernels.compiled import blocks, integers, kernel, loops, numbers, rows_of, whole_vectors
 from saccade.kernels.compiled.functions import STRIDE, log
 from saccade.kernels.compiled.rows import allowed_in, sum_of
 from saccade.kernels.compiled.top import LANES, lanes_of, top_of, top_one_by_one
@@ -34,27 +34,29 @@ def _entropy_slopes(weights: Any, factor: float, slopes: Any) -> None:
 def entropy(t: Table, kind: Any) -> None:
     """Entropies of rows of weights, or their gradients."""
     width = t.rows.width
-    for i in rows_of(t, t.rows.length, t.rows.block):
-        weights = numbers(t.weights, i * width, width, kind)
-        if t.grads:
-            factor = numbers(t.grads, i, 1, kind)[0]
-            _entropy_slopes(weights, factor, numbers(t.weights_grad, i * width, width, kind))
-        else:
-            numbers(t.numbers, i, 1, kind)[0] = entropy_of(weights)
+    for block in blocks(t):
+        for i in rows_of(block, t.rows.block, t.rows.length):
+            weights = numbers(t.weights, i * width, width, kind)
+            if t.grads:
+                factor = numbers(t.grads, i, 1, kind)[0]
+                _entropy_slopes(weights, factor, numbers(t.weights_grad, i * width, width, kind))
+            else:
+                numbers(t.numbers, i, 1, kind)[0] = entropy_of(weights)
 
 
 @kernel
 def top(t: Table, kind: Any) -> None:
     width, many = t.rows.width, t.many
     room = np.empty(LANES, numbers(t.weights, 0, 1, kind).dtype)
-    for i in rows_of(t, t.rows.length, t.rows.block):
-        weights, allowed = numbers(t.weights, i * width, width, kind), allowed_in(t.rows, i)
-        values, indices = numbers(t.numbers, i * many, many, kind), integers(t.indices, i * many, many)
-        if np.isnan(sum_of(weights)):
-            top_one_by_one(weights, allowed, values, indices)
-        else:
-            lanes_of(weights, room)
-            top_of(weights, allowed, room, weights.dtype.type(0), values, indices)
+    for block in blocks(t):
+        for i in rows_of(block, t.rows.block, t.rows.length):
+            weights, allowed = numbers(t.weights, i * width, width, kind), allowed_in(t.rows, i)
+            values, indices = numbers(t.numbers, i * many, many, kind), integers(t.indices, i * many, many)
+            if np.isnan(sum_of(weights)):
+                top_one_by_one(weights, allowed, values, indices)
+            else:
+                lanes_of(weights, room)
+                top_of(weights, allowed, room, weights.dtype.type(0), values, indices)
 
 
 @loops
@@ -106,6 +108,7 @@ def draw_of(weights: Any, uniform: float) -> Any:
 @kernel
 def draw(t: Table, kind: Any) -> None:
     width = t.rows.width
-    for i in rows_of(t, t.rows.length, t.rows.block):
-        uniform = np.float64(numbers(t.uniform, i, 1, kind)[0])
-        integers(t.indices, i, 1)[0] = draw_of(numbers(t.weights, i * width, width, kind), uniform)
+    for block in blocks(t):
+        for i in rows_of(block, t.rows.block, t.rows.length):
+            uniform = np.float64(numbers(t.uniform, i, 1, kind)[0])
+            integers(t.indices, i, 1)[0] = draw_of(numbers(t.weights, i * width, width, kind), uniform)

@@ -1,7 +1,7 @@
 """The largest of rows of numbers.
 
-A row is looked at in lanes, numbers 32 apart: one pass finds the largest of each lane. The k-th
-largest of these is a bound for the row's k largest, and lanes below it need no further look.
+A row is looked at in lanes, numbers 32 apart: one pass finds the largest of each lane. The k-th largest of these is a
+bound for the row's k largest, and lanes below it need no further look.
 
 Up to four of float32 weights are found in one pass without a branch (`few_of`): a weight and its index are one integer,
 and each lane keeps its four largest.
@@ -18,7 +18,6 @@ LANES = 128
 
 FEW = 32
 """Lanes."""
-
 
 MOST_FEW = 4
 """Largest numbers of each lane kept by `few_of`."""
