@@ -3,7 +3,7 @@
 import torch
 
 from saccade import nn
-from saccade.kernels.heads import Links, Shift, step
+from saccade.kernels.heads import Heads, step
 
 KINDS = "shift", "links"
 
@@ -17,9 +17,9 @@ def memory_of(kind, cell_dim, reads, writes=1, furthest=1):
 def steps_of(module):
     """The step by kernels, and by its formula."""
     if module.addressing == "links":
-        heads = Links(module._by_links, module.num_reads)
+        heads = Heads(module._by_links, module.num_reads)
     else:
-        heads = Shift(module._by_shift, module.num_reads, module.num_writes, module.max_shift)
+        heads = Heads(module._by_shift, module.num_reads, module.num_writes, module.max_shift)
     return lambda *tensors: step(heads, *tensors), heads.formula
 
 

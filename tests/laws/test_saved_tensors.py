@@ -23,7 +23,7 @@ from saccade.backends.blockwise import products
 from saccade.backends.chunked.additive import FusedAdditive
 from saccade.backends.triton import additive as triton_additive
 from saccade.backends.triton import rows as triton_rows
-from saccade.kernels import additive, cells, cross_entropy, dropout, gates, grouped, packing, statistics, unit, weights
+from saccade.kernels import additive, cells, cross_entropy, dropout, grouped, packing, statistics, unit, weights
 
 Member = tuple[Callable[..., Tensor | Sequence[Tensor]], Sequence[Tensor]]
 
@@ -61,7 +61,6 @@ def members() -> dict[str, Member]:
 
     found: dict[str, Member] = {
         "windows._Taken": (near, (x, key, value)),
-        "gates._Gated": (gates.gated, (rows, rows.flip(0), state)),
         "cells._Step": (lambda x: cells.linear_cell(linear[0])(x), (rows,)),
         "cells._Gru": (lambda x, h: cells.gru_of(linear[1])(x, h), (rows, state)),
         "cells._Lstm": (lambda x, h, c: cells.lstm_of(linear[2])(x, h, c), (drawn(6, 16), state, state.flip(0))),
@@ -78,7 +77,7 @@ def members() -> dict[str, Member]:
         "heads._Step links": (steps_of(memories["links"])[0], drawn_memory(memories["links"], 2, 5, 0)),
         "dropout._Dropped": (lambda x: dropout._Dropped.apply(x, 3, 5, 0.5), (x,)),
         "cross_entropy._LinearCrossEntropy": (
-            lambda f, w, b: cross_entropy.linear_cross_entropy(f, w, b, target, 0.1),
+            lambda f, w, b: cross_entropy.linear_cross_entropies(f, w, b, target, 0.1)[0],
             (rows, drawn(3, 12), drawn(3)),
         ),
         "derivatives.Recomputed": (lambda q, k, v: attend(q, k, v, backend="sdpa"), (x, key, value)),

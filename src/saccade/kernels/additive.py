@@ -15,8 +15,6 @@ from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
 from saccade.scores import EXPONENT_LIMIT, Additive
 
-__all__ = ["NEAR", "STRIP", "TILE", "bounds", "differentiated", "gradients", "rows_of", "scores", "tiles_of"]
-
 TILE = 512
 """Keys of a tile: their scores stay in the nearest cache."""
 
@@ -54,29 +52,16 @@ class Scores(NamedTuple):
     left_columns: int
 
 
-class Ways(NamedTuple):
-    """Table of `ways` and `sums` of tiles, the results. A block is an entry."""
-
-    grads: Tensor
-    left: Tensor
-    right: Tensor
-    ways: Tensor
-    sums: Tensor
-    bounds: Tensor
-    rows: int
-    lanes: int
-    whole: int
-
-
 class Gradients(NamedTuple):
-    """Table of the gradients, in columns. A block is two features of an entry."""
+    """Table of tiles, an entry a block, and of gradients, two features a block."""
 
-    grads: Tensor
+    grads: Tensor  # of scores, with zeros up to `rows` and `lanes`
     left: Tensor
     right: Tensor
     query: Tensor | None
     key: Tensor | None
-    ways: Tensor
+    ways: Tensor  # how each tile is computed
+    sums: Tensor  # of each tile's gradients
     bounds: Tensor
     query_grad: Tensor
     key_grad: Tensor
@@ -86,7 +71,7 @@ class Gradients(NamedTuple):
     whole: int
 
 
-_score, _ways = of_type("lanes.scores", Scores), of_type("lanes_backward.ways", Ways)
+_score, _ways = of_type("lanes.scores", Scores), of_type("lanes_backward.ways", Gradients)
 _differentiate = of_type("lanes_backward.gradients", Gradients)
 
 
@@ -95,16 +80,8 @@ def scores(
 ) -> Tensor:
     r"""\(v^\top \tanh(q_i + k_j)\) of allowed pairs, anything finite for others.
 
-    Args:
-        query: `(..., Lq, D)`, float32 or float64.
-        key: `(..., Lk, D)`, of that type.
-        v: `(..., D)`.
-        keys: `packed` key; no gradient passes through it.
-        allowed: boolean, broadcastable to `(..., Lq, Lk)`, or None.
-        room: as for `packed`, if nothing is recorded.
-
-    Returns:
-        `(..., Lq, Lk)`.
+    The result is `(..., Lq, Lk)`. No gradient passes through `keys`, the `packed` key. Nothing may be recorded if there
+    is a `room` as for `packed`.
     """
     batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], v.shape[:-1])
     shape = (*batch, query.shape[-2], key.shape[-2])
@@ -152,27 +129,20 @@ class _Scores(torch.autograd.Function):
         query, key, v, left, keys = ctx.saved_tensors
         # the definition, if a second derivative is to follow, or many gradients come at once
         if torch.is_grad_enabled() or not serves(grad, dtypes=TYPES):
-            return (*by_definition(_definition, (query, key, v), ctx.needs_input_grad[:3], grad), None, None)
+            inputs, needed = (query, key, v), ctx.needs_input_grad[:3]
+            return *by_definition(lambda q, k, v: Additive(v)(q, k), inputs, needed, grad), None, None
         left = left.contiguous()  # which it is, unless a hook on saved tensors has changed its strides
         return (*differentiated(grad, query, key, v, left, keys, ctx.raw), None, None)
 
 
-def _definition(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
-    return Additive(v)(query, key)
-
-
 def _forward(
-    query: Tensor,
-    key: Tensor,
-    v: Tensor,
-    keys: Tensor,
-    mask: Rows,
-    queries_room: str | None = None,
-    over: Tensor | None = None,
+    query: Tensor, key: Tensor, v: Tensor, keys: Tensor, mask: Rows, room: str | None = None, over: Tensor | None = None
 ) -> tuple[Tensor, Tensor, bool]:
     """Scores (over `over` if given), packed queries, and whether a tile needs inputs."""
     (count, length, _), width, dtype = query.shape, key.shape[1], query.dtype
-    left, keys = packed_lanes(query, None, queries_room, QUERIES), _by_rows(keys)
+    left = packed_lanes(query, None, room, QUERIES)
+    if keys.stride(-1) != 1 or keys.stride(-2) < keys.shape[-1]:  # entries may overlap, as in a sliding window
+        keys = keys.contiguous()
     raw, whole = _leaves_range(left[:, -1], keys[:, -1]), left.shape[1] - 1
     v = v.contiguous() if v.shape[-1] == whole else torch.nn.functional.pad(v, (0, whole - v.shape[-1]))
     result = query.new_empty(count, length, width) if over is None else over
@@ -195,58 +165,35 @@ def rows_of(count: int) -> int:
 def differentiated(
     grad: Tensor, query: Tensor, key: Tensor, v: Tensor, left: Tensor, keys: Tensor, raw: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of query, key and v.
-
-    Args:
-        grad: of the scores, `(N, Lq, Lk)`.
-        query: `(N, Lq, D)`.
-        key: `(N, Lk, D)`.
-        v: `(D,)` or `(N, D)`.
-        left, raw: from the forward.
-        keys: `packed` key.
-    """
-    width, dtype = key.shape[1], query.dtype
-    whole, rows, lanes = left.shape[1] - 1, left.shape[2], -(-width // LANES) * LANES
+    dtype, whole, rows, lanes = query.dtype, left.shape[1] - 1, left.shape[2], -(-key.shape[1] // LANES) * LANES
     grad, keys = _filled("filled gradients", grad, rows, lanes), _filled("filled keys", keys, whole + 1, lanes)
-    tiles = tiles_of(grad)
-    _ways[dtype](len(query), Ways(grad, left, keys, *tiles, bounds(dtype), rows, lanes, whole))
-    return gradients(grad, tiles, query, key, v, left, keys, raw)
+    table = gradients_table(grad, query, key, left, keys, raw, bounds(dtype))
+    _ways[dtype](len(query), table)
+    return gradients(table, query, key, v)
 
 
-def tiles_of(grad: Tensor) -> tuple[Tensor, Tensor]:
-    """Room for `ways` and `sums` of tiles of a gradient `(N, rows, lanes)`."""
-    count, rows, lanes = grad.shape
+def gradients_table(
+    grad: Tensor, query: Tensor, key: Tensor, left: Tensor, keys: Tensor, raw: bool, bounds: Tensor
+) -> Gradients:
+    """Room for gradients, from a gradient with all columns of the packed tensors."""
+    (count, rows, lanes), whole, features = grad.shape, left.shape[1] - 1, query.shape[2]
     shape = count, rows // QUERIES, -(-lanes // TILE)
-    return grad.new_empty(shape, dtype=torch.uint8), grad.new_empty(shape)
-
-
-def gradients(
-    grad: Tensor,
-    tiles: tuple[Tensor, Tensor],
-    query: Tensor,
-    key: Tensor,
-    v: Tensor,
-    left: Tensor,
-    keys: Tensor,
-    raw: bool,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """`differentiated`, from its tiles and a gradient with all columns of the inputs."""
-    (count, _, features), dtype = query.shape, query.dtype
-    whole, rows, lanes = left.shape[1] - 1, left.shape[2], keys.shape[2]
+    tiles = grad.new_empty(shape, dtype=torch.uint8), grad.new_empty(shape)
     raw_columns: tuple[Tensor | None, Tensor | None] = None, None
     if raw:
         filled = _filled("filled raw queries", query, rows, features), _filled("filled raw keys", key, lanes, features)
         raw_columns = _columns(*filled, whole)
-    query_columns, key_columns, v_parts = (
-        scratch(name, (count, whole, size), dtype)
+    query_grad, key_grad, v_parts = (
+        scratch(name, (count, whole, size), grad.dtype)
         for name, size in (("query_grad", rows), ("key_grad", lanes), ("v_grad", 2))
     )
-    ways, sums = tiles
-    inputs = grad, left, keys, *raw_columns, ways, bounds(dtype)
-    _differentiate[dtype](
-        count * whole // 2, Gradients(*inputs, query_columns, key_columns, v_parts, rows, lanes, whole)
-    )
-    return unpack(query_columns, key_columns, v_parts, sums, query, key, v)
+    return Gradients(grad, left, keys, *raw_columns, *tiles, bounds, query_grad, key_grad, v_parts, rows, lanes, whole)
+
+
+def gradients(table: Gradients, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of query, key and v, once the table has its tiles."""
+    _differentiate[query.dtype](len(query) * table.whole // 2, table)
+    return unpack(table.query_grad, table.key_grad, table.v_parts, table.sums, query, key, v)
 
 
 def _filled(name: str, tensor: Tensor, rows: int, columns: int) -> Tensor:
@@ -258,11 +205,6 @@ def _filled(name: str, tensor: Tensor, rows: int, columns: int) -> Tensor:
     filled[:, :length, :width] = tensor
     filled[:, length:], filled[:, :, width:] = 0, 0
     return filled
-
-
-def _by_rows(keys: Tensor) -> Tensor:
-    """Packed keys with contiguous rows. Entries may overlap, as in a sliding window."""
-    return keys if keys.stride(-1) == 1 and keys.stride(-2) >= keys.shape[-1] else keys.contiguous()
 
 
 def _leaves_range(query: Tensor, key: Tensor) -> bool:

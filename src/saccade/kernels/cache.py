@@ -28,20 +28,12 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Code", "alone", "filled", "folder", "home", "read", "write"]
-
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT")
 """Variables of the environment that change Numba's code."""
 
 
 class Code(NamedTuple):
-    """A compiled kernel.
-
-    Args:
-        entry: the name of its C function.
-        symbols: the names that the code looks up when it is loaded.
-        machine: code of this processor, an object file.
-    """
+    """A compiled kernel: its C function, the names it looks up, and an object file."""
 
     entry: str
     symbols: tuple[str, ...]
@@ -49,11 +41,7 @@ class Code(NamedTuple):
 
 
 def home() -> Path:
-    """Parent of kernels' folders: NUMBA_CACHE_DIR, XDG_CACHE_HOME or the user's cache.
-
-    Raises:
-        OSError: the user has no home.
-    """
+    """Parent of kernels' folders: NUMBA_CACHE_DIR, XDG_CACHE_HOME or the user's cache."""
     named = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
         return Path(named).expanduser() / "saccade"
@@ -66,9 +54,6 @@ def folder() -> Path:
 
     The name has a digest of all sources: a function that a kernel calls may stand in another file than the kernel.
     Numba itself is not imported, which takes a second.
-
-    Raises:
-        OSError: it cannot be made, or others may write to it, or the version of Numba is not recorded.
     """
     directory = home() / f"kernels-{_origin(*(os.environ.get(name) for name in _SETTINGS))}"
     directory.parent.mkdir(parents=True, exist_ok=True)
@@ -111,9 +96,6 @@ def alone(name: str) -> Iterator[None]:
     """Hold a kernel for this process while the block compiles it. Others wait.
 
     Without locks of files, no process waits and each compiles.
-
-    Args:
-        name: of the kernel.
     """
     with ExitStack() as held:
         if fcntl is not None:
@@ -126,12 +108,7 @@ def alone(name: str) -> Iterator[None]:
 
 
 def read(directory: Path, name: str) -> Code | None:
-    """A kernel of a folder, None unless it is whole and ours.
-
-    Args:
-        directory: from `folder`.
-        name: of the kernel.
-    """
+    """A kernel of a folder, None unless it is whole and ours."""
     # a file that is no plain one is neither followed nor waited for
     flags = [getattr(os, flag, 0) for flag in ("O_RDONLY", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK")]
     try:
@@ -151,11 +128,7 @@ def read(directory: Path, name: str) -> Code | None:
 
 
 def write(directory: Path, name: str, code: Code) -> None:
-    """Write a kernel, over the last one of its name.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write a kernel, over the last one of its name."""
     rest = b"\n".join([json.dumps([code.entry, code.symbols]).encode(), code.machine])
     number, temporary = tempfile.mkstemp(dir=directory, prefix=name, suffix=".tmp")  # for the user alone
     try:

@@ -1,6 +1,5 @@
 """Cross-entropy of a linear output layer, without all logits in memory at once."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -10,8 +9,6 @@ from torch.nn import functional as F
 from saccade.errors import ArgumentError, ShapeError
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import Kernel, serves
-
-__all__ = ["ROWS", "linear_cross_entropies", "linear_cross_entropy"]
 
 ROWS = 4
 """Rows in a block of work."""
@@ -34,59 +31,18 @@ class Forward(NamedTuple):
 _forward = Kernel("cross_entropy.forward", Forward)
 
 
-def linear_cross_entropy(
-    features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float = 0.0
-) -> Tensor:
-    r"""Mean cross-entropy of a linear output layer with label smoothing.
-
-    .. math::
-        \frac{1}{N} \sum_n \Big( \operatorname{lse}(x_n) - (1 - \varepsilon)\, x_{n y_n}
-            - \frac{\varepsilon}{V} \sum_c x_{nc} \Big)
-
-    as `torch.nn.functional.cross_entropy` has it. Float32 on a CPU is computed some rows at a time, and a row's logits
-    become its gradient while they are in the cache: two thirds of the time, and no tensor of `(N, V)`.
-
-    Args:
-        features: f, `(N, D)`.
-        weight: W, `(V, D)`.
-        bias: b, `(V,)`.
-        target: y, int64 `(N,)`, from 0 to V - 1.
-        label_smoothing: \(\varepsilon\).
-
-    Raises:
-        ShapeError: shapes that do not fit.
-        ArgumentError: a target outside the rows of W.
-
-    Source:
-        Szegedy et al. 2016, "Rethinking the Inception Architecture", section 7.
-        Gradient in the forward: Hsu et al. 2024, "Liger Kernel", section 3.2.
-
-    Example:
-        >>> weight, target = torch.zeros(4, 2), torch.tensor([1, 3])
-        >>> f"{linear_cross_entropy(torch.ones(2, 2), weight, torch.zeros(4), target):.4f}"
-        '1.3863'
-    """
-    return linear_cross_entropies(features, weight, bias, target, label_smoothing)[0]
-
-
 def linear_cross_entropies(
     features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """`linear_cross_entropy`, and the losses of all rows, without gradients.
+    r"""Mean cross-entropy of a linear output layer, and all losses without gradients.
 
-    Args: as for `linear_cross_entropy`.
+    .. math::
+        \frac{1}{N} \sum_n \Big( \operatorname{lse}(x_n) - (1 - \varepsilon)\, x_{n y_n}
+            - \frac{\varepsilon}{V} \sum_c x_{nc} \Big) \qquad x = W f + b
 
-    Returns:
-        A number, and `(N,)`.
-
-    Raises:
-        ShapeError, ArgumentError: as `linear_cross_entropy`.
-
-    Example:
-        >>> weight, target = torch.zeros(4, 2), torch.tensor([1, 3])
-        >>> mean, each = linear_cross_entropies(torch.ones(2, 2), weight, torch.zeros(4), target)
-        >>> f"{mean:.4f}", each
-        ('1.3863', tensor([1.3863, 1.3863]))
+    Float32 on a CPU is computed some rows at a time, and a row's logits become its gradient while they are in the
+    cache. That takes two thirds of the time, and no tensor of `(N, V)`. Szegedy et al. 2016, "Rethinking the Inception
+    Architecture", section 7. Gradient in the forward: Hsu et al. 2024, "Liger Kernel", section 3.2.
     """
     rows, dim, size = len(features), features.shape[-1], len(weight)
     if target.shape != (rows,):
@@ -106,10 +62,6 @@ def linear_cross_entropies(
 def _plain(features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
     logits = F.linear(features, weight, bias)
     return F.cross_entropy(logits, target, reduction="none", label_smoothing=label_smoothing)
-
-
-def _mean(features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float) -> Tensor:
-    return _plain(features, weight, bias, target, label_smoothing).mean()
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -143,6 +95,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Any, ...]:
         features, weight, bias, target, *grads = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(grad):
-            definition = partial(_mean, target=target, label_smoothing=ctx.label_smoothing)
+
+            def definition(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+                return _plain(features, weight, bias, target, ctx.label_smoothing).mean()
+
             return *by_definition(definition, (features, weight, bias), ctx.needs_input_grad[:3], grad), None, None
         return *(part * grad for part in grads), None, None

@@ -9,8 +9,6 @@ from torch.nn import functional as F
 from saccade.errors import ArgumentError
 from saccade.kernels.threads import Kernel, serves
 
-__all__ = ["BLOCK", "Dropout"]
-
 BLOCK = 1 << 14
 """Numbers in a block of work."""
 
@@ -35,20 +33,8 @@ class Dropout(nn.Module):
 
     On a CPU torch draws a number for each of these, one after the other: a quarter of a Transformer's training step.
     Here float32 numbers are dropped by a hash of their index and two words from torch's generator, in all threads at
-    once. The backward hashes again: 2 ms instead of 20 for two million numbers with their gradient.
-
-    Args:
-        p: probability of dropping a number, from 0 to below 1; it is rounded to a multiple of 2^-32.
-
-    Raises:
-        ArgumentError: a p outside of that range.
-
-    Source:
-        Srivastava et al. 2014, "Dropout", section 4, scaled in training; the hash is MurmurHash3.
-
-    Example:
-        >>> torch.manual_seed(0).initial_seed(), sorted({*Dropout(0.5)(torch.ones(99)).tolist()})
-        (0, [0.0, 2.0])
+    once. The backward hashes again: 2 ms instead of 20 for two million numbers with their gradient. p is rounded to a
+    multiple of 2^-32. Srivastava et al. 2014, section 4, scaled in training; the hash is MurmurHash3.
     """
 
     def __init__(self, p: float) -> None:
@@ -58,7 +44,6 @@ class Dropout(nn.Module):
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        """Drop numbers of a tensor of any shape."""
         if not self.training or not self.p:
             return x
         if not serves(x):

@@ -11,19 +11,14 @@ from saccade.kernels.intervals import CHUNK, Dealt, Intervals, dealt
 from saccade.kernels.packing import packed
 from saccade.kernels.threads import Kernel
 
-__all__ = ["Inputs", "Results", "Weights", "attention", "gradients"]
-
 FEW = 48
 """Queries of a chunk of additive scores: they cost more and copy nothing."""
 
 
 class Weights(NamedTuple):
-    """Normalization of products.
+    """Normalization of products: the entmax family with α.
 
-    Args:
-        temperature: of a softmax.
-        alpha: 1 of softmax, 2 of sparsemax, any other of entmax.
-        scale: factor of the products, above 0.
+    The scale is above 0. The temperature divides products of a softmax, α = 1. α = 2 is sparsemax.
     """
 
     temperature: float = 1.0
@@ -31,7 +26,6 @@ class Weights(NamedTuple):
     scale: float = 1.0
 
     def usable(self) -> bool:
-        """Whether float32 holds them."""
         held = torch.finfo(torch.float32)
         return all(held.tiny <= number <= held.max for number in (self.scale / self.temperature, self.scale))
 
@@ -64,8 +58,6 @@ class InputTable(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """Table of the forward."""
-
     inputs: InputTable
     output: Tensor
     lse: Tensor  # written of a softmax alone
@@ -93,8 +85,6 @@ class Backward(NamedTuple):
 
 
 class AdditiveTable(NamedTuple):
-    """Second part of the tables of additive scores."""
-
     queries: Tensor  # from `packed`
     keys: Tensor
     v: Tensor  # with zeros up to `whole`
@@ -108,8 +98,6 @@ class AdditiveTable(NamedTuple):
 
 
 class ForwardAdditive(NamedTuple):
-    """Table of the forward of additive scores."""
-
     forward: Forward
     additive: AdditiveTable
 
@@ -128,15 +116,11 @@ _backward_additive = Kernel("fused_additive_backward.backward", BackwardAdditive
 
 
 class Inputs(NamedTuple):
-    """Tensors of a call.
+    """Tensors of a call of N entries.
 
-    Args:
-        query, key, value: `(N or 1, Lq, D)`, `(N or 1, Lk, D)`, `(N or 1, Lk, Dv)`, float32, each in one piece, D and
-            Dv multiples of 16, Lq at least `BLOCK`.
-        intervals: of `(N or 1, Lq)`.
-        weights: how products become weights.
-        uniform: u of draws, float32 `(N, Lq)` in one piece; None for expectations.
-        entries: N.
+    `query`, `key` and `value` are `(N or 1, Lq, D)`, `(N or 1, Lk, D)`, `(N or 1, Lk, Dv)`, float32, each in one piece,
+    D and Dv multiples of 16, Lq at least `BLOCK`. `intervals` are `(N or 1, Lq)`, and `uniform` u of draws, float32
+    `(N, Lq)` in one piece; None for expectations.
     """
 
     query: Tensor
@@ -153,7 +137,6 @@ class Inputs(NamedTuple):
         return dealt.chunks * self.entries * width * (size + self.value.shape[2])
 
     def table(self, dealt: Dealt, infinite: Tensor) -> InputTable:
-        """The first part of the kernels' tables."""
         starts, ends = self.intervals.starts, self.intervals.ends
         strides = [0 if len(part) == 1 else part.stride(0) for part in (self.query, self.key, self.value)]
         offsets = torch.arange(self.entries, device="cpu")[:, None] * torch.tensor(strides, device="cpu")
@@ -167,11 +150,9 @@ class Inputs(NamedTuple):
 class Results(NamedTuple):
     """Results of a forward.
 
-    Args:
-        output: `(N, Lq, Dv)`.
-        lse, entropy: `(N, Lq)`, of a softmax. Of other weights the entropy alone, if it was requested.
-        top: the largest weights and the keys that have them, `(N, Lq, many)`: 0 and -1 beyond the number of keys.
-        drawn: keys that were drawn, `(N, Lq)`, -1 for none; empty for expectations.
+    `output` is `(N, Lq, Dv)`, `lse` and `entropy` of a softmax `(N, Lq)`. Of other weights there is the entropy alone,
+    if it was requested. `top` is the largest weights and their keys `(N, Lq, many)`: 0 and -1 beyond the number of
+    keys. `drawn` is `(N, Lq)`, -1 for none; empty for expectations.
     """
 
     output: Tensor
@@ -184,13 +165,8 @@ class Results(NamedTuple):
 def attention(inputs: Inputs, many: int = 0, *, entropy: bool = False, v: Tensor | None = None) -> Results | None:
     """Output and statistics, or None if some output is not finite.
 
-    Numbers of keys that are not allowed may cause that. The kernel does not check which.
-
-    Args:
-        inputs: tensors of the call.
-        many: number of largest weights, of a softmax.
-        entropy: whether to measure it of weights that are no softmax.
-        v: of additive scores, `(D,)` or `(N, D)`, in the place of dot products; D is any then.
+    Numbers of keys that are not allowed may cause that. The kernel does not check which. With `v`, `(D,)` or `(N, D)`,
+    scores are additive and D is any. `entropy` is whether to measure it of weights that are no softmax.
     """
     query, rows = inputs.query, (inputs.entries, inputs.query.shape[1])
     output, values = query.new_empty(*rows, inputs.value.shape[2]), query.new_empty(*rows, many)
@@ -208,7 +184,6 @@ def attention(inputs: Inputs, many: int = 0, *, entropy: bool = False, v: Tensor
 
 
 def _additive(inputs: Inputs, v: Tensor) -> AdditiveTable:
-    """The second part of the tables of additive scores."""
     queries, keys = packed(inputs.query, room="additive queries"), packed(inputs.key, room="additive keys")
     whole = queries.shape[1] - 1
     v = torch.nn.functional.pad(v, (0, whole - v.shape[-1])).contiguous()
@@ -222,13 +197,8 @@ def gradients(
 ) -> tuple[Tensor, ...] | None:
     """Gradients of query, key, value and v, if any, or None if some is not finite.
 
-    Args:
-        inputs: tensors of the call.
-        chunks: of its queries, from `dealt_apart`.
-        grad: `(N, Lq, Dv)`, float32, in one piece.
-        scores: whether to compute those of query, key and v, which a draw does not have. Else they are anything.
-        values: whether to compute those of the value.
-        v: of additive scores, as for `attention`.
+    `chunks` are those of `dealt_apart`. Without `scores` (a draw has none) those of query, key and v are anything,
+    without `values` those of the value.
     """
     entries, infinite = len(grad), torch.zeros(1, dtype=torch.uint8, device="cpu")
     slots, step = (chunks.chunks, 1) if chunks.separate else (1, 2)

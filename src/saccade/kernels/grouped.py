@@ -8,8 +8,6 @@ from torch.nn import functional as F
 
 from saccade._definitions.numerics import differentiated, tracing, valueless
 
-__all__ = ["grouped_product"]
-
 _ALIGNED = 16  # bytes that strides have to be a multiple of, by torch's kernel
 _BLOCK = 32  # rows multiplied at once where torch's kernel does not serve
 
@@ -17,21 +15,10 @@ _BLOCK = 32  # rows multiplied at once where torch's kernel does not serve
 def grouped_product(rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
     """Each row times its group's matrix, differentiable any number of times.
 
-    By `torch.nn.functional.grouped_mm`, which has float32 and the half types on a CPU and on a GPU. It does not serve
-    float64, rows that are no multiple of 16 bytes, and transforms. There groups are cut into blocks of as many rows,
-    and batches of blocks are multiplied: at most one block a group is not full, however uneven the groups are.
-
-    Args:
-        rows: `(rows, in)`, those of the first group first.
-        weights: `(groups, in, out)`.
-        ends: where each group ends, int32 `(groups,)`; the last is the number of rows.
-
-    Returns:
-        `(rows, out)`.
-
-    >>> weights = torch.tensor([[[1.0]], [[10.0]]])
-    >>> grouped_product(torch.ones(3, 1), weights, torch.tensor([1, 3], dtype=torch.int32)).tolist()
-    [[1.0], [10.0], [10.0]]
+    Weights are `(groups, in, out)`. Rows of the first group come first, and `ends` is where each group ends, int32.
+    `torch.nn.functional.grouped_mm` does not serve float64, rows that are no multiple of 16 bytes, and transforms.
+    There groups are cut into blocks of as many rows, and batches of blocks are multiplied. At most one block a group is
+    not full, however uneven the groups are.
     """
     if _serves(rows, weights):
         product: Tensor = _Product.apply(rows, weights, ends)
@@ -70,7 +57,8 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
         ctx.save_for_backward(rows, weights, ends)
-        return F.grouped_mm(rows.contiguous(), _laid_out(weights), offs=ends)
+        weights = weights if weights.is_contiguous() or weights.mT.is_contiguous() else weights.contiguous()
+        return F.grouped_mm(rows.contiguous(), weights, offs=ends)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -92,7 +80,3 @@ class _Outer(torch.autograd.Function):
         rows, others, ends = ctx.saved_tensors
         of_rows = _Product.apply(others, grad.mT, ends) if ctx.needs_input_grad[0] else None
         return of_rows, _Product.apply(rows, grad, ends) if ctx.needs_input_grad[1] else None, None
-
-
-def _laid_out(weights: Tensor) -> Tensor:
-    return weights if weights.is_contiguous() or weights.mT.is_contiguous() else weights.contiguous()

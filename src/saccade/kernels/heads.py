@@ -5,7 +5,7 @@ which takes longer to start than to do.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,32 +14,123 @@ from saccade.kernels.rows import TYPES, of_type
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
 
-__all__ = ["Formula", "Heads", "Links", "Shift", "step"]
 
-Formula: TypeAlias = Callable[..., tuple[Tensor, ...]]
+class Step(NamedTuple):
+    """Table of a step of heads. A block is an entry of the batch."""
+
+    interface: Tensor
+    """Readers first, then writers.
+
+    By shifts: key, β, gate, γ and shifts of each head, and of writers erase and add vectors. By links: key, β, free
+    gate and three modes of each reader; key, β, allocation gate, write gate, erase and add vectors of the writer.
+    """
+    memory: Tensor
+    reading: Tensor
+    writing: Tensor
+    usage: Tensor | None  # by links, as the next two
+    precedence: Tensor | None
+    links: Tensor | None
+    new_memory: Tensor
+    read: Tensor
+    new_reading: Tensor
+    new_writing: Tensor
+    new_usage: Tensor | None
+    new_precedence: Tensor | None
+    new_links: Tensor | None
+    controls: Tensor  # the interface after its functions: the key's direction, softplus, sigmoid and so on
+    key_norms: Tensor  # 1 / ‖key‖ of each head
+    kept: Tensor
+    """Rows of cells.
+
+    By shifts, of each head: cosines, weights by content, and the weights before they are sharpened. By links, of each
+    reader: cosines, weights by content, backward and forward; of the writer: cosines, weights by content, free cells.
+    """
+    norms: Tensor  # 1 / ‖cell‖ before and after the write
+    order: Tensor | None  # by links: the cells in the order of their usage
+    cells: int
+    size: int
+    reads: int
+    writes: int
+    furthest: int  # the furthest shift
 
 
-class Heads(Protocol):
-    """The heads of a memory, and how a step of theirs is computed."""
+class Backward(NamedTuple):
+    """Table of the gradients of a step. The results begin at `interface_grad`."""
 
-    @property
-    def formula(self) -> Formula:
-        """The step by PyTorch's operations, for other tensors and second derivatives."""
+    step: Step
+    new_memory_grad: Tensor
+    read_grad: Tensor
+    new_reading_grad: Tensor
+    new_writing_grad: Tensor
+    new_usage_grad: Tensor | None
+    new_precedence_grad: Tensor | None
+    new_links_grad: Tensor | None
+    interface_grad: Tensor
+    memory_grad: Tensor
+    reading_grad: Tensor
+    writing_grad: Tensor
+    usage_grad: Tensor | None
+    precedence_grad: Tensor | None
+    links_grad: Tensor | None
+
+
+_shift, _shift_backward = of_type("shift.forward", Step), of_type("shift.backward", Backward)
+_links, _links_backward = of_type("links.forward", Step), of_type("links_backward.backward", Backward)
+_NO_LINKS = None, None, None
+
+
+class Heads(NamedTuple):
+    """Heads that shift (Neural Turing Machine) or follow links (Graves et al. 2016).
+
+    The tensors of a step are the interface `(batch, features)` (see `Step`), the memory `(batch, cells, cell_dim)`, and
+    the weights of readers and writers `(batch, heads, cells)`. By links there are usage and precedence `(batch, cells)`
+    and links `(batch, cells, cells)`. The results are the memory, vectors `(batch, reads, cell_dim)`, and the rest
+    anew.
+
+    Args: formula: the step by PyTorch's operations, for other tensors and second derivatives. reads, writes: numbers of
+    heads. furthest: the furthest shift, in cells, None by links.
+    """
+
+    formula: Callable[..., tuple[Tensor, ...]]
+    reads: int
+    writes: int = 1
+    furthest: int | None = None
 
     def forward(self, *tensors: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """Results of a step by a kernel, and tensors for its backward, results first."""
+        interface, memory = tensors[0].contiguous(), _columns(tensors[1])
+        state = [part.contiguous() for part in tensors[2:]]
+        (batch, cells, size), heads, new = memory.shape, self.reads + self.writes, interface.new_empty
+        results = _empty_columns(memory), new(batch, self.reads, size), *map(torch.empty_like, state)
+        rows = 4 * self.reads + 3 if self.furthest is None else 3 * heads
+        between = [torch.empty_like(interface), new(batch, heads), new(batch, rows, cells), new(batch, 2, cells)]
+        if self.furthest is None:
+            between.append(new(batch, cells, dtype=torch.int64))
+        kept = *results, interface, memory, *state, *between
+        kernels = _links if self.furthest is None else _shift
+        kernels[interface.dtype](batch, self._table(kept))
+        return results, kept
 
     def backward(self, kept: Sequence[Tensor], grads: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The gradients of the tensors from those of the results, by a kernel."""
+        step, by_links = self._table(kept), self.furthest is None
+        absent, state = () if by_links else _NO_LINKS, [part for part in step[2:7] if part is not None]
+        upstream = _columns(grads[0]), *(grad.contiguous() for grad in grads[1:])
+        gradients = torch.empty_like(step.interface), _empty_columns(step.memory), *map(torch.empty_like, state)
+        kernels = _links_backward if by_links else _shift_backward
+        table = Backward._make((step, *upstream, *absent, *gradients, *absent))
+        kernels[step.interface.dtype](len(step.memory), table)
+        return gradients
+
+    def _table(self, kept: Sequence[Tensor]) -> Step:
+        count = 4 if self.furthest is not None else 7
+        absent, order = (_NO_LINKS, (None,)) if self.furthest is not None else ((), ())
+        results, inputs, between = kept[:count], kept[count : 2 * count], kept[2 * count :]
+        sizes = *inputs[1].shape[1:], self.reads, self.writes, self.furthest or 0
+        return Step._make((*inputs, *absent, *results, *absent, *between, *order, *sizes))
 
 
 def step(heads: Heads, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """The state of a memory after a step.
-
-    Args:
-        heads: of the memory.
-        tensors: the interface of the heads, `(batch, features)`, and the state before.
-    """
     first = tensors[0]
     same = all(tensor.dtype == first.dtype for tensor in tensors)
     # With one feature a cosine is 1 or -1, and its gradient, 0, the difference of two numbers that a kernel rounds.
@@ -58,7 +149,6 @@ def _columns(memory: Tensor) -> Tensor:
 
 
 def _empty_columns(memory: Tensor) -> Tensor:
-    """Room for another such memory."""
     batch, cells, size = memory.shape
     return memory.new_empty_strided((batch, cells, size), (cells * size, 1, cells))
 
@@ -86,195 +176,3 @@ class _Step(torch.autograd.Function):
 def _laid(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
     """A tensor with these strides. Hooks on saved tensors may have changed them."""
     return tensor if tensor.stride() == strides else tensor.new_empty_strided(tensor.shape, strides).copy_(tensor)
-
-
-class ShiftStep(NamedTuple):
-    """Table of a step of heads that move by shifts. A block is an entry of the batch."""
-
-    interface: Tensor
-    """Key, β, gate, γ and shifts of each reader, then writer, with erase and add."""
-    memory: Tensor
-    reading: Tensor
-    writing: Tensor
-    new_memory: Tensor
-    read: Tensor
-    new_reading: Tensor
-    new_writing: Tensor
-    controls: Tensor  # the interface after its functions: the key's direction, softplus, sigmoid and so on
-    key_norms: Tensor  # 1 / ‖key‖ of each head
-    kept: Tensor  # of each head the cosines, the weights by content, and the weights before they are sharpened
-    norms: Tensor  # 1 / ‖cell‖ before and after the write
-    tiny: Tensor  # the smallest normal number
-    cells: int
-    size: int
-    reads: int
-    writes: int
-    furthest: int  # the furthest shift
-
-
-class ShiftBackward(NamedTuple):
-    """Table of the gradients of such a step. The results are the last four."""
-
-    step: ShiftStep
-    new_memory_grad: Tensor
-    read_grad: Tensor
-    new_reading_grad: Tensor
-    new_writing_grad: Tensor
-    interface_grad: Tensor
-    memory_grad: Tensor
-    reading_grad: Tensor
-    writing_grad: Tensor
-
-
-_shift, _shift_backward = of_type("shift.forward", ShiftStep), of_type("shift.backward", ShiftBackward)
-_TINY = {dtype: torch.tensor([torch.finfo(dtype).tiny], dtype=dtype, device="cpu") for dtype in TYPES}
-
-
-class Shift(NamedTuple):
-    """Heads of a Neural Turing Machine: cells by content, moves by shifts.
-
-    The tensors of its step are the interface `(batch, features)` (see `ShiftStep`), the memory
-    `(batch, cells, cell_dim)`, and the weights of readers and writers `(batch, heads, cells)`. The results are the
-    memory, what is read `(batch, reads, cell_dim)`, and both weights.
-
-    Args:
-        formula: the step by PyTorch's operations.
-        reads: heads that read.
-        writes: heads that write.
-        furthest: the furthest shift, in cells.
-    """
-
-    formula: Formula
-    reads: int
-    writes: int
-    furthest: int
-
-    def _sizes(self, memory: Tensor) -> tuple[int, ...]:
-        return (*memory.shape[1:], *self[1:])
-
-    def forward(self, *tensors: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """As `Heads` has it."""
-        interface, reading, writing = (tensors[i].contiguous() for i in (0, 2, 3))
-        memory, heads = _columns(tensors[1]), self.reads + self.writes
-        batch, cells, size = memory.shape
-        read = interface.new_empty(batch, self.reads, size)
-        results = _empty_columns(memory), read, torch.empty_like(reading), torch.empty_like(writing)
-        controls, key_norms = torch.empty_like(interface), interface.new_empty(batch, heads)
-        kept, norms = interface.new_empty(batch, heads, 3, cells), interface.new_empty(batch, 2, cells)
-        inputs, between = (interface, memory, reading, writing), (controls, key_norms, kept, norms)
-        dtype = interface.dtype
-        _shift[dtype](batch, ShiftStep._make((*inputs, *results, *between, _TINY[dtype], *self._sizes(memory))))
-        return results, (*results, *inputs, *between)
-
-    def backward(self, kept: Sequence[Tensor], grads: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """As `Heads` has it."""
-        results, inputs, between = kept[:4], kept[4:8], kept[8:]
-        interface, memory, reading, writing = inputs
-        gradients = (
-            *(torch.empty_like(interface), _empty_columns(memory)),
-            *(torch.empty_like(reading), torch.empty_like(writing)),
-        )
-        upstream, dtype = (_columns(grads[0]), *(grad.contiguous() for grad in grads[1:])), interface.dtype
-        step = ShiftStep._make((*inputs, *results, *between, _TINY[dtype], *self._sizes(memory)))
-        _shift_backward[dtype](len(memory), ShiftBackward._make((step, *upstream, *gradients)))
-        return gradients
-
-
-class LinksStep(NamedTuple):
-    """Table of a step of heads with usage and links. A block is a batch entry."""
-
-    interface: Tensor
-    """Interface: readers first, then the writer.
-
-    Each reader: key, β, free gate and three modes. The writer: key, β, allocation gate, write gate, erase and add
-    vectors.
-    """
-    memory: Tensor
-    reading: Tensor
-    writing: Tensor
-    usage: Tensor
-    precedence: Tensor
-    links: Tensor
-    new_memory: Tensor
-    read: Tensor
-    new_reading: Tensor
-    new_writing: Tensor
-    new_usage: Tensor
-    new_precedence: Tensor
-    new_links: Tensor
-    controls: Tensor  # the interface after its functions
-    key_norms: Tensor  # 1 / ‖key‖ of each head
-    kept: Tensor
-    """Cosines and weights of a step.
-
-    Each reader: cosines, weights by content, backward and forward. The writer: cosines, weights by content, free cells.
-    """
-    norms: Tensor  # 1 / ‖cell‖ before and after the write
-    order: Tensor  # the cells in the order of their usage
-    cells: int
-    size: int
-    reads: int
-
-
-class LinksBackward(NamedTuple):
-    """Table of the gradients of such a step. The results begin at `interface_grad`."""
-
-    step: LinksStep
-    new_memory_grad: Tensor
-    read_grad: Tensor
-    new_reading_grad: Tensor
-    new_writing_grad: Tensor
-    new_usage_grad: Tensor
-    new_precedence_grad: Tensor
-    new_links_grad: Tensor
-    interface_grad: Tensor
-    memory_grad: Tensor
-    reading_grad: Tensor
-    writing_grad: Tensor
-    usage_grad: Tensor
-    precedence_grad: Tensor
-    links_grad: Tensor
-
-
-_links, _links_backward = of_type("links.forward", LinksStep), of_type("links_backward.backward", LinksBackward)
-
-
-class Links(NamedTuple):
-    """Heads of a Differentiable Neural Computer, with free cells and links.
-
-    The tensors of its step are the interface `(batch, features)` (see `LinksStep`), the memory
-    `(batch, cells, cell_dim)`, the weights of readers and of the writer `(batch, heads, cells)`, usage and precedence
-    `(batch, cells)`, and links `(batch, cells, cells)`. The results are the memory, what is read
-    `(batch, reads, cell_dim)`, and the rest anew.
-
-    Args:
-        formula: the step by PyTorch's operations.
-        reads: heads that read.
-    """
-
-    formula: Formula
-    reads: int
-
-    def forward(self, *tensors: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """As `Heads` has it."""
-        interface, memory = tensors[0].contiguous(), _columns(tensors[1])
-        state = [part.contiguous() for part in tensors[2:]]
-        batch, cells, size = memory.shape
-        read = interface.new_empty(batch, self.reads, size)
-        results = _empty_columns(memory), read, *(torch.empty_like(part) for part in state)
-        controls, key_norms = torch.empty_like(interface), interface.new_empty(batch, self.reads + 1)
-        kept = interface.new_empty(batch, 4 * self.reads + 3, cells)
-        norms, order = interface.new_empty(batch, 2, cells), interface.new_empty(batch, cells, dtype=torch.int64)
-        inputs, between = (interface, memory, *state), (controls, key_norms, kept, norms, order)
-        _links[interface.dtype](batch, LinksStep._make((*inputs, *results, *between, cells, size, self.reads)))
-        return results, (*results, *inputs, *between)
-
-    def backward(self, kept: Sequence[Tensor], grads: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """As `Heads` has it."""
-        results, inputs, between = kept[:7], kept[7:14], kept[14:]
-        interface, memory, *state = inputs
-        gradients = torch.empty_like(interface), _empty_columns(memory), *(torch.empty_like(part) for part in state)
-        upstream = _columns(grads[0]), *(grad.contiguous() for grad in grads[1:])
-        step = LinksStep._make((*inputs, *results, *between, *memory.shape[1:], self.reads))
-        _links_backward[interface.dtype](len(memory), LinksBackward._make((step, *upstream, *gradients)))
-        return gradients

@@ -6,8 +6,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["BLOCK", "CHUNK", "Dealt", "Intervals", "dealt", "dealt_apart"]
-
 BLOCK = 24
 """Queries of a block, a multiple of the rows of a product's tile."""
 
@@ -24,10 +22,8 @@ _FAR = 1 << 62
 class Intervals(NamedTuple):
     """Intervals of keys for queries.
 
-    Args:
-        starts, ends: of the interval of each query, int64 `(N or 1, Lq)`, within the keys; empty unless start < end.
-        lows, highs: the first key of each block of queries and the end of the last, `(N or 1, blocks)`.
-        widest: keys that a block has at most.
+    `starts` and `ends` are int64 `(N or 1, Lq)`, within the keys; empty unless start < end. `lows` and `highs` are the
+    first key of each block of queries and the end of the last, `(N or 1, blocks)`, at most `widest` apart.
     """
 
     starts: Tensor
@@ -38,14 +34,6 @@ class Intervals(NamedTuple):
 
     @classmethod
     def of(cls, starts: Tensor, ends: Tensor) -> "Intervals":
-        """The blocks of queries with these intervals.
-
-        Args:
-            starts, ends: int64 `(N or 1, Lq)`, in one piece, within the keys.
-
-        >>> Intervals.of(torch.arange(100)[None], torch.arange(100)[None] + 9).widest
-        32
-        """
         allowed = starts < ends
         lows = _joined(starts.masked_fill(~allowed, _FAR), BLOCK, torch.amin, _FAR)
         highs = _joined(ends.masked_fill(~allowed, 0), BLOCK, torch.amax, 0)
@@ -53,24 +41,17 @@ class Intervals(NamedTuple):
 
     @property
     def allowed(self) -> int:
-        """Number of pairs of a query and a key."""
         return int((self.ends - self.starts).clamp(min=0).sum())
 
     @property
     def computed(self) -> int:
-        """Number of computed pairs."""
         return BLOCK * int((self.highs - self.lows).clamp(min=0).sum())
 
 
 class Dealt(NamedTuple):
-    """Chunks of queries for threads.
+    """Chunks of queries of an entry for threads, each with at most `keys` keys.
 
-    Args:
-        chunk: queries of a chunk.
-        keys: that a chunk has at most.
-        chunks: of an entry.
-        separate: whether each chunk sums the gradients of keys in memory of its own. Else every second one does so at
-            once.
+    If `separate`, each chunk sums the gradients of keys in memory of its own. Else every second one does so at once.
     """
 
     chunk: int
@@ -90,10 +71,6 @@ def dealt_apart(intervals: Intervals, entries: int) -> Dealt:
 
     They are the smallest of which every second one has no key in common. Otherwise they are as few as keep threads
     busy, each with sums of its own.
-
-    Args:
-        intervals: of the queries.
-        entries: of the batch.
     """
     chunk, length = CHUNK, intervals.starts.shape[-1]
     while chunk < length and not (chunk >= intervals.widest and _apart(*_chunks(intervals, chunk))):

@@ -16,20 +16,12 @@ import llvmlite.binding as llvm
 
 from saccade.kernels import cache
 
-__all__ = ["Loaded", "kept", "load"]
-
 _MATH = {f"{name}{kind}" for name in ("exp", "expm1", "log", "log10", "log1p", "pow", "tanh") for kind in ("", "f")}
 """Functions of the C library for LLVM's operations."""
 
 
 class Loaded(NamedTuple):
-    """A kernel's machine code in memory.
-
-    Args:
-        address: of the C function.
-        anew: whether this process compiled it.
-        memory: its engine, which frees it.
-    """
+    """A kernel's machine code in memory. Its engine frees it."""
 
     address: int
     anew: bool
@@ -37,11 +29,7 @@ class Loaded(NamedTuple):
 
 
 def kept(name: str) -> Loaded | None:
-    """A kernel of the cache, or None if it is missing or needs Numba to load.
-
-    Args:
-        name: of the kernel, "module.function".
-    """
+    """A kernel of the cache, or None if it is missing or needs Numba."""
     try:
         code = cache.read(cache.folder(), name)
     except OSError:
@@ -69,7 +57,7 @@ def load(code: cache.Code, *, anew: bool = False) -> Loaded | None:
 def _define_symbols() -> None:
     """Give LLVM addresses of Numba's C functions and exceptions, by Numba's names.
 
-    Names and addresses are those of `numba.core.base`, `numba.core.externals` and `numba.core.runtime.nrt`.
+    They are those of `numba.core.base`, `numba.core.externals` and `numba.core.runtime.nrt`.
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

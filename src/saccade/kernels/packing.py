@@ -9,8 +9,6 @@ from torch import Tensor
 from saccade.kernels.rows import of_type
 from saccade.kernels.scratch import scratch
 
-__all__ = ["COLUMNS", "LANES", "QUERIES", "Packed", "pack", "packed", "packed_lanes", "unpack"]
-
 LANES = 16
 """Divisor of packed keys' columns: loops are whole vectors."""
 
@@ -65,13 +63,9 @@ _pack, _unpack = of_type("packing.pack", Pack), of_type("packing.unpack", Unpack
 def packed(projected: Tensor, powers: Tensor | None = None, room: str | None = None) -> Tensor:
     """e^{2x} with features in rows, then the largest |x| of each column.
 
-    Args:
-        projected: x, `(..., L, D)`, float32 or float64.
-        powers: e^{2x}, `(..., L, D)`, if it is there; anything for an x out of the exponential's range.
-        room: name of the `scratch` memory for the result, which the next call by that name overwrites, or None.
-
-    Returns:
-        `(..., D', L)`, D' = D rounded up to a multiple of four, and one. Its rows are whole vectors apart.
+    `powers` are e^{2x} if there are any, and anything for an x out of the exponential's range. `room` names the
+    `scratch` memory for the result, which the next call by that name overwrites. The result is `(..., D' + 1, L)`,
+    where D' is D rounded up to a multiple of four. Its rows are whole vectors apart.
     """
     length = projected.shape[-2]
     columns = packed_lanes(projected, powers, room, LANES)
@@ -91,26 +85,14 @@ def packed_lanes(projected: Tensor, powers: Tensor | None, room: str | None, lan
 
 
 class Packed(NamedTuple):
-    """Queries and keys as the kernels read them.
-
-    Args:
-        queries: e^{2q} with the features in rows, then the largest |q| of each, `(N, D' + 1, Lq or more)`.
-        keys: e^{2k} and the largest |k|, `(N, D' + 1, Lk or more)`.
-    """
+    """Queries and keys, `packed` `(N, D' + 1, L or more)`."""
 
     queries: Tensor
     keys: Tensor
 
 
 def pack(query: Tensor, key: Tensor, keys: Tensor | None = None, *, kept: bool = False) -> Packed:
-    """Pack queries and keys.
-
-    Args:
-        query: `(N, Lq, D)`, float32 or float64, in one piece.
-        key: `(N, Lk, D)`, of that type.
-        keys: packed before, or None.
-        kept: whether the result is to last longer than to the next call.
-    """
+    """Pack contiguous queries, and keys unless they are. `kept`: for later calls too."""
     (count, length, features), width, dtype = query.shape, key.shape[1], query.dtype
     whole, rows, lanes = -(-features // 4) * 4, -(-length // QUERIES) * QUERIES, -(-width // LANES) * LANES
 

@@ -8,8 +8,6 @@ from torch import Tensor
 from saccade.errors import ShapeError
 from saccade.kernels.threads import Kernel
 
-__all__ = ["GLIMPSES", "patches"]
-
 GLIMPSES = 16
 """Places in a block of work."""
 
@@ -38,22 +36,9 @@ def patches(images: Tensor, owner: Tensor, corner: Tensor, size: int, scales: in
     .. math::
         \rho_{s,i,j} = \frac{1}{4^s} \sum_{0 \le a, b < 2^s} x\big(r_s + 2^s i + a,\; c_s + 2^s j + b\big)
 
-    Args:
-        images: `(batch, channels, height, width)`, float32, contiguous.
-        owner: `(glimpses,)`, int64: the number of the image of each glimpse.
-        corner: `(glimpses, 2)`, int64: x and y of the widest patch's left upper pixel, all patches having one centre.
-        size: pixels of a patch's side.
-        scales: how many patches each glimpse has.
-
-    Returns:
-        `(glimpses, scales, channels, size, size)`, without a gradient.
-
-    Raises:
-        ShapeError: shapes or types that do not fit, which a kernel would not notice, or an image that is not there.
-
-    Example:
-        >>> patches(torch.ones(1, 1, 4, 4), torch.tensor([0]), torch.tensor([[-1, 0]]), 2, 2)[0, :, 0].tolist()
-        [[[1.0, 1.0], [1.0, 1.0]], [[0.5, 1.0], [0.5, 1.0]]]
+    `images` are `(batch, channels, height, width)`, float32, contiguous. `owner` is the number of the image of each
+    glimpse, and `corner` x and y of the widest patch's left upper pixel, all patches having one centre. The result is
+    `(glimpses, scales, channels, size, size)`, without a gradient.
     """
     if images.ndim != 4 or images.dtype != torch.float32 or not images.is_contiguous():
         got = f"{tuple(images.shape)} of {images.dtype}"

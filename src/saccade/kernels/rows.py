@@ -8,8 +8,6 @@ from torch import Tensor
 
 from saccade.kernels.threads import Kernel
 
-__all__ = ["TYPES", "Rows", "mask_rows", "of_type", "row_blocks"]
-
 T = TypeVar("T", bound=tuple[Any, ...])
 
 TYPES = torch.float32, torch.float64
@@ -21,9 +19,7 @@ _ELEMENTS = 1 << 13
 class Rows(NamedTuple):
     """A boolean tensor broadcast to `(..., rows, columns)`, without a copy.
 
-    Args:
-        flags: the tensor, whose last dimension has stride one.
-        offsets: of each row's start from the tensor's first element, in elements. Empty for no mask.
+    `offsets` are those of each row's start from the tensor's first element, in elements. Empty for no mask.
     """
 
     flags: Tensor
@@ -34,12 +30,7 @@ _NONE = Rows(torch.ones(1, dtype=torch.bool, device="cpu"), torch.empty(0, dtype
 
 
 def mask_rows(allowed: Tensor | None, shape: tuple[int, ...]) -> Rows:
-    """The rows of a mask.
-
-    Args:
-        allowed: boolean, broadcastable to `shape`, or None.
-        shape: `(..., rows, columns)`.
-    """
+    """The rows of a mask that broadcasts to `(..., rows, columns)`."""
     if allowed is None:
         return _NONE
     if allowed.ndim == 0 or (allowed.stride(-1) != 1 or allowed.shape[-1] != shape[-1]):
@@ -64,7 +55,6 @@ class RowBlocks(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """Blocks of all rows."""
         return -(-self.length // self.block)
 
 
@@ -76,5 +66,4 @@ def row_blocks(rows: Tensor, allowed: Tensor | None = None) -> RowBlocks:
 
 
 def of_type(name: str, layout: Callable[..., T]) -> dict[torch.dtype, Kernel[T]]:
-    """The kernels of one name for each type."""
     return {dtype: Kernel(f"{name}.{str(dtype).removeprefix('torch.')}", layout) for dtype in TYPES}

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["scratch"]
-
 _KEPT = 1 << 23
 """Largest memory to keep, in bytes."""
 
@@ -22,9 +20,7 @@ _local = threading.local()
 def scratch(name: str, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     """An uninitialized tensor in this thread's memory of a name.
 
-    Args:
-        name: of the memory. Two tensors that are needed at once have two names.
-        shape, dtype: of the tensor.
+    Two tensors that are needed at once have two names.
     """
     size = math.prod(shape) * dtype.itemsize
     if size > _KEPT:

@@ -12,48 +12,26 @@ from saccade.kernels.threads import serves
 from saccade.kernels.weights import MANY
 from saccade.reads import largest as definition_of_largest
 
-__all__ = ["draw", "entropy", "largest"]
 
-
-class Entropy(NamedTuple):
-    """Table of entropies of rows or, with `grads`, of gradients of the weights."""
+class Table(NamedTuple):
+    """Table of rows of weights, and of inputs and results of a kernel."""
 
     rows: RowBlocks
     weights: Tensor
-    entropies: Tensor | None
-    grads: Tensor | None = None
+    numbers: Tensor | None = None  # entropies, or the `many` largest weights
+    indices: Tensor | None = None  # of the largest weights, or draws
+    many: int = 0
+    uniform: Tensor | None = None  # of draws
+    grads: Tensor | None = None  # of entropies, which become those of weights
     weights_grad: Tensor | None = None
 
 
-class Top(NamedTuple):
-    """Table of the `many` largest weights of rows: `values` and `indices`."""
-
-    rows: RowBlocks
-    weights: Tensor
-    values: Tensor
-    indices: Tensor
-    many: int
-
-
-class Draw(NamedTuple):
-    """Table of draws from rows by uniform numbers. The results are `indices`."""
-
-    rows: RowBlocks
-    weights: Tensor
-    uniform: Tensor
-    indices: Tensor
-
-
-_entropy = of_type("statistics.entropy", Entropy)
-_top, _draw = of_type("statistics.top", Top), of_type("statistics.draw", Draw)
+_entropy = of_type("statistics.entropy", Table)
+_top, _draw = of_type("statistics.top", Table), of_type("statistics.draw", Table)
 
 
 def entropy(weights: Tensor) -> Tensor:
-    r"""\(-\sum_j w_j \log w_j\) of each row, in nats, 0 log 0 being 0.
-
-    Args:
-        weights: `(..., Lk)`, float32 or float64, at least two dimensions.
-    """
+    r"""\(-\sum_j w_j \log w_j\) of each row `(..., Lk)`, in nats, 0 log 0 being 0."""
     if torch.is_grad_enabled() and weights.requires_grad:
         entropies: Tensor = _Entropy.apply(weights)
         return entropies
@@ -63,13 +41,7 @@ def entropy(weights: Tensor) -> Tensor:
 def largest(weights: Tensor, k: int, allowed: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """The k largest allowed weights of a row, falling, lower index first, and indices.
 
-    Args:
-        weights: `(..., Lk)`, 0 where it is forbidden.
-        k: how many, at least one; more than Lk is Lk.
-        allowed: boolean, broadcastable to weights, or None.
-
-    Returns:
-        Two of shape `(..., min(k, Lk))`; beyond the allowed keys the weight is 0 and the index -1.
+    More than Lk is Lk. Beyond the allowed keys the weight is 0 and the index -1.
     """
     if min(k, weights.shape[-1]) > MANY:
         return definition_of_largest(weights, k, allowed)
@@ -77,28 +49,23 @@ def largest(weights: Tensor, k: int, allowed: Tensor | None = None) -> tuple[Ten
     values, indices = weights.new_empty(*shape, k), weights.new_empty(*shape, k, dtype=torch.int64)
     if k:
         rows = row_blocks(weights, allowed)
-        _top[weights.dtype](rows.blocks, Top(rows, weights.detach().contiguous(), values, indices, k))
+        _top[weights.dtype](rows.blocks, Table(rows, weights.detach().contiguous(), values, indices, k))
     beyond = indices < 0
     return weights.gather(-1, indices.clamp(min=0)).masked_fill(beyond, 0.0), indices
 
 
 def draw(weights: Tensor, uniform: Tensor) -> Tensor:
-    """First key of a row with a running sum above u · sum, -1 if it is not > 0.
-
-    Args:
-        weights: `(..., Lk)`.
-        uniform: u in [0, 1), broadcastable to `(...)`.
-    """
+    """First key with a running sum above u · sum, u in [0, 1), -1 unless sum > 0."""
     indices = weights.new_full(weights.shape[:-1], -1, dtype=torch.int64)
     uniform = uniform.to(weights.dtype).expand(weights.shape[:-1]).contiguous()
     rows = row_blocks(weights)
-    _draw[weights.dtype](rows.blocks, Draw(rows, weights.detach().contiguous(), uniform, indices))
+    _draw[weights.dtype](rows.blocks, Table(rows, weights.detach().contiguous(), indices=indices, uniform=uniform))
     return indices
 
 
 def _entropies(weights: Tensor) -> Tensor:
     entropies, rows = weights.new_zeros(weights.shape[:-1]), row_blocks(weights)
-    _entropy[weights.dtype](rows.blocks, Entropy(rows, weights, entropies))
+    _entropy[weights.dtype](rows.blocks, Table(rows, weights, entropies))
     return entropies
 
 
@@ -115,5 +82,6 @@ class _Entropy(torch.autograd.Function):
             return by_definition(definition, (weights,), (True,), grad)[0]
         weights_grad = torch.empty_like(weights, memory_format=torch.contiguous_format)
         rows = row_blocks(weights)
-        _entropy[weights.dtype](rows.blocks, Entropy(rows, weights.contiguous(), None, grad.contiguous(), weights_grad))
+        table = Table(rows, weights.contiguous(), grads=grad.contiguous(), weights_grad=weights_grad)
+        _entropy[weights.dtype](rows.blocks, table)
         return weights_grad

@@ -6,8 +6,6 @@ from torch import Tensor
 
 from saccade.kernels.threads import Kernel
 
-__all__ = ["backward", "forward"]
-
 
 class Inputs(NamedTuple):
     """First part of both tables. A block is a batch entry with contiguous tensors."""

@@ -6,14 +6,11 @@ last one. Here the steps add to one sum. A gate that all of them depend on hands
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-
-__all__ = ["Sums", "by_definition"]
 
 T = TypeVar("T")
 
@@ -21,11 +18,9 @@ T = TypeVar("T")
 class Sums(ABC, Generic[T]):
     """Sums over the steps' backwards, for tensors that all of them use.
 
-    Make the gate with `gate(*tensors)` before the first step, and have it and the tensors among the inputs of each
-    step's autograd function. Its backward changes `current()` and returns zero for the gate and None for the tensors.
-    Where it returns the tensors' gradients itself, it returns None for the gate.
-
-    Sums are kept by backward pass, and go with it.
+    Make the gate before the first step, and have it and the tensors among the inputs of each step's autograd function.
+    Its backward changes `current()` and returns zero for the gate and None for the tensors, or the tensors' gradients
+    and None for the gate. Sums are kept by backward pass, and go with it.
     """
 
     def __init__(self) -> None:
@@ -40,25 +35,20 @@ class Sums(ABC, Generic[T]):
         """The gradients of the gate's tensors."""
 
     def current(self) -> T:
-        """The sums of this backward pass."""
         number = torch._C._current_graph_task_id()
         if number not in self._passes:
             self._passes[number] = self.start()
-            # a pass may end without coming to the gate
-            torch.autograd.Variable._execution_engine.queue_callback(partial(self._forget, number))
-        return self._passes[number]
 
-    def _forget(self, number: int) -> None:
-        self._passes.pop(number, None)
+            def forget() -> None:  # a pass may end without coming to the gate
+                self._passes.pop(number, None)
+
+            torch.autograd.Variable._execution_engine.queue_callback(forget)
+        return self._passes[number]
 
     def gate(self, *tensors: Tensor) -> Tensor:
         """A zero of tensors with the sums as gradients, once every step gave its own."""
         gate: Tensor = _Gate.apply(self, *tensors)
         return gate
-
-    def _taken(self, count: int) -> Sequence[Tensor | None]:
-        number = torch._C._current_graph_task_id()
-        return self.finish(self._passes.pop(number)) if number in self._passes else [None] * count
 
 
 class _Gate(torch.autograd.Function):
@@ -70,7 +60,8 @@ class _Gate(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return (None, *ctx.sums._taken(ctx.count))
+        number, passes = torch._C._current_graph_task_id(), ctx.sums._passes
+        return (None, *(ctx.sums.finish(passes.pop(number)) if number in passes else [None] * ctx.count))
 
 
 def by_definition(
@@ -79,14 +70,7 @@ def by_definition(
     needed: Sequence[bool],
     grad: Tensor | Sequence[Tensor],
 ) -> list[Tensor | None]:
-    """Gradients of a kernel's results by torch's operations, for any derivative.
-
-    Args:
-        function: the definition, of the inputs.
-        inputs: all of them.
-        needed: the inputs that need gradients.
-        grad: of the output, or of each of several.
-    """
+    """Gradients of inputs that need them, by torch's operations, for any derivative."""
     again = torch.is_grad_enabled()
     with torch.enable_grad(), torch.autocast("cpu", enabled=False):  # the forward's casts are done
         # Views: an input may depend on another, which is not this function's derivative.

@@ -25,8 +25,6 @@ from torch.autograd import forward_ad
 
 from saccade.errors import ArgumentError
 
-__all__ = ["Kernel", "addressed", "extend", "numba_missing", "reason", "serves", "without_kernels"]
-
 T = TypeVar("T", bound=tuple[Any, ...])
 
 _Entry = Callable[[int, int, int, int], None]
@@ -35,13 +33,9 @@ _Entry = Callable[[int, int, int, int], None]
 class Kernel(Generic[T]):
     """A compiled function of a table of numbers, run by all threads at once.
 
-    The numbers are the entries of a NamedTuple: of a tensor its address, of None 0, of another NamedTuple its entries.
-    Two counts lie before them: blocks taken, and blocks in all.
-
-    Args:
-        name: "module.function" in `saccade.kernels.compiled`, and "module.function.dtype" of a function that serves
-            several types. The first call loads it from the cache, or imports and compiles it.
-        layout: the NamedTuple, which is the annotation of the compiled function's first argument.
+    The numbers are the entries of `layout`: of a tensor its address, of None 0, of another NamedTuple its entries. Two
+    counts lie before them: blocks taken, and blocks in all. The name is "module.function" in `kernels.compiled`, and
+    "module.function.dtype" for several types. The first call loads it from the cache, or imports and compiles it.
     """
 
     def __init__(self, name: str, layout: Callable[..., T]) -> None:
@@ -51,7 +45,6 @@ class Kernel(Generic[T]):
         self._call: Callable[[int], None] | None = None
 
     def __call__(self, blocks: int, table: T) -> None:
-        """Do `blocks` blocks of work on a table."""
         if self._address is None:
             with _lock:  # code that a second thread loaded would take the place of code that runs, and free it
                 self._load()
@@ -81,27 +74,20 @@ class Kernel(Generic[T]):
 
 
 def extend(numbers: "array[int]", table: Iterable[Any]) -> None:
-    """Append the entries of a table."""
     for entry in table:
         if isinstance(entry, int):
             numbers.append(entry)
         elif isinstance(entry, torch.Tensor):
-            numbers.append(_address(entry))
+            if not entry.is_cpu:  # a default device may apply
+                raise ArgumentError(f"tensor: expected one on a CPU for a kernel, got {entry.device}")
+            numbers.append(entry.data_ptr())
         elif entry is None:
             numbers.append(0)
         else:
             extend(numbers, entry)
 
 
-def _address(tensor: torch.Tensor) -> int:
-    """The address of a tensor. Reject other devices: a default device may apply."""
-    if not tensor.is_cpu:
-        raise ArgumentError(f"tensor: expected one on a CPU for a kernel, got {tensor.device}")
-    return tensor.data_ptr()
-
-
 def serves(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,)) -> bool:
-    """Whether kernels of these types serve these tensors."""
     return reason(*tensors, dtypes=dtypes) is None
 
 
@@ -141,7 +127,6 @@ _lock = threading.Lock()
 
 
 def numba_missing() -> str | None:
-    """Reason why Numba is missing, or None."""
     _look_for_numba()
     missing: Any = _state["numba"]
     return missing  # type: ignore[no-any-return]
@@ -168,11 +153,7 @@ _look_for_numba._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 @contextmanager
 def without_kernels(reason: str) -> Iterator[None]:
-    """Disable kernels in the context, in all threads, for measures and tests.
-
-    Args:
-        reason: why, for `explain`.
-    """
+    """Disable kernels in the context, in all threads, for measures and tests."""
     before = numba_missing()
     _state["numba"] = reason
     try:
@@ -220,7 +201,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def _run_in_pool(helpers: int, call: Callable[[int], None], table: int) -> None:
-    """The work by this thread and `helpers` threads of the pool."""
     with _lock:
         if "pool" not in _state:
             _state["pool"] = ThreadPoolExecutor(max(os.cpu_count() or 1, helpers))

@@ -10,8 +10,6 @@ from torch.nn import functional as F
 from saccade.errors import ArgumentError
 from saccade.kernels.threads import Kernel, serves
 
-__all__ = ["Logits", "dense", "topk_log_probs"]
-
 _ROWS = 512  # rows whose logits are in memory at once
 _FEW = 4, 47  # between these numbers of rows W fᵀ, transposed, takes a third less than f Wᵀ (AVX-512)
 
@@ -34,55 +32,25 @@ _forward = Kernel("topk.forward", Forward)
 
 @dataclass(frozen=True)
 class Logits:
-    """Logits of an output layer, W f + b, not computed yet.
-
-    Args:
-        features: f, `(rows, D)`.
-        weight: W, `(vocabulary, D)`.
-        bias: b, `(vocabulary,)`.
-
-    Example:
-        >>> Logits(torch.ones(3, 2), torch.ones(5, 2), torch.zeros(5)).dense().shape
-        torch.Size([3, 5])
-    """
+    """Logits `(rows, vocabulary)` of an output layer, W f + b, not computed yet."""
 
     features: Tensor
     weight: Tensor
     bias: Tensor
 
     def dense(self) -> Tensor:
-        """All of them, `(rows, vocabulary)`."""
         return F.linear(self.features, self.weight, self.bias)
 
 
 def dense(logits: Logits | Tensor) -> Tensor:
-    """Logits as a tensor `(rows, vocabulary)`, computed if they are not yet.
-
-    >>> dense(torch.ones(3, 5)).shape, dense(Logits(torch.ones(3, 2), torch.ones(5, 2), torch.zeros(5))).shape
-    (torch.Size([3, 5]), torch.Size([3, 5]))
-    """
+    """Logits as a tensor `(rows, vocabulary)`, computed if they are not yet."""
     return logits.dense() if isinstance(logits, Logits) else logits
 
 
 def topk_log_probs(logits: Logits | Tensor, count: int, token: int) -> tuple[Tensor, Tensor, Tensor]:
     """The `count` largest log-probabilities of each row, their tokens, and `token`'s.
 
-    Args:
-        logits: `Logits`, or a tensor `(rows, vocabulary)`.
-        count: how many, from 1 to the size of the vocabulary. Ties come in the order of their tokens if a kernel
-            sorts them, and in any order if torch does.
-        token: its log-probability is returned whether it is among the largest or not.
-
-    Returns:
-        log-probabilities `(rows, count)`, largest first, their tokens, int64 `(rows, count)`, and those of `token`
-        `(rows,)`.
-
-    Raises:
-        ArgumentError: a count or a token outside the vocabulary.
-
-    Example:
-        >>> topk_log_probs(torch.tensor([[0.0, 3.0, 2.0]]), 2, token=0)[1]
-        tensor([[1, 2]])
+    Ties come in the order of their tokens if a kernel sorts them, and in any order if torch does.
     """
     size = logits.bias.numel() if isinstance(logits, Logits) else logits.shape[-1]
     if not 0 <= token < size or not 1 <= count <= size:

@@ -11,43 +11,27 @@ from saccade.kernels.scratch import scratch
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import Kernel, serves
 
-__all__ = ["unit"]
 
-
-class Forward(NamedTuple):
-    """Table of the forward. The results are `units`, and `lengths` of float64."""
+class Unit(NamedTuple):
+    """Table of the forward, and with `grads` of the backward."""
 
     rows: RowBlocks
     vectors: Tensor
     units: Tensor
-    lengths: Tensor
+    lengths: Tensor  # float64
+    grads: Tensor | None = None
+    vectors_grad: Tensor | None = None
 
 
-class Backward(NamedTuple):
-    """Table of the backward: gradients of `units` become those of the vectors."""
-
-    rows: RowBlocks
-    grads: Tensor
-    units: Tensor
-    lengths: Tensor
-    vectors_grad: Tensor
-
-
-_forward, _backward = Kernel("unit.forward", Forward), Kernel("unit.backward", Backward)
+_forward, _backward = Kernel("unit.forward", Unit), Kernel("unit.backward", Unit)
 
 
 def unit(vectors: Tensor, room: str | None = None) -> Tensor:
-    r"""\(x / \lVert x \rVert\) in the last dimension, as `numerics.unit` has it.
+    """x / ‖x‖ in the last dimension, as `numerics.unit` has it.
 
-    A vector whose gradient is 0 gets a gradient of 0, whatever it holds.
-
-    Args:
-        vectors: `(..., D)`, of any type; float32 is compiled.
-        room: a name of `scratch`, for a result that is used up before the next by that name: memory that is new takes
-            longer to be had than all of it to be computed. Nothing may be recorded then.
-
-    >>> unit(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
-    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    A vector whose gradient is 0 gets a gradient of 0, whatever it holds. `room` is a name of `scratch`, for a result
+    that is used up before the next by that name: memory that is new takes longer to be had than all of it to be
+    computed. Nothing may be recorded then.
     """
     if not serves(vectors) or not vectors.numel():
         return numerics.unit(vectors)
@@ -58,10 +42,9 @@ def unit(vectors: Tensor, room: str | None = None) -> Tensor:
 
 
 def _units(vectors: Tensor, units: Tensor) -> tuple[Tensor, Tensor]:
-    """Write the vectors of unit length to `units`: these, and the lengths."""
     lengths = vectors.new_empty(vectors.shape[:-1], dtype=torch.float64)
     rows = row_blocks(vectors)
-    _forward(rows.blocks, Forward(rows, vectors, units, lengths))
+    _forward(rows.blocks, Unit(rows, vectors, units, lengths))
     return units, lengths
 
 
@@ -80,5 +63,6 @@ class _Unit(torch.autograd.Function):
             return by_definition(numerics.unit, (vectors,), (True,), grad)[0]
         grad = grad.contiguous()
         rows, vectors_grad = row_blocks(grad), torch.empty_like(grad)
-        _backward(rows.blocks, Backward(rows, grad, units.contiguous(), lengths.contiguous(), vectors_grad))
+        table = Unit(rows, vectors, units.contiguous(), lengths.contiguous(), grad, vectors_grad)
+        _backward(rows.blocks, table)
         return vectors_grad

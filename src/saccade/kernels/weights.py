@@ -1,6 +1,6 @@
 """Softmax, sparsemax and entmax of rows, as differentiable functions."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -11,8 +11,6 @@ from saccade._definitions.numerics import HALF
 from saccade.kernels.rows import TYPES, RowBlocks, of_type, row_blocks
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
-
-__all__ = ["MANY", "Statistics", "entmax", "serves_rows", "softmax", "softmax_over", "sparsemax"]
 
 
 class Weigh(NamedTuple):
@@ -48,21 +46,13 @@ _weigh, _differentiate = of_type("rows.weigh", Weigh), of_type("rows_backward.di
 class _Family(NamedTuple):
     """A member of the family: softmax at α = 1, sparsemax at α = 2.
 
-    Args:
-        temperature: divisor of the scores.
-        alpha: of all rows, a float or one number; of each row, `(..., 1)`.
+    α is a float or one number of all rows, or `(..., 1)` of each row.
     """
 
     temperature: float = 1.0
     alpha: float | Tensor = 1.0
 
-    @property
-    def learned(self) -> Tensor | None:
-        """α where it is a tensor."""
-        return self.alpha if isinstance(self.alpha, Tensor) else None
-
     def formula(self, scores: Tensor, alpha: Tensor | None, mask: Tensor | None) -> Tensor:
-        """Weights in operations of PyTorch."""
         if alpha is not None:
             return simplex.entmax(scores, alpha, mask)
         if self.alpha in (1, 2):
@@ -74,12 +64,7 @@ class _Family(NamedTuple):
 
 
 def serves_rows(scores: Tensor, mask: Tensor | None, alpha: float | Tensor = 1.0) -> bool:
-    """Whether `sparsemax` and `entmax` serve these tensors, half types as float32.
-
-    Args:
-        scores, mask: arguments of a normalizer.
-        alpha: of the normalizer.
-    """
+    """Whether `sparsemax` and `entmax` serve these tensors, half types as float32."""
     tensors = [part for part in (scores, mask, alpha) if isinstance(part, Tensor)]
     if not serves(*tensors, dtypes=_DTYPES) or not scores.is_floating_point() or not (scores.ndim and scores.shape[-1]):
         return False
@@ -100,19 +85,11 @@ _DTYPES = {*TYPES, *HALF, torch.bool}
 def softmax(
     scores: Tensor, allowed: Tensor | None = None, temperature: float = 1.0, *, overwrite: bool = False, top: int = 0
 ) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-    r"""\(w_j = e^{s_j / T} / \sum e^{s / T}\) over allowed keys, lse and entropy.
+    r"""\(w_j = e^{s_j / T} / \sum e^{s / T}\) over allowed keys, lse, entropy, `top`.
 
-    Args:
-        scores: `(..., Lk)`, float32 or float64, at least two dimensions.
-        allowed: boolean, broadcastable to scores, or None.
-        temperature: T > 0.
-        overwrite: whether the weights may take the place of the scores, if these are contiguous and autograd does not
-            record.
-        top: number of largest weights to return, at most `MANY`.
-
-    Returns:
-        Weights of the shape of scores, and lse and entropy, without the last dimension. Then the largest weights and
-        their indices, None if autograd records or none are requested. No gradient passes through the entropy.
+    If `overwrite`, the weights may take the place of contiguous scores that autograd does not record. The largest
+    weights (at most `MANY`) and their indices are None if autograd records or none are requested. No gradient passes
+    through the entropy.
     """
     return _weights(scores, allowed, _Family(temperature), overwrite=overwrite, top=top)
 
@@ -120,9 +97,8 @@ def softmax(
 class Statistics(NamedTuple):
     """Room for the statistics of a softmax.
 
-    Args:
-        lse, entropy: `(..., rows)`.
-        values, indices: of the largest weights, `(..., rows, many)`, many at most `MANY`.
+    `lse` and `entropy` are `(..., rows)`, the largest weights and their indices `(..., rows, many)`, many at most
+    `MANY`.
     """
 
     lse: Tensor
@@ -132,12 +108,10 @@ class Statistics(NamedTuple):
 
     @classmethod
     def of(cls, rows: Tensor, many: int) -> "Statistics":
-        """Room for those of as many rows as there are numbers."""
         indices = rows.new_empty(*rows.shape, many, dtype=torch.int64)
         return cls(rows, torch.empty_like(rows), rows.new_empty(*rows.shape, many), indices)
 
     def part(self, *rows: slice) -> "Statistics":
-        """Room of some rows, contiguous ones."""
         return Statistics(*(part[rows] for part in self))
 
 
@@ -150,62 +124,51 @@ def softmax_over(scores: Tensor, temperature: float, statistics: Statistics) -> 
 
 
 def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
-    r"""\([s_j - \tau]_+\), nearest on the simplex (Martins, Astudillo 2016, eq. 2).
-
-    Args: as for `softmax`.
-    """
+    r"""\([s_j - \tau]_+\), nearest on the simplex (Martins, Astudillo 2016, eq. 2)."""
     return _weights(scores, allowed, _Family(alpha=2.0))[0]
 
 
 def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None = None) -> Tensor:
     r"""\([(\alpha - 1) s_j - \tau]_+^{1 / (\alpha - 1)}\) (Peters et al. 2019, eq. 10).
 
-    Args:
-        scores, allowed: as for `softmax`.
-        alpha: at least 1; a tensor that broadcasts against `(..., 1)` learns.
+    α is at least 1; a tensor that broadcasts against `(..., 1)` learns.
     """
     learned = alpha.to(dtype=scores.dtype, device=scores.device) if isinstance(alpha, Tensor) else float(alpha)
     return _weights(scores, allowed, _Family(alpha=learned))[0]
 
 
+_Results: TypeAlias = tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor] | None]
+
+
 def _weights(
     scores: Tensor, allowed: Tensor | None, family: _Family, *, overwrite: bool = False, top: int = 0
-) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-    alpha = family.learned
+) -> _Results:
+    alpha = family.alpha if isinstance(family.alpha, Tensor) else None
     if torch.is_grad_enabled() and (scores.requires_grad or (alpha is not None and alpha.requires_grad)):
         return (*_Weights.apply(scores, alpha, allowed, family), None)
-    shape, largest = (*scores.shape[:-1], min(top, scores.shape[-1])), None
-    if top:
-        largest = scores.new_empty(shape), scores.new_empty(shape, dtype=torch.int64)
-    return (*_forward(scores, allowed, family, overwrite=overwrite, largest=largest)[:3], largest)
+    return _forward(scores, allowed, family, overwrite=overwrite, top=top)[0]
 
 
 def _forward(
-    scores: Tensor,
-    allowed: Tensor | None,
-    family: _Family,
-    *,
-    overwrite: bool = False,
-    largest: tuple[Tensor, Tensor] | None = None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Weights, lse, entropy and a table's parameters. Write `largest`, if there."""
+    scores: Tensor, allowed: Tensor | None, family: _Family, *, overwrite: bool = False, top: int = 0
+) -> tuple[_Results, Tensor]:
+    """Weights, lse, entropy and the largest weights, and a table's parameters."""
     scores, (parameters, soft) = scores.contiguous(), _parameters(family, scores)
+    rows, many, shape = row_blocks(scores, allowed), min(top, scores.shape[-1]), scores.shape[:-1]
     weights = scores if overwrite else torch.empty_like(scores)
-    lse = scores.new_full(scores.shape[:-1], -torch.inf) if soft else scores.new_empty(0)
-    rows, entropy, (values, indices) = row_blocks(scores, allowed), torch.zeros_like(lse), largest or (None, None)
-    many = 0 if values is None else values.shape[-1]
-    table = Weigh(rows, scores, weights, lse, entropy, parameters, _stride(parameters), values, indices, many)
+    lse = scores.new_full(shape, -torch.inf) if soft else scores.new_empty(0)
+    entropy, largest = torch.zeros_like(lse), None
+    if top:
+        largest = scores.new_empty(*shape, many), scores.new_empty(*shape, many, dtype=torch.int64)
+    stride = int(parameters.numel() > 2)  # 0 where all rows share α
+    values, indices = largest or (None, None)
+    table = Weigh(rows, scores, weights, lse, entropy, parameters, stride, values, indices, many)
     _weigh[scores.dtype](rows.blocks, table)
-    return weights, lse, entropy, parameters
+    return (weights, lse, entropy, largest), parameters
 
 
 MANY = 32
 """Largest weights collected by insertion. For more, sorting is faster."""
-
-
-def _stride(parameters: Tensor) -> int:
-    """Distance between the α - 1 of two rows: 0 if they share it."""
-    return int(parameters.numel() > 2)
 
 
 def _parameters(family: _Family, scores: Tensor) -> tuple[Tensor, bool]:
@@ -226,7 +189,7 @@ class _Weights(torch.autograd.Function):
     def forward(
         ctx: Any, scores: Tensor, alpha: Tensor | None, allowed: Tensor | None, family: _Family
     ) -> tuple[Tensor, Tensor, Tensor]:
-        weights, lse, entropy, parameters = _forward(scores, allowed, family)
+        (weights, lse, entropy, _), parameters = _forward(scores, allowed, family)
         ctx.set_materialize_grads(False)
         ctx.family = family
         ctx.save_for_backward(scores, alpha, allowed, weights, parameters)
@@ -240,33 +203,22 @@ class _Weights(torch.autograd.Function):
         if not upstream:
             return None, None, None, None
         if torch.is_grad_enabled() or not serves(*upstream, dtypes=TYPES):
-            return (*_again(ctx, scores, alpha, allowed, grad, grad_lse), None, None)
+            mask, family = None if allowed is None else allowed.expand(scores.shape), ctx.family
+
+            def formula(scores: Tensor, alpha: Tensor | None = None) -> list[Tensor]:
+                gradients = [] if grad is None else [family.formula(scores, alpha, mask)]
+                return (
+                    gradients if grad_lse is None else [*gradients, simplex.log_partition(family.scaled(scores), mask)]
+                )
+
+            inputs = (scores,) if alpha is None else (scores, alpha)
+            gradients = by_definition(formula, inputs, ctx.needs_input_grad[: len(inputs)], upstream)
+            return *gradients, *[None] * (4 - len(gradients))
         weights, parameters = weights.contiguous(), parameters.contiguous()  # hooks on saved tensors may change strides
         grad = torch.zeros_like(weights) if grad is None else grad.contiguous()
         grad_lse = None if grad_lse is None else grad_lse.contiguous()
         rows, scores_grad = row_blocks(weights), torch.empty_like(weights)
-        table = Differentiate(rows, weights, grad, scores_grad, parameters, _stride(parameters), grad_lse)
+        table = Differentiate(rows, weights, grad, scores_grad, parameters, int(parameters.numel() > 2), grad_lse)
         _differentiate[weights.dtype](rows.blocks, table)
         alpha_grad = simplex.gradient_of_alpha(grad, weights, alpha) if ctx.needs_input_grad[1] else None
         return scores_grad, alpha_grad, None, None
-
-
-def _again(
-    ctx: Any,
-    scores: Tensor,
-    alpha: Tensor | None,
-    allowed: Tensor | None,
-    grad: Tensor | None,
-    grad_lse: Tensor | None,
-) -> list[Tensor | None]:
-    """Gradients by the formula, differentiable again."""
-    mask, family = None if allowed is None else allowed.expand(scores.shape), ctx.family
-
-    def formula(scores: Tensor, *alphas: Tensor) -> list[Tensor]:
-        gradients = [] if grad is None else [family.formula(scores, alphas[0] if alphas else None, mask)]
-        return gradients if grad_lse is None else [*gradients, simplex.log_partition(family.scaled(scores), mask)]
-
-    inputs = (scores,) if alpha is None else (scores, alpha)
-    upstream = [part for part in (grad, grad_lse) if part is not None]
-    gradients = by_definition(formula, inputs, ctx.needs_input_grad[: len(inputs)], upstream)
-    return [*gradients, *[None] * (2 - len(gradients))]

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from saccade._definitions.checks import whole
 from saccade._definitions.numerics import without_autocast
 from saccade.errors import ArgumentError, ShapeError
-from saccade.kernels.heads import Heads, Links, Shift, step
+from saccade.kernels.heads import Heads, step
 from saccade.nn import addressing
 from saccade.nn._checks import features, one_of, sizes, state_sizes
 
@@ -206,9 +206,9 @@ class ExternalMemory(nn.Module):
         if self.by != "both":
             parameters = torch.where(self._settled.isnan(), parameters, self._settled.to(parameters.dtype))
         if linked:
-            heads: Heads = Links(self._by_links, self.num_reads)
+            heads = Heads(self._by_links, self.num_reads)
         else:
-            heads = Shift(self._by_shift, self.num_reads, self.num_writes, self.max_shift)
+            heads = Heads(self._by_shift, self.num_reads, self.num_writes, self.max_shift)
         held = [part for part in (state.memory, *state[2:]) if part is not None]
         with without_autocast(parameters):  # a state keeps its dtype from step to step
             return MemoryState(*step(heads, parameters, *held))

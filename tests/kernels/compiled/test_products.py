@@ -9,7 +9,7 @@ ROOM = 64  # behind each row: whole tiles are read and written
 
 
 def multiplied(a, row, step, b, c, rows, depth, columns, adds):
-    places = a.ctypes.data, row, step, b.ctypes.data, b.shape[1], c.ctypes.data, c.shape[1]
+    places = (a.ctypes.data, row, step), (b.ctypes.data, b.shape[1]), (c.ctypes.data, c.shape[1])
     products.product(*places, rows, depth, columns, adds)
 
 

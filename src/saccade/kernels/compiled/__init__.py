@@ -110,9 +110,8 @@ def kernel(function: Callable[..., None]) -> Callable[..., loading.Loaded]:
     The annotation of the first argument, a NamedTuple, is the layout of the kernel's table. A second argument is 0 of
     the type that the call names: one source for "float32" and "float64".
 
-    Nothing is compiled before: a module with all its kernels takes up to a minute.
-
-    Numba's own cache is not used: it misses changes in other files, and a file cut short is an error for good.
+    Nothing is compiled before: a module with all its kernels takes up to a minute. Numba's own cache is not used: it
+    misses changes in other files, and a file cut short is an error for good.
     """
 
     @functools.wraps(function)
@@ -182,6 +181,12 @@ def blocks(t: Any) -> Iterator[int]:
     while block < t.blocks:
         yield block
         block = _take(t)
+
+
+@inline
+def rows_of(block: int, size: int, length: int) -> range:
+    """Rows of a block of so many, of `length` in all."""
+    return range(block * size, min(length, (block + 1) * size))
 
 
 @intrinsic

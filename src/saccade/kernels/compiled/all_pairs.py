@@ -43,32 +43,23 @@ def tangent_row(way: int, scores: Any, query: Any, keys: Any, v: Any) -> None:
 
 
 @loops
-def _strip(
-    rows: range,
-    left: Any,
-    right: Any,
-    query: Any,
-    key: Any,
-    v: Any,
-    scores: Any,
-    bounds: Any,
-    room: Any,
-    address: int,
-    start: int,
-) -> bool:
+def _strip(t: Weights, n: int, rows: range, v: Any, bounds: Any, room: Any, kind: Any) -> bool:
     """Scores of some queries with all keys. Return whether any is not by the identity."""
-    size, width, features, raw = v.size, scores.shape[1], query.shape[1], False
-    limit, cap, total = bounds[0], bounds[1], bounds.dtype.type(0)
+    s, size, width, features, raw = t.scores, t.scores.whole, t.scores.width, t.features, False
+    left, right = matrix(s.left, n, size + 1, s.left_columns, kind), matrix(s.right, n, size + 1, s.lanes, kind)
+    query, key = matrix(s.query, n, s.length, features, kind), matrix(s.key, n, width, features, kind)
+    scores, limit, cap, total = matrix(s.scores, n, s.length, width, kind), bounds[0], bounds[1], bounds.dtype.type(0)
+    start = n * s.right_stride
     for d in range(size):
         total += v[d]
     for first in range(0, width, TILE):
         last = min(width, first + TILE)
-        reach, sums = reach_of(right[size, first:last]), room[: min(right.shape[1], first + TILE) - first]
+        reach, sums = reach_of(right[size, first:last]), room[: min(s.lanes, first + TILE) - first]
         for i in rows:
             row, way = scores[i, first:last], way_of(left[size, i], reach, limit)
             if way in (IDENTITY, UNBOUNDED):
                 sums[:] = 0
-                identity_row(way, sums, left, i, address, start + first, right.shape[1], v, cap)
+                identity_row(way, sums, left, i, s.right, start + first, s.lanes, v, cap)
                 ends(sums, total, row)
             else:
                 tangent_row(way, row, query[i], key[first:last], v[:features])
@@ -78,18 +69,14 @@ def _strip(
 
 @kernel
 def weights(t: Weights, kind: Any) -> None:
-    """Additive weights, or scores."""
-    length, width, features, whole = t.length, t.width, t.features, t.whole
-    strips, bounds = (length + t.strip - 1) // t.strip, numbers(t.bounds, 0, 3, kind)
-    room, v = np.empty(TILE, bounds.dtype), np.zeros(whole, bounds.dtype)
+    s, length, width, features = t.scores, t.scores.length, t.scores.width, t.features
+    strips, bounds = (length + s.strip - 1) // s.strip, numbers(s.bounds, 0, 3, kind)
+    room, v = np.empty(TILE, bounds.dtype), np.zeros(s.whole, bounds.dtype)
     for block in blocks(t):
-        n, first = block // strips, block % strips * t.strip
-        left, right = matrix(t.left, n, whole + 1, t.rows, kind), matrix(t.right, n, whole + 1, t.lanes, kind)
-        query, key = matrix(t.query, n, length, features, kind), matrix(t.key, n, width, features, kind)
-        weights, rows = matrix(t.weights, n, length, width, kind), range(first, min(length, first + t.strip))
-        v[:features] = numbers(t.v, n * t.v_stride, features, kind)
-        start = n * (whole + 1) * t.lanes
-        if _strip(rows, left, right, query, key, v, weights, bounds, room, t.right, start):
+        n, first = block // strips, block % strips * s.strip
+        weights, rows = matrix(s.scores, n, length, width, kind), range(first, min(length, first + s.strip))
+        v[:features] = numbers(s.v, n * s.v_stride, features, kind)
+        if _strip(t, n, rows, v, bounds, room, kind):
             flags(t.raw, 0, 1)[0] = 1
         if t.weighs:
             for i in rows:
@@ -100,7 +87,6 @@ def weights(t: Weights, kind: Any) -> None:
 
 @loops
 def _slope_row(weights: Any, grads: Any, factor: float, slopes: Any) -> None:
-    """The gradients of a row of scores from those of its weights."""
     for j in range(weights.size):
         slopes[j] = weights[j]
     centered(grads, dot(weights, grads), factor, slopes)
@@ -108,22 +94,21 @@ def _slope_row(weights: Any, grads: Any, factor: float, slopes: Any) -> None:
 
 @kernel
 def slopes(t: Slopes, kind: Any) -> None:
-    """Gradients of scores, from those of weights."""
-    length, width, whole, rows, lanes = t.length, t.width, t.whole, t.rows, t.lanes
-    bounds, fours = numbers(t.bounds, 0, 3, kind), rows // QUERIES
+    r, length, width = t.results, t.length, t.width
+    rows, lanes, bounds, fours = r.rows, r.lanes, numbers(r.bounds, 0, 3, kind), r.rows // QUERIES
     strips, tiles = (rows + STRIP - 1) // STRIP, (lanes + TILE - 1) // TILE
     for block in blocks(t):
         n, first = block // strips, block % strips * STRIP
         last = min(rows, first + STRIP)
         weights, grads = matrix(t.weights, n, length, width, kind), matrix(t.grads, n, length, width, kind)
-        slopes = matrix(t.slopes, n, rows, lanes, kind)
+        slopes = matrix(r.grads, n, rows, lanes, kind)
         for i in range(first, last):
             if i < length:
                 _slope_row(weights[i], grads[i], bounds[2], slopes[i, :width])
                 slopes[i, width:] = 0
             else:
                 slopes[i] = 0
-        left, right = matrix(t.left, n, whole + 1, rows, kind), matrix(t.right, n, whole + 1, lanes, kind)
-        ways = flags(t.ways, n * fours * tiles, fours * tiles).reshape(fours, tiles)
-        part, sums = slice(first // QUERIES, last // QUERIES), matrix(t.sums, n, fours, tiles, kind)
-        find_ways(slopes[first:last], left[whole, first:last], right[whole], bounds[0], ways[part], sums[part])
+        left, right = matrix(r.left, n, r.whole + 1, rows, kind), matrix(r.right, n, r.whole + 1, lanes, kind)
+        ways = flags(r.ways, n * fours * tiles, fours * tiles).reshape(fours, tiles)
+        part, sums = slice(first // QUERIES, last // QUERIES), matrix(r.sums, n, fours, tiles, kind)
+        find_ways(slopes[first:last], left[r.whole, first:last], right[r.whole], bounds[0], ways[part], sums[part])

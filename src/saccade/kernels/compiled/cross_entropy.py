@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import F, blocks, floats, integers, kernel, loops
+from saccade.kernels.compiled import F, blocks, floats, integers, kernel, loops, rows_of
 from saccade.kernels.compiled.functions import exp, largest_of
 from saccade.kernels.cross_entropy import ROWS, Forward
 
@@ -33,9 +33,8 @@ def _row(logits: Any, bias: Any, target: int, smoothing: float, scale: float) ->
 
 @kernel
 def forward(t: Forward) -> None:
-    """Losses of rows of logits, and the gradients in the place of the logits."""
     size, targets, losses = t.size, integers(t.targets, 0, t.rows), floats(t.losses, 0, t.rows)
     bias, parameters = floats(t.bias, 0, size), floats(t.parameters, 0, 2)
     for block in blocks(t):
-        for n in range(block * ROWS, min(t.rows, (block + 1) * ROWS)):
+        for n in rows_of(block, ROWS, t.rows):
             losses[n] = _row(floats(t.logits, n * size, size), bias, targets[n], parameters[0], parameters[1])

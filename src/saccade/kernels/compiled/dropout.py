@@ -30,7 +30,6 @@ def _kept(numbers: Any, out: Any, first: Any, key: Any, other: Any, bound: Any, 
 
 @kernel
 def apply(t: Apply) -> None:
-    """Drop numbers."""
     scale = floats(t.scale, 0, 1)[0]
     for block in blocks(t):
         first = block * BLOCK

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from saccade.kernels.compiled import F, elementary, inline, intrinsic, loops
+from saccade.kernels.compiled import F, apart, elementary, inline, intrinsic, loops
 
 
 @intrinsic
@@ -22,29 +22,24 @@ def quotient(context: Any, number: Any, divisor: Any) -> Any:
     return types.float32(types.float32, types.float32), generate
 
 
-@loops
-def _largest_double(x: Any) -> float:
-    keys, low = x.view(np.int64), np.int64(0x7FFFFFFFFFFFFFFF)
-    top = np.int64(-0x7FF0000000000001)  # the key of -inf
-    for j in range(keys.size):
-        key = keys[j] ^ ((keys[j] >> np.int64(63)) & low)
-        top = key if key > top else top
-    return np.int64(top ^ ((top >> np.int64(63)) & low)).view(np.float64)
+def _largest_by(integer: Any, floating: Any, sign: int, low: int, least: int) -> Any:
+    def largest_of(x: Any) -> Any:
+        keys, top = x.view(integer), integer(least)
+        for j in range(keys.size):  # Numba widens what it computes
+            key = integer(keys[j] ^ integer(integer(keys[j] >> integer(sign)) & integer(low)))
+            top = key if key > top else top
+        return integer(top ^ integer(integer(top >> integer(sign)) & integer(low))).view(floating)
+
+    return largest_of
 
 
-@elementary(_largest_double)
-def largest_of(x: Any) -> Any:
-    """The largest number of a contiguous row, -inf if empty, undefined if any is NaN.
+_largest_double = loops(_largest_by(np.int64, np.float64, 63, 0x7FFFFFFFFFFFFFFF, -0x7FF0000000000001))
+largest_of = elementary(_largest_double)(_largest_by(np.int32, np.float32, 31, 0x7FFFFFFF, -0x7F800001))
+"""The largest number of a contiguous row, -inf if empty, undefined if any is NaN.
 
-    With the bits of negative floats flipped except the sign, floats order as integers. LLVM vectorizes a maximum of
-    integers, but not one of floats.
-    """
-    keys, low = x.view(np.int32), np.int32(0x7FFFFFFF)
-    top = np.int32(-0x7F800001)  # the key of -inf
-    for j in range(keys.size):
-        key = np.int32(keys[j] ^ np.int32(np.int32(keys[j] >> np.int32(31)) & low))  # Numba widens what it computes
-        top = key if key > top else top
-    return np.int32(top ^ ((top >> np.int32(31)) & low)).view(np.float32)
+With the bits of negative floats flipped except the sign, floats order as integers. LLVM vectorizes a maximum of
+integers, but not one of floats. The numbers are the sign's bit, all others, and those of -inf.
+"""
 
 
 @elementary(np.exp)
@@ -89,7 +84,6 @@ def log(x: float) -> float:
 
 @inline
 def sigmoid(x: float) -> Any:
-    """1 / (1 + e^-x)."""
     return F(1.0) / (F(1.0) + exp(-x))
 
 
@@ -107,7 +101,6 @@ def tanh_near(x: float) -> Any:
 
 @elementary(np.tanh)
 def tanh(x: float) -> Any:
-    """The hyperbolic tangent."""
     far = F(1.0) - F(2.0) / (F(1.0) + exp(F(2.0) * x))
     return tanh_near(x) if abs(x) < F(0.625) else far
 
@@ -123,3 +116,17 @@ def above(numbers: Any, bound: float) -> int:
     for i in range(numbers.size):
         count += unity if numbers[i] > bound else numbers.dtype.type(0)
     return int(count)
+
+
+@loops
+def add(numbers: Any, target: Any) -> None:
+    apart()
+    for i in range(numbers.size):
+        target[i] += numbers[i]
+
+
+@loops
+def add_times(factor: float, numbers: Any, target: Any) -> None:
+    apart()
+    for i in range(numbers.size):
+        target[i] += factor * numbers[i]

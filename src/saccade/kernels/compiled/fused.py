@@ -5,7 +5,7 @@ products become weights row by row, with zeros beside each row's interval, and t
 values. All of it stays in the nearest caches. A chunk of blocks in a row shares one transposed copy of its keys.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,18 @@ from saccade.kernels.intervals import BLOCK
 
 LINE = 64
 """Bytes that a cache fetches at once."""
+
+
+class Block(NamedTuple):
+    """A block of queries of an entry, with the keys that any of them may attend to."""
+
+    entry: int
+    first: int  # its first query
+    skipped: int  # queries that belong to another block
+    low: int  # its first key
+    width: int  # keys
+    starts: Any  # of its intervals
+    ends: Any
 
 
 @inline
@@ -50,6 +62,16 @@ def reached(starts: Any, ends: Any) -> Any:
 
 
 @loops
+def block_of(x: InputTable, n: int, start: int, starts: Any, ends: Any, unit: int) -> Block:
+    """The block of an entry from a query on. Its first key is a multiple of the unit."""
+    first = min(start, x.length - BLOCK)
+    low, high = reached(starts[start : first + BLOCK], ends[start : first + BLOCK])
+    low -= low % unit
+    intervals = starts[first : first + BLOCK], ends[first : first + BLOCK]
+    return Block(n, first, start - first, low, high - low, *intervals)
+
+
+@loops
 def turned(source: int, rows: int, size: int, first: int, end: int, target: int, columns: int) -> None:
     """Transpose some rows of a matrix at an address into columns of another."""
     of = floats(source, 0, rows * size).reshape(rows, size)
@@ -69,28 +91,17 @@ def moved(source: Any, target: Any) -> Any:
 
 
 @loops
-def _sparse(part: Any, parameters: Any, spare: Any, no_flags: Any) -> None:
-    """Products become weights of the entmax family, but softmax."""
+def weigh(part: Any, parameters: Any, spare: Any, no_flags: Any, lanes: Any) -> Any:
+    """Turn products, all allowed, into weights. Return lse and entropy of a softmax.
+
+    The parameters are the factor of a softmax, a as in `rows`, and the scale. The spare room has as many numbers.
+    """
+    if parameters[1] == 0:
+        return softmax(part, no_flags, parameters[0], lanes)
     for j in range(part.size):
         part[j] *= parameters[2]
         spare[j] = part[j]
     sparse(spare[: part.size], no_flags, parameters[1], part)
-
-
-@loops
-def weigh(part: Any, parameters: Any, spare: Any, no_flags: Any, lanes: Any) -> Any:
-    """Products become weights; the lse of a softmax, and the entropy.
-
-    Args:
-        part: a row, all of it allowed.
-        parameters: [factor of a softmax, a as in `rows`, scale].
-        spare: room for as many numbers.
-        no_flags: an empty mask.
-        lanes: as `softmax` has them.
-    """
-    if parameters[1] == 0:
-        return softmax(part, no_flags, parameters[0], lanes)
-    _sparse(part, parameters, spare, no_flags)
     return np.float32(0), np.float32(0)
 
 
@@ -104,27 +115,24 @@ def interval(row: Any, begin: int, end: int) -> Any:
 
 
 @loops
-def _spanned(starts: Any, ends: Any, r: int, low: int, width: int) -> tuple[int, int]:
+def _spanned(b: Block, r: int) -> tuple[int, int]:
     """First key and last end of the intervals of a tile's rows, within the block."""
-    first, end = reached(starts[r : r + ROWS], ends[r : r + ROWS])
-    return max(first - low, 0), min(end - low, width)
+    first, end = reached(b.starts[r : r + ROWS], b.ends[r : r + ROWS])
+    return max(first - b.low, 0), min(end - b.low, b.width)
 
 
 @loops
-def scored(
-    query: int, size: int, keys: int, columns: int, low: int, width: int, starts: Any, ends: Any, scores: int, step: int
-) -> None:
+def scored(query: int, size: int, keys: int, columns: int, b: Block, scores: int, step: int) -> None:
     """Multiply a block's queries with transposed keys, skipping keys no row needs."""
     for r in range(0, BLOCK, ROWS):
-        first, end = _spanned(starts, ends, r, low, width)
+        first, end = _spanned(b, r)
         if first < end:
             rows, row = query + SIZE * r * size, scores + SIZE * (r * step + first)
-            product(rows, size, 1, keys + SIZE * first, columns, row, step, ROWS, size, end - first, False)
+            product((rows, size, 1), (keys + SIZE * first, columns), (row, step), ROWS, size, end - first, False)
 
 
 @loops
 def _largest(t: Forward, i: int, part: Any, entropy: float, lanes: Any, spare: Any, few: int, start: int) -> None:
-    """The largest weights of a row, and their indices among all keys."""
     many = t.many
     values, indices = floats(t.values, i * many, many), integers(t.indices, i * many, many)
     count = min(many, part.size)
@@ -138,38 +146,17 @@ def _largest(t: Forward, i: int, part: Any, entropy: float, lanes: Any, spare: A
 
 
 @loops
-def weigh_block(
-    t: Forward,
-    n: int,
-    first: int,
-    skipped: int,
-    low: int,
-    starts: Any,
-    ends: Any,
-    scores: int,
-    step: int,
-    spare: Any,
-    few: int,
-) -> None:
-    """Turn a block's products into weights, and write statistics and draws.
-
-    Args:
-        t: the table.
-        n: the entry.
-        first, skipped: the first query, and how many of the block belong to another one.
-        low: the first key of the block.
-        starts, ends: the intervals of the block's queries.
-        scores, step: the address of the products, and from one row to the next.
-        spare, few: room, and the address of room.
-    """
+def weigh_block(t: Forward, b: Block, scores: int, step: int, spare: Any, few: int) -> None:
+    """Turn a block's products into weights, and write statistics and draws."""
     x, many, no_flags = t.inputs, t.many, flags(t.inputs.infinite, 0, 0)
     parameters = floats(x.parameters, 0, 3)
     for r in range(BLOCK):
         row = floats(scores, r * step, step)
-        if r < skipped:
+        if r < b.skipped:
             row[:] = 0
             continue
-        part, i = interval(row, starts[r] - low, ends[r] - low), n * x.length + first + r
+        start, i = b.starts[r], b.entry * x.length + b.first + r
+        part = interval(row, start - b.low, b.ends[r] - b.low)
         lanes = lanes_of(part, spare[:ROOM]) if many > MOST_FEW else spare[:0]
         lse, entropy = weigh(part, parameters, spare, no_flags, lanes)
         if parameters[1] == 0:
@@ -178,50 +165,35 @@ def weigh_block(
             entropy = entropy_of(part)
         floats(t.entropy, i, 1)[0] = entropy
         if many:
-            _largest(t, i, part, entropy, lanes, spare, few, starts[r])
+            _largest(t, i, part, entropy, lanes, spare, few, start)
         if x.uniform:
             index = draw_of(part, np.float64(floats(x.uniform, i, 1)[0]))
-            integers(t.drawn, i, 1)[0] = index + starts[r] if index >= 0 else index
+            integers(t.drawn, i, 1)[0] = index + start if index >= 0 else index
             if index < 0 and part.size:  # weights that are NaN
                 flags(x.infinite, 0, 1)[0] = 1
 
 
 @loops
-def multiplied(
-    value: int, size: int, low: int, width: int, starts: Any, ends: Any, weights: int, step: int, room: int
-) -> None:
+def multiplied(value: int, size: int, b: Block, weights: int, step: int, room: int) -> None:
     """Multiply a block's weights with values, skipping keys no row needs."""
     for r in range(0, BLOCK, ROWS):
-        first, end = _spanned(starts, ends, r, low, width)
+        first, end = _spanned(b, r)
         target = room + SIZE * r * size
         if first < end:
-            row, rows = weights + SIZE * (r * step + first), value + SIZE * (low + first) * size
-            product(row, step, 1, rows, size, target, size, ROWS, end - first, size, False)
+            row, rows = weights + SIZE * (r * step + first), value + SIZE * (b.low + first) * size
+            product((row, step, 1), (rows, size), (target, size), ROWS, end - first, size, False)
         else:
             floats(target, 0, ROWS * size)[:] = 0
 
 
 @loops
-def read_block(
-    t: Forward,
-    n: int,
-    first: int,
-    skipped: int,
-    value: int,
-    low: int,
-    width: int,
-    starts: Any,
-    ends: Any,
-    scores: int,
-    step: int,
-    room: int,
-) -> Any:
+def read_block(t: Forward, b: Block, value: int, scores: int, step: int, room: int) -> Any:
     """The outputs of a block: NaN if any is not finite."""
     x, size, total = t.inputs, t.inputs.out, np.float32(0)
     if not x.uniform:
-        multiplied(value, size, low, width, starts, ends, scores, step, room)
-    for r in range(skipped, BLOCK):
-        i = n * x.length + first + r
+        multiplied(value, size, b, scores, step, room)
+    for r in range(b.skipped, BLOCK):
+        i = b.entry * x.length + b.first + r
         output = floats(t.output, i * size, size)
         drawn = integers(t.drawn, i, 1)[0] if x.uniform else 0
         if drawn < 0:
@@ -235,14 +207,12 @@ def read_block(
 
 @inline
 def addresses(x: InputTable, n: int) -> tuple[int, int, int]:
-    """Addresses of an entry's queries, keys and values."""
     offsets = integers(x.offsets, 3 * n, 3)
     return x.query + SIZE * offsets[0], x.key + SIZE * offsets[1], x.value + SIZE * offsets[2]
 
 
 @inline
 def intervals(x: InputTable, n: int) -> tuple[Any, Any]:
-    """The first key of each query of an entry, and the end of the last."""
     return integers(x.starts, n * x.interval_stride, x.length), integers(x.ends, n * x.interval_stride, x.length)
 
 
@@ -250,20 +220,16 @@ def intervals(x: InputTable, n: int) -> tuple[Any, Any]:
 def _chunk(t: Forward, n: int, begin: int, keys: int, scores: int, outputs: int, spare: Any, few: int) -> Any:
     """The outputs of a chunk of queries: NaN if any is not finite."""
     x, columns, step = t.inputs, stretch(t.inputs.chunk_keys), stretch(t.inputs.block_keys)
-    length, size, end = x.length, x.features, min(x.length, begin + x.chunk)
+    size, end, total = x.features, min(x.length, begin + x.chunk), np.float32(0)
     query, key, value = addresses(x, n)
     starts, ends = intervals(x, n)
     lowest, highest = reached(starts[begin:end], ends[begin:end])
     turned(key, x.width, size, lowest, highest, keys, columns)
-    total = np.float32(0)
     for start in range(begin, end, BLOCK):
-        first = min(start, length - BLOCK)
-        skipped, begins, stops = start - first, starts[first : first + BLOCK], ends[first : first + BLOCK]
-        low, high = reached(starts[start : first + BLOCK], ends[start : first + BLOCK])
-        queries, away = query + SIZE * first * size, SIZE * (low - lowest)
-        scored(queries, size, keys + away, columns, low, high - low, begins, stops, scores, step)
-        weigh_block(t, n, first, skipped, low, begins, stops, scores, step, spare, few)
-        total += read_block(t, n, first, skipped, value, low, high - low, begins, stops, scores, step, outputs)
+        b = block_of(x, n, start, starts, ends, 1)
+        scored(query + SIZE * b.first * size, size, keys + SIZE * (b.low - lowest), columns, b, scores, step)
+        weigh_block(t, b, scores, step, spare, few)
+        total += read_block(t, b, value, scores, step, outputs)
     return total
 
 
@@ -282,7 +248,6 @@ def _forward(t: Forward, room: Any, few_room: Any) -> None:
 
 @kernel
 def forward(t: Forward) -> None:
-    """Outputs, statistics and draws."""
     keys, step = stretch(t.inputs.chunk_keys) * t.inputs.features, stretch(t.inputs.block_keys)
     # an array is freed after its last use: a function that keeps an address alone also has the array as argument
     room = np.empty(keys + (BLOCK + 1) * step + BLOCK * t.inputs.out + ROOM + LINE, np.float32)

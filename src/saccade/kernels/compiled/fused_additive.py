@@ -5,18 +5,8 @@ from typing import Any
 import numpy as np
 
 from saccade.kernels.additive import TILE
-from saccade.kernels.compiled import blocks, flags, floats, kernel, loops
+from saccade.kernels.compiled import blocks, flags, floats, fused, kernel, loops
 from saccade.kernels.compiled.all_pairs import tangent_row
-from saccade.kernels.compiled.fused import (
-    LINE,
-    addresses,
-    aligned,
-    intervals,
-    reached,
-    read_block,
-    stretch,
-    weigh_block,
-)
 from saccade.kernels.compiled.lanes import IDENTITY, UNBOUNDED, ends, identity_row, reach_of, way_of
 from saccade.kernels.compiled.products import SIZE
 from saccade.kernels.compiled.rows import sum_of
@@ -28,8 +18,7 @@ from saccade.kernels.packing import LANES
 
 
 @loops
-def score_row(x: InputTable, p: AdditiveTable, n: int, i: int, start: int, end: int, scores: Any, sums: Any) -> None:
-    """The scores of a query with the keys of its interval."""
+def _score_row(x: InputTable, p: AdditiveTable, n: int, i: int, start: int, end: int, scores: Any, sums: Any) -> None:
     whole, columns, bounds, v = p.whole, p.key_columns, floats(p.bounds, 0, 2), floats(p.v, n * p.v_stride, p.whole)
     left = floats(p.queries, n * p.query_stride, (whole + 1) * p.query_columns).reshape(whole + 1, p.query_columns)
     right, total = n * p.key_stride, sum_of(v)
@@ -45,40 +34,38 @@ def score_row(x: InputTable, p: AdditiveTable, n: int, i: int, start: int, end: 
             identity_row(way, part, left, i, p.keys, right + first, columns, v, bounds[1])
             ends(part[begin - first :], total, row)
         else:
-            size, (query, key, _) = x.features, addresses(x, n)
+            size, (query, key, _) = x.features, fused.addresses(x, n)
             keys = floats(key, begin * size, (last - begin) * size).reshape(last - begin, size)
             tangent_row(way, row, floats(query, i * size, size), keys, v[:size])
 
 
 @loops
+def score_block(x: InputTable, p: AdditiveTable, b: fused.Block, scores: int, step: int, sums: Any) -> None:
+    for r in range(b.skipped, BLOCK):
+        start, end = b.starts[r], b.ends[r]
+        if start < end:
+            row = floats(scores, r * step, step)
+            _score_row(x, p, b.entry, b.first + r, start, end, row[start - b.low :], sums)
+
+
+@loops
 def _chunk(t: ForwardAdditive, n: int, begin: int, scores: int, outputs: int, spare: Any, sums: Any, few: int) -> Any:
     """The outputs of a chunk of queries: NaN if any is not finite."""
-    x = t.forward.inputs
-    length, step, end = x.length, stretch(x.block_keys), min(x.length, begin + x.chunk)
-    starts, stops = intervals(x, n)
-    _, _, value = addresses(x, n)
-    total = np.float32(0)
-    for start in range(begin, end, BLOCK):
-        first = min(start, length - BLOCK)
-        skipped, block_starts, block_stops = start - first, starts[first : first + BLOCK], stops[first : first + BLOCK]
-        low, high = reached(starts[start : first + BLOCK], stops[start : first + BLOCK])
-        width = high - low
-        for i in range(start, first + BLOCK):
-            row = floats(scores, (i - first) * step, step)
-            if starts[i] < stops[i]:
-                score_row(x, t.additive, n, i, starts[i], stops[i], row[starts[i] - low :], sums)
-        weigh_block(t.forward, n, first, skipped, low, block_starts, block_stops, scores, step, spare, few)
-        total += read_block(
-            t.forward, n, first, skipped, value, low, width, block_starts, block_stops, scores, step, outputs
-        )
+    x, total = t.forward.inputs, np.float32(0)
+    step, (_, _, value), (starts, ends) = fused.stretch(x.block_keys), fused.addresses(x, n), fused.intervals(x, n)
+    for start in range(begin, min(x.length, begin + x.chunk), BLOCK):
+        b = fused.block_of(x, n, start, starts, ends, 1)
+        score_block(x, t.additive, b, scores, step, sums)
+        fused.weigh_block(t.forward, b, scores, step, spare, few)
+        total += fused.read_block(t.forward, b, value, scores, step, outputs)
     return total
 
 
 @loops
 def _forward(t: ForwardAdditive, room: Any, few_room: Any) -> None:
     x = t.forward.inputs
-    chunks, step = (x.length + x.chunk - 1) // x.chunk, stretch(x.block_keys)
-    scores, few = aligned(room), few_room.ctypes.data
+    chunks, step = (x.length + x.chunk - 1) // x.chunk, fused.stretch(x.block_keys)
+    scores, few = fused.aligned(room), few_room.ctypes.data
     outputs = scores + SIZE * BLOCK * step
     spare = floats(outputs + SIZE * BLOCK * x.out, 0, step + ROOM)
     sums = floats(outputs + SIZE * BLOCK * x.out, step + ROOM, TILE)
@@ -89,8 +76,7 @@ def _forward(t: ForwardAdditive, room: Any, few_room: Any) -> None:
 
 @kernel
 def forward(t: ForwardAdditive) -> None:
-    """Outputs, statistics and draws."""
-    step = stretch(t.forward.inputs.block_keys)
+    step = fused.stretch(t.forward.inputs.block_keys)
     # an array is freed after its last use: a function that keeps an address alone also has the array as argument
-    room = np.empty((BLOCK + 1) * step + BLOCK * t.forward.inputs.out + ROOM + TILE + LINE, np.float32)
+    room = np.empty((BLOCK + 1) * step + BLOCK * t.forward.inputs.out + ROOM + TILE + fused.LINE, np.float32)
     _forward(t, room, np.empty(FEW_ROOM, np.int64))

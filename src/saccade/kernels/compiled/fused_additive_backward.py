@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from saccade.kernels.additive import TILE
-from saccade.kernels.compiled import blocks, flags, floats, inline, kernel, loops
-from saccade.kernels.compiled.fused import LINE, addresses, aligned, intervals, reached, scored, stretch, turned
-from saccade.kernels.compiled.fused_additive import score_row
-from saccade.kernels.compiled.fused_backward import add_drawn, add_sums, differentiate_rows, emptied, place_of
+from saccade.kernels.compiled import blocks, flags, floats, fused, fused_backward, inline, kernel, loops
+from saccade.kernels.compiled.fused_additive import score_block
 from saccade.kernels.compiled.lanes import IDENTITY, UNBOUNDED, reach_of, way_of
 from saccade.kernels.compiled.lanes_backward import pair, pair_unbounded, slopes_of_tile
 from saccade.kernels.compiled.products import ROWS, SIZE, product
@@ -28,13 +26,12 @@ FOURS = BLOCK // QUERIES
 @inline
 def _columns(x: InputTable) -> Any:
     """Distance of rows of a chunk's matrices: keys in order, in whole vectors."""
-    return stretch(x.chunk_keys + 2 * LANES)
+    return fused.stretch(x.chunk_keys + 2 * LANES)
 
 
 @inline
 def _step(x: InputTable) -> Any:
-    """Numbers from one row to the next of a block's matrices."""
-    return stretch(x.block_keys + 2 * LANES)
+    return fused.stretch(x.block_keys + 2 * LANES)
 
 
 @loops
@@ -45,30 +42,31 @@ def _rooms(x: InputTable, whole: int, room: Any) -> tuple[int, ...]:
     of its queries (T). [sum g r, sum g tanh] of each feature, for v. Room for a row more.
     """
     columns, step, out = _columns(x), _step(x), x.out
-    keys = aligned(room) + SIZE * columns * out
+    keys = fused.aligned(room) + SIZE * columns * out
     values = keys + SIZE * columns * whole
     scores = values + SIZE * (columns + ROWS) * out
     grads = scores + SIZE * BLOCK * step
     queries = grads + SIZE * BLOCK * step
     v = queries + SIZE * BLOCK * whole
-    return aligned(room), keys, values, scores, grads, queries, v, v + SIZE * 2 * whole
+    return fused.aligned(room), keys, values, scores, grads, queries, v, v + SIZE * 2 * whole
 
 
 @inline
 def _size_of_room(x: InputTable, whole: int) -> Any:
-    """Numbers that these take."""
     columns, step, out = _columns(x), _step(x), x.out
-    return columns * (2 * out + whole) + ROWS * out + BLOCK * (2 * step + whole) + 2 * whole + max(step, TILE) + LINE
+    return (
+        columns * (2 * out + whole) + ROWS * out + BLOCK * (2 * step + whole) + 2 * whole + max(step, TILE) + fused.LINE
+    )
 
 
 @loops
-def _spans_of_fours(starts: Any, ends: Any, skipped: int, first: int, last: int, spans: Any) -> None:
+def _spans_of_fours(b: fused.Block, first: int, last: int, spans: Any) -> None:
     """Keys that any of each four queries may attend to, in whole vectors of a chunk."""
     for f in range(FOURS):
-        begin, end = max(skipped, f * QUERIES), (f + 1) * QUERIES
+        begin, end = max(b.skipped, f * QUERIES), (f + 1) * QUERIES
         spans[f] = 0
         if begin < end:
-            low, high = reached(starts[begin:end], ends[begin:end])
+            low, high = fused.reached(b.starts[begin:end], b.ends[begin:end])
             low, high = max(low, first), min(high, last)
             if low < high:
                 spans[f, 0] = (low - first) // LANES * LANES
@@ -77,22 +75,14 @@ def _spans_of_fours(starts: Any, ends: Any, skipped: int, first: int, last: int,
 
 @loops
 def _by_tangents(
-    x: InputTable, n: int, way: int, first: int, key: int, grads: int, spans: Any, rooms: tuple[int, ...], away: int
+    x: InputTable, b: fused.Block, way: int, key: int, grads: int, spans: Any, rooms: tuple[int, ...], away: int
 ) -> None:
     """Add a tile that the identity does not serve: by tangents, feature after feature.
 
-    Args:
-        x: inputs.
-        n: the entry.
-        way: how the tile is computed.
-        first: query of the block.
-        key, away: the first key of the tile, and how far it is from the chunk's first.
-        grads: the address of the gradients of the tile's scores.
-        spans: from `_spans_of_fours`.
-        rooms: from `_rooms`.
+    `key` is the first of the tile, `away` from the chunk's first, and `grads` the address of its scores' gradients.
     """
     size, columns, step = x.features, _columns(x), _step(x)
-    queries, keys, _ = addresses(x, n)
+    queries, keys, _ = fused.addresses(x, b.entry)
     width, out = min(x.width, key + TILE) - key, np.empty(2, np.float32)
     rows, column = floats(keys, key * size, width * size).reshape(width, size), np.empty(width, np.float32)
     query_grad, v_sums = floats(rooms[5], 0, size * BLOCK).reshape(size, BLOCK), floats(rooms[6], 0, 2 * size)
@@ -103,7 +93,7 @@ def _by_tangents(
         for r in range(BLOCK):
             low, high = spans[r // QUERIES, 0], min(width, spans[r // QUERIES, 1])
             if low < high:
-                q, part = floats(queries, (first + r) * size + d, 1)[0], floats(grads, r * step + low, high - low)
+                q, part = floats(queries, (b.first + r) * size + d, 1)[0], floats(grads, r * step + low, high - low)
                 slopes_of_tile(way, part, column[low:high], q, key_grad[low:high], out)
                 query_grad[d, r] += out[0]
                 v_sums[2 * d + 1] += out[1]
@@ -112,81 +102,63 @@ def _by_tangents(
 @loops
 def _by_identity(
     t: BackwardAdditive,
-    n: int,
+    block: fused.Block,
     way: int,
-    first: int,
     key: int,
     grads: int,
     spans: Any,
     rooms: tuple[int, ...],
     away: int,
 ) -> None:
-    """Add a tile that the identity serves."""
-    p, columns, step = t.additive, _columns(t.backward.inputs), _step(t.backward.inputs)
-    whole, left, right, cap = p.whole, n * p.query_stride + first, n * p.key_stride + key, floats(p.bounds, 1, 1)[0]
-    v_sums, out = floats(rooms[6], 0, 2 * whole), np.zeros(2, np.float32)
-    width = min(p.key_columns - key, TILE)
-    for d in range(0, whole, 2):
-        a0 = floats(p.queries, left + d * p.query_columns, BLOCK)
-        a1 = floats(p.queries, left + (d + 1) * p.query_columns, BLOCK)
-        b0 = floats(p.keys, right + d * p.key_columns, width)
-        b1 = floats(p.keys, right + (d + 1) * p.key_columns, width)
-        k0 = floats(rooms[1], d * columns + away, width)
-        k1 = floats(rooms[1], (d + 1) * columns + away, width)
-        q0, q1 = floats(rooms[5], d * BLOCK, BLOCK), floats(rooms[5], (d + 1) * BLOCK, BLOCK)
+    p, columns, step, out = t.additive, _columns(t.backward.inputs), _step(t.backward.inputs), np.zeros(2, np.float32)
+    left, right = block.entry * p.query_stride + block.first, block.entry * p.key_stride + key
+    cap, v_sums, width = floats(p.bounds, 1, 1)[0], floats(rooms[6], 0, 2 * p.whole), min(p.key_columns - key, TILE)
+    for d in range(0, p.whole, 2):
+        e = d + 1
+        a = floats(p.queries, left + d * p.query_columns, BLOCK), floats(p.queries, left + e * p.query_columns, BLOCK)
+        b = floats(p.keys, right + d * p.key_columns, width), floats(p.keys, right + e * p.key_columns, width)
+        k = floats(rooms[1], d * columns + away, width), floats(rooms[1], e * columns + away, width)
+        q = floats(rooms[5], d * BLOCK, BLOCK), floats(rooms[5], e * BLOCK, BLOCK)
         out[:] = 0
         if way == UNBOUNDED:
-            pair_unbounded(grads, 0, step, 0, BLOCK, b0, b1, k0, k1, a0, a1, q0, q1, spans, cap, out)
+            pair_unbounded(grads, step, 0, BLOCK, b, k, a, q, spans, cap, out)
         else:
-            pair(grads, 0, step, 0, BLOCK, b0, b1, k0, k1, a0, a1, q0, q1, spans, cap, out)
+            pair(grads, step, 0, BLOCK, b, k, a, q, spans, cap, out)
         v_sums[2 * d] += out[0]
         v_sums[2 * d + 2] += out[1]
 
 
 @loops
-def _of_scores(
-    t: BackwardAdditive,
-    n: int,
-    first: int,
-    skipped: int,
-    starts: Any,
-    ends: Any,
-    low: int,
-    high: int,
-    lowest: int,
-    rooms: tuple[int, ...],
-    spans: Any,
-) -> Any:
+def _of_scores(t: BackwardAdditive, b: fused.Block, lowest: int, rooms: tuple[int, ...], spans: Any) -> Any:
     """Add a block's part to the gradients of queries, keys and v.
 
-    Returns:
-        The sum of these if the identity serves: tanh = 1 - 2 r, and it is the part of the ones in the gradient of v.
+    Return the sum of these if the identity serves: tanh = 1 - 2 r, and it is the part of the ones in v's gradient.
     """
-    p, step, total = t.additive, _step(t.backward.inputs), np.float32(0)
-    limit, left, right = floats(p.bounds, 0, 1)[0], n * p.query_stride + p.whole * p.query_columns, n * p.key_stride
-    query_reach = reach_of(floats(p.queries, left + first, BLOCK))
-    for key in range(low, high, TILE):
+    p, step, total, high = t.additive, _step(t.backward.inputs), np.float32(0), b.low + b.width
+    limit, reaches = floats(p.bounds, 0, 1)[0], p.whole * p.query_columns
+    query_reach = reach_of(floats(p.queries, b.entry * p.query_stride + reaches + b.first, BLOCK))
+    for key in range(b.low, high, TILE):
         last = min(high, key + TILE)
-        reach = reach_of(floats(p.keys, right + p.whole * p.key_columns + key, last - key))
+        reach = reach_of(floats(p.keys, b.entry * p.key_stride + p.whole * p.key_columns + key, last - key))
         way = way_of(query_reach, reach, limit)
-        grads = rooms[4] + SIZE * (key - low)
-        _spans_of_fours(starts, ends, skipped, key, last, spans)
+        grads = rooms[4] + SIZE * (key - b.low)
+        _spans_of_fours(b, key, last, spans)
         if way in (IDENTITY, UNBOUNDED):
-            _by_identity(t, n, way, first, key, grads, spans, rooms, key - lowest)
+            _by_identity(t, b, way, key, grads, spans, rooms, key - lowest)
             for r in range(BLOCK):
                 total += sum_of(floats(grads, r * step, last - key))
         else:
-            _by_tangents(t.backward.inputs, n, way, first, key, grads, spans, rooms, key - lowest)
+            _by_tangents(t.backward.inputs, b, way, key, grads, spans, rooms, key - lowest)
     return total
 
 
 @loops
-def _to_queries(t: Backward, n: int, first: int, skipped: int, v: Any, room: int) -> Any:
+def _to_queries(t: Backward, b: fused.Block, v: Any, room: int) -> Any:
     """Write the gradients of a block's queries. Return NaN if any is not finite."""
     size, total, four = t.inputs.features, np.float32(0), np.float32(4)
     columns = floats(room, 0, size * BLOCK).reshape(size, BLOCK)
-    for r in range(skipped, BLOCK):
-        target = floats(t.query_grad, (n * t.inputs.length + first + r) * size, size)
+    for r in range(b.skipped, BLOCK):
+        target = floats(t.query_grad, (b.entry * t.inputs.length + b.first + r) * size, size)
         for d in range(size):
             target[d] = four * v[d] * columns[d, r]
             total += target[d] * np.float32(0)
@@ -220,47 +192,25 @@ def _to_v(target: Any, added: float, room: int) -> Any:
 
 
 @loops
-def _block(
-    t: BackwardAdditive,
-    n: int,
-    start: int,
-    starts: Any,
-    ends: Any,
-    lowest: int,
-    v: Any,
-    rooms: tuple[int, ...],
-    spans: Any,
-) -> Any:
-    """The gradients that a block of queries has a part in.
-
-    Returns:
-        NaN if one of the queries is not finite, and the sum of the gradients of the scores.
-    """
-    b, x, p, zero = t.backward, t.backward.inputs, t.additive, np.float32(0)
-    first, step, out = min(start, x.length - BLOCK), _step(x), x.out
-    low, high = reached(starts[start : first + BLOCK], ends[start : first + BLOCK])
-    low -= low % LANES
-    width, away, skipped = high - low, low - lowest, start - first
-    begins, stops = starts[first : first + BLOCK], ends[first : first + BLOCK]
-    spare = floats(rooms[7], 0, max(step, TILE))
-    upstream = b.grad + SIZE * (n * x.length + first) * out
-    for r in range(skipped, BLOCK):
-        if begins[r] < stops[r]:
-            row = floats(rooms[3], r * step, step)
-            score_row(x, p, n, first + r, begins[r], stops[r], row[begins[r] - low :], spare[:TILE])
+def _block(t: BackwardAdditive, block: fused.Block, lowest: int, v: Any, rooms: tuple[int, ...], spans: Any) -> Any:
+    """Add a block's gradients. Return NaN if a query is not finite, and a sum for v."""
+    b, x, p, step, zero = t.backward, t.backward.inputs, t.additive, _step(t.backward.inputs), np.float32(0)
+    values, _, value_sums, scores, grads, queries, _, spare_room = rooms
+    out, width, away, spare = x.out, block.width, block.low - lowest, floats(spare_room, 0, max(step, TILE))
+    upstream = b.grad + SIZE * (block.entry * x.length + block.first) * out
+    score_block(x, p, block, scores, step, spare[:TILE])
     if x.uniform:
-        add_drawn(x, n, first, skipped, low, lowest, begins, stops, rooms[3], step, spare, upstream, rooms[2])
+        fused_backward.add_drawn(x, block, lowest, scores, step, spare, upstream, value_sums)
         return zero, zero
     if b.needs_scores:
-        values = rooms[0] + SIZE * away
-        scored(upstream, out, values, _columns(x), low, width, begins, stops, rooms[4], step)
-    differentiate_rows(x, skipped, low, begins, stops, rooms[3], rooms[4], step, spare)
+        fused.scored(upstream, out, values + SIZE * away, _columns(x), block, grads, step)
+    fused_backward.differentiate_rows(x, block, scores, grads, step, spare)
     if width and b.needs_values:
-        product(rooms[3], 1, step, upstream, out, rooms[2] + SIZE * away * out, out, width, BLOCK, out, True)
+        product((scores, 1, step), (upstream, out), (value_sums + SIZE * away * out, out), width, BLOCK, out, True)
     if b.needs_scores:
-        emptied(rooms[5], BLOCK * p.whole)
-        total = _of_scores(t, n, first, skipped, begins, stops, low, high, lowest, rooms, spans)
-        return _to_queries(b, n, first, skipped, v, rooms[5]), total
+        fused_backward.emptied(queries, BLOCK * p.whole)
+        total = _of_scores(t, block, lowest, rooms, spans)
+        return _to_queries(b, block, v, queries), total
     return zero, zero
 
 
@@ -270,17 +220,17 @@ def _chunk(t: BackwardAdditive, n: int, begin: int, slot: int, rooms: tuple[int,
     b, x, p, columns = t.backward, t.backward.inputs, t.additive, _columns(t.backward.inputs)
     length, width, out, whole, end = x.length, x.width, x.out, p.whole, min(x.length, begin + x.chunk)
     v = floats(p.v, n * p.v_stride, whole)
-    starts, ends = intervals(x, n)
-    first, highest = reached(starts[begin:end], ends[begin:end])
+    starts, ends = fused.intervals(x, n)
+    first, highest = fused.reached(starts[begin:end], ends[begin:end])
     lowest = first - first % LANES
     if b.needs_scores:
-        turned(addresses(x, n)[2], width, out, lowest, highest, rooms[0], columns)
-        emptied(rooms[1], columns * whole)
-        emptied(rooms[6], 2 * whole)
-    emptied(rooms[2], (columns + ROWS) * out)
+        fused.turned(fused.addresses(x, n)[2], width, out, lowest, highest, rooms[0], columns)
+        fused_backward.emptied(rooms[1], columns * whole)
+        fused_backward.emptied(rooms[6], 2 * whole)
+    fused_backward.emptied(rooms[2], (columns + ROWS) * out)
     total, added = np.float32(0), np.float32(0)
     for start in range(begin, end, BLOCK):
-        infinite, sums = _block(t, n, start, starts, ends, lowest, v, rooms, spans)
+        infinite, sums = _block(t, fused.block_of(x, n, start, starts, ends, LANES), lowest, v, rooms, spans)
         total += infinite
         added += sums
     if b.needs_scores:
@@ -289,7 +239,7 @@ def _chunk(t: BackwardAdditive, n: int, begin: int, slot: int, rooms: tuple[int,
         total += _to_v(floats(t.v_grad, chunk * x.features, x.features), added, rooms[6])
     if b.needs_values:
         source = rooms[2] + SIZE * (first - lowest) * out
-        total += add_sums(source, first, highest, out, b.value_grad + SIZE * slot * width * out)
+        total += fused_backward.add_sums(source, first, highest, out, b.value_grad + SIZE * slot * width * out)
     return total
 
 
@@ -297,13 +247,12 @@ def _chunk(t: BackwardAdditive, n: int, begin: int, slot: int, rooms: tuple[int,
 def _backward(t: BackwardAdditive, room: Any, spans: Any) -> None:
     rooms = _rooms(t.backward.inputs, t.additive.whole, room)
     for block in blocks(t):
-        n, begin, slot = place_of(t.backward, block)
+        n, begin, slot = fused_backward.place_of(t.backward, block)
         if _chunk(t, n, begin, slot, rooms, spans) != 0:
             flags(t.backward.inputs.infinite, 0, 1)[0] = 1
 
 
 @kernel
 def backward(t: BackwardAdditive) -> None:
-    """Gradients of query, key, value and v."""
     room = np.empty(_size_of_room(t.backward.inputs, t.additive.whole), np.float32)
     _backward(t, room, np.empty((FOURS, 2), np.int64))

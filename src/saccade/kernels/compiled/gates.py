@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from saccade.kernels.compiled import F, apart, blocks, floats, kernel, loops
+from saccade.kernels.compiled import F, apart, blocks, floats, kernel, loops, rows_of
 from saccade.kernels.compiled.functions import sigmoid, tanh
-from saccade.kernels.gates import ROWS, Gru, GruBackward, Lstm, LstmBackward
+from saccade.kernels.gates import ROWS, Backward, Forward
 
 # Loops of few arrays each: with more, LLVM does not check whether they overlap, and vectorizes nothing.
 
@@ -23,31 +23,18 @@ def _gru_row(input_proj: Any, hidden_proj: Any, hidden: Any, new: Any, gates: An
 
 
 @kernel
-def gru(t: Gru) -> None:
-    """The next state and the gates."""
-    size = t.size
+def gru(t: Forward) -> None:
+    size, wide = t.size, 3 * t.size
     for block in blocks(t):
-        for n in range(block * ROWS, min(t.rows, (block + 1) * ROWS)):
-            _gru_row(
-                floats(t.input_proj, n * t.input_stride, 3 * size),
-                floats(t.hidden_proj, 3 * n * size, 3 * size),
-                floats(t.hidden, n * t.hidden_stride, size),
-                floats(t.new, n * size, size),
-                floats(t.gates, 3 * n * size, 3 * size),
-                size,
-            )
+        for n in rows_of(block, ROWS, t.rows):
+            projected = floats(t.input_proj, n * t.input_stride, wide), floats(t.hidden_proj, n * wide, wide)
+            states = floats(t.state, n * t.state_stride, size), floats(t.hidden, n * size, size)
+            _gru_row(*projected, *states, floats(t.gates, n * wide, wide), size)
 
 
 @loops
 def _gru_row_backward(
-    grad: Any,
-    gates: Any,
-    hidden_proj: Any,
-    hidden: Any,
-    input_proj_grad: Any,
-    hidden_proj_grad: Any,
-    hidden_grad: Any,
-    size: int,
+    grad: Any, gates: Any, hidden_proj: Any, hidden: Any, input_grad: Any, proj_grad: Any, hidden_grad: Any, size: int
 ) -> None:
     apart()
     for i in range(size):
@@ -57,27 +44,20 @@ def _gru_row_backward(
         inside = (grad[i] - kept) * (F(1.0) - candidate * candidate)
         of_reset = inside * hidden_proj[k] * reset * (F(1.0) - reset)
         of_update = kept * (hidden[i] - candidate) * (F(1.0) - update)
-        input_proj_grad[i], input_proj_grad[j], input_proj_grad[k] = of_reset, of_update, inside
-        hidden_proj_grad[i], hidden_proj_grad[j], hidden_proj_grad[k] = of_reset, of_update, inside * reset
+        input_grad[i], input_grad[j], input_grad[k] = of_reset, of_update, inside
+        proj_grad[i], proj_grad[j], proj_grad[k] = of_reset, of_update, inside * reset
         hidden_grad[i] = kept
 
 
 @kernel
-def gru_backward(t: GruBackward) -> None:
-    """The gradients of both projections and of the state."""
-    size = t.size
+def gru_backward(t: Backward) -> None:
+    size, wide = t.size, 3 * t.size
     for block in blocks(t):
-        for n in range(block * ROWS, min(t.rows, (block + 1) * ROWS)):
-            _gru_row_backward(
-                floats(t.grad, n * t.grad_stride, size),
-                floats(t.gates, 3 * n * size, 3 * size),
-                floats(t.hidden_proj, 3 * n * size, 3 * size),
-                floats(t.hidden, n * t.hidden_stride, size),
-                floats(t.input_proj_grad, 3 * n * size, 3 * size),
-                floats(t.hidden_proj_grad, 3 * n * size, 3 * size),
-                floats(t.hidden_grad, n * size, size),
-                size,
-            )
+        for n in rows_of(block, ROWS, t.rows):
+            grad, hidden = floats(t.hidden_grad, n * t.hidden_stride, size), floats(t.state, n * t.state_stride, size)
+            gates, hidden_proj = floats(t.gates, n * wide, wide), floats(t.hidden_proj, n * wide, wide)
+            grads = floats(t.input_proj_grad, n * wide, wide), floats(t.hidden_proj_grad, n * wide, wide)
+            _gru_row_backward(grad, gates, hidden_proj, hidden, *grads, floats(t.state_grad, n * size, size), size)
 
 
 @loops
@@ -99,54 +79,42 @@ def _lstm_row(input_proj: Any, hidden_proj: Any, cell: Any, hidden: Any, new: An
 
 
 @kernel
-def lstm(t: Lstm) -> None:
-    """The next state and cell, and the gates."""
-    size = t.size
+def lstm(t: Forward) -> None:
+    size, wide = t.size, 4 * t.size
     for block in blocks(t):
-        for n in range(block * ROWS, min(t.rows, (block + 1) * ROWS)):
-            _lstm_row(
-                floats(t.input_proj, n * t.input_stride, 4 * size),
-                floats(t.hidden_proj, 4 * n * size, 4 * size),
-                floats(t.cell, n * t.cell_stride, size),
-                floats(t.hidden, n * size, size),
-                floats(t.new, n * size, size),
-                floats(t.gates, 5 * n * size, 5 * size),
-                size,
-            )
+        for n in rows_of(block, ROWS, t.rows):
+            projected = floats(t.input_proj, n * t.input_stride, wide), floats(t.hidden_proj, n * wide, wide)
+            results = floats(t.hidden, n * size, size), floats(t.cell, n * size, size)
+            cell, gates = floats(t.state, n * t.state_stride, size), floats(t.gates, 5 * n * size, 5 * size)
+            _lstm_row(*projected, cell, *results, gates, size)
 
 
 @loops
 def _lstm_row_backward(
-    hidden_grad: Any, new_grad: Any, gates: Any, cell: Any, input_proj_grad: Any, cell_grad: Any, size: int
+    hidden_grad: Any, new_grad: Any, gates: Any, cell: Any, input_grad: Any, cell_grad: Any, size: int
 ) -> None:
     tanh_cell = gates[4 * size :]
     for i in range(size):  # the new cell's gradient, in the memory where the old one's will be
         cell_grad[i] = new_grad[i] + hidden_grad[i] * gates[3 * size + i] * (F(1.0) - tanh_cell[i] * tanh_cell[i])
     for i in range(size):
-        input_proj_grad[i] = cell_grad[i] * gates[2 * size + i] * gates[i] * (F(1.0) - gates[i])
+        input_grad[i] = cell_grad[i] * gates[2 * size + i] * gates[i] * (F(1.0) - gates[i])
     for i in range(size):
-        input_proj_grad[size + i] = cell_grad[i] * cell[i] * gates[size + i] * (F(1.0) - gates[size + i])
+        input_grad[size + i] = cell_grad[i] * cell[i] * gates[size + i] * (F(1.0) - gates[size + i])
     for i in range(size):
-        input_proj_grad[2 * size + i] = cell_grad[i] * gates[i] * (F(1.0) - gates[2 * size + i] * gates[2 * size + i])
+        input_grad[2 * size + i] = cell_grad[i] * gates[i] * (F(1.0) - gates[2 * size + i] * gates[2 * size + i])
     for i in range(size):
         opened = gates[3 * size + i]
-        input_proj_grad[3 * size + i] = hidden_grad[i] * tanh_cell[i] * opened * (F(1.0) - opened)
+        input_grad[3 * size + i] = hidden_grad[i] * tanh_cell[i] * opened * (F(1.0) - opened)
     for i in range(size):
         cell_grad[i] = cell_grad[i] * gates[size + i]
 
 
 @kernel
-def lstm_backward(t: LstmBackward) -> None:
-    """The gradients of the input's projection and of the cell."""
+def lstm_backward(t: Backward) -> None:
     size = t.size
     for block in blocks(t):
-        for n in range(block * ROWS, min(t.rows, (block + 1) * ROWS)):
-            _lstm_row_backward(
-                floats(t.hidden_grad, n * t.hidden_grad_stride, size),
-                floats(t.new_grad, n * t.new_grad_stride, size),
-                floats(t.gates, 5 * n * size, 5 * size),
-                floats(t.cell, n * t.cell_stride, size),
-                floats(t.input_proj_grad, 4 * n * size, 4 * size),
-                floats(t.cell_grad, n * size, size),
-                size,
-            )
+        for n in rows_of(block, ROWS, t.rows):
+            grads = floats(t.hidden_grad, n * t.hidden_stride, size), floats(t.cell_grad, n * t.cell_stride, size)
+            gates, cell = floats(t.gates, 5 * n * size, 5 * size), floats(t.state, n * t.state_stride, size)
+            results = floats(t.input_proj_grad, 4 * n * size, 4 * size), floats(t.state_grad, n * size, size)
+            _lstm_row_backward(*grads, gates, cell, *results, size)

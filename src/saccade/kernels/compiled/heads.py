@@ -7,11 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import loops
+from saccade.kernels.compiled import inline, loops, matrix, numbers
 from saccade.kernels.compiled.functions import exp, largest_of
+from saccade.kernels.heads import Step
 
 LOW, HIGH = 1e-30, 1e30
 """Between these a sum of squares is as exact as its type, in float32 too."""
+
+
+@inline
+def example(s: Step, n: int, width: int, rows: int, kind: Any) -> Any:
+    cells, size, reads, writes, heads = s.cells, s.size, s.reads, s.writes, s.reads + s.writes
+    vectors = numbers(s.interface, n * width, width, kind), numbers(s.controls, n * width, width, kind)
+    memories = matrix(s.memory, n, size, cells, kind), matrix(s.new_memory, n, size, cells, kind)
+    reading = matrix(s.reading, n, reads, cells, kind), matrix(s.new_reading, n, reads, cells, kind)
+    writing = matrix(s.writing, n, writes, cells, kind), matrix(s.new_writing, n, writes, cells, kind)
+    norms = numbers(s.key_norms, n * heads, heads, kind), matrix(s.norms, n, 2, cells, kind)
+    return vectors, memories, reading, writing, norms, matrix(s.kept, n, rows, cells, kind)
 
 
 @loops
@@ -115,10 +127,11 @@ def unit_backward(unit: Any, inverse: float, grad: Any) -> None:
 
 
 @loops
-def content(memory: Any, inverses: Any, unit: Any, beta: float, cosines: Any, weights: Any) -> None:
-    """softmax(β cos(k, M))."""
+def content(memory: Any, inverses: Any, controls: Any, kept: Any) -> None:
+    """softmax(β cos(k, M)), from k / ‖k‖ and β; kept are cosines and weights."""
+    cosines, weights, beta = kept[0], kept[1], controls[memory.shape[0]]
     cosines[:] = 0
-    add_weights(memory, unit, cosines)
+    add_weights(memory, controls, cosines)
     for i in range(cosines.size):
         cosines[i] *= inverses[i]
     for i in range(cosines.size):
@@ -128,28 +141,19 @@ def content(memory: Any, inverses: Any, unit: Any, beta: float, cosines: Any, we
 
 @loops
 def content_backward(
-    memory: Any,
-    inverses: Any,
-    unit: Any,
-    beta: float,
-    cosines: Any,
-    weights: Any,
-    grad: Any,
-    memory_grad: Any,
-    unit_grad: Any,
-    room: Any,
-) -> Any:
-    """Return the gradient of β. `grad` is overwritten, the memory's gradient added to."""
-    softmax_backward(weights, grad)
-    of_beta = grad.dtype.type(0)
+    memory: Any, inverses: Any, controls: Any, kept: Any, grad: Any, memory_grad: Any, controls_grad: Any, room: Any
+) -> None:
+    """Gradients of k / ‖k‖, β and (added to) the memory. `grad` is overwritten."""
+    cosines, beta, of_beta = kept[0], controls[memory.shape[0]], grad.dtype.type(0)
+    softmax_backward(kept[1], grad)
     for i in range(grad.size):
         of_beta += grad[i] * cosines[i]
     for i in range(grad.size):
         grad[i] = beta * grad[i] * inverses[i]
     for i in range(grad.size):
         room[i] = cosines[i] * inverses[i]
-    _of_features(memory, unit, grad, room, memory_grad, unit_grad)
-    return of_beta
+    _of_features(memory, controls, grad, room, memory_grad, controls_grad)
+    controls_grad[memory.shape[0]] = of_beta
 
 
 @loops
@@ -194,7 +198,6 @@ def write(memory: Any, weights: Any, controls: Any, starts: Any, new: Any) -> No
 
 @loops
 def _write_once(memory: Any, weights: Any, controls: Any, new: Any) -> None:
-    """By one head."""
     size, unity = memory.shape[0], new.dtype.type(1)
     for j in range(size):
         row, old, erase, add = new[j], memory[j], controls[j], controls[size + j]
@@ -204,30 +207,20 @@ def _write_once(memory: Any, weights: Any, controls: Any, new: Any) -> None:
 
 @loops
 def write_backward(
-    memory: Any,
-    weights: Any,
-    controls: Any,
-    starts: Any,
-    grad: Any,
-    memory_grad: Any,
-    weights_grad: Any,
-    interface_grad: Any,
-    lost: Any,
+    memory: Any, weights: Any, controls: Any, starts: Any, grad: Any, grads: tuple[Any, ...], lost: Any
 ) -> None:
-    """Gradients of erase and add vectors, old memory and weights, from `grad`."""
-    size = memory.shape[0]
+    """Gradients of old memory, weights, and erase and add vectors, from `grad`."""
+    size, (memory_grad, weights_grad, controls_grad), first = memory.shape[0], grads, starts[0]
     if starts.size == 1:
-        first = starts[0]
-        _write_once_backward(
-            memory, weights[0], controls[first:], grad, memory_grad, weights_grad[0], interface_grad[first:]
-        )
+        of_head = weights_grad[0], controls_grad[first:]
+        _write_once_backward(memory, weights[0], controls[first:], grad, memory_grad, *of_head)
         return
     for j in range(size):
         for h in range(starts.size):
             _lost(memory[j], weights, controls, starts + j, h, grad[j], lost)
             erase, add = controls[starts[h] + j], controls[starts[h] + size + j]
             parts = _of_write(weights[h], erase, add, grad[j], lost, weights_grad[h])
-            interface_grad[starts[h] + j], interface_grad[starts[h] + size + j] = parts
+            controls_grad[starts[h] + j], controls_grad[starts[h] + size + j] = parts
         _lost(np.ones_like(lost), weights, controls, starts + j, -1, grad[j], memory_grad[j])
 
 

@@ -4,8 +4,8 @@ The terms are tanh(q + k) = 1 - 2 r with r = 1 / (1 + e^2q e^2k), four of which 
 rows and keys in columns the scores of a tile of keys add up lane by lane, without a sum across lanes.
 
 An x = 1 + E above `cap` is replaced by it, so that the product of four stays in range. r then differs by less than
-5e-10 in float32, a hundredth of an ulp at 1. Outside the exponential's range a tile is
-computed by the tangent itself, and by its polynomial where all of it is small and 1 - 2 r would cancel.
+5e-10 in float32, a hundredth of an ulp at 1. Outside the exponential's range a tile is computed by the tangent itself,
+and by its polynomial where all of it is small and 1 - 2 r would cancel.
 
 Packed arrays are `(N, D + 1, length)`: D features, a multiple of four (missing features have e^2x = 0 and v = 0), then
 the largest |x| of each column over its features.
@@ -34,7 +34,6 @@ def bounded(x: float, cap: float) -> float:
 
 @inline
 def unbounded(x: float, cap: float) -> float:
-    """x, where it cannot be too large."""
     return x
 
 
@@ -125,7 +124,6 @@ def identity_row(way: int, sums: Any, left: Any, i: int, right: int, first: int,
 
 @loops
 def ends(sums: Any, total: float, scores: Any) -> None:
-    """Sums of v r as scores."""
     two = type(total)(2)
     for j in range(scores.size):
         scores[j] = total - two * sums[j]
@@ -141,35 +139,26 @@ def _tangent_row(way: int, scores: Any, query: Any, i: int, key: Any, tile: slic
 
 
 @loops
-def _strip(
-    rows: range,
-    left: Any,
-    right: Any,
-    query: Any,
-    key: Any,
-    v: Any,
-    mask: int,
-    offsets: Any,
-    scores: Any,
-    bounds: Any,
-    room: Any,
-    address: int,
-    start: int,
-    lanes: int,
-) -> None:
+def _strip(t: Scores, n: int, rows: range, v: Any, bounds: Any, room: Any, kind: Any) -> None:
     """Scores of some queries with all tiles of allowed keys, zeros elsewhere."""
-    size, width = v.size, scores.shape[1]
-    limit, cap, total = bounds[0], bounds[1], bounds.dtype.type(0)
+    length, width, size, limit, cap = t.length, t.width, t.whole, bounds[0], bounds[1]
+    left, start, total = matrix(t.left, n, size + 1, t.left_columns, kind), n * t.right_stride, bounds.dtype.type(0)
+    right = numbers(t.right, start, (size + 1) * t.right_row, kind).reshape(size + 1, t.right_row)
+    query, key = left, right
+    if t.query:
+        query, key = matrix(t.query, n, size, length, kind), matrix(t.key, n, size, width, kind)
+    scores, masked = matrix(t.scores, n, length, width, kind), length if t.masked else 0
+    offsets = integers(t.offsets, n * length, masked)
     for d in range(size):
         total += v[d]
     for first in range(0, width, TILE):
         tile = slice(first, min(width, first + TILE))
-        reach, sums = reach_of(right[size, tile]), room[: min(lanes, first + TILE) - first]
+        reach, sums = reach_of(right[size, tile]), room[: min(t.lanes, first + TILE) - first]
         for i in rows:
             row = scores[i, tile]
             begin, end = 0, row.size
             if offsets.size:
-                begin, end = _stretch(flags(mask, offsets[i] + first, row.size))
+                begin, end = _stretch(flags(t.mask, offsets[i] + first, row.size))
             if end - begin < row.size:
                 row[:] = 0
             if begin == end:
@@ -178,7 +167,7 @@ def _strip(
             if way in (IDENTITY, UNBOUNDED):
                 part = sums[begin : min(sums.size, -(-end // LANES) * LANES)]
                 part[:] = 0
-                identity_row(way, part, left, i, address, start + first + begin, right.shape[1], v, cap)
+                identity_row(way, part, left, i, t.right, start + first + begin, t.right_row, v, cap)
                 ends(part, total, row[begin:end])
             else:
                 row[:] = 0
@@ -187,19 +176,9 @@ def _strip(
 
 @kernel
 def scores(t: Scores, kind: Any) -> None:
-    """Additive scores."""
-    length, width, size, bounds = t.length, t.width, t.whole, numbers(t.bounds, 0, 2, kind)
-    strips = (length + t.strip - 1) // t.strip
+    bounds, strips = numbers(t.bounds, 0, 2, kind), (t.length + t.strip - 1) // t.strip
     room = np.empty(TILE, bounds.dtype)
     for block in blocks(t):
         n, first = block // strips, block % strips * t.strip
-        left, start = matrix(t.left, n, size + 1, t.left_columns, kind), n * t.right_stride
-        right = numbers(t.right, start, (size + 1) * t.right_row, kind).reshape(size + 1, t.right_row)
-        query, key = left, right
-        if t.query:
-            query, key = matrix(t.query, n, size, length, kind), matrix(t.key, n, size, width, kind)
-        scores = matrix(t.scores, n, length, width, kind)
-        offsets = integers(t.offsets, n * length, length if t.masked else 0)
-        v = numbers(t.v, n * t.v_stride, size, kind)
-        rows = range(first, min(length, first + t.strip))
-        _strip(rows, left, right, query, key, v, t.mask, offsets, scores, bounds, room, t.right, start, t.lanes)
+        rows = range(first, min(t.length, first + t.strip))
+        _strip(t, n, rows, numbers(t.v, n * t.v_stride, t.whole, kind), bounds, room, kind)

@@ -4,41 +4,40 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import blocks, integers, kernel, loops, matrix, numbers
+from saccade.kernels.compiled import blocks, heads, integers, kernel, loops, matrix, numbers
 from saccade.kernels.compiled.functions import tanh
-from saccade.kernels.compiled.heads import content, inverse_norms, logistic, read, soft, softmax, unit, write
-from saccade.kernels.heads import LinksStep
+from saccade.kernels.heads import Step
 
 
 @loops
 def _reader_controls(interface: Any, size: int, controls: Any) -> Any:
     """Write the controls of a reader: 1 / ‖key‖."""
-    inverse = unit(interface[:size], controls[:size])
-    controls[size] = interface.dtype.type(1) + soft(interface[size])
-    controls[size + 1] = logistic(interface[size + 1])
-    softmax(interface[size + 2 :], controls[size + 2 :])
+    inverse = heads.unit(interface[:size], controls[:size])
+    controls[size] = interface.dtype.type(1) + heads.soft(interface[size])
+    controls[size + 1] = heads.logistic(interface[size + 1])
+    heads.softmax(interface[size + 2 :], controls[size + 2 :])
     return inverse
 
 
 @loops
 def _writer_controls(interface: Any, size: int, controls: Any) -> Any:
     """Write the controls of the writer: 1 / ‖key‖."""
-    inverse = unit(interface[:size], controls[:size])
-    controls[size] = interface.dtype.type(1) + soft(interface[size])
+    inverse = heads.unit(interface[:size], controls[:size])
+    controls[size] = interface.dtype.type(1) + heads.soft(interface[size])
     for j in range(size + 1, 2 * size + 3):
-        controls[j] = logistic(interface[j])
+        controls[j] = heads.logistic(interface[j])
     for j in range(2 * size + 3, 3 * size + 3):
         controls[j] = tanh(interface[j])
     return inverse
 
 
 @loops
-def _use(used: Any, written: Any, reading: Any, controls: Any, head: int, size: int, new: Any) -> None:
+def _use(used: Any, written: Any, reading: Any, free_gates: Any, new: Any) -> None:
     """Usage after a step: written cells are in use, and read and freed cells are not."""
     for i in range(used.size):
         new[i] = used[i] + written[i] - used[i] * written[i]
     for h in range(reading.shape[0]):
-        free, weights = controls[h * head + size + 1], reading[h]
+        free, weights = free_gates[h], reading[h]
         for i in range(used.size):
             new[i] *= used.dtype.type(1) - free * weights[i]
 
@@ -82,53 +81,45 @@ def _along(links: Any, weights: Any, back: Any, forth: Any) -> None:
 
 
 @loops
-def place_of(size: int, reads: int) -> Any:
-    """Start of the writer's erase vector in an interface."""
-    starts = np.empty(1, np.int64)
-    starts[0] = reads * (size + 5) + size + 3
-    return starts
+def sizes_of(s: Step) -> tuple[int, int, int, Any]:
+    """Sizes of controls: a reader's, all readers', all. Start of the erase vector."""
+    head, starts = s.size + 5, np.empty(1, np.int64)
+    starts[0] = s.reads * head + s.size + 3
+    return head, s.reads * head, s.reads * head + 3 * s.size + 3, starts
 
 
 @kernel
-def forward(t: LinksStep, kind: Any) -> None:
-    """The step: the writer writes, then all read."""
+def forward(t: Step, kind: Any) -> None:
     cells, size, reads = t.cells, t.size, t.reads
-    head, starts = size + 5, place_of(size, reads)
-    first, width = reads * head, reads * head + 3 * size + 3
+    head, first, width, starts = sizes_of(t)
     for n in blocks(t):
-        interface, controls = numbers(t.interface, n * width, width, kind), numbers(t.controls, n * width, width, kind)
-        key_norms = numbers(t.key_norms, n * (reads + 1), reads + 1, kind)
-        memory, new = matrix(t.memory, n, size, cells, kind), matrix(t.new_memory, n, size, cells, kind)
-        before, after = matrix(t.reading, n, reads, cells, kind), matrix(t.new_reading, n, reads, cells, kind)
-        writing, written = matrix(t.writing, n, 1, cells, kind), matrix(t.new_writing, n, 1, cells, kind)
+        arrays = heads.example(t, n, width, 4 * reads + 3, kind)
+        (interface, controls), (memory, new), (before, after), (writing, written), (key_norms, norms), kept = arrays
         usage, new_usage = numbers(t.usage, n * cells, cells, kind), numbers(t.new_usage, n * cells, cells, kind)
-        last, following = (
-            numbers(t.precedence, n * cells, cells, kind),
-            numbers(t.new_precedence, n * cells, cells, kind),
-        )
+        last = numbers(t.precedence, n * cells, cells, kind)
+        following = numbers(t.new_precedence, n * cells, cells, kind)
         links, new_links = matrix(t.links, n, cells, cells, kind), matrix(t.new_links, n, cells, cells, kind)
-        vectors, norms = matrix(t.read, n, reads, size, kind), matrix(t.norms, n, 2, cells, kind)
-        kept, order = matrix(t.kept, n, 4 * reads + 3, cells, kind), integers(t.order, n * cells, cells)
+        vectors, order = matrix(t.read, n, reads, size, kind), integers(t.order, n * cells, cells)
         for h in range(reads):
             start, end = h * head, (h + 1) * head
             key_norms[h] = _reader_controls(interface[start:end], size, controls[start:end])
-        key_norms[reads] = _writer_controls(interface[first:], size, controls[first:])
-        _use(usage, writing[0], before, controls, head, size, new_usage)
-        cosines, similar, free = kept[4 * reads], kept[4 * reads + 1], kept[4 * reads + 2]
+        part, free = controls[first:], kept[4 * reads + 2]
+        key_norms[reads] = _writer_controls(interface[first:], size, part)
+        _use(usage, writing[0], before, controls[size + 1 : first : head], new_usage)
         _allocate(new_usage, order, free)
-        inverse_norms(memory, norms[0])
-        content(memory, norms[0], controls[first : first + size], controls[first + size], cosines, similar)
-        share, gate, weights = controls[first + size + 1], controls[first + size + 2], written[0]
+        heads.inverse_norms(memory, norms[0])
+        heads.content(memory, norms[0], part, kept[4 * reads :])
+        similar, share, gate, weights = kept[4 * reads + 1], part[size + 1], part[size + 2], written[0]
         for i in range(cells):
             weights[i] = gate * (similar[i] + share * (free[i] - similar[i]))
-        write(memory, written, controls, starts, new)
+        heads.write(memory, written, controls, starts, new)
         _follow(links, last, weights, new_links, following)
-        inverse_norms(new, norms[1])
+        heads.inverse_norms(new, norms[1])
         for h in range(reads):
-            cosines, similar, back, forth = kept[4 * h], kept[4 * h + 1], kept[4 * h + 2], kept[4 * h + 3]
+            similar, back, forth = kept[4 * h + 1], kept[4 * h + 2], kept[4 * h + 3]
             part, weights = controls[h * head : (h + 1) * head], after[h]
-            content(new, norms[1], part[:size], part[size], cosines, similar)
+            heads.content(new, norms[1], part, kept[4 * h :])
             _along(new_links, before[h], back, forth)
             for i in range(cells):
                 weights[i] = part[size + 2] * back[i] + part[size + 3] * similar[i] + part[size + 4] * forth[i]
-            read(new, weights, vectors[h])
+            heads.read(new, weights, vectors[h])

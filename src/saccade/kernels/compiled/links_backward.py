@@ -4,24 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import blocks, integers, kernel, loops, matrix, numbers
-from saccade.kernels.compiled.heads import (
-    content_backward,
-    logistic,
-    read_backward,
-    softmax_backward,
-    unit_backward,
-    write_backward,
-)
-from saccade.kernels.compiled.links import place_of
+from saccade.kernels.compiled import blocks, heads, integers, kernel, loops, matrix, numbers
+from saccade.kernels.compiled.functions import add_times
+from saccade.kernels.compiled.links import sizes_of
 from saccade.kernels.compiled.rows_backward import dot
-from saccade.kernels.heads import LinksBackward
-
-
-@loops
-def _add(factor: float, part: Any, target: Any) -> None:
-    for i in range(part.size):
-        target[i] += factor * part[i]
+from saccade.kernels.heads import Backward
 
 
 @loops
@@ -101,31 +88,20 @@ def _allocate_backward(used: Any, order: Any, grad: Any, used_grad: Any, before:
 
 @loops
 def _use_backward(
-    used: Any,
-    written: Any,
-    reading: Any,
-    controls: Any,
-    head: int,
-    size: int,
-    grad: Any,
-    used_grad: Any,
-    written_grad: Any,
-    reading_grad: Any,
-    interface_grad: Any,
-    room: Any,
+    used: Any, written: Any, reading: Any, gates: Any, grad: Any, grads: tuple[Any, ...], gates_grad: Any, room: Any
 ) -> None:
-    """Gradients of usage, reading weights (added to) and controls. `grad` is lost."""
-    unity, reads = used.dtype.type(1), reading.shape[0]
+    """Gradients of usage, weights (added to readers') and free gates. `grad` is lost."""
+    unity, reads, (used_grad, written_grad, reading_grad) = used.dtype.type(1), reading.shape[0], grads
     for h in range(reads):
         for i in range(used.size):
             room[i] = -grad[i] * (used[i] + written[i] - used[i] * written[i])
         for other in range(reads):
             if other != h:
-                _retain(controls[other * head + size + 1], reading[other], room)
-        interface_grad[h * head + size + 1] = dot(room, reading[h])
-        _add(controls[h * head + size + 1], room, reading_grad[h])
+                _retain(gates[other], reading[other], room)
+        gates_grad[h] = dot(room, reading[h])
+        add_times(gates[h], room, reading_grad[h])
     for h in range(reads):
-        _retain(controls[h * head + size + 1], reading[h], grad)
+        _retain(gates[h], reading[h], grad)
     for i in range(used.size):
         used_grad[i] = grad[i] * (unity - written[i])
     for i in range(used.size):
@@ -145,12 +121,12 @@ def _controls_backward(interface: Any, controls: Any, key_norms: Any, size: int,
     head, reads, unity = size + 5, key_norms.size - 1, controls.dtype.type(1)
     for h in range(reads + 1):
         first = h * head
-        unit_backward(controls[first : first + size], key_norms[h], grad[first : first + size])
-        grad[first + size] *= logistic(interface[first + size])
+        heads.unit_backward(controls[first : first + size], key_norms[h], grad[first : first + size])
+        grad[first + size] *= heads.logistic(interface[first + size])
     for h in range(reads):
         gate = h * head + size + 1
         grad[gate] *= controls[gate] * (unity - controls[gate])
-        softmax_backward(controls[gate + 1 : gate + 4], grad[gate + 1 : gate + 4])
+        heads.softmax_backward(controls[gate + 1 : gate + 4], grad[gate + 1 : gate + 4])
     first = reads * head
     for j in range(first + size + 1, first + 2 * size + 3):
         grad[j] *= controls[j] * (unity - controls[j])
@@ -179,28 +155,20 @@ def _choice_backward(similar: Any, free: Any, controls: Any, grad: Any, free_gra
 
 
 @kernel
-def backward(t: LinksBackward, kind: Any) -> None:
-    """The gradients of a step."""
+def backward(t: Backward, kind: Any) -> None:
     s = t.step
     cells, size, reads = s.cells, s.size, s.reads
-    head, starts = size + 5, place_of(size, reads)
-    first, width = reads * head, reads * head + 3 * size + 3
-    dtype = numbers(s.interface, 0, 1, kind).dtype
-    rows = np.empty((6, cells), dtype)
+    head, first, width, starts = sizes_of(s)
+    rows = np.empty((6, cells), numbers(s.interface, 0, 1, kind).dtype)
     grad, room, back, forth, use_grad, grads = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5:]
-    new_grad, new_links_grad = np.empty((size, cells), dtype), np.empty((cells, cells), dtype)
+    new_grad, new_links_grad = np.empty((size, cells), rows.dtype), np.empty((cells, cells), rows.dtype)
     for n in blocks(t):
-        interface, controls = numbers(s.interface, n * width, width, kind), numbers(s.controls, n * width, width, kind)
+        arrays = heads.example(s, n, width, 4 * reads + 3, kind)
+        (interface, controls), (memory, new), (before, after), (writing, written), (key_norms, norms), kept = arrays
         interface_grad = numbers(t.interface_grad, n * width, width, kind)
-        memory_grad = matrix(t.memory_grad, n, size, cells, kind)
-        key_norms = numbers(s.key_norms, n * (reads + 1), reads + 1, kind)
-        memory, new = matrix(s.memory, n, size, cells, kind), matrix(s.new_memory, n, size, cells, kind)
-        before, after = matrix(s.reading, n, reads, cells, kind), matrix(s.new_reading, n, reads, cells, kind)
-        writing, written = matrix(s.writing, n, 1, cells, kind)[0], matrix(s.new_writing, n, 1, cells, kind)
+        memory_grad, read_grad = matrix(t.memory_grad, n, size, cells, kind), matrix(t.read_grad, n, reads, size, kind)
         usage, new_usage = numbers(s.usage, n * cells, cells, kind), numbers(s.new_usage, n * cells, cells, kind)
         last, new_links = numbers(s.precedence, n * cells, cells, kind), matrix(s.new_links, n, cells, cells, kind)
-        norms, order = matrix(s.norms, n, 2, cells, kind), integers(s.order, n * cells, cells)
-        kept, read_grad = matrix(s.kept, n, 4 * reads + 3, cells, kind), matrix(t.read_grad, n, reads, size, kind)
         after_grad = matrix(t.new_reading_grad, n, reads, cells, kind)
         before_grad = matrix(t.reading_grad, n, reads, cells, kind)
         new_grad[:] = matrix(t.new_memory_grad, n, size, cells, kind)
@@ -209,16 +177,13 @@ def backward(t: LinksBackward, kind: Any) -> None:
             start, end = h * head, (h + 1) * head
             part, part_grad = controls[start:end], interface_grad[start:end]
             grad[:] = after_grad[h]
-            read_backward(new, after[h], read_grad[h], new_grad, grad)
+            heads.read_backward(new, after[h], read_grad[h], new_grad, grad)
             _modes_backward(part[size + 2 :], kept[4 * h + 1 : 4 * h + 4], grad, part_grad[size + 2 :], back, forth)
             _along_backward(new_links, before[h], back, forth, new_links_grad, before_grad[h], room)
             _scaled(part[size + 3], grad, back)
-            part_grad[size] = content_backward(
-                new, norms[1], part[:size], part[size], kept[4 * h], kept[4 * h + 1], back, new_grad,
-                part_grad[:size], room,
-            )  # fmt: skip
+            heads.content_backward(new, norms[1], part, kept[4 * h :], back, new_grad, part_grad, room)
         grads[0] = matrix(t.new_writing_grad, n, 1, cells, kind)[0]
-        write_backward(memory, written, controls, starts, new_grad, memory_grad, grads, interface_grad, room)
+        heads.write_backward(memory, written, controls, starts, new_grad, (memory_grad, grads, interface_grad), room)
         following_grad = numbers(t.new_precedence_grad, n * cells, cells, kind)
         last_grad = numbers(t.precedence_grad, n * cells, cells, kind)
         links, links_grad = matrix(s.links, n, cells, cells, kind), matrix(t.links_grad, n, cells, cells, kind)
@@ -227,16 +192,12 @@ def backward(t: LinksBackward, kind: Any) -> None:
         similar, free = kept[4 * reads + 1], kept[4 * reads + 2]
         part, part_grad = controls[first:], interface_grad[first:]
         _choice_backward(similar, free, part[size + 1 :], grads[0], back, part_grad[size + 1 :])
-        part_grad[size] = content_backward(
-            memory, norms[0], part[:size], part[size], kept[4 * reads], similar, grads[0], memory_grad,
-            part_grad[:size], room,
-        )  # fmt: skip
+        heads.content_backward(memory, norms[0], part, kept[4 * reads :], grads[0], memory_grad, part_grad, room)
         use_grad[:] = numbers(t.new_usage_grad, n * cells, cells, kind)
-        _allocate_backward(new_usage, order, back, use_grad, room)
+        _allocate_backward(new_usage, integers(s.order, n * cells, cells), back, use_grad, room)
         usage_grad = numbers(t.usage_grad, n * cells, cells, kind)
         writing_grad = numbers(t.writing_grad, n * cells, cells, kind)
-        _use_backward(
-            usage, writing, before, controls, head, size, use_grad, usage_grad, writing_grad, before_grad,
-            interface_grad, room,
-        )  # fmt: skip
+        gates, gates_grad = controls[size + 1 : first : head], interface_grad[size + 1 : first : head]
+        results = usage_grad, writing_grad, before_grad
+        _use_backward(usage, writing[0], before, gates, use_grad, results, gates_grad, room)
         _controls_backward(interface, controls, key_norms, size, interface_grad)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import F, apart, blocks, elementary, kernel, loops, matrix, numbers, whole_vectors
+from saccade.kernels.compiled import apart, blocks, elementary, kernel, loops, matrix, numbers, whole_vectors
 from saccade.kernels.compiled.functions import exp
 from saccade.kernels.compiled.turning import SIDE, turn
 from saccade.kernels.packing import COLUMNS, Pack, Side, Unpack
@@ -13,28 +13,24 @@ CHUNK = 256
 """Features of a strip: as many numbers of 16 rows stay in the nearest cache."""
 
 
-@loops
-def _most_double(x: Any) -> float:
-    bits, largest = x.view(np.int64), np.int64(0)
-    for i in range(bits.size):
-        size = bits[i] & np.int64(0x7FFFFFFFFFFFFFFF)
-        largest = size if size > largest else largest
-    return np.nan if largest >= np.int64(0x7FF0000000000000) else np.int64(largest).view(np.float64)
+def _magnitude_by(integer: Any, floating: Any, positive: int, infinite: int) -> Any:
+    def largest_magnitude(x: Any) -> Any:
+        bits, largest = x.view(integer), integer(0)
+        for i in range(bits.size):
+            size = integer(bits[i] & integer(positive))
+            largest = size if size > largest else largest
+        return floating(np.nan) if largest >= integer(infinite) else integer(largest).view(floating)
+
+    return largest_magnitude
 
 
-@elementary(_most_double)
-def _largest_magnitude(x: Any) -> Any:
-    """The largest |x| of a row, NaN unless all are finite. LLVM vectorizes the bits."""
-    bits, largest = x.view(np.int32), np.int32(0)
-    for i in range(bits.size):
-        size = np.int32(bits[i] & np.int32(0x7FFFFFFF))
-        largest = size if size > largest else largest
-    return F(np.nan) if largest >= np.int32(0x7F800000) else np.int32(largest).view(np.float32)
+_magnitude_double = loops(_magnitude_by(np.int64, np.float64, 0x7FFFFFFFFFFFFFFF, 0x7FF0000000000000))
+_largest_magnitude = elementary(_magnitude_double)(_magnitude_by(np.int32, np.float32, 0x7FFFFFFF, 0x7F800000))
+"""The largest |x| of a row, NaN unless all are finite. LLVM vectorizes the bits."""
 
 
 @loops
 def _exponentials(row: Any, powers: Any) -> None:
-    """e^2x."""
     whole_vectors()
     apart()
     two = row.dtype.type(2)

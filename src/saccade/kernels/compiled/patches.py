@@ -4,14 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import F, blocks, floats, integers, kernel, loops
+from saccade.kernels.compiled import F, blocks, floats, integers, kernel, loops, rows_of
+from saccade.kernels.compiled.functions import add
 from saccade.kernels.patches import GLIMPSES, Forward
-
-
-@loops
-def _added(line: Any, total: Any) -> None:
-    for i in range(len(line)):
-        total[i] += line[i]
 
 
 @loops
@@ -27,7 +22,7 @@ def _patch(rows: Any, patch: Any, line: Any, width: int, left: int, side: int) -
     first, last = max(0, left), min(width, left + len(line))
     if first < last:
         for row in range(len(rows) // width):
-            _added(rows[row * width + first : row * width + last], line[first - left : last - left])
+            add(rows[row * width + first : row * width + last], line[first - left : last - left])
     count = len(line)
     while count > len(patch):
         count //= 2
@@ -39,11 +34,10 @@ def _patch(rows: Any, patch: Any, line: Any, width: int, left: int, side: int) -
 
 @kernel
 def forward(t: Forward) -> None:
-    """Patches at several positions of images."""
     pixels, size, widest = t.height * t.width, t.size, t.size << (t.scales - 1)
     line = np.empty(widest, np.float32)
     for block in blocks(t):
-        for n in range(block * GLIMPSES, min(t.glimpses, (block + 1) * GLIMPSES)):
+        for n in rows_of(block, GLIMPSES, t.glimpses):
             owner, corner = integers(t.owners, n, 1)[0], integers(t.corners, 2 * n, 2)
             for scale in range(t.scales):
                 side = 1 << scale

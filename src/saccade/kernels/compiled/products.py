@@ -35,8 +35,6 @@ DEPTH = 256
 """Products summed one after another. Of 30,000 equal ones the error was 3e-4."""
 
 _WORD = ir.IntType(64)
-
-
 _NUMBER = ir.FloatType()
 _VECTOR = ir.VectorType(_NUMBER, LANES)
 
@@ -57,7 +55,6 @@ class _Code:
         return [self.builder.add(first, self.builder.mul(step, ir.Constant(_WORD, i))) for i in range(ROWS)]
 
     def row(self, address: Any, vectors: int) -> list[Any]:
-        """Vectors that lie next to each other."""
         loaded = []
         for by in range(0, vectors * LANES * SIZE, LANES * SIZE):
             pointer = self.builder.inttoptr(self.offset(address, by), _VECTOR.as_pointer())
@@ -138,50 +135,28 @@ _single_more, _double_more = _tile(1, adds=True), _tile(2, adds=True)
 
 
 @loops
-def _multiply(
-    a: int, a_row: int, a_step: int, b: int, b_row: int, c: int, c_row: int, depth: int, wide: bool, adds: bool
-) -> None:
-    """A tile of one vector of columns, or of two."""
-    if wide and adds:
-        _double_more(a, a_row, a_step, b, b_row, c, c_row, depth)
-    elif wide:
-        _double(a, a_row, a_step, b, b_row, c, c_row, depth)
-    elif adds:
-        _single_more(a, a_row, a_step, b, b_row, c, c_row, depth)
-    else:
-        _single(a, a_row, a_step, b, b_row, c, c_row, depth)
-
-
-@loops
 def product(
-    a: int,
-    a_row: int,
-    a_step: int,
-    b: int,
-    b_row: int,
-    c: int,
-    c_row: int,
-    rows: int,
-    depth: int,
-    columns: int,
-    adds: bool,
+    a: tuple[int, int, int], b: tuple[int, int], c: tuple[int, int], rows: int, depth: int, columns: int, adds: bool
 ) -> None:
-    """c = a b, or c += a b, of float32 matrices at addresses.
+    """c = a b, or c += a b, of float32 matrices.
 
-    Args:
-        a, a_row, a_step: the first matrix, and how many numbers its rows and its columns are apart.
-        b, b_row: the second, and how many numbers its rows are apart; its columns are next to each other.
-        c, c_row: the result, and how many numbers its rows are apart.
-        rows: of the result: as many as that, up to a multiple of `ROWS`, are read of a and written to c.
-        depth: columns of the first and rows of the second, at least 1.
-        columns: of the result: up to a multiple of `LANES` are read of b and written to c.
-        adds: whether to add to c.
+    a is an address, and how many numbers rows and columns are apart. b and c are addresses, and how many numbers rows
+    are apart. `rows` of a are read and of c written up to a multiple of `ROWS`, `columns` of b and c up to one of
+    `LANES`. The depth is at least 1.
     """
-    lines, steps, row = SIZE * a_row, SIZE * a_step, SIZE * b_row
+    (a_start, a_row, a_step), (b_start, b_row), (c_start, c_row) = a, b, c
+    lines, steps, row, c_lines = SIZE * a_row, SIZE * a_step, SIZE * b_row, SIZE * c_row
     for i in range(0, rows, ROWS):
-        left, target = a + i * lines, c + SIZE * i * c_row
         for j in range(0, columns, 2 * LANES):
-            right, out, wide = b + SIZE * j, target + SIZE * j, columns - j > LANES
+            right, out, wide = b_start + SIZE * j, c_start + i * c_lines + SIZE * j, columns - j > LANES
             for k in range(0, depth, DEPTH):
-                here, there, some = left + k * steps, right + k * row, min(DEPTH, depth - k)
-                _multiply(here, lines, steps, there, row, out, SIZE * c_row, some, wide, adds or k > 0)
+                here, there, some = a_start + i * lines + k * steps, right + k * row, min(DEPTH, depth - k)
+                more = adds or k > 0
+                if wide and more:
+                    _double_more(here, lines, steps, there, row, out, c_lines, some)
+                elif wide:
+                    _double(here, lines, steps, there, row, out, c_lines, some)
+                elif more:
+                    _single_more(here, lines, steps, there, row, out, c_lines, some)
+                else:
+                    _single(here, lines, steps, there, row, out, c_lines, some)

@@ -12,19 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import blocks, exact, flags, inline, integers, kernel, loops, numbers, whole_vectors
+from saccade.kernels.compiled import (
+    blocks,
+    exact,
+    flags,
+    inline,
+    integers,
+    kernel,
+    loops,
+    numbers,
+    rows_of,
+    top,
+    whole_vectors,
+)
 from saccade.kernels.compiled.functions import STRIDE, above, exp, largest_of, log
 from saccade.kernels.compiled.steep import least_of, log_weight
-from saccade.kernels.compiled.top import (
-    FEW_ROOM,
-    FEW_WIDTH,
-    LANES,
-    MOST_FEW,
-    few_of,
-    lanes_of,
-    top_of,
-    top_one_by_one,
-)
 from saccade.kernels.rows import RowBlocks
 from saccade.kernels.weights import Weigh
 
@@ -58,7 +60,6 @@ def _forbid(row: Any, allowed: Any) -> None:
 
 @loops
 def sum_of(row: Any) -> Any:
-    """The sum of a row."""
     total = row.dtype.type(0)
     for j in range(row.size):
         total += row[j]
@@ -135,13 +136,13 @@ def top_weights(
     times an exponent of at most 88 (745).
     """
     if np.isnan(entropy):
-        top_one_by_one(weights, allowed, values, indices)
+        top.top_one_by_one(weights, allowed, values, indices)
     elif lanes.size:
         unity = weights.dtype.type(1)
         slack = weights.dtype.type(2000) * (np.nextafter(unity, unity + unity) - unity)
-        top_of(weights, allowed, room, slack, values, indices)
+        top.top_of(weights, allowed, room, slack, values, indices)
     else:
-        few_of(weights, allowed, few, values, indices)
+        top.few_of(weights, allowed, few, values, indices)
     for t in range(values.size):
         values[t] = weights[indices[t]] if indices[t] >= 0 else weights.dtype.type(0)
 
@@ -312,18 +313,18 @@ def _finite(row: Any) -> Any:
 
 @loops
 def _weigh_rows(t: Weigh, room: Any, few_room: Any, kind: Any) -> None:
-    rows, width, many = t.rows, t.rows.width, t.many
-    factor = numbers(t.parameters, 0, 1, kind)[0]
-    few, by_lanes = few_room.ctypes.data, many > MOST_FEW or (many > 0 and (width > FEW_WIDTH or room.itemsize > 4))
+    width, many, factor = t.rows.width, t.many, numbers(t.parameters, 0, 1, kind)[0]
+    few = few_room.ctypes.data
+    by_lanes = many > top.MOST_FEW or (many > 0 and (width > top.FEW_WIDTH or room.itemsize > 4))
     for block in blocks(t):
-        for i in range(block * rows.block, min(rows.length, (block + 1) * rows.block)):
+        for i in rows_of(block, t.rows.block, t.rows.length):
             scores, weights = numbers(t.scores, i * width, width, kind), numbers(t.weights, i * width, width, kind)
-            a, allowed = numbers(t.parameters, 1 + i * t.a_stride, 1, kind)[0], allowed_in(rows, i)
+            a, allowed = numbers(t.parameters, 1 + i * t.a_stride, 1, kind)[0], allowed_in(t.rows, i)
             if t.scores != t.weights:
                 _copy(scores, weights)
             _forbid(weights, allowed)
             if a == 0:
-                lanes = lanes_of(weights, room) if by_lanes else room[:0]
+                lanes = top.lanes_of(weights, room) if by_lanes else room[:0]
                 lse, entropy = softmax(weights, allowed, factor, lanes)
                 numbers(t.lse, i, 1, kind)[0], numbers(t.entropy, i, 1, kind)[0] = lse, entropy
                 if many:
@@ -337,4 +338,4 @@ def _weigh_rows(t: Weigh, room: Any, few_room: Any, kind: Any) -> None:
 def weigh(t: Weigh, kind: Any) -> None:
     """Weights of rows of scores. Softmax may write them over the scores."""
     # an array is freed after its last use: a function that keeps an address alone also has the array as argument
-    _weigh_rows(t, np.empty(LANES, numbers(t.parameters, 0, 1, kind).dtype), np.empty(FEW_ROOM, np.int64), kind)
+    _weigh_rows(t, np.empty(top.LANES, numbers(t.parameters, 0, 1, kind).dtype), np.empty(top.FEW_ROOM, np.int64), kind)

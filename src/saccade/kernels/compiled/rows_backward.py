@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import blocks, kernel, loops, numbers
+from saccade.kernels.compiled import blocks, kernel, loops, numbers, rows_of
 from saccade.kernels.compiled.functions import exp, log
 from saccade.kernels.compiled.rows import sum_of
 from saccade.kernels.weights import Differentiate
@@ -37,7 +37,6 @@ def slopes_of(weights: Any, a: float, slopes: Any) -> None:
 
 @loops
 def dot(first: Any, second: Any) -> Any:
-    """The sum of products of two rows."""
     total = first.dtype.type(0)
     for j in range(first.size):
         total += first[j] * second[j]
@@ -46,7 +45,6 @@ def dot(first: Any, second: Any) -> Any:
 
 @loops
 def centered(grads: Any, mean: float, factor: float, slopes: Any) -> None:
-    """Slopes become gradients."""
     for j in range(slopes.size):
         slopes[j] = slopes[j] * (grads[j] - mean) * factor if slopes[j] != 0 else slopes[j]
 
@@ -81,10 +79,9 @@ def steep(weights: Any, grads: Any, a: float, factor: float, slopes: Any) -> Non
 
 @kernel
 def differentiate(t: Differentiate, kind: Any) -> None:
-    """Gradients of rows of scores."""
-    rows, width, factor, zero = t.rows, t.rows.width, numbers(t.parameters, 0, 1, kind)[0], type(kind)(0)
+    width, factor, zero = t.rows.width, numbers(t.parameters, 0, 1, kind)[0], type(kind)(0)
     for block in blocks(t):
-        for i in range(block * rows.block, min(rows.length, (block + 1) * rows.block)):
+        for i in rows_of(block, t.rows.block, t.rows.length):
             weights, grads = numbers(t.weights, i * width, width, kind), numbers(t.grads, i * width, width, kind)
             slopes, a = numbers(t.slopes, i * width, width, kind), numbers(t.parameters, 1 + i * t.a_stride, 1, kind)[0]
             if a > 1:

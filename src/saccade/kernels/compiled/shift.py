@@ -4,46 +4,30 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import blocks, kernel, loops, matrix, numbers
+from saccade.kernels.compiled import blocks, heads, inline, kernel, loops, matrix, numbers
 from saccade.kernels.compiled.functions import log, tanh
-from saccade.kernels.compiled.heads import (
-    content,
-    content_backward,
-    inverse_norms,
-    logistic,
-    read,
-    read_backward,
-    soft,
-    softmax,
-    softmax_backward,
-    unit,
-    unit_backward,
-    write,
-    write_backward,
-)
-from saccade.kernels.heads import ShiftBackward, ShiftStep
+from saccade.kernels.heads import Backward, Step
 
 
 @loops
 def _controls(interface: Any, size: int, controls: Any) -> Any:
     """Write the controls of a head, without erase and add vectors: 1 / ‖key‖."""
-    inverse = unit(interface[:size], controls[:size])
-    controls[size] = soft(interface[size])
-    controls[size + 1] = logistic(interface[size + 1])
-    controls[size + 2] = interface.dtype.type(1) + soft(interface[size + 2])
-    softmax(interface[size + 3 :], controls[size + 3 :])
+    inverse = heads.unit(interface[:size], controls[:size])
+    controls[size] = heads.soft(interface[size])
+    controls[size + 1] = heads.logistic(interface[size + 1])
+    controls[size + 2] = interface.dtype.type(1) + heads.soft(interface[size + 2])
+    heads.softmax(interface[size + 3 :], controls[size + 3 :])
     return inverse
 
 
 @loops
 def _controls_backward(interface: Any, controls: Any, inverse: float, size: int, grad: Any) -> None:
-    """Turn the gradient of the controls into the interface's."""
     unity = interface.dtype.type(1)
-    unit_backward(controls[:size], inverse, grad[:size])
-    grad[size] *= logistic(interface[size])
+    heads.unit_backward(controls[:size], inverse, grad[:size])
+    grad[size] *= heads.logistic(interface[size])
     grad[size + 1] *= controls[size + 1] * (unity - controls[size + 1])
-    grad[size + 2] *= logistic(interface[size + 2])
-    softmax_backward(controls[size + 3 :], grad[size + 3 :])
+    grad[size + 2] *= heads.logistic(interface[size + 2])
+    heads.softmax_backward(controls[size + 3 :], grad[size + 3 :])
 
 
 @loops
@@ -57,23 +41,18 @@ def _gate(weights: Any, similar: Any, share: float, furthest: int, padded: Any) 
         padded[furthest - 1 - i] = padded[furthest + size - 1 - i % size]
 
 
+@inline
+def _tiny(numbers: Any) -> Any:
+    return numbers.dtype.type(1.1754943508222875e-38 if numbers.itemsize == 4 else 2.2250738585072014e-308)
+
+
 @loops
-def _address(
-    memory: Any,
-    inverses: Any,
-    controls: Any,
-    weights: Any,
-    furthest: int,
-    tiny: float,
-    kept: Any,
-    new: Any,
-    padded: Any,
-) -> None:
-    """Equations 5 to 9 of one head."""
-    size = memory.shape[0]
-    cosines, similar, moved = kept[0], kept[1], kept[2]
-    content(memory, inverses, controls[:size], controls[size], cosines, similar)
-    _gate(weights, similar, controls[size + 1], furthest, padded)
+def _address(memory: Any, inverses: Any, head: tuple[Any, ...], padded: Any) -> None:
+    """Equations 5 to 9 of a head: its controls, weights, kept rows and new weights."""
+    controls, weights, kept, new = head
+    size, furthest, moved, tiny = memory.shape[0], (padded.size - new.size) // 2, kept[2], _tiny(new)
+    heads.content(memory, inverses, controls, kept)
+    _gate(weights, kept[1], controls[size + 1], furthest, padded)
     moved[:] = 0
     for by in range(2 * furthest + 1):
         part, share = padded[2 * furthest - by :], controls[size + 3 + by]
@@ -82,14 +61,14 @@ def _address(
     gamma = controls[size + 2]
     for i in range(moved.size):
         new[i] = gamma * log(tiny if moved[i] < tiny else moved[i])
-    softmax(new, new)
+    heads.softmax(new, new)
 
 
 @loops
-def _sharpen_backward(moved: Any, new: Any, gamma: float, tiny: float, grad: Any) -> Any:
+def _sharpen_backward(moved: Any, new: Any, gamma: float, grad: Any) -> Any:
     """Return γ's gradient. Turn that of the new weights into that of the shifted ones."""
-    softmax_backward(new, grad)
-    of_gamma, zero = grad.dtype.type(0), grad.dtype.type(0)
+    heads.softmax_backward(new, grad)
+    of_gamma, zero, tiny = grad.dtype.type(0), grad.dtype.type(0), _tiny(grad)
     for i in range(grad.size):
         of_gamma += grad[i] * log(tiny if moved[i] < tiny else moved[i])
     for i in range(grad.size):
@@ -128,129 +107,92 @@ def _gate_backward(weights: Any, similar: Any, share: float, grad: Any, weights_
 
 @loops
 def _address_backward(
-    memory: Any,
-    inverses: Any,
-    controls: Any,
-    weights: Any,
-    furthest: int,
-    tiny: float,
-    kept: Any,
-    new: Any,
-    grad: Any,
-    memory_grad: Any,
-    weights_grad: Any,
-    controls_grad: Any,
-    room: Any,
+    memory: Any, inverses: Any, head: Any, grad: Any, memory_grad: Any, weights_grad: Any, controls_grad: Any, room: Any
 ) -> None:
     """Gradients of controls, weights and memory, from `grad`, overwritten."""
+    controls, weights, kept, new = head
     size, cells = memory.shape
-    gated_grad, padded = room[:cells], room[cells:]
-    controls_grad[size + 2] = _sharpen_backward(kept[2], new, controls[size + 2], tiny, grad)
+    gated_grad, padded, furthest = room[:cells], room[cells:], room.size // 2 - cells
+    controls_grad[size + 2] = _sharpen_backward(kept[2], new, controls[size + 2], grad)
     _gate(weights, kept[1], controls[size + 1], furthest, padded)
     last = size + 3 + 2 * furthest + 1
     _shift_backward(padded, controls[size + 3 : last], furthest, grad, gated_grad, controls_grad[size + 3 : last])
     controls_grad[size + 1] = _gate_backward(weights, kept[1], controls[size + 1], gated_grad, weights_grad)
-    unit_grad = controls_grad[:size]
-    controls_grad[size] = content_backward(
-        memory, inverses, controls[:size], controls[size], kept[0], kept[1], gated_grad, memory_grad, unit_grad, grad
-    )
+    heads.content_backward(memory, inverses, controls, kept, gated_grad, memory_grad, controls_grad, grad)
 
 
 @loops
-def _starts(reads: int, writes: int, size: int, furthest: int) -> Any:
-    """Starts of the erase vectors in an interface."""
-    head = size + 3 + 2 * furthest + 1
-    starts = np.empty(writes, np.int64)
-    for h in range(writes):
-        starts[h] = reads * head + h * (head + 2 * size) + head
-    return starts
+def _starts(s: Step) -> tuple[int, int, Any]:
+    """Numbers of a reader's and all controls, and starts of the erase vectors."""
+    head, starts = s.size + 3 + 2 * s.furthest + 1, np.empty(s.writes, np.int64)
+    for h in range(s.writes):
+        starts[h] = s.reads * head + h * (head + 2 * s.size) + head
+    return head, s.reads * head + s.writes * (head + 2 * s.size), starts
 
 
 @kernel
-def forward(t: ShiftStep, kind: Any) -> None:
+def forward(t: Step, kind: Any) -> None:
     """The step: all heads write, then all read."""
-    cells, size, reads, writes, furthest = t.cells, t.size, t.reads, t.writes, t.furthest
-    tiny = numbers(t.tiny, 0, 1, kind)[0]
-    head = size + 3 + 2 * furthest + 1
-    starts = _starts(reads, writes, size, furthest)
-    width = reads * head + writes * (head + 2 * size)
-    padded = np.empty(cells + 2 * furthest, numbers(t.tiny, 0, 1, kind).dtype)
+    size, reads, writes = t.size, t.reads, t.writes
+    head, width, starts = _starts(t)
+    padded = np.empty(t.cells + 2 * t.furthest, numbers(t.memory, 0, 1, kind).dtype)
     for n in blocks(t):
-        interface, controls = numbers(t.interface, n * width, width, kind), numbers(t.controls, n * width, width, kind)
-        key_norms = numbers(t.key_norms, n * (reads + writes), reads + writes, kind)
-        memory, new = matrix(t.memory, n, size, cells, kind), matrix(t.new_memory, n, size, cells, kind)
-        before, after = matrix(t.reading, n, reads, cells, kind), matrix(t.new_reading, n, reads, cells, kind)
-        writing, written = matrix(t.writing, n, writes, cells, kind), matrix(t.new_writing, n, writes, cells, kind)
-        vectors, norms = matrix(t.read, n, reads, size, kind), matrix(t.norms, n, 2, cells, kind)
-        kept = matrix(t.kept, n, (reads + writes) * 3, cells, kind)
-        inverse_norms(memory, norms[0])
+        arrays = heads.example(t, n, width, (reads + writes) * 3, kind)
+        (interface, controls), (memory, new), (before, after), (writing, written), (key_norms, norms), kept = arrays
+        vectors = matrix(t.read, n, reads, size, kind)
+        heads.inverse_norms(memory, norms[0])
         for h in range(writes):
-            first, part, k = starts[h] - head, controls[starts[h] - head : starts[h]], reads + h
-            key_norms[k] = _controls(interface[first : starts[h]], size, part)
+            first, last, k = starts[h] - head, starts[h], reads + h
+            key_norms[k] = _controls(interface[first:last], size, controls[first:last])
             for j in range(size):
-                controls[starts[h] + j] = logistic(interface[starts[h] + j])
+                controls[last + j] = heads.logistic(interface[last + j])
             for j in range(size):
-                controls[starts[h] + size + j] = tanh(interface[starts[h] + size + j])
-            _address(memory, norms[0], part, writing[h], furthest, tiny, kept[3 * k : 3 * k + 3], written[h], padded)
-        write(memory, written, controls, starts, new)
-        inverse_norms(new, norms[1])
+                controls[last + size + j] = tanh(interface[last + size + j])
+            parts = controls[first:last], writing[h], kept[3 * k : 3 * k + 3], written[h]
+            _address(memory, norms[0], parts, padded)
+        heads.write(memory, written, controls, starts, new)
+        heads.inverse_norms(new, norms[1])
         for h in range(reads):
             part = controls[h * head : (h + 1) * head]
             key_norms[h] = _controls(interface[h * head : (h + 1) * head], size, part)
-            _address(new, norms[1], part, before[h], furthest, tiny, kept[3 * h : 3 * h + 3], after[h], padded)
-            read(new, after[h], vectors[h])
+            _address(new, norms[1], (part, before[h], kept[3 * h : 3 * h + 3], after[h]), padded)
+            heads.read(new, after[h], vectors[h])
 
 
 @kernel
-def backward(t: ShiftBackward, kind: Any) -> None:
-    """The gradients of a step."""
-    s = t.step
-    cells, size, reads, writes, furthest = s.cells, s.size, s.reads, s.writes, s.furthest
-    tiny, unity = numbers(s.tiny, 0, 1, kind)[0], numbers(s.tiny, 0, 1, kind).dtype.type(1)
-    head = size + 3 + 2 * furthest + 1
-    starts = _starts(reads, writes, size, furthest)
-    width = reads * head + writes * (head + 2 * size)
-    room = np.empty(2 * cells + 2 * furthest, numbers(s.tiny, 0, 1, kind).dtype)
+def backward(t: Backward, kind: Any) -> None:
+    s, unity = t.step, type(kind)(1)
+    cells, size, reads, writes = s.cells, s.size, s.reads, s.writes
+    head, width, starts = _starts(s)
+    room = np.empty(2 * cells + 2 * s.furthest, numbers(s.memory, 0, 1, kind).dtype)
     grad, lost = np.empty(cells, room.dtype), np.empty(cells, room.dtype)
     new_grad, grads = np.empty((size, cells), room.dtype), np.empty((writes, cells), room.dtype)
     for n in blocks(t):
-        interface, controls = numbers(s.interface, n * width, width, kind), numbers(s.controls, n * width, width, kind)
-        key_norms = numbers(s.key_norms, n * (reads + writes), reads + writes, kind)
-        memory, new = matrix(s.memory, n, size, cells, kind), matrix(s.new_memory, n, size, cells, kind)
-        before, after = matrix(s.reading, n, reads, cells, kind), matrix(s.new_reading, n, reads, cells, kind)
-        writing, written = matrix(s.writing, n, writes, cells, kind), matrix(s.new_writing, n, writes, cells, kind)
-        norms, kept = matrix(s.norms, n, 2, cells, kind), matrix(s.kept, n, (reads + writes) * 3, cells, kind)
+        arrays = heads.example(s, n, width, (reads + writes) * 3, kind)
+        (interface, controls), (memory, new), (before, after), (writing, written), (key_norms, norms), kept = arrays
         read_grad = matrix(t.read_grad, n, reads, size, kind)
         interface_grad = numbers(t.interface_grad, n * width, width, kind)
         after_grad = matrix(t.new_reading_grad, n, reads, cells, kind)
-        written_grad = matrix(t.new_writing_grad, n, writes, cells, kind)
         memory_grad = matrix(t.memory_grad, n, size, cells, kind)
         before_grad = matrix(t.reading_grad, n, reads, cells, kind)
         writing_grad = matrix(t.writing_grad, n, writes, cells, kind)
         new_grad[:] = matrix(t.new_memory_grad, n, size, cells, kind)
         for h in range(reads):
-            first, last = h * head, (h + 1) * head
+            part, part_grad = controls[h * head : (h + 1) * head], interface_grad[h * head : (h + 1) * head]
             grad[:] = after_grad[h]
-            read_backward(new, after[h], read_grad[h], new_grad, grad)
-            _address_backward(
-                new, norms[1], controls[first:last], before[h], furthest, tiny, kept[3 * h : 3 * h + 3], after[h],
-                grad, new_grad, before_grad[h], interface_grad[first:last], room,
-            )  # fmt: skip
-            _controls_backward(
-                interface[first:last], controls[first:last], key_norms[h], size, interface_grad[first:last]
-            )
-        grads[:] = written_grad
-        write_backward(memory, written, controls, starts, new_grad, memory_grad, grads, interface_grad, lost)
+            heads.read_backward(new, after[h], read_grad[h], new_grad, grad)
+            parts = part, before[h], kept[3 * h : 3 * h + 3], after[h]
+            _address_backward(new, norms[1], parts, grad, new_grad, before_grad[h], part_grad, room)
+            _controls_backward(interface[h * head : (h + 1) * head], part, key_norms[h], size, part_grad)
+        grads[:] = matrix(t.new_writing_grad, n, writes, cells, kind)
+        heads.write_backward(memory, written, controls, starts, new_grad, (memory_grad, grads, interface_grad), lost)
         for h in range(writes):
             first, last, k = starts[h] - head, starts[h], reads + h
             for j in range(size):
                 interface_grad[last + j] *= controls[last + j] * (unity - controls[last + j])
             for j in range(last + size, last + 2 * size):
                 interface_grad[j] *= unity - controls[j] * controls[j]
-            _address_backward(
-                memory, norms[0], controls[first:last], writing[h], furthest, tiny, kept[3 * k : 3 * k + 3], written[h],
-                grads[h], memory_grad, writing_grad[h], interface_grad[first:last], room,
-            )  # fmt: skip
-            _controls_backward(
-                interface[first:last], controls[first:last], key_norms[k], size, interface_grad[first:last]
-            )
+            part, part_grad = controls[first:last], interface_grad[first:last]
+            parts = part, writing[h], kept[3 * k : 3 * k + 3], written[h]
+            _address_backward(memory, norms[0], parts, grads[h], memory_grad, writing_grad[h], part_grad, room)
+            _controls_backward(interface[first:last], part, key_norms[k], size, part_grad)

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import blocks, integers, kernel, loops, numbers, whole_vectors
+from saccade.kernels.compiled import blocks, integers, kernel, loops, numbers, rows_of, whole_vectors
 from saccade.kernels.compiled.functions import STRIDE, log
 from saccade.kernels.compiled.rows import allowed_in, sum_of
 from saccade.kernels.compiled.top import LANES, lanes_of, top_of, top_one_by_one
-from saccade.kernels.statistics import Draw, Entropy, Top
+from saccade.kernels.statistics import Table
 
 
 @loops
@@ -31,28 +31,27 @@ def _entropy_slopes(weights: Any, factor: float, slopes: Any) -> None:
 
 
 @kernel
-def entropy(t: Entropy, kind: Any) -> None:
+def entropy(t: Table, kind: Any) -> None:
     """Entropies of rows of weights, or their gradients."""
-    rows, width = t.rows, t.rows.width
+    width = t.rows.width
     for block in blocks(t):
-        for i in range(block * rows.block, min(rows.length, (block + 1) * rows.block)):
+        for i in rows_of(block, t.rows.block, t.rows.length):
             weights = numbers(t.weights, i * width, width, kind)
             if t.grads:
                 factor = numbers(t.grads, i, 1, kind)[0]
                 _entropy_slopes(weights, factor, numbers(t.weights_grad, i * width, width, kind))
             else:
-                numbers(t.entropies, i, 1, kind)[0] = entropy_of(weights)
+                numbers(t.numbers, i, 1, kind)[0] = entropy_of(weights)
 
 
 @kernel
-def top(t: Top, kind: Any) -> None:
-    """The largest of rows of weights."""
-    rows, width, many = t.rows, t.rows.width, t.many
+def top(t: Table, kind: Any) -> None:
+    width, many = t.rows.width, t.many
     room = np.empty(LANES, numbers(t.weights, 0, 1, kind).dtype)
     for block in blocks(t):
-        for i in range(block * rows.block, min(rows.length, (block + 1) * rows.block)):
-            weights, allowed = numbers(t.weights, i * width, width, kind), allowed_in(rows, i)
-            values, indices = numbers(t.values, i * many, many, kind), integers(t.indices, i * many, many)
+        for i in rows_of(block, t.rows.block, t.rows.length):
+            weights, allowed = numbers(t.weights, i * width, width, kind), allowed_in(t.rows, i)
+            values, indices = numbers(t.numbers, i * many, many, kind), integers(t.indices, i * many, many)
             if np.isnan(sum_of(weights)):
                 top_one_by_one(weights, allowed, values, indices)
             else:
@@ -107,10 +106,9 @@ def draw_of(weights: Any, uniform: float) -> Any:
 
 
 @kernel
-def draw(t: Draw, kind: Any) -> None:
-    """Draws from rows of weights."""
-    rows, width = t.rows, t.rows.width
+def draw(t: Table, kind: Any) -> None:
+    width = t.rows.width
     for block in blocks(t):
-        for i in range(block * rows.block, min(rows.length, (block + 1) * rows.block)):
+        for i in rows_of(block, t.rows.block, t.rows.length):
             uniform = np.float64(numbers(t.uniform, i, 1, kind)[0])
             integers(t.indices, i, 1)[0] = draw_of(numbers(t.weights, i * width, width, kind), uniform)

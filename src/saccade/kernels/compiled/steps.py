@@ -10,7 +10,8 @@ import numpy as np
 
 from saccade.kernels.compiled import F, apart, blocks, flags, floats, inline, kernel, loops
 from saccade.kernels.compiled.all_pairs import tangents, tangents_near
-from saccade.kernels.compiled.functions import exp, quotient, tanh, tanh_near
+from saccade.kernels.compiled.functions import add, add_times, exp, quotient, tanh, tanh_near
+from saccade.kernels.compiled.lanes import bounded
 from saccade.kernels.compiled.rows import sum_of
 from saccade.kernels.compiled.rows_backward import dot
 from saccade.kernels.steps import Backward, Forward, Inputs
@@ -27,17 +28,12 @@ CAP = F(2.0**100)
 IDENTITY, DIRECT, NEAR = 0, 1, 2
 
 
-@inline
-def _bounded(x: float, cap: float) -> float:
-    return cap if x > cap else x  # written so that NaN stays NaN
-
-
 @loops
 def _reciprocals(left: Any, right: Any, v: Any) -> Any:
     """The sum of v r."""
     cap, total = CAP, F(0.0)
     for i in range(left.size):
-        total += quotient(v[i], _bounded(F(1.0) + left[i] * right[i], cap))
+        total += quotient(v[i], bounded(F(1.0) + left[i] * right[i], cap))
     return total
 
 
@@ -90,13 +86,6 @@ def _scores(query: Any, keys: Any, powers: Any, v: Any, allowed: Any, room: Any,
 
 
 @loops
-def _add(target: Any, numbers: Any, factor: float) -> None:
-    apart()
-    for i in range(target.size):
-        target[i] += factor * numbers[i]
-
-
-@loops
 def _soft(scores: Any, allowed: Any, temperature: float) -> None:
     """Scores become weights; zeros where nothing is allowed."""
     largest, total = F(-np.inf), F(0.0)
@@ -114,13 +103,11 @@ def _soft(scores: Any, allowed: Any, temperature: float) -> None:
 
 @inline
 def _mask(x: Inputs, n: int, i: int) -> Any:
-    """Mask of a query's keys."""
     return flags(x.mask, n * x.mask_stride + i * x.row_stride, x.width)
 
 
 @kernel
 def forward(t: Forward) -> None:
-    """Outputs, weights, and how each row's scores were computed."""
     x = t.inputs
     length, width, size, out, temperature = x.length, x.width, x.features, x.out, floats(x.temperature, 0, 1)[0]
     for n in blocks(t):
@@ -136,12 +123,11 @@ def forward(t: Forward) -> None:
             output[:] = F(0.0)
             for j in range(width):
                 if allowed[j]:
-                    _add(output, values[j * out : (j + 1) * out], weights[j])
+                    add_times(weights[j], values[j * out : (j + 1) * out], output)
 
 
 @loops
 def _terms(way: int, query: Any, key: Any, terms: Any) -> None:
-    """The tangents."""
     if way == DIRECT:
         for i in range(query.size):
             terms[i] = tanh(query[i] + key[i])
@@ -165,7 +151,7 @@ def _identity_gradients(
     apart()
     cap = CAP
     for i in range(left.size):
-        r = quotient(F(1.0), _bounded(F(1.0) + left[i] * right[i], cap))
+        r = quotient(F(1.0), bounded(F(1.0) + left[i] * right[i], cap))
         slope = F(4.0) * share * v[i] * (r - r * r)
         # tanh = 1 - 2 r, and the ones add nothing: the gradients of a row's scores sum to zero
         v_grad[i] -= F(2.0) * share * r
@@ -187,21 +173,11 @@ def _shares(grad: Any, values: Any, weights: Any, allowed: Any, temperature: flo
 
 @loops
 def _differentiate(
-    way: int,
-    query: Any,
-    keys: Any,
-    powers: Any,
-    v: Any,
-    allowed: Any,
-    shares: Any,
-    left: Any,
-    terms: Any,
-    query_grad: Any,
-    keys_grad: Any,
-    v_grad: Any,
+    way: int, query: Any, memory: tuple[Any, ...], allowed: Any, shares: Any, room: Any, grads: tuple[Any, ...]
 ) -> None:
     """Gradients of a row's query, key and v. Those of key and v are added to."""
-    size = query.size
+    size, (keys, powers, v), (query_grad, keys_grad, v_grad) = query.size, memory, grads
+    left, terms = room[:size], room[size:]
     if way == IDENTITY:
         _powers(query, left)
     query_grad[:] = F(0.0)
@@ -213,22 +189,21 @@ def _differentiate(
             _identity_gradients(left, powers[at], v, shares[j], query_grad, keys_grad[at], v_grad)
             continue
         _terms(way, query, keys[at], terms)
-        _add(v_grad, terms, shares[j])
+        add_times(shares[j], terms, v_grad)
         _slopes(terms, v, shares[j])
-        _add(query_grad, terms, F(1.0))
-        _add(keys_grad[at], terms, F(1.0))
+        add(terms, query_grad)
+        add(terms, keys_grad[at])
 
 
 @kernel
 def backward(t: Backward) -> None:
-    """Gradients of query, key and v."""
     x = t.inputs
     length, width, size, out, temperature = x.length, x.width, x.features, x.out, floats(x.temperature, 0, 1)[0]
     for n in blocks(t):
         keys, powers = floats(x.key, n * width * size, width * size), floats(x.powers, n * width * size, width * size)
         values, v = floats(x.value, n * width * out, width * out), floats(x.v, n * x.v_stride, size)
         room = floats(t.room, n * (2 * size + width), 2 * size + width)
-        left, terms, shares = room[:size], room[size : 2 * size], room[2 * size :]
+        shares = room[2 * size :]
         keys_grad, v_grad = floats(t.key_grad, n * width * size, width * size), floats(t.v_grad, n * size, size)
         for i in range(length):
             row, allowed = n * length + i, _mask(x, n, i)
@@ -239,4 +214,5 @@ def backward(t: Backward) -> None:
             else:
                 shares[:] = floats(t.grad, row * width, width)
             way = flags(t.ways, row, 1)[0]
-            _differentiate(way, query, keys, powers, v, allowed, shares, left, terms, query_grad, keys_grad, v_grad)
+            grads = query_grad, keys_grad, v_grad
+            _differentiate(way, query, (keys, powers, v), allowed, shares, room[: 2 * size], grads)

@@ -1,7 +1,7 @@
 """The largest of rows of numbers.
 
-A row is looked at in lanes, numbers 32 apart: one pass finds the largest of each lane. The k-th
-largest of these is a bound for the row's k largest, and lanes below it need no further look.
+A row is looked at in lanes, numbers 32 apart: one pass finds the largest of each lane. The k-th largest of these is a
+bound for the row's k largest, and lanes below it need no further look.
 
 Up to four of float32 weights are found in one pass without a branch (`few_of`): a weight and its index are one integer,
 and each lane keeps its four largest.
@@ -18,7 +18,6 @@ LANES = 128
 
 FEW = 32
 """Lanes."""
-
 
 MOST_FEW = 4
 """Largest numbers of each lane kept by `few_of`."""
@@ -38,7 +37,6 @@ LOW = np.int64(0x7FFFFFFF)
 
 @loops
 def _larger(first: Any, second: Any) -> None:
-    """The second becomes the larger of both, one by one."""
     for j in range(second.size):
         second[j] = first[j] if first[j] > second[j] else second[j]
 
@@ -57,7 +55,7 @@ def lanes_of(row: Any, room: Any) -> Any:
 
 
 @loops
-def _insert(values: Any, indices: Any, count: int, value: float, index: int) -> None:
+def insert(values: Any, indices: Any, count: int, value: float, index: int) -> None:
     """Insert a number into the first `count`, falling, equal ones by index."""
     at = min(count, values.size - 1)
     while at > 0 and (values[at - 1] < value or (values[at - 1] == value and indices[at - 1] > index)):
@@ -91,7 +89,7 @@ def top_one_by_one(weights: Any, allowed: Any, values: Any, indices: Any) -> Non
     for j in range(weights.size):
         x = weights[j] if weights[j] == weights[j] else weights.dtype.type(np.inf)
         if x > values[-1] and (not allowed.size or allowed[j]):
-            _insert(values, indices, values.size - 1, x, j)
+            insert(values, indices, values.size - 1, x, j)
 
 
 @loops
@@ -116,7 +114,7 @@ def top_of(weights: Any, allowed: Any, room: Any, slack: float, values: Any, ind
             if x < bound or (allowed.size and not allowed[j]):
                 continue
             if count <= last or x > values[last] or j < indices[last]:  # x is not less than the last
-                _insert(values, indices, count, x, j)
+                insert(values, indices, count, x, j)
                 count += 1
                 bound = values[last] if count > last else bound
 

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 from saccade.kernels.compiled import F, blocks, floats, integers, kernel, loops
-from saccade.kernels.compiled.functions import above, exp
+from saccade.kernels.compiled.functions import above, add, exp
+from saccade.kernels.compiled.rows import sum_of
+from saccade.kernels.compiled.top import insert
 from saccade.kernels.topk import Forward
 
 PART = 512
@@ -13,12 +15,6 @@ PART = 512
 
 FEW = 64
 """Logits compared at once with the smallest value so far."""
-
-
-@loops
-def _add(logits: Any, bias: Any) -> None:
-    for i in range(logits.size):
-        logits[i] += bias[i]
 
 
 @loops
@@ -30,16 +26,6 @@ def _exponentials(logits: Any, largest: float) -> Any:
 
 
 @loops
-def _insert(value: float, token: int, values: Any, tokens: Any) -> None:
-    """Insert a value after all values not below it. The smallest drops out."""
-    at = values.size - 1
-    while at > 0 and values[at - 1] < value:
-        values[at], tokens[at] = values[at - 1], tokens[at - 1]
-        at -= 1
-    values[at], tokens[at] = value, token
-
-
-@loops
 def _search(part: Any, first: int, values: Any, tokens: Any) -> None:
     """Insert a part's logits above the smallest value. Its first token is `first`."""
     for start in range(0, part.size, FEW):
@@ -47,16 +33,7 @@ def _search(part: Any, first: int, values: Any, tokens: Any) -> None:
         if above(some, values[-1]):
             for i in range(some.size):
                 if some[i] > values[-1]:
-                    _insert(some[i], first + start + i, values, tokens)
-
-
-@loops
-def _unordered(logits: Any) -> bool:
-    """Whether one is NaN."""
-    count = 0
-    for i in range(logits.size):
-        count += logits[i] != logits[i]
-    return count > 0
+                    insert(values, tokens, values.size - 1, some[i], first + start + i)
 
 
 @loops
@@ -80,7 +57,7 @@ def _row(logits: Any, bias: Any, token: int, values: Any, tokens: Any) -> Any:
     values[:], tokens[:] = F(-np.inf), -1
     for first in range(0, size, PART):
         part = logits[first : min(size, first + PART)]
-        _add(part, bias[first : min(size, first + PART)])
+        add(bias[first : min(size, first + PART)], part)
         if above(part, values[-1]):
             _search(part, first, values, tokens)
         if values[0] > largest:  # the sum so far is over e to the largest one until here
@@ -88,7 +65,7 @@ def _row(logits: Any, bias: Any, token: int, values: Any, tokens: Any) -> Any:
             largest = values[0]
         if largest > F(-np.inf):
             total += _exponentials(part, largest)
-        elif _unordered(part):
+        elif np.isnan(sum_of(part)):  # all others are -inf
             total = F(np.nan)
     _fill(tokens)
     log_sum = largest + F(np.log(total))
@@ -99,7 +76,6 @@ def _row(logits: Any, bias: Any, token: int, values: Any, tokens: Any) -> Any:
 
 @kernel
 def forward(t: Forward) -> None:
-    """The largest log-probabilities of rows of products, after the bias is added."""
     size, count, bias = t.size, t.many, floats(t.bias, 0, t.size)
     for n in blocks(t):
         values, tokens = floats(t.values, n * count, count), integers(t.tokens, n * count, count)

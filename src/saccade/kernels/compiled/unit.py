@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from saccade.kernels.compiled import blocks, kernel, loops, numbers
+from saccade.kernels.compiled import blocks, kernel, loops, numbers, rows_of
 from saccade.kernels.compiled.rows_backward import dot
-from saccade.kernels.unit import Backward, Forward
+from saccade.kernels.unit import Unit
 
 
 @loops
@@ -42,22 +42,20 @@ def _across(grad: Any, unit: Any, length: float, across: Any) -> None:
 
 
 @kernel
-def forward(t: Forward) -> None:
-    """Rows of unit length, and the lengths."""
-    rows, width, kind = t.rows, t.rows.width, np.float32(0)
+def forward(t: Unit) -> None:
+    width, kind = t.rows.width, np.float32(0)
     for block in blocks(t):
-        for i in range(block * rows.block, min(rows.length, (block + 1) * rows.block)):
+        for i in rows_of(block, t.rows.block, t.rows.length):
             vector, length = numbers(t.vectors, i * width, width, kind), numbers(t.lengths, i, 1, np.float64(0))
             length[0] = _length(vector)
             _divided(vector, length[0], numbers(t.units, i * width, width, kind))
 
 
 @kernel
-def backward(t: Backward) -> None:
-    """Gradients of rows, from those of the rows of unit length."""
-    rows, width, kind = t.rows, t.rows.width, np.float32(0)
+def backward(t: Unit) -> None:
+    width, kind = t.rows.width, np.float32(0)
     for block in blocks(t):
-        for i in range(block * rows.block, min(rows.length, (block + 1) * rows.block)):
+        for i in rows_of(block, t.rows.block, t.rows.length):
             grad, unit = numbers(t.grads, i * width, width, kind), numbers(t.units, i * width, width, kind)
             length = numbers(t.lengths, i, 1, np.float64(0))[0]
             _across(grad, unit, length, numbers(t.vectors_grad, i * width, width, kind))
