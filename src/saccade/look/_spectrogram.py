@@ -41,6 +41,7 @@ def spectrogram(
         Chan et al. 2016, "Listen, Attend and Spell", figure 2.
 
     Example:
+        >>> import torch
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
         ...     paths = spectrogram(torch.eye(2), torch.rand(20, 8), ["one", "two"], (0.2, 0.1), f"{folder}/said")
