@@ -56,7 +56,7 @@ def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Mean squared errors of leave-one-out by the bandwidth, of points `(n, features)`
+    """Mean squared errors of leave-one-out by the bandwidth, of points `(n, features)`.
 
     Distances, of `_distances`, are None for too many points. The centred answers are `(n, outputs)`, less their mean.
     """
