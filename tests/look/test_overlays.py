@@ -102,7 +102,11 @@ def test_maps_are_smooth_if_asked_for_and_boxes_are_framed(tmp_path, figures):
         ({"captions": ["one"]}, ShapeError, r"maps: expected shape \(1, rows, columns\)"),
         ({"maps": torch.rand(0, 2, 2)}, ArgumentError, "maps: expected one number or more"),
         ({"captions": [], "answers": ANSWERS}, ShapeError, r"maps: expected shape \(0, rows, columns\)"),
-        ({"maps": torch.rand(0, 2, 2), "captions": ["a"], "answers": ANSWERS}, ShapeError, r"maps: expected shape \(1,"),
+        (
+            {"maps": torch.rand(0, 2, 2), "captions": ["a"], "answers": ANSWERS},
+            ShapeError,
+            r"maps: expected shape \(1,",
+        ),
         ({"question": WORDS, "words": torch.ones(2)}, ShapeError, r"words: expected shape \(3\)"),
         ({"maps": -torch.rand(1, 2, 2)}, ArgumentError, "maps: expected finite numbers of at least 0"),
         ({"marks": [None]}, ShapeError, "marks: expected a cell or None for each of 2 maps, got 1"),

@@ -75,7 +75,10 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
     request = kind.requests[verb]
     merged: Any = flat(request, verb_options)
     parsed = parse(
-        *(merged, arguments, program, description),
+        merged,
+        arguments,
+        program,
+        description,
         others=lambda: {name: load_task(name).requests[verb] for name in TASKS},
         owner="a run of",
     )
