@@ -105,7 +105,7 @@ class Recording(Sequence[Record]):
 
     def __init__(self, records: Sequence[Record] = (), marks: "_Marks | None" = None) -> None:
         self._records = list(records)
-        self._marks = {name: {"recorded"} for name, _ in records} if marks is None else marks
+        self._marks = {name: {"recorded"} for name, _ in self._records} if marks is None else marks
 
     @property
     def coverage(self) -> Coverage:
