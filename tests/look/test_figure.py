@@ -205,6 +205,21 @@ def test_a_title_stands_above_everything_and_has_two_lines_at_most():
         assert below.get_position()[1] < 0 and title.get_text().count("\n") == 1 and title.get_text().endswith("…")
 
 
+def test_numbers_are_listed_for_a_file_alone(monkeypatch, tmp_path, figures):
+    x = torch.linspace(0, 1, 3)
+    line, chosen = look.Fit(x, x, x, x, torch.ones(1, 2)), look.Prediction(0.5, 0.5, 0.0, 1.0)
+    draw = {
+        "_alignment": lambda: look.alignment(torch.eye(2), "ab", "cd", tmp_path / "a"),
+        "_blocks": lambda: look.blocks(masks.Causal(), 3, 3, tmp_path / "b"),
+        "_charts": lambda: look.fit(line, chosen, tmp_path / "c", labels=("x", "y"), title="t"),
+    }
+    listed = []
+    for module, picture in draw.items():
+        monkeypatch.setattr(f"saccade.look.{module}.numbers", lambda *parts, **more: listed.append(parts) or {})
+        picture()
+    assert not listed
+
+
 def test_panels_that_are_not_drawn_are_named():
     names = [f"head {number}" for number in range(1, 11)]
     assert not_drawn(names[:8], "maps") == ""
