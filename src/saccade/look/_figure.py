@@ -181,7 +181,7 @@ def families(text: str) -> list[str]:
 
 
 def _fonts() -> dict[str, str]:
-    """Path to family: our fonts, matplotlib's, and upright ones of the machine, as of now."""
+    """Path to family: our fonts, matplotlib's, and the machine's upright ones."""
     from matplotlib.font_manager import fontManager
 
     upright = (font for font in fontManager.ttflist if font.style == "normal" and "Last Resort" not in font.name)
@@ -191,7 +191,7 @@ def _fonts() -> dict[str, str]:
 
 @cache
 def _ours() -> dict[str, str]:
-    """Register our fonts with matplotlib: path to family, with matplotlib's own behind."""
+    """Path to family: our fonts, registered with matplotlib, and its own."""
     from matplotlib.font_manager import findfont, fontManager, get_font
 
     installed = find_spec("saccade_fonts")
