@@ -293,10 +293,8 @@ def _plot(result: Findings, folder: Path) -> dict[str, str]:
 def _draw(graphs: Sequence[Mapping[str, Any]], page: Page) -> None:
     """A panel a normalizer: values, an output, and on edges weights and gradients."""
     blue, red, output = STYLES[0][0], STYLES[1][0], (0.8, 0.5)
-    node, box = (
-        {"boxstyle": "circle,pad=0.4", "facecolor": "white"},
-        {"facecolor": "white", "edgecolor": "none", "pad": 1},
-    )
+    node = {"boxstyle": "circle,pad=0.4", "facecolor": "white"}
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
     for panel, about in enumerate(graphs):
         axes = page.axes(3.3 * panel, 0, 3.3, 3.6, xlim=(0, 1), ylim=(0, 1))
         axes.set_axis_off()

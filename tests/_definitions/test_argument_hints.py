@@ -57,3 +57,10 @@ def test_other_names_are_errors_as_ever(name):
 def test_no_signature_shows_what_is_refused():
     for function in (attend, explain, nn.Attention, nn.MultiheadAttention.forward, nn.AttentionPool.__init__):
         assert not {"foreign", *OURS} & inspect.signature(function).parameters.keys()
+
+
+def test_inspection_shows_the_arguments_themselves():
+    for function in (attend, explain, nn.Attention.__init__, nn.MultiheadAttention.forward, nn.AttentionPool.forward):
+        shown = inspect.getfullargspec(function)
+        assert shown.varargs is None and shown.varkw is None
+        assert [*shown.args, *shown.kwonlyargs] == list(inspect.signature(function).parameters)

@@ -78,6 +78,17 @@ def test_a_word_that_is_none_of_some_is_answered_as_everything_is():
         parse(Choice, ["--norm", "7"], "x", "")
 
 
+def test_choices_are_named_in_order_and_none_last():
+    @dataclass(frozen=True)
+    class Views:
+        by: Literal["gradient", "attention", "jacobian", "rollout", "saliency"] | None = None
+
+    with pytest.raises(
+        UsageError, match="--by: expected attention, gradient, jacobian, rollout, saliency or None, got x;"
+    ):
+        parse(Views, ["--by", "x"], "p", "")
+
+
 def test_an_option_that_there_is_elsewhere_says_where():
     with pytest.raises(UsageError, match="^--heads: expected only with --model transformer; leave it out$"):
         parse(Options, ["--heads", "4"], "x", "", others=lambda: {"a": Options, "transformer": Heads}, owner="--model")

@@ -106,6 +106,13 @@ def test_options_of_another_verb_are_unknown(line, ask):
         assert code == 2 and len(err) == 1 and f"unknown option {option}" in err[0]
 
 
+def test_a_text_behind_two_dashes_may_begin_with_one(line, ask):
+    heights = ask("predict", line, "-1 -2 -3 -4")[1]
+    for words in ((line, "--"), ("--", line), ("--raised-by", "0", line, "--"), ("--raised-by", "0", "--", line)):
+        assert ask("predict", *words, "-1 -2 -3 -4") == (0, heights, [])
+    assert ask("predict", line, "--", "-a")[2] != ["error: unknown option -a; see --help"]
+
+
 def test_help_is_of_the_run_or_of_all_tasks(line, ask, tmp_path):
     own = " ".join(ask("predict", line, "--help")[1])
     assert all(option in own for option in ("--raised-by", "--rounded", "--device", "--alignments"))

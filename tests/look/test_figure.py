@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import matplotlib
 import pytest
 import torch
+from matplotlib.font_manager import fontManager
 
 from bench.fake import row
 from saccade import look, masks
@@ -204,6 +205,21 @@ def test_a_title_stands_above_everything_and_has_two_lines_at_most():
         assert below.get_position()[1] < 0 and title.get_text().count("\n") == 1 and title.get_text().endswith("…")
 
 
+def test_numbers_are_listed_for_a_file_alone(monkeypatch, tmp_path, figures):
+    x = torch.linspace(0, 1, 3)
+    line, chosen = look.Fit(x, x, x, x, torch.ones(1, 2)), look.Prediction(0.5, 0.5, 0.0, 1.0)
+    draw = {
+        "_alignment": lambda: look.alignment(torch.eye(2), "ab", "cd", tmp_path / "a"),
+        "_blocks": lambda: look.blocks(masks.Causal(), 3, 3, tmp_path / "b"),
+        "_charts": lambda: look.fit(line, chosen, tmp_path / "c", labels=("x", "y"), title="t"),
+    }
+    listed = []
+    for module, picture in draw.items():
+        monkeypatch.setattr(f"saccade.look.{module}.numbers", lambda *parts, **more: listed.append(parts) or {})
+        picture()
+    assert not listed
+
+
 def test_panels_that_are_not_drawn_are_named():
     names = [f"head {number}" for number in range(1, 11)]
     assert not_drawn(names[:8], "maps") == ""
@@ -243,8 +259,8 @@ def test_without_the_extra_fonts_those_of_matplotlib_serve(monkeypatch, caplog):
 def test_fonts_that_are_installed_are_found(monkeypatch, tmp_path):
     (tmp_path / "SaccadeSansHebrew.ttf").write_bytes((EXTRA / "SaccadeSansHebrew.ttf").read_bytes())
     monkeypatch.setattr(_figure, "find_spec", lambda name: SimpleNamespace(origin=f"{tmp_path}/__init__.py"))
-    fonts = list(_figure._fonts.__wrapped__().items())
-    assert [family for _, family in fonts[:3]] == ["Saccade Sans", "Saccade Sans Hebrew", "DejaVu Sans"]
+    fonts = list(_figure._ours.__wrapped__().items())
+    assert [family for _, family in fonts] == ["Saccade Sans", "Saccade Sans Hebrew", "DejaVu Sans"]
     assert fonts[1][0] == f"{tmp_path}/SaccadeSansHebrew.ttf"
 
 
@@ -261,6 +277,15 @@ def test_a_font_of_the_machine_serves_where_ours_do_not(monkeypatch, caplog):
     fonts = {path: "Found" if family == "DejaVu Sans" else family for path, family in _figure._fonts().items()}
     monkeypatch.setattr(_figure, "_fonts", lambda: {"nowhere.ttf": "Gone", **fonts})
     assert families("♞") == ["Saccade Sans", "Found", "DejaVu Sans"] and not caplog.records
+
+
+def test_a_font_that_is_added_later_is_found(monkeypatch):
+    latin = {path: family for path, family in _figure._ours().items() if family in ("Saccade Sans", "DejaVu Sans")}
+    monkeypatch.setattr(_figure, "_ours", lambda: latin)
+    monkeypatch.setattr(fontManager, "ttflist", [])
+    assert families("水") == ["Saccade Sans", "DejaVu Sans"]
+    fontManager.addfont(EXTRA / "SaccadeSansCJK.otf")
+    assert families("水") == ["Saccade Sans", "DejaVu Sans", "Saccade Sans CJK"]
 
 
 def test_every_text_of_a_figure_chooses_its_fonts():

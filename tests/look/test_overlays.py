@@ -102,6 +102,11 @@ def test_maps_are_smooth_if_asked_for_and_boxes_are_framed(tmp_path, figures):
         ({"captions": ["one"]}, ShapeError, r"maps: expected shape \(1, rows, columns\)"),
         ({"maps": torch.rand(0, 2, 2)}, ArgumentError, "maps: expected one number or more"),
         ({"captions": [], "answers": ANSWERS}, ShapeError, r"maps: expected shape \(0, rows, columns\)"),
+        (
+            {"maps": torch.rand(0, 2, 2), "captions": ["a"], "answers": ANSWERS},
+            ShapeError,
+            r"maps: expected shape \(1,",
+        ),
         ({"question": WORDS, "words": torch.ones(2)}, ShapeError, r"words: expected shape \(3\)"),
         ({"maps": -torch.rand(1, 2, 2)}, ArgumentError, "maps: expected finite numbers of at least 0"),
         ({"marks": [None]}, ShapeError, "marks: expected a cell or None for each of 2 maps, got 1"),
@@ -201,10 +206,11 @@ def test_a_question_from_right_to_left_runs_so(tmp_path, figures):
     assert first.get_position()[0] == below.get_position()[0] > second.get_position()[0]
 
 
-def test_a_model_that_looks_nowhere_has_words_alone(tmp_path, figures):
+@pytest.mark.parametrize("maps", [torch.zeros(0, 1, 1), torch.zeros(0)])
+def test_a_model_that_looks_nowhere_has_words_alone(maps, tmp_path, figures):
     paths = overlays(
         torch.rand(1, 4, 4),
-        torch.zeros(0, 1, 1),
+        maps,
         tmp_path / "a",
         captions=[],
         question=WORDS,

@@ -124,6 +124,12 @@ def test_coverage_names_every_attention_module(model, inputs):
     assert recording.coverage == (("read",), ("pool",), ("heads", "other"))
 
 
+def test_records_of_an_iterator_are_covered(model, inputs):
+    with record(model) as recording:
+        model(*inputs)
+    assert Recording(iter(recording)).coverage.recorded == tuple(dict.fromkeys(name for name, _ in recording))
+
+
 def test_a_recording_holds_no_model(inputs):
     model = TwoReads()
     with record(model, detach=True) as recording:

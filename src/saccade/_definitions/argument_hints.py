@@ -37,7 +37,8 @@ def reject_extra_kwargs(function: F) -> F:
     saccade.errors.ArgumentTypeError: is_causal: expected an argument of <lambda>, got one of another library; here it \
 is mask=masks.Causal()
     """
-    parameters = tuple(inspect.signature(function).parameters)
+    signature = inspect.signature(function)
+    parameters = tuple(signature.parameters)
     names = frozenset(parameters)
 
     @wraps(function)
@@ -48,6 +49,7 @@ is mask=masks.Causal()
         return function(*args, **kwargs)
 
     owner = function.__qualname__.removesuffix(".__init__").removesuffix(".forward")
+    strict.__signature__ = signature  # type: ignore[attr-defined]  # for `inspect.getfullargspec`, which does not unwrap
     return strict  # type: ignore[return-value]
 
 

@@ -171,6 +171,8 @@ def _one_of(complaint: re.Match[str]) -> str:
     """Error for a word outside some choices, from tyro's."""
     value, option, choices = complaint.groups()
     names = re.findall(r"'([^']*)'", choices)
+    if "None" in names:  # tyro makes a set of them
+        names = [*sorted({*names} - {"None"}), "None"]
     expected = " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
     return f"{option}: expected {expected}, got {value}; {suggest(value, names, '')}".removesuffix("; ")
 

@@ -21,7 +21,7 @@ from saccade.train.run import Run as Folder
 class Device:
     """Run and device of a verb."""
 
-    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help_behavior_hint="(required)")] = ""
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help_behavior_hint="(required)")]
     """Folder of the run."""
 
     device: str = "auto"
@@ -66,7 +66,10 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
     program, description = f"saccade {verb}", verb_options.__doc__ or ""
     folder = arguments[0] if arguments else "--"
     if folder.startswith("-") or not Path(folder).is_dir():  # help, options before RUN, or a mistyped word
-        folder = parse(flat(_any_request(verb), verb_options), arguments, program, description).run
+        end = arguments.index("--") if "--" in arguments else len(arguments)  # words behind it are no options
+        any_run: Any = flat(_any_request(verb), verb_options)
+        folder = parse(any_run, arguments[:end], program, description, any_run(run="")).run
+        folder = folder or "".join(arguments[end + 1 : end + 2])
     if not folder:
         got = "an empty name" if "" in arguments else f"none; see {program} --help"
         raise UsageError(f"RUN: expected the folder of a run, got {got}")
@@ -75,7 +78,10 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
     request = kind.requests[verb]
     merged: Any = flat(request, verb_options)
     parsed = parse(
-        *(merged, arguments, program, description),
+        merged,
+        arguments,
+        program,
+        description,
         others=lambda: {name: load_task(name).requests[verb] for name in TASKS},
         owner="a run of",
     )

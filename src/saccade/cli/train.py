@@ -79,7 +79,11 @@ def read_command(kind: type[Task], arguments: list[str]) -> Command:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."
     default = flat(**defaults(kind, model, data, {}))
     parsed = parse(
-        *(flat, arguments, _program(kind), description, default),
+        flat,
+        arguments,
+        _program(kind),
+        description,
+        default,
         others=lambda: {name: options_class(kind, name) for name in kind.models},
         owner="--model",
     )

@@ -97,8 +97,6 @@ def alignment(
 
     best = zip(target, *(part.tolist() for part in matrix.max(-1)), strict=True)
     story = (f"{visible(token)} {verb} {visible(source[column])} ({weight:.2f})" for token, weight, column in best)
-    heading, behind = (
-        f"{(title or 'Attention').removesuffix('.')}: {verdict}",
-        numbers(target, source, matrix, darkest=darkest),
-    )
-    return draw_picture(path, draw, heading, "Alignment", story, behind if json else None)
+    heading = f"{(title or 'Attention').removesuffix('.')}: {verdict}"
+    behind = numbers(target, source, matrix, darkest=darkest) if json else None
+    return draw_picture(path, draw, heading, "Alignment", story, behind)

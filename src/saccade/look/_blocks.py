@@ -117,9 +117,9 @@ def blocks(
         return f"{len(names)} of {differing} entries are drawn" if differing > len(names) else ""
 
     story = f"{q_len:,} queries and {k_len:,} keys in blocks of {size}{apart}; of {sum(counts):,} blocks {listed}"
-    behind = numbers(names, [], drawn, states=list(STATES), size=size, pairs=pairs._asdict())
+    behind = numbers(names, [], drawn, states=list(STATES), size=size, pairs=pairs._asdict()) if json else None
     heading = f"{title}: {share}" if title else share
-    return draw_picture(path, draw, heading, "", [story, f"pairs: {pairs}"], behind if json else None)
+    return draw_picture(path, draw, heading, "", [story, f"pairs: {pairs}"], behind)
 
 
 def _batch(mask: Mask, batch: Any) -> tuple[int, ...]:

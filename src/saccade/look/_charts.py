@@ -346,7 +346,9 @@ def fit(
     if weights is not None:
         darkest, best = full_scale(float(weights.max()), 1 / count), int(weights.argmax())
         story += [f"the largest weight, {float(weights[best]):.3g}, has the point at {float(points[best, 0]):.4g}"]
-    parts = {"values": lines, "x": x, "points": points, "weights": weights, "slope": slope}
-    more = {name: None if part is None else rounded(part, significant=True) for name, part in parts.items()}
-    behind = {**numbers(["answer", "lower", "upper"], [], []), "darkest": darkest, **more}
-    return draw_picture(path, draw, title, "A fitted curve", story, behind if json else None)
+    behind = None
+    if json:
+        parts = {"values": lines, "x": x, "points": points, "weights": weights, "slope": slope}
+        more = {name: None if part is None else rounded(part, significant=True) for name, part in parts.items()}
+        behind = {**numbers(["answer", "lower", "upper"], [], []), "darkest": darkest, **more}
+    return draw_picture(path, draw, title, "A fitted curve", story, behind)

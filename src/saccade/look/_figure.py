@@ -180,20 +180,26 @@ def families(text: str) -> list[str]:
     return list(dict.fromkeys(["Saccade Sans", *chosen, LAST_RESORT]))
 
 
-@cache
 def _fonts() -> dict[str, str]:
-    """Path to family: our fonts, matplotlib's, and upright ones of the machine."""
+    """Path to family: our fonts, matplotlib's, and the machine's upright ones."""
+    from matplotlib.font_manager import fontManager
+
+    upright = (font for font in fontManager.ttflist if font.style == "normal" and "Last Resort" not in font.name)
+    machine = {font.fname: font.name for font in upright if font.weight in (400, "normal", "regular")}
+    return {**_ours(), **machine}
+
+
+@cache
+def _ours() -> dict[str, str]:
+    """Path to family: our fonts, registered with matplotlib, and its own."""
     from matplotlib.font_manager import findfont, fontManager, get_font
 
     installed = find_spec("saccade_fonts")
     extra = Path(installed.origin).parent if installed is not None and installed.origin else EXTRA
     paths = [str(path) for folder in (BUNDLED, extra) for path in sorted(folder.glob("SaccadeSans*.[ot]tf"))]
-    upright = (font for font in fontManager.ttflist if font.style == "normal" and "Last Resort" not in font.name)
-    machine = {font.fname: font.name for font in upright if font.weight in (400, "normal", "regular")}
     for path in paths:
         fontManager.addfont(path)
-    ours = {path: get_font(path).family_name for path in paths}
-    return {**ours, str(findfont(LAST_RESORT)): LAST_RESORT, **machine}
+    return {**{path: get_font(path).family_name for path in paths}, str(findfont(LAST_RESORT)): LAST_RESORT}
 
 
 @cache

@@ -99,7 +99,9 @@ def overlays(
         ['cat.png', 'cat.svg']
     """
     pixels = pixels_of(image)
-    values = checked("maps", maps, (len(captions), "rows", "columns"), least=0) if len(maps) or not answers else maps
+    values = torch.zeros(0, 1, 1)
+    if maps.numel() or captions or not answers:
+        values = checked("maps", maps, (len(captions), "rows", "columns"), least=0)
     scores = None if words is None else checked("words", words, (len(question),), least=0).tolist()
     names, asking = ([shortened(plain(text), 28) for text in texts] for texts in (captions, question))
     cells, frames = _frames(marks, boxes, values)

@@ -105,15 +105,17 @@ class Recording(Sequence[Record]):
 
     def __init__(self, records: Sequence[Record] = (), marks: "_Marks | None" = None) -> None:
         self._records = list(records)
-        self._marks = {name: {"recorded"} for name, _ in records} if marks is None else marks
+        self._marks = {name: {"recorded"} for name, _ in self._records} if marks is None else marks
 
     @property
     def coverage(self) -> Coverage:
         """Names of the modules with records, with records in part, and without."""
-        recorded = {name: "partial" in marks for name, marks in self._marks.items() if "recorded" in marks}
-        bypassing = [name for name, marks in self._marks.items() if not marks & {"recorded", "inner"}]
-        whole, partial = ([name for name in recorded if recorded[name] is some] for some in (False, True))
-        return Coverage(tuple(whole), tuple(partial), tuple(bypassing))
+        modules = self._marks.items()
+        return Coverage(
+            recorded=tuple(name for name, marks in modules if "recorded" in marks and "partial" not in marks),
+            partial=tuple(name for name, marks in modules if "recorded" in marks and "partial" in marks),
+            bypassing=tuple(name for name, marks in modules if not marks & {"recorded", "inner"}),
+        )
 
     def __len__(self) -> int:
         return len(self._records)

@@ -56,9 +56,10 @@ def leave_one_out(points: Tensor, answers: Tensor, kernel: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Mean squared errors of leave-one-out by the bandwidth, of points `(n, features)`
+    """Mean squared errors of leave-one-out by the bandwidth.
 
-    Distances, of `_distances`, are None for too many points. The centred answers are `(n, outputs)`, less their mean.
+    Points are `(n, features)`. Distances, of `_distances`, are None for too many points. The centred answers are
+    `(n, outputs)`, less their mean.
     """
 
     points: Tensor

@@ -102,11 +102,11 @@ def by_experts(tokens: Tensor, gate: Tensor, capacity: Callable[[Any], Any], the
     Zhou et al. 2022, equations 1 to 3. Experts are queries here, tokens are keys, and the read is `TopK`.
     """
     weights, count = (tokens @ gate.mT).softmax(-1).mT, tokens.shape[0]
-    limit = min(count, capacity(count))
-    weight, token = largest(weights, limit, None if there is None else there.expand(weights.shape))
+    taken = min(count, capacity(count))
+    weight, token = largest(weights, taken, None if there is None else there.expand(weights.shape))
     inside = token >= 0
     if there is not None:
-        inside = inside & (torch.arange(limit, device=tokens.device) < capacity(there.sum()))
+        inside = inside & (torch.arange(taken, device=tokens.device) < capacity(there.sum()))
     weight = weight.masked_fill(~inside, 0.0)
     expert = torch.arange(gate.shape[0], device=tokens.device)[:, None].expand_as(token)
     pairs = Pairs(token.clamp(min=0).flatten(), expert.flatten(), weight.flatten(), inside.flatten())

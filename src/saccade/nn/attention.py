@@ -157,13 +157,16 @@ class Attention(nn.Module):
         mask: Mask | Tensor | None = None,
         capacity: int | None = None,
     ) -> Memory:
-        """Keys projected and prepared once: a `Memory` for `forward` at many steps.
+        """Keys projected and prepared once, to be read at many steps.
 
         Args:
             key: `(..., Lk, key_dim)`.
             value: `(..., Lk, value_dim)`, or a function of the index of keys, as for `attend`. None is key.
             mask: `masks.Lengths` or boolean `(..., 1, Lk)`.
             capacity: as for `saccade.remember`.
+
+        Returns:
+            A `Memory` for this module's `forward(query, memory=...)`.
         """
         value = self._value(key, value)
         return remember(self.key_projection(key), value, score=self.score.get(), mask=mask, capacity=capacity)

@@ -74,7 +74,14 @@ class GatedLSTM(nn.Module):
         self.lstm = nn.LSTM(input_dim, hidden_dim, bias=bias, batch_first=True, device=device, dtype=dtype)
 
     def start(self, batch_size: int) -> LSTMState:
-        """The state before the first step of `batch_size` sequences, 1 or more: zeros."""
+        """The state before the first step, zeros.
+
+        Args:
+            batch_size: the number of sequences.
+
+        Raises:
+            ArgumentError: a number below 1.
+        """
         sizes(batch_size=batch_size)
         return self._start(batch_size)
 

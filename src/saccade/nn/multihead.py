@@ -349,6 +349,9 @@ class MultiheadAttention(nn.Module):
             mask: the allowed keys, against `(..., H, 1, Lk)`, or `masks.Lengths` of the examples.
             positions: of the keys, `(..., Lk)` or `(Lk,)`, as for forward. None counts from 0. The memory keeps them.
             capacity: as for `saccade.remember`.
+
+        Returns:
+            A `Memory` for this module's `forward(query, memory=...)`.
         """
         value, keys = key if value is None else value, self._project(1, key)
         rotations = 0 if positions is None else _heads.checked_positions(positions, key, self.rotary_base)

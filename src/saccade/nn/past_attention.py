@@ -137,7 +137,13 @@ class PastAttention(nn.Module):
         self.attention.key_dim = width
 
     def start(self, batch_size: int) -> PastState:
-        """The state before the first step of `batch_size` sequences, 1 or more.
+        """The state before the first step.
+
+        Args:
+            batch_size: the number of sequences.
+
+        Raises:
+            ArgumentError: a number below 1.
 
         >>> PastAttention(4, 6, window=3).start(2).tape.states.shape
         torch.Size([2, 3, 12])

@@ -193,6 +193,10 @@ class Glimpse(nn.Module):
         self.where = nn.Sequential(nn.Linear(2, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, output_dim))
 
     def forward(self, images: Tensor, location: Tensor, index: Tensor | None = None) -> Tensor:
-        """Return features `(batch, ..., output_dim)`; arguments as for `Retina`."""
+        """Return features `(batch, ..., output_dim)` of glimpses.
+
+        Args:
+            images, location, index: as for `Retina`.
+        """
         what, where = self.what(self.retina(images, location, index).flatten(-4)), self.where(location)
         return F.relu(what * where if self.combine == "multiply" else what + where)

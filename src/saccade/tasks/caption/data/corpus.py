@@ -28,7 +28,7 @@ class Captioned(NamedTuple):
     group: str
     """What it is measured under, "" if nothing."""
     scene: Any = None
-    """What the image shows, where that is known: a `saccade.tasks.image.scenes.Scene`."""
+    """What the image shows, where that is known: a `saccade.tasks.image.scenes.scene.Scene`."""
     name: str = ""
     """What messages call the image, and a store of features has it by."""
 
