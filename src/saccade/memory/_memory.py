@@ -312,8 +312,8 @@ class Memory:
         key, value = self.key[..., :n, :], self.value[..., :n, :]
         positions = None if self.positions is None else self.positions[..., :n]
         lazily = None if self.lazily is None else replace(self.lazily, k_len=n)
-        parts = replace(self, key=key, value=value, cache=cache, mask=mask, positions=positions, lazily=lazily)
-        return replace(parts, _room=None)  # which ends behind the last key
+        memory = replace(self, key=key, value=value, cache=cache, mask=mask, positions=positions, lazily=lazily)
+        return replace(memory, _room=None)  # it ends behind the last key
 
 
 def remember(
