@@ -1,8 +1,9 @@
+import weakref
+
 import pytest
 import torch
 
 from saccade import masks, remember, scores
-from saccade._call.call import BackendState
 from saccade._call.windows import Windows, taken
 from tiers import every
 
@@ -92,7 +93,17 @@ def test_several_passes_over_a_memory_are_apart():
     first = torch.autograd.grad(memory.read(query, mask=mask).sum(), key)[0]
     second = torch.autograd.grad(sum(memory.read(query, mask=mask).sum() for _ in range(2)), key)[0]
     torch.testing.assert_close(second, 2 * first)
-    assert memory.state.of(Windows)._passes == {} and BackendState().of(Windows)._passes == {}
+    assert memory.state.of(Windows).sums._passes == {}
+
+
+def test_a_memory_read_through_windows_is_freed_at_once():
+    key = torch.randn(2, 400, 4, requires_grad=True)
+    memory = remember(key, key)
+    memory.read(torch.randn(2, 1, 4), mask=masks.Window(3, 3, align=torch.tensor([90, 300]))).sum().backward()
+    sums = weakref.ref(memory.state.of(Windows))
+    assert sums()._made is not None
+    del memory
+    assert sums() is None
 
 
 def test_gradients_of_several_outputs_at_once_are_those_of_each():

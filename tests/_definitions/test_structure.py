@@ -1,4 +1,5 @@
 import json
+import weakref
 
 import pytest
 import torch
@@ -66,6 +67,17 @@ def test_what_is_encoded_comes_back(definition):
     back = decode(text, numbers).with_leaves(iter([leaf.tensor for leaf in definition.leaves()]))
     assert repr(back) == repr(definition)
     assert encodable(definition)
+
+
+def test_decoding_leaves_no_reference_cycle():
+    class Numbers(list):
+        """A list with weak references."""
+
+    numbers = Numbers()
+    alive = weakref.ref(numbers)
+    decode(encode(masks.Causal() & masks.Window(2, 0), numbers), numbers)
+    del numbers
+    assert alive() is None
 
 
 def test_numbers_leave_the_text():

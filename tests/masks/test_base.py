@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import pytest
 import torch
 
@@ -44,6 +46,30 @@ class Held(masks.Mask):
 
     def dense(self, grid):
         return self.allowed[..., grid.start : grid.start + grid.rows, :]
+
+
+@dataclass(frozen=True)
+class Recent(masks.Mask):
+    """The last three keys of those that a mask allows."""
+
+    allowed: masks.Mask
+
+    def dense(self, grid):
+        return self.allowed.dense(grid) & (grid.keys() > grid.queries() - 3)
+
+
+def test_a_mask_of_ones_own_may_use_a_mask_in_any_way():
+    query, key = torch.randn(4, 4), torch.randn(5, 4)
+    expected = masks.Causal("start") & masks.Window(2, None, align="start")
+    output = attend(query, key, key, mask=Recent(masks.Causal()))
+    torch.testing.assert_close(output, attend(query, key, key, mask=expected))
+
+
+def test_a_memory_keeps_no_mask_of_ones_own():
+    """It may depend on queries even if the mask inside does not."""
+    key = torch.randn(5, 4)
+    with pytest.raises(errors.ArgumentError, match="mask: expected one of these keys alone"):
+        remember(key, key, mask=Recent(masks.Prefix(3)))
 
 
 OWN = {

@@ -69,5 +69,9 @@ def name_of(thing: Any) -> str:
 
 def sharing(rank: int, key: Tensor, value: Tensor) -> int:
     """Number of the last of `rank` batch dimensions that share a key and a value."""
-    batches = (enumerate(reversed(part.shape[:-2])) for part in (key, value))
-    return min(rank, *(next((dim for dim, size in batch if size != 1), rank) for batch in batches))
+
+    def shared(tensor: Tensor) -> int:
+        sizes = reversed(tensor.shape[:-2])
+        return next((count for count, size in enumerate(sizes) if size != 1), rank)
+
+    return min(rank, shared(key), shared(value))

@@ -53,12 +53,8 @@ def _index(tensor: Tensor, first: Tensor, width: int) -> tuple[Tensor, ...]:
     return *index, first[..., None] + torch.arange(width, device="cpu")
 
 
-class Windows(Sums[list[Tensor | None]]):
+class WindowSums(Sums[list[Tensor | None]]):
     """Gradients of a memory's key and value, summed over the reads of their parts."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._made: tuple[Tensor, Tensor, Tensor] | None = None  # the gate, key and value
 
     def start(self) -> list[Tensor | None]:
         return [None, None]
@@ -66,16 +62,27 @@ class Windows(Sums[list[Tensor | None]]):
     def finish(self, total: list[Tensor | None]) -> list[Tensor | None]:
         return total
 
+
+class Windows:
+    """Parts of a memory. The sums do not hold their gate, whose graph holds the sums."""
+
+    def __init__(self) -> None:
+        self.sums = WindowSums()
+        self._made: tuple[Tensor, Tensor, Tensor] | None = None  # the gate, key and value
+
     def of(self, key: Tensor, value: Tensor, first: int | Tensor, width: int, rank: int) -> tuple[Tensor, Tensor]:
         """Keys of a memory and their values, for a call of `rank` batch dimensions."""
         if self._made is None and torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
-            self._made = self.gate(key, value), key, value
+            self._made = self.sums.gate(key, value), key, value
         gate, *made = self._made or (None, None, None)
         summed, function = key is made[0] and value is made[1], partial(_aligned, first=first, width=width, rank=rank)
-        return tuple(  # type: ignore[return-value]
-            _Taken.apply(tensor, gate, self, index, function) if summed and tensor.requires_grad else function(tensor)
+        parts = [
+            _Taken.apply(tensor, gate, self.sums, index, function)
+            if summed and tensor.requires_grad
+            else function(tensor)
             for index, tensor in enumerate((key, value))
-        )
+        ]
+        return parts[0], parts[1]
 
 
 def _aligned(tensor: Tensor, *, first: int | Tensor, width: int, rank: int) -> Tensor:
@@ -87,7 +94,7 @@ def _aligned(tensor: Tensor, *, first: int | Tensor, width: int, rank: int) -> T
 class _Taken(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, tensor: Tensor, gate: Tensor, sums: Windows, index: int, function: Callable[[Tensor], Tensor]
+        ctx: Any, tensor: Tensor, gate: Tensor, sums: WindowSums, index: int, function: Callable[[Tensor], Tensor]
     ) -> Tensor:
         ctx.sums, ctx.index, ctx.function = sums, index, function
         ctx.save_for_backward(tensor)

@@ -332,18 +332,18 @@ _PLACEHOLDER = torch.empty(0)
 
 def decode(text: str, numbers: list[float]) -> Any:
     """The tree of `encode` with placeholders for tensors, for `with_leaves`."""
+    return _built(json.loads(text), numbers)
 
-    def built(value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        ((name, content),) = value.items()
-        if name == "Tensor":
-            return _PLACEHOLDER
-        if name in ("Float", "Int"):
-            return numbers[content] if name == "Float" else int(numbers[content])
-        tree = object.__new__(_REGISTRY[name])
-        for field, part in content.items():
-            object.__setattr__(tree, field, built(part))
-        return tree
 
-    return built(json.loads(text))
+def _built(value: Any, numbers: list[float]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    ((name, content),) = value.items()
+    if name == "Tensor":
+        return _PLACEHOLDER
+    if name in ("Float", "Int"):
+        return numbers[content] if name == "Float" else int(numbers[content])
+    tree = object.__new__(_REGISTRY[name])
+    for field, part in content.items():
+        object.__setattr__(tree, field, _built(part, numbers))
+    return tree

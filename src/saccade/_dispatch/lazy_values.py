@@ -71,13 +71,14 @@ def read(call: Call, values: LazyValue, statistics: AuxOutput) -> Result:
         assert index is not None
         return values.gather(index, rank, call.query), replace(statistics, index=index if aux.index else None)
     if call.dropout_p > 0:
-        every, allowed = statistics.weights, None
-        assert every is not None
+        full_weights, allowed = statistics.weights, None
+        assert full_weights is not None
         if not isinstance(call.score, Score):
-            allowed = every.detach() != 0  # it may have forbidden some
+            allowed = full_weights.detach() != 0  # the score may have forbidden some
         elif call.mask is not None or call.bias is not None:
-            allowed = reference.allowed_keys(call, call.grid()).expand(every.shape)
-        weights, index = largest(reference.dropout(call.with_randomness(), every), call.read.k, allowed)
+            allowed = reference.allowed_keys(call, call.grid()).expand(full_weights.shape)
+        dropped = reference.dropout(call.with_randomness(), full_weights)
+        weights, index = largest(dropped, call.read.k, allowed)
         index = index.masked_fill(weights.detach() == 0, -1)
     else:
         assert top is not None

@@ -165,6 +165,10 @@ def rows_of(count: int) -> int:
 def differentiated(
     grad: Tensor, query: Tensor, key: Tensor, v: Tensor, left: Tensor, keys: Tensor, raw: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of query, key and v from those of the scores, `(N, Lq, Lk)`.
+
+    `left` (packed queries) and `raw` are from the forward, and `keys` are the `packed` key.
+    """
     dtype, whole, rows, lanes = query.dtype, left.shape[1] - 1, left.shape[2], -(-key.shape[1] // LANES) * LANES
     grad, keys = _filled("filled gradients", grad, rows, lanes), _filled("filled keys", keys, whole + 1, lanes)
     table = gradients_table(grad, query, key, left, keys, raw, bounds(dtype))

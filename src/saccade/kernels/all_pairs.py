@@ -64,7 +64,10 @@ def weights_over(
 def differentiated(
     grad: Tensor, weights: Tensor, query: Tensor, key: Tensor, v: Tensor, packed: Packed, temperature: float, raw: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of query, key and v from contiguous ones of weights, `(N, Lq, Lk)`."""
+    """Gradients of query, key and v from contiguous ones of weights, `(N, Lq, Lk)`.
+
+    `raw` is whether the byte of `weights_over` is 1.
+    """
     (count, length, width), dtype, rows = weights.shape, query.dtype, packed.queries.shape[2]
     slopes = scratch("of scores", (count, rows, packed.keys.shape[2]), dtype)
     table = gradients_table(slopes, query, key, *packed, raw, bounds(dtype, 1 / temperature))

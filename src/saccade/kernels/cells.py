@@ -72,6 +72,8 @@ def lstm_of(linear: nn.Linear) -> Callable[[Tensor, Tensor, Tensor], tuple[Tenso
 
 
 class _Sums(Sums[list[Tensor]]):
+    """The gradients of W and b, once a step has added its own."""
+
     def start(self) -> list[Tensor]:
         return []
 

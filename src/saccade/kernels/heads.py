@@ -87,14 +87,12 @@ class Heads(NamedTuple):
     and links `(batch, cells, cells)`. The results are the memory, vectors `(batch, reads, cell_dim)`, and the rest
     anew.
 
-    Args: formula: the step by PyTorch's operations, for other tensors and second derivatives. reads, writes: numbers of
-    heads. furthest: the furthest shift, in cells, None by links.
     """
 
-    formula: Callable[..., tuple[Tensor, ...]]
-    reads: int
-    writes: int = 1
-    furthest: int | None = None
+    formula: Callable[..., tuple[Tensor, ...]]  # the step by PyTorch's operations, also for second derivatives
+    reads: int  # heads that read
+    writes: int = 1  # heads that write
+    furthest: int | None = None  # the furthest shift, in cells; None by links
 
     def forward(self, *tensors: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """Results of a step by a kernel, and tensors for its backward, results first."""
@@ -114,7 +112,8 @@ class Heads(NamedTuple):
     def backward(self, kept: Sequence[Tensor], grads: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The gradients of the tensors from those of the results, by a kernel."""
         step, by_links = self._table(kept), self.furthest is None
-        absent, state = () if by_links else _NO_LINKS, [part for part in step[2:7] if part is not None]
+        states = step.reading, step.writing, step.usage, step.precedence, step.links
+        absent, state = () if by_links else _NO_LINKS, [part for part in states if part is not None]
         upstream = _columns(grads[0]), *(grad.contiguous() for grad in grads[1:])
         gradients = torch.empty_like(step.interface), _empty_columns(step.memory), *map(torch.empty_like, state)
         kernels = _links_backward if by_links else _shift_backward
@@ -123,6 +122,7 @@ class Heads(NamedTuple):
         return gradients
 
     def _table(self, kept: Sequence[Tensor]) -> Step:
+        """The table from the results of a step, its inputs, and tensors between them."""
         count = 4 if self.furthest is not None else 7
         absent, order = (_NO_LINKS, (None,)) if self.furthest is not None else ((), ())
         results, inputs, between = kept[:count], kept[count : 2 * count], kept[2 * count :]
@@ -131,6 +131,7 @@ class Heads(NamedTuple):
 
 
 def step(heads: Heads, *tensors: Tensor) -> tuple[Tensor, ...]:
+    """The results of a step, from the interface and the state before."""
     first = tensors[0]
     same = all(tensor.dtype == first.dtype for tensor in tensors)
     # With one feature a cosine is 1 or -1, and its gradient, 0, the difference of two numbers that a kernel rounds.

@@ -26,18 +26,20 @@ class Mask(Definition):
         raise ArgumentTypeError("mask: expected one of saccade.masks, got the base class Mask")
 
     def check(self, extent: Extent) -> None:
-        """Raise a `SaccadeError` if the mask, or one inside it, does not fit the call."""
-        for mask in self._inner():
+        """Raise a `SaccadeError` if the mask does not fit the call."""
+        for mask in self._combined():
             mask.check(extent)
 
     @property
     def keys_alone(self) -> bool:
         """Whether the mask is one for all queries, so that a memory can keep it."""
-        inner = self._inner()
-        return bool(inner) and all(mask.keys_alone for mask in inner)
+        combined = self._combined()
+        return bool(combined) and all(mask.keys_alone for mask in combined)
 
-    def _inner(self) -> "list[Mask]":
-        return [part for part in (getattr(self, name) for name in self.__match_args__) if isinstance(part, Mask)]
+    def _combined(self) -> "list[Mask]":
+        """Masks in a built-in combination. A user's class may use masks in other ways."""
+        parts = [getattr(self, name) for name in self.__match_args__] if self.is_registered else []
+        return [part for part in parts if isinstance(part, Mask)]
 
     def __and__(self, other: "Mask | Tensor") -> "Mask":
         return Both.of(self, as_mask(other))

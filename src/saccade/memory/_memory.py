@@ -312,8 +312,8 @@ class Memory:
         key, value = self.key[..., :n, :], self.value[..., :n, :]
         positions = None if self.positions is None else self.positions[..., :n]
         lazily = None if self.lazily is None else replace(self.lazily, k_len=n)
-        more = self.prepare, positions, lazily, self.capacity, self.grown
-        return Memory(self.score, key, value, cache, mask, *more, _version=self._version)
+        memory = replace(self, key=key, value=value, cache=cache, mask=mask, positions=positions, lazily=lazily)
+        return replace(memory, _room=None)  # it ends behind the last key
 
 
 def remember(

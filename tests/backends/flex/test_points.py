@@ -65,6 +65,12 @@ def test_masks_compose_with_any_alignment(align, split):
     assert_same_mask(masks.Prefix(torch.tensor([1, 0, 4])) | ~lengths & torch.tensor([True] * 3 + [False] * 4), fold)
 
 
+@pytest.mark.parametrize(("align", "allowed"), [(2**63 - 1, True), (-(2**63), False)])
+def test_aligns_at_the_ends_do_not_wrap_around(align, allowed):
+    fold, mask = some_fold(), masks.Causal(torch.tensor([[align], [align]]))
+    assert everywhere(points.permitted(mask, fold), fold).eq(allowed).all()
+
+
 @pytest.mark.parametrize("center", [torch.tensor([0, 6, 3, 2, 9]), torch.tensor([0.5, math.nan, 7.0, -3.0, 2.0])])
 def test_a_centre_of_any_kind(center):
     assert_same_mask(masks.Around(center, 1.5), some_fold())

@@ -19,7 +19,8 @@ Weighed = tuple[Tensor, Tensor | None, reference.Statistics]
 class Whole(NamedTuple):
     """A way to compute some calls without blocks; it returns None for the others."""
 
-    forward: Callable[[Call], list[Tensor] | None]
+    forward: Callable[[Call], list[Tensor] | None]  # all results of an aligned call, in their order
+    # Gradients of the leaves that need one, from those of the floating results.
     backward: Callable[[Call, Sequence[Tensor], Sequence[bool]], list[Tensor] | None]
 
 

@@ -150,7 +150,9 @@ class Read(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, *others: Tensor | None) -> tuple[Tensor | None, ...]:
         *tensors, weights, kinds, index = ctx.saved_tensors
-        inputs, grads = Folded(*tensors), (grad, *others[1:])
+        # of a draw, the others are of the index (none), log-probabilities and entropies
+        inputs, of_statistics = Folded(*tensors), others[1:]
+        grads = grad, *of_statistics
         upstream = [part for part in grads if part is not None]
         if not upstream:
             return (None,) * 10
@@ -172,9 +174,9 @@ class Read(torch.autograd.Function):
         weights = weights.contiguous()  # hooks on saved tensors may change strides
         slope, kept = grad, weights
         if index is not None:
-            learns = _scores_learn(ctx) and (ctx.soft or any(other is not None for other in others[1:]))
+            learns = _scores_learn(ctx) and (ctx.soft or any(part is not None for part in of_statistics))
             through = grad @ inputs.value.mT if learns and ctx.soft and grad is not None else None
-            slope = _score_gradient(weights, index, through, *others[1:]) / ctx.temperature if learns else None
+            slope = _score_gradient(weights, index, through, *of_statistics) / ctx.temperature if learns else None
             kept = None
         if slope is not None:
             slopes = gradients(inputs, slope.contiguous(), kept, kinds, ctx.temperature, key_grad)

@@ -3,7 +3,7 @@
 They close over tensors instead of numbers, since the kernel would be compiled for each number, such as a length.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -15,7 +15,6 @@ from saccade._call.dot_products import name_of
 from saccade._definitions.checks import Align
 from saccade._definitions.functions import OfPositions, Tables
 from saccade._definitions.numerics import wide
-from saccade._definitions.structure import Definition
 from saccade.backends.flex.folding import Fold, Read
 from saccade.biases import Bias
 from saccade.masks import Mask
@@ -32,7 +31,7 @@ SERVED = (
 def unknown(call: Call) -> str | None:
     """Reason against a mask or bias of single scores, or None."""
     for part in (call.mask, call.bias):
-        for definition in definitions(part) if part is not None else ():
+        for definition in part.walk() if part is not None else ():
             if type(definition) not in SERVED:
                 return f"it has no formula of one query and one key for {name_of(definition)}"
             if isinstance(definition, OfPositions) and min(call.grid()[:2]) and definition.batch(call.query.device):
@@ -44,20 +43,13 @@ def unknown(call: Call) -> str | None:
     return None
 
 
-def definitions(tree: Definition) -> Iterator[Definition]:
-    yield tree
-    for name in tree.__match_args__:
-        part = getattr(tree, name)
-        if isinstance(part, Definition):
-            yield from definitions(part)
-
-
 def integer(value: Tensor | int, fold: Fold, *axes: str) -> Read:
     return fold.read(value, *axes) if isinstance(value, Tensor) else fold.read(fold.whole(value))
 
 
 def distance(align: Align, fold: Fold) -> Read:
-    shift = integer(align if isinstance(align, Tensor) else masks.shift(align, fold.grid), fold)
+    first = masks.shift(align, fold.grid)
+    shift = integer(first[..., 0, 0] if isinstance(first, Tensor) else first, fold)
     return lambda b, h, i, j: j - (i + shift(b, h, i, j))
 
 

@@ -5,7 +5,7 @@ A block's scores and weights are computed again. Its part in the gradients of qu
 gradients of keys are summed with the features in rows, in memory of the chunk's own.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,13 +34,21 @@ def _step(x: InputTable) -> Any:
     return fused.stretch(x.block_keys + 2 * LANES)
 
 
-@loops
-def _rooms(x: InputTable, whole: int, room: Any) -> tuple[int, ...]:
-    """Addresses in a room, of the following parts in order ("T" is transposed).
+class Rooms(NamedTuple):
+    """Addresses of the parts of a room ("T" is transposed)."""
 
-    A chunk's values (T), the gradients of its keys (T) and values. A block's scores, their gradients, and the gradients
-    of its queries (T). [sum g r, sum g tanh] of each feature, for v. Room for a row more.
-    """
+    values: int  # of a chunk (T)
+    key_sums: int  # gradients of a chunk's keys (T)
+    value_sums: int  # gradients of its values
+    scores: int  # of a block
+    grads: int  # of the scores
+    queries: int  # gradients of a block's queries (T)
+    v: int  # [sum g r, sum g tanh] of each feature
+    spare: int  # for a row more
+
+
+@loops
+def _rooms(x: InputTable, whole: int, room: Any) -> Rooms:
     columns, step, out = _columns(x), _step(x), x.out
     keys = fused.aligned(room) + SIZE * columns * out
     values = keys + SIZE * columns * whole
@@ -48,7 +56,7 @@ def _rooms(x: InputTable, whole: int, room: Any) -> tuple[int, ...]:
     grads = scores + SIZE * BLOCK * step
     queries = grads + SIZE * BLOCK * step
     v = queries + SIZE * BLOCK * whole
-    return fused.aligned(room), keys, values, scores, grads, queries, v, v + SIZE * 2 * whole
+    return Rooms(fused.aligned(room), keys, values, scores, grads, queries, v, v + SIZE * 2 * whole)
 
 
 @inline
@@ -75,7 +83,7 @@ def _spans_of_fours(b: fused.Block, first: int, last: int, spans: Any) -> None:
 
 @loops
 def _by_tangents(
-    x: InputTable, b: fused.Block, way: int, key: int, grads: int, spans: Any, rooms: tuple[int, ...], away: int
+    x: InputTable, b: fused.Block, way: int, key: int, grads: int, spans: Any, rooms: Rooms, away: int
 ) -> None:
     """Add a tile that the identity does not serve: by tangents, feature after feature.
 
@@ -85,11 +93,11 @@ def _by_tangents(
     queries, keys, _ = fused.addresses(x, b.entry)
     width, out = min(x.width, key + TILE) - key, np.empty(2, np.float32)
     rows, column = floats(keys, key * size, width * size).reshape(width, size), np.empty(width, np.float32)
-    query_grad, v_sums = floats(rooms[5], 0, size * BLOCK).reshape(size, BLOCK), floats(rooms[6], 0, 2 * size)
+    query_grad, v_sums = floats(rooms.queries, 0, size * BLOCK).reshape(size, BLOCK), floats(rooms.v, 0, 2 * size)
     for d in range(size):
         for j in range(width):
             column[j] = rows[j, d]
-        key_grad = floats(rooms[1], d * columns + away, width)
+        key_grad = floats(rooms.key_sums, d * columns + away, width)
         for r in range(BLOCK):
             low, high = spans[r // QUERIES, 0], min(width, spans[r // QUERIES, 1])
             if low < high:
@@ -107,18 +115,18 @@ def _by_identity(
     key: int,
     grads: int,
     spans: Any,
-    rooms: tuple[int, ...],
+    rooms: Rooms,
     away: int,
 ) -> None:
     p, columns, step, out = t.additive, _columns(t.backward.inputs), _step(t.backward.inputs), np.zeros(2, np.float32)
     left, right = block.entry * p.query_stride + block.first, block.entry * p.key_stride + key
-    cap, v_sums, width = floats(p.bounds, 1, 1)[0], floats(rooms[6], 0, 2 * p.whole), min(p.key_columns - key, TILE)
+    cap, v_sums, width = floats(p.bounds, 1, 1)[0], floats(rooms.v, 0, 2 * p.whole), min(p.key_columns - key, TILE)
     for d in range(0, p.whole, 2):
         e = d + 1
         a = floats(p.queries, left + d * p.query_columns, BLOCK), floats(p.queries, left + e * p.query_columns, BLOCK)
         b = floats(p.keys, right + d * p.key_columns, width), floats(p.keys, right + e * p.key_columns, width)
-        k = floats(rooms[1], d * columns + away, width), floats(rooms[1], e * columns + away, width)
-        q = floats(rooms[5], d * BLOCK, BLOCK), floats(rooms[5], e * BLOCK, BLOCK)
+        k = floats(rooms.key_sums, d * columns + away, width), floats(rooms.key_sums, e * columns + away, width)
+        q = floats(rooms.queries, d * BLOCK, BLOCK), floats(rooms.queries, e * BLOCK, BLOCK)
         out[:] = 0
         if way == UNBOUNDED:
             pair_unbounded(grads, step, 0, BLOCK, b, k, a, q, spans, cap, out)
@@ -129,7 +137,7 @@ def _by_identity(
 
 
 @loops
-def _of_scores(t: BackwardAdditive, b: fused.Block, lowest: int, rooms: tuple[int, ...], spans: Any) -> Any:
+def _of_scores(t: BackwardAdditive, b: fused.Block, lowest: int, rooms: Rooms, spans: Any) -> Any:
     """Add a block's part to the gradients of queries, keys and v.
 
     Return the sum of these if the identity serves: tanh = 1 - 2 r, and it is the part of the ones in v's gradient.
@@ -141,7 +149,7 @@ def _of_scores(t: BackwardAdditive, b: fused.Block, lowest: int, rooms: tuple[in
         last = min(high, key + TILE)
         reach = reach_of(floats(p.keys, b.entry * p.key_stride + p.whole * p.key_columns + key, last - key))
         way = way_of(query_reach, reach, limit)
-        grads = rooms[4] + SIZE * (key - b.low)
+        grads = rooms.grads + SIZE * (key - b.low)
         _spans_of_fours(b, key, last, spans)
         if way in (IDENTITY, UNBOUNDED):
             _by_identity(t, b, way, key, grads, spans, rooms, key - lowest)
@@ -192,30 +200,30 @@ def _to_v(target: Any, added: float, room: int) -> Any:
 
 
 @loops
-def _block(t: BackwardAdditive, block: fused.Block, lowest: int, v: Any, rooms: tuple[int, ...], spans: Any) -> Any:
+def _block(t: BackwardAdditive, block: fused.Block, lowest: int, v: Any, rooms: Rooms, spans: Any) -> Any:
     """Add a block's gradients. Return NaN if a query is not finite, and a sum for v."""
     b, x, p, step, zero = t.backward, t.backward.inputs, t.additive, _step(t.backward.inputs), np.float32(0)
-    values, _, value_sums, scores, grads, queries, _, spare_room = rooms
-    out, width, away, spare = x.out, block.width, block.low - lowest, floats(spare_room, 0, max(step, TILE))
+    out, width, away, spare = x.out, block.width, block.low - lowest, floats(rooms.spare, 0, max(step, TILE))
+    scores, grads, value_sums = rooms.scores, rooms.grads, rooms.value_sums
     upstream = b.grad + SIZE * (block.entry * x.length + block.first) * out
     score_block(x, p, block, scores, step, spare[:TILE])
     if x.uniform:
         fused_backward.add_drawn(x, block, lowest, scores, step, spare, upstream, value_sums)
         return zero, zero
     if b.needs_scores:
-        fused.scored(upstream, out, values + SIZE * away, _columns(x), block, grads, step)
+        fused.scored(upstream, out, rooms.values + SIZE * away, _columns(x), block, grads, step)
     fused_backward.differentiate_rows(x, block, scores, grads, step, spare)
     if width and b.needs_values:
         product((scores, 1, step), (upstream, out), (value_sums + SIZE * away * out, out), width, BLOCK, out, True)
     if b.needs_scores:
-        fused_backward.emptied(queries, BLOCK * p.whole)
+        fused_backward.emptied(rooms.queries, BLOCK * p.whole)
         total = _of_scores(t, block, lowest, rooms, spans)
-        return _to_queries(b, block, v, queries), total
+        return _to_queries(b, block, v, rooms.queries), total
     return zero, zero
 
 
 @loops
-def _chunk(t: BackwardAdditive, n: int, begin: int, slot: int, rooms: tuple[int, ...], spans: Any) -> Any:
+def _chunk(t: BackwardAdditive, n: int, begin: int, slot: int, rooms: Rooms, spans: Any) -> Any:
     """The gradients that a chunk of queries has a part in: NaN if any is not finite."""
     b, x, p, columns = t.backward, t.backward.inputs, t.additive, _columns(t.backward.inputs)
     length, width, out, whole, end = x.length, x.width, x.out, p.whole, min(x.length, begin + x.chunk)
@@ -224,21 +232,21 @@ def _chunk(t: BackwardAdditive, n: int, begin: int, slot: int, rooms: tuple[int,
     first, highest = fused.reached(starts[begin:end], ends[begin:end])
     lowest = first - first % LANES
     if b.needs_scores:
-        fused.turned(fused.addresses(x, n)[2], width, out, lowest, highest, rooms[0], columns)
-        fused_backward.emptied(rooms[1], columns * whole)
-        fused_backward.emptied(rooms[6], 2 * whole)
-    fused_backward.emptied(rooms[2], (columns + ROWS) * out)
+        fused.turned(fused.addresses(x, n)[2], width, out, lowest, highest, rooms.values, columns)
+        fused_backward.emptied(rooms.key_sums, columns * whole)
+        fused_backward.emptied(rooms.v, 2 * whole)
+    fused_backward.emptied(rooms.value_sums, (columns + ROWS) * out)
     total, added = np.float32(0), np.float32(0)
     for start in range(begin, end, BLOCK):
         infinite, sums = _block(t, fused.block_of(x, n, start, starts, ends, LANES), lowest, v, rooms, spans)
         total += infinite
         added += sums
     if b.needs_scores:
-        total += _to_keys(b, slot, lowest, first, highest, v, rooms[1])
+        total += _to_keys(b, slot, lowest, first, highest, v, rooms.key_sums)
         chunk = n * ((length + x.chunk - 1) // x.chunk) + begin // x.chunk
-        total += _to_v(floats(t.v_grad, chunk * x.features, x.features), added, rooms[6])
+        total += _to_v(floats(t.v_grad, chunk * x.features, x.features), added, rooms.v)
     if b.needs_values:
-        source = rooms[2] + SIZE * (first - lowest) * out
+        source = rooms.value_sums + SIZE * (first - lowest) * out
         total += fused_backward.add_sums(source, first, highest, out, b.value_grad + SIZE * slot * width * out)
     return total
 

@@ -4,7 +4,7 @@ Weights are computed again, block by block. The gradients of keys and values are
 and then added to those of all: chunks that have keys in common are not computed at the same time.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,13 +107,21 @@ def _room_of_keys(x: InputTable) -> int:
     return x.chunk_keys + ROWS
 
 
-@loops
-def _rooms(x: InputTable, room: Any) -> tuple[int, ...]:
-    """Addresses in a room, of the following parts in order ("T" is transposed).
+class Rooms(NamedTuple):
+    """Addresses of the parts of a room ("T" is transposed)."""
 
-    A chunk's keys and values (T), the sums of their gradients. A block's weights, the gradients of its products and of
-    its queries. Room for a row more.
-    """
+    keys: int  # of a chunk (T)
+    values: int  # of a chunk (T)
+    key_sums: int  # sums of their gradients
+    value_sums: int
+    scores: int  # products of a block, then its weights
+    grads: int  # of the products
+    queries: int  # gradients of a block's queries
+    spare: int  # for a row more
+
+
+@loops
+def _rooms(x: InputTable, room: Any) -> Rooms:
     size, out, summed = x.features, x.out, SIZE * _room_of_keys(x)
     columns, step = SIZE * fused.stretch(x.chunk_keys), SIZE * BLOCK * fused.stretch(x.block_keys)
     keys = fused.aligned(room)
@@ -122,37 +130,37 @@ def _rooms(x: InputTable, room: Any) -> tuple[int, ...]:
     value_sums = key_sums + summed * size
     scores = value_sums + summed * out
     queries = scores + 2 * step
-    return keys, values, key_sums, value_sums, scores, scores + step, queries, queries + SIZE * BLOCK * size
+    spare = queries + SIZE * BLOCK * size
+    return Rooms(keys, values, key_sums, value_sums, scores, scores + step, queries, spare)
 
 
 @loops
-def _block(
-    t: Backward, b: fused.Block, lowest: int, query: int, key: int, upstream: int, rooms: tuple[int, ...]
-) -> Any:
+def _block(t: Backward, b: fused.Block, lowest: int, query: int, key: int, upstream: int, rooms: Rooms) -> Any:
     """Add all gradients of a block of queries. Return NaN if a query is not finite."""
     x, step, total = t.inputs, fused.stretch(t.inputs.block_keys), np.float32(0)
-    size, out = x.features, x.out
-    keys, values, key_sums, value_sums, scores, grads, queries, spare_room = rooms
-    columns, away, spare = fused.stretch(x.chunk_keys), b.low - lowest, floats(spare_room, 0, step)
+    size, out, scores, grads = x.features, x.out, rooms.scores, rooms.grads
+    columns, away, spare = fused.stretch(x.chunk_keys), b.low - lowest, floats(rooms.spare, 0, step)
     query, upstream = query + SIZE * b.first * size, upstream + SIZE * b.first * out
-    fused.scored(query, size, keys + SIZE * away, columns, b, scores, step)
+    fused.scored(query, size, rooms.keys + SIZE * away, columns, b, scores, step)
     if x.uniform:
-        add_drawn(x, b, lowest, scores, step, spare, upstream, value_sums)
+        add_drawn(x, b, lowest, scores, step, spare, upstream, rooms.value_sums)
         return total
     if t.needs_scores:
-        fused.scored(upstream, out, values + SIZE * away, columns, b, grads, step)
+        fused.scored(upstream, out, rooms.values + SIZE * away, columns, b, grads, step)
     differentiate_rows(x, b, scores, grads, step, spare)
     if t.needs_scores:
-        total = _of_queries(t, b, key, grads, step, queries)
+        total = _of_queries(t, b, key, grads, step, rooms.queries)
     if b.width and t.needs_scores:
-        product((grads, 1, step), (query, size), (key_sums + SIZE * away * size, size), b.width, BLOCK, size, True)
+        key_sums = rooms.key_sums + SIZE * away * size
+        product((grads, 1, step), (query, size), (key_sums, size), b.width, BLOCK, size, True)
     if b.width and t.needs_values:
-        product((scores, 1, step), (upstream, out), (value_sums + SIZE * away * out, out), b.width, BLOCK, out, True)
+        value_sums = rooms.value_sums + SIZE * away * out
+        product((scores, 1, step), (upstream, out), (value_sums, out), b.width, BLOCK, out, True)
     return total
 
 
 @loops
-def _chunk(t: Backward, n: int, begin: int, slot: int, rooms: tuple[int, ...]) -> Any:
+def _chunk(t: Backward, n: int, begin: int, slot: int, rooms: Rooms) -> Any:
     """The gradients that a chunk of queries has a part in: NaN if any is not finite."""
     x = t.inputs
     length, width, size, out, summed = x.length, x.width, x.features, x.out, _room_of_keys(x)
@@ -160,18 +168,18 @@ def _chunk(t: Backward, n: int, begin: int, slot: int, rooms: tuple[int, ...]) -
     query, key, value = fused.addresses(x, n)
     starts, ends = fused.intervals(x, n)
     lowest, highest = fused.reached(starts[begin:end], ends[begin:end])
-    fused.turned(key, width, size, lowest, highest, rooms[0], columns)
+    fused.turned(key, width, size, lowest, highest, rooms.keys, columns)
     if t.needs_scores:
-        fused.turned(value, width, out, lowest, highest, rooms[1], columns)
-        emptied(rooms[2], summed * size)
-    emptied(rooms[3], summed * out)
+        fused.turned(value, width, out, lowest, highest, rooms.values, columns)
+        emptied(rooms.key_sums, summed * size)
+    emptied(rooms.value_sums, summed * out)
     total, upstream = np.float32(0), t.grad + SIZE * n * length * out
     for start in range(begin, end, BLOCK):
         total += _block(t, fused.block_of(x, n, start, starts, ends, 1), lowest, query, key, upstream, rooms)
     if t.needs_scores:
-        total += add_sums(rooms[2], lowest, highest, size, t.key_grad + SIZE * slot * width * size)
+        total += add_sums(rooms.key_sums, lowest, highest, size, t.key_grad + SIZE * slot * width * size)
     if t.needs_values:
-        total += add_sums(rooms[3], lowest, highest, out, t.value_grad + SIZE * slot * width * out)
+        total += add_sums(rooms.value_sums, lowest, highest, out, t.value_grad + SIZE * slot * width * out)
     return total
 
 

@@ -17,6 +17,11 @@ LOW, HIGH = 1e-30, 1e30
 
 @inline
 def example(s: Step, n: int, width: int, rows: int, kind: Any) -> Any:
+    """Arrays of an entry of the batch.
+
+    They are (interface, controls), then memory and weights of readers and writers, each (before, after) the step, then
+    (key norms, cell norms) and the kept rows.
+    """
     cells, size, reads, writes, heads = s.cells, s.size, s.reads, s.writes, s.reads + s.writes
     vectors = numbers(s.interface, n * width, width, kind), numbers(s.controls, n * width, width, kind)
     memories = matrix(s.memory, n, size, cells, kind), matrix(s.new_memory, n, size, cells, kind)

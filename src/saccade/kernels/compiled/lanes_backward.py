@@ -49,8 +49,8 @@ def _four_by(bounded: Any) -> Any:
         """r of four queries and a key, with one division."""
         a0, a1, a2, a3 = left
         unity = type(cap)(1)
-        x0, x1 = lanes.bounded(unity + a0 * b, cap), lanes.bounded(unity + a1 * b, cap)
-        x2, x3 = lanes.bounded(unity + a2 * b, cap), lanes.bounded(unity + a3 * b, cap)
+        x0, x1 = bounded(unity + a0 * b, cap), bounded(unity + a1 * b, cap)
+        x2, x3 = bounded(unity + a2 * b, cap), bounded(unity + a3 * b, cap)
         first, second = x0 * x1, x2 * x3
         shared = unity / (first * second)
         first, second = first * shared, second * shared
@@ -61,7 +61,7 @@ def _four_by(bounded: Any) -> Any:
 
 def _pair_by(bounded: Any) -> Any:
     """The loop of the backward, with or without a bound on x."""
-    four = _four_by(lanes.bounded)
+    four = _four_by(bounded)
 
     @loops
     def pair(

@@ -43,6 +43,7 @@ def _gate(weights: Any, similar: Any, share: float, furthest: int, padded: Any) 
 
 @inline
 def _tiny(numbers: Any) -> Any:
+    """The smallest normal number of the type."""
     return numbers.dtype.type(1.1754943508222875e-38 if numbers.itemsize == 4 else 2.2250738585072014e-308)
 
 
