@@ -82,6 +82,7 @@ def members() -> dict[str, Member]:
         ),
         "derivatives.Recomputed": (lambda q, k, v: attend(q, k, v, backend="sdpa"), (x, key, value)),
         "products._Product": (products.multiplied, (x, drawn(1, 8, 3))),
+        "products._Unread": (lambda w, v: products.Unread()(w, v), (x, drawn(2, 8, 3))),
         "function.Blockwise": (
             lambda q, k, v: attend(
                 q, k, v, normalizer=normalizers.Entmax(1.4), mask=masks.Causal("end"), backend="cpu"

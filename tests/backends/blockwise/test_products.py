@@ -2,7 +2,7 @@ import torch
 
 from saccade import attend, masks, scores
 from saccade._definitions.structure import Grid
-from saccade.backends.blockwise.products import WORTH, Sliding, folds, multiplied, multiply
+from saccade.backends.blockwise.products import WORTH, Sliding, Unread, folds, multiplied, multiply
 
 
 def sliding(length=512, width=192, step=64, **options):
@@ -41,6 +41,10 @@ def test_gradients_are_those_of_matmul_to_the_second(monkeypatch):
     assert not folds(views)
     torch.autograd.gradcheck(multiplied, (left, views))
     torch.autograd.gradgradcheck(multiplied, (left, views))
+    result = Unread()(left, views)
+    assert not result.any()
+    gradients = torch.autograd.grad(result.sum(), (left, views))
+    torch.testing.assert_close(gradients, torch.autograd.grad((left @ views).sum(), (left, views)))
 
 
 def test_blocks_that_are_alike_share_one_mask():

@@ -13,7 +13,7 @@ from saccade.backends import reference
 from saccade.backends.blockwise.engine import Engine
 from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.backends.blockwise.plan import parts
-from saccade.backends.blockwise.products import Sliding
+from saccade.backends.blockwise.products import Sliding, Unread
 from saccade.reads import Soft
 
 # Results of a block and trailing axes. One without "q" is summed over the blocks.
@@ -138,6 +138,8 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], needed: Sequen
     if engine.whole is not None and (gradients := engine.whole.backward(call, grads, needed)) is not None:
         return gradients
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
+    # without the output's product: one of six
+    shared = replace(shared, read=Unread()) if type(shared.read) in (Soft, Sliding) else shared
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, need in enumerate(needed) if need]
     grads = [grad.contiguous() for grad in grads]  # a sum's gradient is expanded, and products would copy it again

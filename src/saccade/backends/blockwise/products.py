@@ -78,3 +78,25 @@ class Sliding(Soft):
         self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
     ) -> Tensor:
         return multiplied(weights, value)
+
+
+class Unread(Soft):
+    """`Soft` with an output of zeros and the right gradients, for a backward alone."""
+
+    def __call__(
+        self, weights: Tensor, value: Tensor, mask: Tensor | None = None, index: Tensor | None = None
+    ) -> Tensor:
+        output: Tensor = _Unread.apply(weights, value)
+        return output
+
+
+class _Unread(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, value: Tensor) -> Tensor:
+        ctx.save_for_backward(weights, value)
+        batch = broadcast_shapes(weights.shape[:-2], value.shape[:-2])
+        return weights.new_zeros(()).expand(*batch, weights.shape[-2], value.shape[-1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        return _Product.backward(ctx, grad)
