@@ -1,0 +1,138 @@
+"""Attention in one launch each way, for scores, normalizers and masks of the library: `kernels.fused`."""
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from saccade.backends.triton.launch import launch
+
+ROWS, KEYS = 64, 64
+LISTED_AT_ONCE = 64
+
+
+class Allowed(NamedTuple):
+    """A mask as the kernels read it.
+
+    Args:
+        starts, ends: int32 `(U, Nm, Lq)`: each query's intervals of keys; None: all keys.
+        q_ids, k_ids: int32 `(Nm, Lq)` and `(Nm, Lk)`: documents; None: no documents.
+        pairs: bytes that expand to `(Nm, Lq, Lk)`, or None.
+    """
+
+    entries: int
+    starts: Tensor | None = None
+    ends: Tensor | None = None
+    q_ids: Tensor | None = None
+    k_ids: Tensor | None = None
+    pairs: Tensor | None = None
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        intervals = 0 if self.starts is None else len(self.starts)
+        return {"INTERVALS": intervals, "IDS": self.q_ids is not None, "BYTES": self.pairs is not None}
+
+    def arguments(self, stand_in: Tensor) -> tuple[Any, ...]:
+        tensors = [stand_in if part is None else part for part in self[1:]]
+        strides = (0, 0, 0) if self.pairs is None else self.pairs.stride()
+        return (*tensors, *strides, self.entries)
+
+
+class Lists(NamedTuple):
+    """Blocks that a mask leaves: `order` `(Nm, rows, across)`, `counts` `(Nm, rows)`."""
+
+    order: Tensor
+    counts: Tensor
+
+
+def lists(mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key: bool = False) -> Lists:
+    """The blocks of keys of each block of queries, or the blocks of queries of each block of keys."""
+    from saccade.backends.triton.kernels import tiles
+
+    q_blocks, k_blocks, entries = -(-q_len // ROWS), -(-k_len // KEYS), mask.entries
+    constants = mask.constants
+    intervals, ids = constants["INTERVALS"], constants["IDS"]
+    of_queries = torch.empty((4 * intervals + 2 * ids, entries, q_blocks), dtype=torch.int32, device=device)
+    of_keys = torch.empty((2 * ids, entries, k_blocks), dtype=torch.int32, device=device)
+    spare = of_queries
+    starts, ends, q_ids, k_ids, pairs = (spare if part is None else part for part in mask[1:])
+    sides = [(starts, ends, q_ids, of_queries, q_len, k_len, q_blocks, intervals, ROWS)]
+    if ids:
+        sides.append((starts, ends, k_ids, of_keys, k_len, q_len, k_blocks, 0, KEYS))
+    for first, end, names, out, length, other, blocks, of, size in sides:
+        if of or ids:
+            arguments = first, end, names, out, length, other, blocks, entries
+            launch(tiles.summarize, entries * blocks, *arguments, INTERVALS=of, IDS=ids, M=size)
+    codes = torch.empty((entries, q_blocks, k_blocks) if mask.pairs is not None else 0, dtype=torch.uint8, device=device)
+    if mask.pairs is not None:
+        arguments = pairs, *mask.pairs.stride(), codes, q_len, k_len, q_blocks, k_blocks
+        launch(tiles.summarize_pairs, codes.numel(), *arguments, M=ROWS, N=KEYS)
+    rows, across = (k_blocks, q_blocks) if by_key else (q_blocks, k_blocks)
+    order = torch.empty((entries, rows, across), dtype=torch.int32, device=device)
+    counts = torch.empty((entries, rows), dtype=torch.int32, device=device)
+    arguments = of_queries, of_keys, codes, order, counts, q_blocks, k_blocks, entries, k_len
+    launch(tiles.list_blocks, counts.numel(), *arguments, **constants, BY_KEY=by_key, N=KEYS, B=LISTED_AT_ONCE)
+    return Lists(order, counts)
+
+
+class Setup(NamedTuple):
+    """A call as the kernels take it: tensors of entries, and constants."""
+
+    query: Tensor  # (Nq, Lq, D)
+    key: Tensor
+    value: Tensor
+    owners: Tensor  # int32 (5, N)
+    mask: Allowed | None
+    score: int = 0
+    normalizer: int = 0
+    scale: float = 1.0
+    softcap: float | None = None
+    v: Tensor | None = None
+    bias: Tensor | None = None  # (·, Lq + Lk - 1) by distance, or (·, Lq, Lk)
+    bias_kind: int = 0
+    factors: Tensor | None = None
+    sinks: Tensor | None = None
+    eps: float = 0.0
+
+
+def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, Tensor]:
+    from saccade.backends.triton.kernels import fused
+
+    query, key, value, owners = setup[:4]
+    count, (q_len, D), (k_len, E) = owners.shape[1], query.shape[1:], value.shape[1:]
+    q_blocks, k_blocks = -(-q_len // ROWS), -(-k_len // KEYS)
+    mask = setup.mask or Allowed(1)
+    listed = setup.mask is not None
+    found = lists(mask, q_len, k_len, query.device) if listed else Lists(owners, owners)
+    out = query.new_empty(count, q_len, E, dtype=value.dtype)
+    numbers = {name: query.new_empty(count, q_len, dtype=torch.float32) for name in ("norms", "entropies")}
+    size = triton_size(top) if top else 1
+    top_scores = query.new_empty(count, q_len, size if top else 0, dtype=torch.float32)
+    top_indices = query.new_empty(count, q_len, size if top else 0, dtype=torch.int32)
+    bias = setup.bias if setup.bias is not None else query
+    steps = (0, 0, 0) if setup.bias is None else (bias.stride(0), *((bias.stride(1), bias.stride(2)) if bias.ndim == 3 else (0, 0)))
+    v = query if setup.v is None else setup.v
+    part = min(128, max(16, triton_size(D)))
+    launch(
+        fused.forward,
+        count * q_blocks,
+        query, key, value, v, 0 if setup.v is None or v.ndim == 1 else v.stride(0), owners,
+        *mask.arguments(owners),
+        bias, *steps,
+        *found,
+        setup.factors if setup.factors is not None else query,
+        setup.sinks if setup.sinks is not None else query,
+        out, *numbers.values(), top_scores, top_indices,
+        count, q_len, k_len, D, E, q_blocks, k_blocks, setup.scale, setup.softcap or 1.0, setup.eps,
+        SCORE=setup.score, NORMALIZER=setup.normalizer, SOFTCAP=setup.softcap is not None, BIAS=setup.bias_kind,
+        FACTORS=setup.factors is not None, SINKS=setup.sinks is not None, **mask.constants, LISTED=listed,
+        ENTROPY=entropy, TOP=size if top else 0, PRECISION="ieee",
+        PART=part, PARTS=-(-D // part), WIDTH=max(16, triton_size(E)), ROWS=ROWS, KEYS=KEYS,
+    )  # fmt: skip
+    return {"output": out, **numbers, "top_scores": top_scores, "top_indices": top_indices}
+
+
+def triton_size(length: int) -> int:
+    """The least power of two that is no less."""
+    return 1 << max(0, length - 1).bit_length()

@@ -1,0 +1,58 @@
+import os; os.environ["TRITON_INTERPRET"]="1"
+import torch, time
+from saccade.backends.triton import fused
+from saccade.backends.triton.fused import *
+torch.manual_seed(0)
+def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm=0,softcap=None,temp=False,sink=False,top=3):
+    q,k,v=torch.randn(N,Lq,D),torch.randn(N,Lk,D),torch.randn(N,Lk,E)
+    i,j=torch.arange(Lq)[:,None],torch.arange(Lk)[None]
+    ok=torch.ones(N,Lq,Lk,dtype=torch.bool); parts={}
+    if window:
+        st=(torch.arange(Lq)-window).clamp(0).int(); en=(torch.arange(Lq)+1).clamp(max=Lk).int()
+        parts|=dict(starts=st.expand(1,N,Lq).contiguous(),ends=en.expand(1,N,Lq).contiguous()); ok&=(j>=st[:,None])&(j<en[:,None])
+    if ids:
+        qi,ki=torch.randint(0,3,(N,Lq)).sort(-1)[0].int(),torch.randint(0,3,(N,Lk)).sort(-1)[0].int()
+        parts|=dict(q_ids=qi,k_ids=ki); ok&=qi[:,:,None]==ki[:,None]
+    if pairs:
+        p=torch.rand(N,Lq,Lk)<.3; p[:,:64]=False; parts|=dict(pairs=p.view(torch.uint8)); ok&=p
+    mask=Allowed(N,**parts) if parts else None
+    vv=torch.randn(D)
+    s=q.double()@k.double().mT if score==0 else (torch.tanh(q.double()[:,:,None]+k.double()[:,None])@vv.double() if score==1 else (q.double()[:,:,None]-k.double()[:,None]).square().sum(-1))
+    scale={0:D**-.5,1:1.,2:-.1}[score]
+    s=s*scale
+    if softcap: s=softcap*torch.tanh(s/softcap)
+    b=None
+    if bias==1: b=torch.randn(N,Lq+Lk-1); s=s+b.double()[:,(j-i+Lq-1)]
+    if bias==2: b=torch.randn(N,Lq,Lk); s=s+b
+    f=torch.rand(N,Lq)+.5 if temp else None
+    sk=torch.randn(N,Lq) if sink else None
+    if norm==2: s=s.abs() if False else s
+    own=torch.arange(N,dtype=torch.int32).expand(5,N).contiguous()
+    a=time.time()
+    r=fused.forward(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk),entropy=norm==0,top=top)
+    t=time.time()-a
+    if norm==0:
+        if temp: s=s*f.double()[...,None]
+        s=s.masked_fill(~ok,-torch.inf); l=s.logsumexp(-1,keepdim=True); w=torch.exp(s-torch.where(l.isinf(),0.,l)); w0=w
+        if sink: w=w*torch.sigmoid(l-sk.double()[...,None])
+        h=-(torch.special.xlogy(w0,w0)).sum(-1)
+        print(name,'lse',(r['norms']-l[...,0]).nan_to_num(0).abs().max().item(),'H',(r['entropies']-h).abs().max().item(),end=' ')
+    elif norm==1: w=torch.sigmoid(s+(f.double()[...,None] if temp else 1.)).masked_fill(~ok,0)
+    elif norm==3: w=s.masked_fill(~ok,0)
+    else: w=s.masked_fill(~ok,0); z=w.sum(-1,keepdim=True); w=w/z.masked_fill(z==0,1)
+    print(name,'out',((r['output']-w@v.double()).abs().max()/(w.abs()@v.double().abs()).max()).item(),f'{t:.2f}s')
+    if norm==0 and top:
+        from saccade.reads import largest
+        vals,idx=largest(s.float().masked_fill(~ok,-torch.inf),top,ok)
+        got=[sorted(x for x in row.tolist() if x>=0) for row in r['top_indices'].flatten(0,1)]
+        want=[sorted(x for x in row.tolist() if x>=0) for row in idx.flatten(0,1)]
+        if r['top_indices'].shape[-1]==top: print('   top agrees', sum(a==b for a,b in zip(got,want)),len(want))
+check('plain',2,70,130,40,24,top=4)
+check('window',2,200,200,40,24,window=20,top=4)
+check('ids',2,130,150,16,16,ids=True,top=2)
+check('pairs',2,130,150,16,16,pairs=True,top=1)
+check('all masks',2,130,130,16,16,window=90,ids=True,pairs=True)
+check('bias1',2,70,130,16,16,bias=1); check('bias2',2,70,130,16,16,bias=2,window=50,temp=True,sink=True,softcap=2.)
+check('add',2,70,80,8,16,score=1,window=30); check('dist',2,70,80,8,16,score=2)
+for n in (1,2,3): check(f'norm{n}',2,70,80,8,16,norm=n,window=30,top=0)
+check('wide D',1,40,50,200,16)
