@@ -42,8 +42,8 @@ def forward(
     order, counts,
     factors, sinks,
     out, norms, entropies, top_scores, top_indices,
-    N, q_len, k_len, D, E, q_blocks, k_blocks, scale, softcap, eps,
-    SCORE: tl.constexpr, NORMALIZER: tl.constexpr, SOFTCAP: tl.constexpr, BIAS: tl.constexpr, FACTORS: tl.constexpr,
+    N, q_len, k_len, q_blocks, k_blocks, scale, softcap, eps,
+    D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, SOFTCAP: tl.constexpr, BIAS: tl.constexpr, FACTORS: tl.constexpr,
     SINKS: tl.constexpr, INTERVALS: tl.constexpr, IDS: tl.constexpr, BYTES: tl.constexpr, LISTED: tl.constexpr,
     ENTROPY: tl.constexpr, TOP: tl.constexpr, PRECISION: tl.constexpr,
     PART: tl.constexpr, PARTS: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
@@ -64,7 +64,7 @@ def forward(
     """
     n, block = (tl.program_id(0) // q_blocks).to(tl.int64), tl.program_id(0) % q_blocks
     i = block * ROWS + tl.arange(0, ROWS)
-    there, i = i < q_len, tl.minimum(i, q_len - 1).to(tl.int64)
+    there, i = i < q_len, tl.minimum(i, q_len - 1)
     entry = tl.load(owners + 3 * N + n).to(tl.int64)
     inputs = (
         query + tl.load(owners + n).to(tl.int64) * q_len * D,
@@ -75,7 +75,7 @@ def forward(
     added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j
     mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks
     e = tl.arange(0, WIDTH)
-    zero = (i * 0).to(tl.float32)
+    zero = tl.zeros([ROWS], tl.float32)
     factor = zero + 1.0
     if FACTORS:
         factor = tl.load(factors + n * q_len + i)
@@ -93,19 +93,17 @@ def forward(
         if LISTED:
             code = tl.load(order + step)
         j = (code // 2) * KEYS + tl.arange(0, KEYS)
-        inside, j = j < k_len, tl.minimum(j, k_len - 1).to(tl.int64)
-        used = there[:, None] & inside[None]
+        inside, j = j < k_len, tl.minimum(j, k_len - 1)
+        s = scores(inputs, added, i, j, q_len, scale, softcap, D, SCORE, SOFTCAP, BIAS, PART, PARTS, PRECISION)
+        s = tl.where(inside[None], s, -float("inf"))
+        rows = tl.load(values + (j[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
         if code % 2 == 0:
-            used = used & allowed(mask, entry, i, j, q_len, k_len, INTERVALS, IDS, BYTES)
-        s = scores(inputs, added, i, j, q_len, D, scale, softcap, SCORE, SOFTCAP, BIAS, PART, PARTS, PRECISION)
-        if BIAS > 0:
-            used = used & (s != -float("inf"))
-        read = tl.max(used.to(tl.int32), 0) > 0  # 0 times a value that is NaN is NaN
-        rows = tl.load(values + j[:, None] * E + e[None], mask=read[:, None] & (e < E)[None], other=0.0)
+            s = tl.where(allowed(mask, entry, i, j, q_len, k_len, INTERVALS, IDS, BYTES), s, -float("inf"))
+            read = tl.max((s != -float("inf")).to(tl.int32), 0) > 0
+            rows = tl.where(read[:, None], rows, 0.0)  # 0 times a value that is NaN is NaN
         if NORMALIZER == SOFTMAX:
             if FACTORS:
                 s = s * factor[:, None]
-            s = tl.where(used, s, -float("inf"))
             higher = tl.maximum(top, tl.max(s, 1))
             shift = _finite(higher)
             w, rescale = tl.exp(s - shift[:, None]), tl.exp(top - shift)
@@ -116,17 +114,17 @@ def forward(
             acc = acc * rescale[:, None]
             top = higher
         elif NORMALIZER == SIGMOID:
-            w = tl.where(used, 1.0 / (1.0 + tl.exp(-(s + factor[:, None]))), 0.0)
+            w = 1.0 / (1.0 + tl.exp(-(s + factor[:, None])))
         else:
-            w = tl.where(used, s, 0.0)
+            w = tl.where(s == -float("inf"), 0.0, s)
             total += tl.sum(w, 1)
         acc = tl.dot(w.to(rows.dtype), rows, acc, input_precision=PRECISION)
         if TOP > 0:
-            left = tl.where(used, s, -float("inf"))
+            left = s
             higher = tl.max(left, 1)
             lowest = tl.min(best, 1)
             while tl.max((higher > lowest).to(tl.int32)) > 0:
-                at = tl.min(tl.where(left == higher[:, None], j[None].to(tl.int32), 2147483647), 1)
+                at = tl.min(tl.where(left == higher[:, None], j[None], 2147483647), 1)
                 # of the lowest the one of the highest index goes: ties go to the lower index
                 out_of = tl.max(tl.where(best == lowest[:, None], chosen, -2), 1)
                 spare = tl.arange(0, TOP)[None] + tl.zeros([ROWS, TOP], tl.int32)
@@ -154,7 +152,7 @@ def forward(
         share = tl.where((total == 0) | (whole == 0), 0.0, 1.0 / tl.where(whole == 0, 1.0, whole))
         tl.store(norms + row, share, mask=there)
         acc = acc * share[:, None]
-    tl.store(out + row[:, None] * E + e[None], acc, mask=there[:, None] & (e < E)[None])
+    tl.store(out + n * q_len * E + (i[:, None] * E + e[None]), acc, mask=there[:, None] & (e < E)[None])
     if TOP > 0:
         k = tl.arange(0, TOP)
         tl.store(top_scores + row[:, None] * TOP + k[None], best, mask=there[:, None] & (k >= 0)[None])

@@ -57,7 +57,7 @@ def summarize_pairs(pairs, pairs_n, pairs_i, pairs_j, codes, q_len, k_len, q_blo
     rest = tl.program_id(0) % (q_blocks * k_blocks)
     i = tl.minimum((rest // k_blocks) * M + tl.arange(0, M), q_len - 1).to(tl.int64)
     j = tl.minimum((rest % k_blocks) * N + tl.arange(0, N), k_len - 1).to(tl.int64)
-    used = (tl.load(pairs + n * pairs_n + i[:, None] * pairs_i + j[None] * pairs_j) != 0).to(tl.int32)
+    used = (tl.load(pairs + n * pairs_n + i[:, None].to(tl.int64) * pairs_i + j[None] * pairs_j) != 0).to(tl.int32)
     tl.store(codes + tl.program_id(0), (tl.max(used) + tl.min(used)).to(tl.uint8))
 
 
@@ -136,19 +136,22 @@ def allowed(mask, n, i, j, q_len, k_len, INTERVALS: tl.constexpr, IDS: tl.conste
     if IDS:
         used = used & (tl.load(q_ids + n * q_len + i)[:, None] == tl.load(k_ids + n * k_len + j)[None])
     if BYTES:
-        used = used & (tl.load(pairs + n * pairs_n + i[:, None] * pairs_i + j[None] * pairs_j) != 0)
+        used = used & (tl.load(pairs + n * pairs_n + i[:, None].to(tl.int64) * pairs_i + j[None] * pairs_j) != 0)
     return used
 
 
 @triton.jit
-def rows_of(tensor, i, D, part, PART: tl.constexpr):
+def rows_of(tensor, i, D: tl.constexpr, part: tl.constexpr, PART: tl.constexpr):
     """Columns part · PART and so on of rows i, `(M, PART)`, 0 beyond D."""
     d = part * PART + tl.arange(0, PART)
-    return tl.load(tensor + i[:, None] * D + d[None], mask=(d < D)[None], other=0.0)
+    at = tensor + (i[:, None] * D + d[None])
+    if (part + 1) * PART <= D:
+        return tl.load(at)
+    return tl.load(at, mask=(d < D)[None], other=0.0)
 
 
 @triton.jit
-def products(left, right, i, j, D, PART: tl.constexpr, PARTS: tl.constexpr, PRECISION: tl.constexpr):
+def products(left, right, i, j, D: tl.constexpr, PART: tl.constexpr, PARTS: tl.constexpr, PRECISION: tl.constexpr):
     """Dot products of rows i of `left` and rows j of `right`, `(M, N)`, in float32."""
     total = tl.dot(rows_of(left, i, D, 0, PART), tl.trans(rows_of(right, j, D, 0, PART)), input_precision=PRECISION)
     for part in tl.static_range(1, PARTS):
@@ -158,7 +161,7 @@ def products(left, right, i, j, D, PART: tl.constexpr, PARTS: tl.constexpr, PREC
 
 
 @triton.jit
-def distances(left, right, i, j, D):
+def distances(left, right, i, j, D: tl.constexpr):
     """Squared distances of rows i of `left` and rows j of `right`, `(M, N)`."""
     total = (i * 0).to(tl.float32)[:, None] + (j * 0).to(tl.float32)[None]
     for d in range(D):
@@ -168,7 +171,7 @@ def distances(left, right, i, j, D):
 
 
 @triton.jit
-def terms(left, right, v, i, j, D):
+def terms(left, right, v, i, j, D: tl.constexpr):
     """v · tanh(q + k) of rows i of `left` and rows j of `right`, `(M, N)`."""
     total = (i * 0).to(tl.float32)[:, None] + (j * 0).to(tl.float32)[None]
     for d in range(D):
@@ -179,8 +182,8 @@ def terms(left, right, v, i, j, D):
 
 @triton.jit
 def scores(
-    inputs, bias, i, j, q_len, D, scale, softcap,
-    SCORE: tl.constexpr, SOFTCAP: tl.constexpr, BIAS: tl.constexpr,
+    inputs, bias, i, j, q_len, scale, softcap,
+    D: tl.constexpr, SCORE: tl.constexpr, SOFTCAP: tl.constexpr, BIAS: tl.constexpr,
     PART: tl.constexpr, PARTS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Scores of a tile with their bias, `(M, N)`, in float32.
@@ -202,5 +205,5 @@ def scores(
     if BIAS == BY_DISTANCE:
         s += tl.load(numbers + (j[None] - i[:, None] + q_len - 1)).to(tl.float32)
     elif BIAS == BY_PAIR:
-        s += tl.load(numbers + i[:, None] * step_i + j[None] * step_j).to(tl.float32)
+        s += tl.load(numbers + i[:, None].to(tl.int64) * step_i + j[None] * step_j).to(tl.float32)
     return s
