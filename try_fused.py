@@ -5,6 +5,7 @@ from saccade.backends.triton.fused import *
 torch.manual_seed(0)
 def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm=0,softcap=None,temp=False,sink=False,top=3):
     q,k,v=torch.randn(N,Lq,D),torch.randn(N,Lk,D),torch.randn(N,Lk,E)
+    qd,kd,vd=(x.double().requires_grad_() for x in (q,k,v))
     i,j=torch.arange(Lq)[:,None],torch.arange(Lk)[None]
     ok=torch.ones(N,Lq,Lk,dtype=torch.bool); parts={}
     if window:
@@ -17,7 +18,7 @@ def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm
         p=torch.rand(N,Lq,Lk)<.3; p[:,:64]=False; parts|=dict(pairs=p.view(torch.uint8)); ok&=p
     mask=Allowed(N,**parts) if parts else None
     vv=torch.randn(D)
-    s=q.double()@k.double().mT if score==0 else (torch.tanh(q.double()[:,:,None]+k.double()[:,None])@vv.double() if score==1 else (q.double()[:,:,None]-k.double()[:,None]).square().sum(-1))
+    s=qd@kd.mT if score==0 else (torch.tanh(qd[:,:,None]+kd[:,None])@vv.double() if score==1 else (qd[:,:,None]-kd[:,None]).square().sum(-1))
     scale={0:D**-.5,1:1.,2:-.1}[score]
     s=s*scale
     if softcap: s=softcap*torch.tanh(s/softcap)
@@ -26,21 +27,34 @@ def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm
     if bias==2: b=torch.randn(N,Lq,Lk); s=s+b
     f=torch.rand(N,Lq)+.5 if temp else None
     sk=torch.randn(N,Lq) if sink else None
+    fd=f.double().requires_grad_() if temp else None
+    skd=sk.double().requires_grad_() if sink else None
     if norm==2: s=s.abs() if False else s
     own=torch.arange(N,dtype=torch.int32).expand(5,N).contiguous()
     a=time.time()
     r=fused.forward(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk),entropy=norm==0,top=top)
     t=time.time()-a
     if norm==0:
-        if temp: s=s*f.double()[...,None]
+        if temp: s=s*fd[...,None]
         s=s.masked_fill(~ok,-torch.inf); l=s.logsumexp(-1,keepdim=True); w=torch.exp(s-torch.where(l.isinf(),0.,l)); w0=w
-        if sink: w=w*torch.sigmoid(l-sk.double()[...,None])
-        h=-(torch.special.xlogy(w0,w0)).sum(-1)
+        if sink: w=w*torch.sigmoid(l-skd[...,None])
+        h=(torch.where(l.isinf(),0.,l)-(w0*s.masked_fill(~ok,0)).sum(-1,keepdim=True))[...,0]
         print(name,'lse',(r['norms']-l[...,0]).nan_to_num(0).abs().max().item(),'H',(r['entropies']-h).abs().max().item(),end=' ')
-    elif norm==1: w=torch.sigmoid(s+(f.double()[...,None] if temp else 1.)).masked_fill(~ok,0)
+    elif norm==1: w=torch.sigmoid(s+(fd[...,None] if temp else 1.)).masked_fill(~ok,0)
     elif norm==3: w=s.masked_fill(~ok,0)
     else: w=s.masked_fill(~ok,0); z=w.sum(-1,keepdim=True); w=w/z.masked_fill(z==0,1)
-    print(name,'out',((r['output']-w@v.double()).abs().max()/(w.abs()@v.double().abs()).max()).item(),f'{t:.2f}s')
+    print(name,'out',((r['output']-w@vd).abs().max()/(w.abs()@vd.abs()).max()).item(),f'{t:.2f}s')
+    g,gl,gh=torch.randn(N,Lq,E),torch.randn(N,Lq),torch.randn(N,Lq)
+    if score==0:
+        loss=((w@vd)*g).sum()
+        lives=ok.any(-1)
+        if norm==0: loss=loss+(h*gh.double()*lives).nan_to_num(0).sum()
+        if norm==0 and not sink: loss=loss+(l[...,0]*gl).masked_fill(~lives,0).sum()
+        leaves=[x for x in (qd,kd,vd,fd,skd) if x is not None]
+        want=torch.autograd.grad(loss,leaves)
+        got=fused.backward(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk),r,g,gl if norm==0 and not sink else None,gh if norm==0 else None)
+        names=[n for n,x in zip(('query','key','value','factor','sink'),(qd,kd,vd,fd,skd)) if x is not None]
+        print('   grads',[(n,round(((got[n]-y).abs().max()/y.abs().max()).item(),9)) for n,y in zip(names,want) if not (norm==1 and n=='factor')])
     if norm==0 and top:
         from saccade.reads import largest
         vals,idx=largest(s.float().masked_fill(~ok,-torch.inf),top,ok)

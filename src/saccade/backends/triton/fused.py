@@ -97,40 +97,75 @@ class Setup(NamedTuple):
 
 
 def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, Tensor]:
+    """Output and statistics; `norms` is lse, or each row's 1 / (eps + Σ s)."""
     from saccade.backends.triton.kernels import fused
 
-    query, key, value, owners = setup[:4]
-    count, (q_len, D), (k_len, E) = owners.shape[1], query.shape[1:], value.shape[1:]
-    q_blocks, k_blocks = -(-q_len // ROWS), -(-k_len // KEYS)
-    mask = setup.mask or Allowed(1)
-    listed = setup.mask is not None
-    found = lists(mask, q_len, k_len, query.device) if listed else Lists(owners, owners)
-    out = query.new_empty(count, q_len, E, dtype=value.dtype)
-    numbers = {name: query.new_empty(count, q_len, dtype=torch.float32) for name in ("norms", "entropies")}
-    size = triton_size(top) if top else 1
-    top_scores = query.new_empty(count, q_len, size if top else 0, dtype=torch.float32)
-    top_indices = query.new_empty(count, q_len, size if top else 0, dtype=torch.int32)
-    bias = setup.bias if setup.bias is not None else query
-    steps = (0, 0, 0) if setup.bias is None else (bias.stride(0), *((bias.stride(1), bias.stride(2)) if bias.ndim == 3 else (0, 0)))
-    v = query if setup.v is None else setup.v
-    part = min(128, max(16, triton_size(D)))
+    query, value, owners = setup.query, setup.value, setup.owners
+    count, (q_len, _), (k_len, width) = owners.shape[1], query.shape[1:], value.shape[1:]
+    out = query.new_empty(count, q_len, width, dtype=value.dtype)
+    norms, entropies = (query.new_empty(count, q_len, dtype=torch.float32) for _ in range(2))
+    size = triton_size(top) if top else 0
+    top_scores, top_indices = (query.new_empty(count, q_len, size, dtype=of) for of in (torch.float32, torch.int32))
+    sinks = query if setup.sinks is None else setup.sinks
+    inputs, sizes, constants = _arguments(setup)
+    results = sinks, out, norms, entropies, top_scores, top_indices
     launch(
-        fused.forward,
-        count * q_blocks,
-        query, key, value, v, 0 if setup.v is None or v.ndim == 1 else v.stride(0), owners,
-        *mask.arguments(owners),
-        bias, *steps,
-        *found,
-        setup.factors if setup.factors is not None else query,
-        setup.sinks if setup.sinks is not None else query,
-        out, *numbers.values(), top_scores, top_indices,
-        count, q_len, k_len, q_blocks, k_blocks, setup.scale, setup.softcap or 1.0, setup.eps,
-        D=D, E=E, SCORE=setup.score, NORMALIZER=setup.normalizer, SOFTCAP=setup.softcap is not None, BIAS=setup.bias_kind,
-        FACTORS=setup.factors is not None, SINKS=setup.sinks is not None, **mask.constants, LISTED=listed,
-        ENTROPY=entropy, TOP=size if top else 0, PRECISION="ieee",
-        PART=part, PARTS=-(-D // part), WIDTH=max(16, triton_size(E)), ROWS=ROWS, KEYS=KEYS,
-    )  # fmt: skip
-    return {"output": out, **numbers, "top_scores": top_scores, "top_indices": top_indices}
+        fused.forward, count * -(-q_len // ROWS), *inputs, *results, *sizes, setup.eps, **constants, ENTROPY=entropy, TOP=size
+    )
+    return {"output": out, "norms": norms, "entropies": entropies, "top_scores": top_scores, "top_indices": top_indices}
+
+
+def backward(
+    setup: Setup, results: dict[str, Tensor], grad: Tensor, lse_grad: Tensor | None = None, entropy_grad: Tensor | None = None
+) -> dict[str, Tensor]:
+    """Gradients of each entry's query, key and value, of factors and sinks."""
+    from saccade.backends.triton.kernels import fused
+
+    query, value, owners = setup.query, setup.value, setup.owners
+    count, (q_len, dim), (k_len, width) = owners.shape[1], query.shape[1:], value.shape[1:]
+    norms = results["norms"]
+    delta = (grad.float() * results["output"].float()).sum(-1)
+    whole, sink_grad = norms, None
+    if setup.normalizer == 1:
+        whole = setup.factors if setup.factors is not None else torch.ones_like(norms)
+    if setup.sinks is not None:
+        whole = torch.logaddexp(norms, setup.sinks)
+        sink_grad = -delta * torch.exp(setup.sinks - whole)
+    if lse_grad is not None:
+        assert setup.sinks is None
+        delta = delta - lse_grad
+    gradients = {
+        "query": query.new_empty(count, q_len, dim), "key": query.new_empty(count, k_len, dim),
+        "value": value.new_empty(count, k_len, width), "factor": norms.new_empty(count, q_len),
+    }  # fmt: skip
+    for by_key in (False, True):
+        inputs, sizes, constants = _arguments(setup, by_key=by_key)
+        statistics = norms, whole, delta, results["entropies"], norms if entropy_grad is None else entropy_grad, grad.contiguous()
+        programs = count * (-(-k_len // KEYS) if by_key else -(-q_len // ROWS))
+        constants |= {"ENTROPY": entropy_grad is not None, "BY_KEY": by_key}
+        launch(fused.backward, programs, *inputs, *statistics, *gradients.values(), *sizes, **constants)
+    return {**gradients, "sink": sink_grad}
+
+
+def _arguments(setup: Setup, *, by_key: bool = False) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
+    query, key, value, owners = setup[:4]
+    count, (q_len, dim), (k_len, width) = owners.shape[1], query.shape[1:], value.shape[1:]
+    mask, listed = setup.mask or Allowed(1), setup.mask is not None
+    lists_of = lists(mask, q_len, k_len, query.device, by_key=by_key) if listed else (owners, owners)
+    bias = query if setup.bias is None else setup.bias
+    steps = (0, 0, 0) if setup.bias is None else (*bias.stride()[:-1], 0, bias.stride(-1))[:3] if bias.ndim == 2 else bias.stride()
+    v, v_n = (query, 0) if setup.v is None else (setup.v, setup.v.stride(0) if setup.v.ndim == 2 else 0)
+    part = min(128, max(16, triton_size(dim)))
+    factors = query if setup.factors is None else setup.factors
+    inputs = query, key, value, v, v_n, owners, *mask.arguments(owners), bias, *steps, *lists_of, factors
+    sizes = count, q_len, k_len, -(-q_len // ROWS), -(-k_len // KEYS), setup.scale, setup.softcap or 1.0
+    constants = {
+        "D": dim, "E": width, "SCORE": setup.score, "NORMALIZER": setup.normalizer, "SOFTCAP": setup.softcap is not None,
+        "BIAS": setup.bias_kind, "FACTORS": setup.factors is not None, "SINKS": setup.sinks is not None, **mask.constants,
+        "LISTED": listed, "PRECISION": "ieee", "PART": part, "PARTS": -(-dim // part), "WIDTH": max(16, triton_size(width)),
+        "ROWS": ROWS, "KEYS": KEYS,
+    }  # fmt: skip
+    return inputs, sizes, constants
 
 
 def triton_size(length: int) -> int:

@@ -22,18 +22,6 @@ def _finite(x):
     return tl.where(x == -float("inf"), 0.0, x)
 
 
-@triton.jit
-def weights_of(s, used, scale, NORMALIZER: tl.constexpr):
-    """Weights of a tile from scores, given each row's lse (softmax) or 1 / Σ s."""
-    if NORMALIZER == SOFTMAX:
-        w = tl.exp(s - scale[:, None])
-    elif NORMALIZER == SIGMOID:
-        w = 1.0 / (1.0 + tl.exp(-(s + scale[:, None])))
-    else:
-        w = s * scale[:, None]
-    return tl.where(used, w, 0.0)
-
-
 @kernel
 def forward(
     query, key, value, v, v_n, owners,
@@ -157,3 +145,148 @@ def forward(
         k = tl.arange(0, TOP)
         tl.store(top_scores + row[:, None] * TOP + k[None], best, mask=there[:, None] & (k >= 0)[None])
         tl.store(top_indices + row[:, None] * TOP + k[None], chosen, mask=there[:, None] & (k >= 0)[None])
+
+
+@triton.jit
+def _slopes(
+    s, dp, lse, whole, delta, entropy, entropy_grad,
+    NORMALIZER: tl.constexpr, SINKS: tl.constexpr, ENTROPY: tl.constexpr,
+):  # fmt: skip
+    """Weights of a tile, and gradients of its scores (-inf: forbidden) from those of its weights.
+
+    Args:
+        s: scores times the row's factor. dp: gradients of weights.
+        lse, whole: lse without and with the sink, or 1 / (eps + Σ s), or what is added before the sigmoid.
+        delta: Σ_j w_j dp_j, less the gradient of lse.
+    """
+    there = s != -float("inf")
+    if NORMALIZER == SOFTMAX:
+        w = tl.exp(s - _finite(whole)[:, None])
+        ds = w * (dp - delta[:, None])
+        if ENTROPY:
+            p = w
+            if SINKS:
+                p = tl.exp(s - lse[:, None])
+            ds -= tl.where(there, entropy_grad[:, None] * p * (s - lse[:, None] + entropy[:, None]), 0.0)
+    elif NORMALIZER == SIGMOID:
+        w = 1.0 / (1.0 + tl.exp(-(s + whole[:, None])))
+        ds = w * (1.0 - w) * dp
+    elif NORMALIZER == SUM:
+        w = tl.where(there, s * whole[:, None], 0.0)
+        ds = tl.where(there, whole[:, None] * (dp - delta[:, None]), 0.0)
+    else:
+        w = tl.where(there, s, 0.0)
+        ds = tl.where(there, dp, 0.0)
+    return w, ds
+
+
+@kernel
+def backward(
+    query, key, value, v, v_n, owners,
+    starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks,
+    bias, bias_n, bias_i, bias_j,
+    order, counts,
+    factors, norms, wholes, deltas, entropies, entropy_grads, grads,
+    query_grad, key_grad, value_grad, factor_grad,
+    N, q_len, k_len, q_blocks, k_blocks, scale, softcap,
+    D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, SOFTCAP: tl.constexpr,
+    BIAS: tl.constexpr, FACTORS: tl.constexpr, SINKS: tl.constexpr, ENTROPY: tl.constexpr,
+    INTERVALS: tl.constexpr, IDS: tl.constexpr, BYTES: tl.constexpr, LISTED: tl.constexpr, PRECISION: tl.constexpr,
+    PART: tl.constexpr, PARTS: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
+    BY_KEY: tl.constexpr,
+):  # fmt: skip
+    """Gradients of a block of queries; with BY_KEY those of a block of keys and values.
+
+    Args: as of `forward`, and
+        grads: of the output, `(N, Lq, E)`.
+        query_grad, key_grad, value_grad: `(N, Lq, D)`, `(N, Lk, D)`, `(N, Lk, E)`. factor_grad: `(N, Lq)`.
+    """
+    mine, others = q_blocks, k_blocks
+    if BY_KEY:
+        mine, others = k_blocks, q_blocks
+    n, block = (tl.program_id(0) // mine).to(tl.int64), tl.program_id(0) % mine
+    entry = tl.load(owners + 3 * N + n).to(tl.int64)
+    inputs = (
+        query + tl.load(owners + n).to(tl.int64) * q_len * D,
+        key + tl.load(owners + N + n).to(tl.int64) * k_len * D,
+        v + n * v_n,
+    )
+    values = value + tl.load(owners + 2 * N + n).to(tl.int64) * k_len * E
+    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j
+    mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks
+    upstream, row = grads + n * q_len * E, n * q_len
+    e, d = tl.arange(0, WIDTH), tl.arange(0, PART * PARTS)
+    if BY_KEY:
+        of_mine = tl.zeros([KEYS, PART * PARTS], tl.float32)
+        of_value = tl.zeros([KEYS, WIDTH], tl.float32)
+    else:
+        of_mine = tl.zeros([ROWS, PART * PARTS], tl.float32)
+        of_factor = tl.zeros([ROWS], tl.float32)
+    count = others
+    if LISTED:
+        count = tl.load(counts + entry * mine + block)
+        order += (entry * mine + block) * others
+    for step in range(0, count):
+        code = 2 * step + 1
+        if LISTED:
+            code = tl.load(order + step)
+        a, b = block, code // 2
+        if BY_KEY:
+            a, b = b, a
+        i, j = a * ROWS + tl.arange(0, ROWS), b * KEYS + tl.arange(0, KEYS)
+        rows, inside = i < q_len, j < k_len
+        i, j = tl.minimum(i, q_len - 1), tl.minimum(j, k_len - 1)
+        s = scores(inputs, added, i, j, q_len, scale, softcap, D, SCORE, SOFTCAP, BIAS, PART, PARTS, PRECISION)
+        s = tl.where(rows[:, None] & inside[None], s, -float("inf"))
+        do = tl.load(upstream + (i[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
+        vs = tl.load(values + (j[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
+        if BY_KEY:
+            x = tl.load(inputs[0] + (i[:, None] * D + d[None]), mask=(d < D)[None], other=0.0)
+        else:
+            x = tl.load(inputs[1] + (j[:, None] * D + d[None]), mask=(d < D)[None], other=0.0)
+        if code % 2 == 0:
+            s = tl.where(allowed(mask, entry, i, j, q_len, k_len, INTERVALS, IDS, BYTES), s, -float("inf"))
+            used = (s != -float("inf")).to(tl.int32)
+            vs = tl.where((tl.max(used, 0) > 0)[:, None], vs, 0.0)
+            if BY_KEY:
+                x = tl.where((tl.max(used, 1) > 0)[:, None], x, 0.0)
+            else:
+                x = tl.where((tl.max(used, 0) > 0)[:, None], x, 0.0)
+        raw, factor = s, tl.zeros([ROWS], tl.float32) + 1.0
+        if FACTORS:
+            factor = tl.load(factors + row + i)
+            s = s * factor[:, None]
+        lse, whole, delta = tl.load(norms + row + i), tl.load(wholes + row + i), tl.load(deltas + row + i)
+        entropy, entropy_grad = lse, lse
+        if ENTROPY:
+            entropy, entropy_grad = tl.load(entropies + row + i), tl.load(entropy_grads + row + i)
+        dp = tl.dot(do, tl.trans(vs), input_precision=PRECISION)
+        w, ds = _slopes(s, dp, lse, whole, delta, entropy, entropy_grad, NORMALIZER, SINKS, ENTROPY)
+        if FACTORS:
+            if not BY_KEY:
+                of_factor += tl.sum(tl.where(ds != 0, ds * raw, 0.0), 1)
+            ds = ds * factor[:, None]
+        if SOFTCAP:
+            numbers, step_i, step_j = added
+            capped = raw
+            if BIAS == 1:
+                capped = raw - tl.load(numbers + (j[None] - i[:, None] + q_len - 1)).to(tl.float32)
+            elif BIAS == 2:
+                capped = raw - tl.load(numbers + i[:, None].to(tl.int64) * step_i + j[None] * step_j).to(tl.float32)
+            ds = tl.where(ds != 0, ds * (1.0 - (capped / softcap) * (capped / softcap)), 0.0)
+        if BY_KEY:
+            of_value = tl.dot(tl.trans(w).to(do.dtype), do, of_value, input_precision=PRECISION)
+            of_mine = tl.dot(tl.trans(ds).to(x.dtype), x, of_mine, input_precision=PRECISION)
+        else:
+            of_mine = tl.dot(ds.to(x.dtype), x, of_mine, input_precision=PRECISION)
+    if BY_KEY:
+        j = block * KEYS + tl.arange(0, KEYS)
+        inside = (j < k_len)[:, None]
+        tl.store(key_grad + n * k_len * D + (j[:, None] * D + d[None]), scale * of_mine, mask=inside & (d < D)[None])
+        tl.store(value_grad + n * k_len * E + (j[:, None] * E + e[None]), of_value, mask=inside & (e < E)[None])
+    else:
+        i = block * ROWS + tl.arange(0, ROWS)
+        inside = (i < q_len)[:, None]
+        tl.store(query_grad + n * q_len * D + (i[:, None] * D + d[None]), scale * of_mine, mask=inside & (d < D)[None])
+        if FACTORS:
+            tl.store(factor_grad + row + i, of_factor, mask=i < q_len)
