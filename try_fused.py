@@ -3,7 +3,7 @@ import torch, time
 from saccade.backends.triton import fused
 from saccade.backends.triton.fused import *
 torch.manual_seed(0)
-def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm=0,softcap=None,temp=False,sink=False,top=3):
+def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm=0,softcap=None,temp=False,sink=False,top=3,alpha=1.0):
     q,k,v=torch.randn(N,Lq,D),torch.randn(N,Lk,D),torch.randn(N,Lk,E)
     qd,kd,vd=(x.double().requires_grad_() for x in (q,k,v))
     i,j=torch.arange(Lq)[:,None],torch.arange(Lk)[None]
@@ -32,7 +32,7 @@ def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm
     if norm==2: s=s.abs() if False else s
     own=torch.arange(N,dtype=torch.int32).expand(5,N).contiguous()
     a=time.time()
-    r=fused.forward(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk),entropy=norm==0,top=top)
+    r=fused.forward(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk,alpha=alpha),entropy=norm in (0,4),top=top)
     t=time.time()-a
     if norm==0:
         if temp: s=s*fd[...,None]
@@ -40,12 +40,16 @@ def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm
         if sink: w=w*torch.sigmoid(l-skd[...,None])
         h=(torch.where(l.isinf(),0.,l)-(w0*s.masked_fill(~ok,0)).sum(-1,keepdim=True))[...,0]
         print(name,'lse',(r['norms']-l[...,0]).nan_to_num(0).abs().max().item(),'H',(r['entropies']-h).abs().max().item(),end=' ')
+    elif norm==4:
+        from saccade._definitions import simplex
+        if temp: s=s*fd[...,None]
+        w=simplex.entmax(s,torch.tensor(alpha,dtype=torch.float64),ok); h=-torch.special.xlogy(w,w).sum(-1); print(name,'H',(r['entropies']-h).abs().max().item(),end=' ')
     elif norm==1: w=torch.sigmoid(s+(fd[...,None] if temp else 1.)).masked_fill(~ok,0)
     elif norm==3: w=s.masked_fill(~ok,0)
     else: w=s.masked_fill(~ok,0); z=w.sum(-1,keepdim=True); w=w/z.masked_fill(z==0,1)
     print(name,'out',((r['output']-w@vd).abs().max()/(w.abs()@vd.abs()).max()).item(),f'{t:.2f}s')
     g,gl,gh=torch.randn(N,Lq,E),torch.randn(N,Lq),torch.randn(N,Lq)
-    if score==0:
+    if score==0 and norm!=4:
         loss=((w@vd)*g).sum()
         lives=ok.any(-1)
         if norm==0: loss=loss+(h*gh.double()*lives).nan_to_num(0).sum()
@@ -69,4 +73,6 @@ check('all masks',2,130,130,16,16,window=90,ids=True,pairs=True)
 check('bias1',2,70,130,16,16,bias=1); check('bias2',2,70,130,16,16,bias=2,window=50,temp=True,sink=True,softcap=2.)
 check('add',2,70,80,8,16,score=1,window=30); check('dist',2,70,80,8,16,score=2)
 for n in (1,2,3): check(f'norm{n}',2,70,80,8,16,norm=n,window=30,top=0)
+for al in (2.,1.5,1.3): check(f'entmax{al}',2,70,180,16,16,norm=4,window=90,top=0,alpha=al,temp=al==2.)
+for al in (2.,1.5,1.3): check(f'entmax flat{al}',1,70,980,16,16,norm=4,top=0,alpha=al,softcap=.01)
 check('wide D',1,40,50,200,16)

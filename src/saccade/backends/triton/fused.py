@@ -94,6 +94,11 @@ class Setup(NamedTuple):
     factors: Tensor | None = None
     sinks: Tensor | None = None
     eps: float = 0.0
+    alpha: float = 1.0
+
+    @property
+    def kind(self) -> int:
+        return {2.0: 1, 1.5: 2}.get(self.alpha, 0)
 
 
 def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, Tensor]:
@@ -110,7 +115,7 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     inputs, sizes, constants = _arguments(setup)
     results = sinks, out, norms, entropies, top_scores, top_indices
     launch(
-        fused.forward, count * -(-q_len // ROWS), *inputs, *results, *sizes, setup.eps, **constants, ENTROPY=entropy, TOP=size
+        fused.forward, count * -(-q_len // ROWS), *inputs, *results, *sizes, setup.eps, setup.alpha - 1, 1e-7, **constants, ENTROPY=entropy, TOP=size, KIND=setup.kind
     )
     return {"output": out, "norms": norms, "entropies": entropies, "top_scores": top_scores, "top_indices": top_indices}
 

@@ -13,13 +13,55 @@ from saccade.backends.triton.kernels import kernel
 from saccade.backends.triton.kernels.additive import tanh
 from saccade.backends.triton.kernels.tiles import ADDITIVE, DISTANCE, DOT, allowed, rows_of, scores
 
-SOFTMAX, SIGMOID, SUM, IDENTITY = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
+SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = (
+    tl.constexpr(0),
+    tl.constexpr(1),
+    tl.constexpr(2),
+    tl.constexpr(3),
+    tl.constexpr(4),
+)
 
 
 @triton.jit
 def _finite(x):
     """x, and 0 for the maximum of nothing."""
     return tl.where(x == -float("inf"), 0.0, x)
+
+
+@triton.jit
+def masked_scores(
+    inputs, added, mask, entry, code, i, j, inside, factor, q_len, k_len, scale, softcap,
+    D: tl.constexpr, SCORE: tl.constexpr, SOFTCAP: tl.constexpr, BIAS: tl.constexpr, FACTORS: tl.constexpr,
+    INTERVALS: tl.constexpr, IDS: tl.constexpr, BYTES: tl.constexpr,
+    PART: tl.constexpr, PARTS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Scores of a tile times each row's factor, -inf where nothing is allowed.
+
+    The mask comes after the scores: in the other order the registers do not suffice.
+    """
+    s = scores(inputs, added, i, j, q_len, scale, softcap, D, SCORE, SOFTCAP, BIAS, PART, PARTS, PRECISION)
+    if FACTORS:
+        s = s * factor[:, None]
+    s = tl.where(inside, s, -float("inf"))
+    if code % 2 == 0:
+        s = tl.where(allowed(mask, entry, i, j, q_len, k_len, INTERVALS, IDS, BYTES), s, -float("inf"))
+    return s
+
+
+@triton.jit
+def sparse_weights(s, top, t, a, KIND: tl.constexpr):
+    """p = [1 + a (s - top - t)]₊^(1/a), and p^(1 - a), its derivative by s."""
+    inside = 1.0 + a * ((s - top[:, None]) - t[:, None])
+    used = inside > 0
+    if KIND == 1:
+        p, slope = tl.where(used, inside, 0.0), tl.where(used, 1.0, 0.0)
+    elif KIND == 2:
+        slope = tl.where(used, inside, 0.0)
+        p = slope * slope
+    else:
+        log = tl.log(tl.where(used, inside, 1.0)) / a
+        p, slope = tl.where(used, tl.exp(log), 0.0), tl.where(used, tl.exp((1.0 - a) * log), 0.0)
+    return p, slope
 
 
 @kernel
@@ -30,10 +72,10 @@ def forward(
     order, counts,
     factors, sinks,
     out, norms, entropies, top_scores, top_indices,
-    N, q_len, k_len, q_blocks, k_blocks, scale, softcap, eps,
+    N, q_len, k_len, q_blocks, k_blocks, scale, softcap, eps, a, tolerance,
     D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, SOFTCAP: tl.constexpr, BIAS: tl.constexpr, FACTORS: tl.constexpr,
     SINKS: tl.constexpr, INTERVALS: tl.constexpr, IDS: tl.constexpr, BYTES: tl.constexpr, LISTED: tl.constexpr,
-    ENTROPY: tl.constexpr, TOP: tl.constexpr, PRECISION: tl.constexpr,
+    ENTROPY: tl.constexpr, TOP: tl.constexpr, KIND: tl.constexpr, PRECISION: tl.constexpr,
     PART: tl.constexpr, PARTS: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
     """out = Σ_j w_ij v_j with each row's norm: lse, or 1 / (eps + Σ s), or nothing.
@@ -76,6 +118,52 @@ def forward(
     if LISTED:
         count = tl.load(counts + entry * q_blocks + block)
         order += (entry * q_blocks + block) * k_blocks
+    if NORMALIZER == ENTMAX:
+        for step in range(0, count):
+            code = 2 * step + 1
+            if LISTED:
+                code = tl.load(order + step)
+            j = (code // 2) * KEYS + tl.arange(0, KEYS)
+            inside, j = j < k_len, tl.minimum(j, k_len - 1)
+            s = masked_scores(
+                inputs, added, mask, entry, code, i, j, inside[None], factor, q_len, k_len, scale, softcap,
+                D, SCORE, SOFTCAP, BIAS, FACTORS, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
+            )  # fmt: skip
+            top = tl.maximum(top, tl.max(s, 1))
+        empty, top = top == -float("inf"), _finite(top)
+        # Σ p falls in t, and is convex: Newton's method from the left stays on the left
+        low, high = zero, zero + tl.minimum(tl.log(k_len * 1.0), 1.0 / a)
+        new, rounds, c = zero, 0, tl.arange(0, 4)
+        move = tl.where(empty, 0.0, high + 1.0)
+        while (rounds < 64) & (tl.max(move) > tolerance):
+            trial = new[:, None] + (high - new)[:, None] * (c[None] * 0.25)
+            sums, slopes = tl.zeros([ROWS, 4], tl.float32), tl.zeros([ROWS, 4], tl.float32)
+            for step in range(0, count):
+                code = 2 * step + 1
+                if LISTED:
+                    code = tl.load(order + step)
+                j = (code // 2) * KEYS + tl.arange(0, KEYS)
+                inside, j = j < k_len, tl.minimum(j, k_len - 1)
+                s = masked_scores(
+                    inputs, added, mask, entry, code, i, j, inside[None], factor, q_len, k_len, scale, softcap,
+                    D, SCORE, SOFTCAP, BIAS, FACTORS, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
+                )  # fmt: skip
+                for number in tl.static_range(4):
+                    t = new + (high - new) * (number * 0.25)
+                    p, slope = sparse_weights(s, top, t, a, KIND)
+                    sums += tl.where(c[None] == number, tl.sum(p, 1)[:, None], 0.0)
+                    slopes += tl.where(c[None] == number, tl.sum(slope, 1)[:, None], 0.0)
+            heavy = sums >= 1.0
+            at = tl.max(tl.where(heavy, c[None], 0), 1)
+            here = c[None] == at[:, None]
+            low = tl.sum(tl.where(here, trial, 0.0), 1)
+            high = tl.min(tl.where(heavy, high[:, None], trial), 1)
+            total_here, slope_here = tl.sum(tl.where(here, sums, 0.0), 1), tl.sum(tl.where(here, slopes, 0.0), 1)
+            step_right = (total_here - 1.0) / tl.where(empty, 1.0, slope_here)
+            new = tl.minimum(tl.maximum(low + step_right, low), tl.maximum(high, low))
+            move = tl.where(empty, 0.0, tl.minimum(new - low, high - low))
+            rounds += 1
+        t = new
     for step in range(0, count):
         code = 2 * step + 1
         if LISTED:
@@ -103,6 +191,13 @@ def forward(
             top = higher
         elif NORMALIZER == SIGMOID:
             w = 1.0 / (1.0 + tl.exp(-(s + factor[:, None])))
+        elif NORMALIZER == ENTMAX:
+            if FACTORS:
+                s = s * factor[:, None]
+            w, _ = sparse_weights(s, top, t, a, KIND)
+            total += tl.sum(w, 1)
+            if ENTROPY:
+                moment += tl.sum(tl.where(w > 0, w * tl.log(tl.where(w > 0, w, 1.0)), 0.0), 1)
         else:
             w = tl.where(s == -float("inf"), 0.0, s)
             total += tl.sum(w, 1)
@@ -135,6 +230,12 @@ def forward(
         if ENTROPY:
             tl.store(entropies + row, tl.where(total == 0, 0.0, tl.log(safe) - moment / safe), mask=there)
         acc = acc * share[:, None]
+    elif NORMALIZER == ENTMAX:
+        safe = tl.where(total == 0, 1.0, total)
+        tl.store(norms + row, tl.where(empty, float("inf"), top + t), mask=there)
+        if ENTROPY:
+            tl.store(entropies + row, tl.where(empty, 0.0, tl.log(safe) - moment / safe), mask=there)
+        acc = acc / safe[:, None]
     elif NORMALIZER == SUM:
         whole = total + eps
         share = tl.where((total == 0) | (whole == 0), 0.0, 1.0 / tl.where(whole == 0, 1.0, whole))
