@@ -108,16 +108,16 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     query, value, owners = setup.query, setup.value, setup.owners
     count, (q_len, _), (k_len, width) = owners.shape[1], query.shape[1:], value.shape[1:]
     out = query.new_empty(count, q_len, width, dtype=value.dtype)
-    norms, entropies = (query.new_empty(count, q_len, dtype=torch.float32) for _ in range(2))
+    norms, wholes, entropies = (query.new_empty(count, q_len, dtype=torch.float32) for _ in range(3))
     size = triton_size(top) if top else 0
     top_scores, top_indices = (query.new_empty(count, q_len, size, dtype=of) for of in (torch.float32, torch.int32))
     sinks = query if setup.sinks is None else setup.sinks
     inputs, sizes, constants = _arguments(setup)
-    results = sinks, out, norms, entropies, top_scores, top_indices
+    results = sinks, out, norms, wholes, entropies, top_scores, top_indices
     launch(
         fused.forward, count * -(-q_len // ROWS), *inputs, *results, *sizes, setup.eps, setup.alpha - 1, 1e-7, **constants, ENTROPY=entropy, TOP=size, KIND=setup.kind
     )
-    return {"output": out, "norms": norms, "entropies": entropies, "top_scores": top_scores, "top_indices": top_indices}
+    return {"output": out, "norms": norms, "wholes": wholes, "entropies": entropies, "top_scores": top_scores, "top_indices": top_indices}
 
 
 def backward(
@@ -130,7 +130,7 @@ def backward(
     count, (q_len, dim), (k_len, width) = owners.shape[1], query.shape[1:], value.shape[1:]
     norms = results["norms"]
     delta = (grad.float() * results["output"].float()).sum(-1)
-    whole, sink_grad = norms, None
+    whole, sink_grad = results["wholes"] if setup.normalizer == 4 else norms, None
     if setup.normalizer == 1:
         whole = setup.factors if setup.factors is not None else torch.ones_like(norms)
     if setup.sinks is not None:
@@ -148,8 +148,25 @@ def backward(
         statistics = norms, whole, delta, results["entropies"], norms if entropy_grad is None else entropy_grad, grad.contiguous()
         programs = count * (-(-k_len // KEYS) if by_key else -(-q_len // ROWS))
         constants |= {"ENTROPY": entropy_grad is not None, "BY_KEY": by_key}
-        launch(fused.backward, programs, *inputs, *statistics, *gradients.values(), *sizes, **constants)
+        launch(fused.backward, programs, *inputs, *statistics, *gradients.values(), *sizes, setup.alpha - 1, **constants, KIND=setup.kind)
     return {**gradients, "sink": sink_grad}
+
+
+def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
+    """The sum of each key's weights, `(N, Lk)`."""
+    from saccade.backends.triton.kernels import fused
+
+    norms, k_len = results["norms"], setup.value.shape[1]
+    whole = results["wholes"] if setup.normalizer == 4 else norms
+    if setup.sinks is not None:
+        whole = torch.logaddexp(norms, setup.sinks)
+    if setup.normalizer == 1:
+        whole = setup.factors if setup.factors is not None else torch.ones_like(norms)
+    out = norms.new_empty(len(norms), k_len)
+    inputs, sizes, constants = _arguments(setup, by_key=True)
+    programs = len(norms) * -(-k_len // KEYS)
+    launch(fused.columns, programs, *inputs, norms, whole, out, *sizes, setup.alpha - 1, **constants, KIND=setup.kind)
+    return out
 
 
 def _arguments(setup: Setup, *, by_key: bool = False) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:

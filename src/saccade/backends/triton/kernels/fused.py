@@ -71,7 +71,7 @@ def forward(
     bias, bias_n, bias_i, bias_j,
     order, counts,
     factors, sinks,
-    out, norms, entropies, top_scores, top_indices,
+    out, norms, wholes, entropies, top_scores, top_indices,
     N, q_len, k_len, q_blocks, k_blocks, scale, softcap, eps, a, tolerance,
     D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, SOFTCAP: tl.constexpr, BIAS: tl.constexpr, FACTORS: tl.constexpr,
     SINKS: tl.constexpr, INTERVALS: tl.constexpr, IDS: tl.constexpr, BYTES: tl.constexpr, LISTED: tl.constexpr,
@@ -233,6 +233,7 @@ def forward(
     elif NORMALIZER == ENTMAX:
         safe = tl.where(total == 0, 1.0, total)
         tl.store(norms + row, tl.where(empty, float("inf"), top + t), mask=there)
+        tl.store(wholes + row, 1.0 / safe, mask=there)
         if ENTROPY:
             tl.store(entropies + row, tl.where(empty, 0.0, tl.log(safe) - moment / safe), mask=there)
         acc = acc / safe[:, None]
@@ -250,8 +251,8 @@ def forward(
 
 @triton.jit
 def _slopes(
-    s, dp, lse, whole, delta, entropy, entropy_grad,
-    NORMALIZER: tl.constexpr, SINKS: tl.constexpr, ENTROPY: tl.constexpr,
+    s, dp, lse, whole, delta, entropy, entropy_grad, a,
+    KIND: tl.constexpr, NORMALIZER: tl.constexpr, SINKS: tl.constexpr, ENTROPY: tl.constexpr,
 ):  # fmt: skip
     """Weights of a tile, and gradients of its scores (-inf: forbidden) from those of its weights.
 
@@ -272,6 +273,12 @@ def _slopes(
     elif NORMALIZER == SIGMOID:
         w = 1.0 / (1.0 + tl.exp(-(s + whole[:, None])))
         ds = w * (1.0 - w) * dp
+    elif NORMALIZER == ENTMAX:
+        w, slope = sparse_weights(s, lse, lse * 0.0, a, KIND)
+        w = w * whole[:, None]
+        if ENTROPY:  # H = -Σ w log w
+            dp = dp - entropy_grad[:, None] * tl.log(tl.where(w > 0, w, 1.0))
+        ds = slope * (dp - delta[:, None])
     elif NORMALIZER == SUM:
         w = tl.where(there, s * whole[:, None], 0.0)
         ds = tl.where(there, whole[:, None] * (dp - delta[:, None]), 0.0)
@@ -289,8 +296,8 @@ def backward(
     order, counts,
     factors, norms, wholes, deltas, entropies, entropy_grads, grads,
     query_grad, key_grad, value_grad, factor_grad,
-    N, q_len, k_len, q_blocks, k_blocks, scale, softcap,
-    D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, SOFTCAP: tl.constexpr,
+    N, q_len, k_len, q_blocks, k_blocks, scale, softcap, a,
+    D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, KIND: tl.constexpr, SOFTCAP: tl.constexpr,
     BIAS: tl.constexpr, FACTORS: tl.constexpr, SINKS: tl.constexpr, ENTROPY: tl.constexpr,
     INTERVALS: tl.constexpr, IDS: tl.constexpr, BYTES: tl.constexpr, LISTED: tl.constexpr, PRECISION: tl.constexpr,
     PART: tl.constexpr, PARTS: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
@@ -327,14 +334,46 @@ def backward(
     if LISTED:
         count = tl.load(counts + entry * mine + block)
         order += (entry * mine + block) * others
+    if (NORMALIZER == ENTMAX) & (not BY_KEY):  # Σ u dp / Σ u, u the slopes, which the keys' launch reads
+        i = block * ROWS + tl.arange(0, ROWS)
+        rows, i = i < q_len, tl.minimum(i, q_len - 1)
+        factor = tl.zeros([ROWS], tl.float32) + 1.0
+        if FACTORS:
+            factor = tl.load(factors + row + i)
+        lse, whole = tl.load(norms + row + i), tl.load(wholes + row + i)
+        entropy_grad = lse
+        if ENTROPY:
+            entropy_grad = tl.load(entropy_grads + row + i)
+        do = tl.load(upstream + (i[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
+        mass, pull = lse * 0.0, tl.zeros([ROWS], tl.float32)
+        mass = tl.zeros([ROWS], tl.float32)
+        for step in range(0, count):
+            code = 2 * step + 1
+            if LISTED:
+                code = tl.load(order + step)
+            j = (code // 2) * KEYS + tl.arange(0, KEYS)
+            inside, j = j < k_len, tl.minimum(j, k_len - 1)
+            s = masked_scores(
+                inputs, added, mask, entry, code, i, j, inside[None], factor, q_len, k_len, scale, softcap,
+                D, SCORE, SOFTCAP, BIAS, FACTORS, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
+            )  # fmt: skip
+            vs = tl.load(values + (j[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
+            if code % 2 == 0:
+                vs = tl.where((tl.max((s != -float("inf")).to(tl.int32), 0) > 0)[:, None], vs, 0.0)
+            dp = tl.dot(do, tl.trans(vs), input_precision=PRECISION)
+            _, ds = _slopes(s, dp, lse, whole, pull * 0.0, lse, entropy_grad, a, KIND, NORMALIZER, SINKS, ENTROPY)
+            _, u = _slopes(s, s * 0.0 + 1.0, lse, whole, pull * 0.0, lse, lse, a, KIND, NORMALIZER, SINKS, False)
+            mass += tl.sum(tl.where(s != -float("inf"), u, 0.0), 1)
+            pull += tl.sum(ds, 1)
+        tl.store(deltas + row + i, pull / tl.where(mass == 0, 1.0, mass), mask=rows)
     for step in range(0, count):
         code = 2 * step + 1
         if LISTED:
             code = tl.load(order + step)
-        a, b = block, code // 2
+        of_queries, of_keys = block, code // 2
         if BY_KEY:
-            a, b = b, a
-        i, j = a * ROWS + tl.arange(0, ROWS), b * KEYS + tl.arange(0, KEYS)
+            of_queries, of_keys = of_keys, of_queries
+        i, j = of_queries * ROWS + tl.arange(0, ROWS), of_keys * KEYS + tl.arange(0, KEYS)
         rows, inside = i < q_len, j < k_len
         i, j = tl.minimum(i, q_len - 1), tl.minimum(j, k_len - 1)
         s = scores(inputs, added, i, j, q_len, scale, softcap, D, SCORE, SOFTCAP, BIAS, PART, PARTS, PRECISION)
@@ -362,7 +401,7 @@ def backward(
         if ENTROPY:
             entropy, entropy_grad = tl.load(entropies + row + i), tl.load(entropy_grads + row + i)
         dp = tl.dot(do, tl.trans(vs), input_precision=PRECISION)
-        w, ds = _slopes(s, dp, lse, whole, delta, entropy, entropy_grad, NORMALIZER, SINKS, ENTROPY)
+        w, ds = _slopes(s, dp, lse, whole, delta, entropy, entropy_grad, a, KIND, NORMALIZER, SINKS, ENTROPY)
         if FACTORS:
             if not BY_KEY:
                 of_factor += tl.sum(tl.where(ds != 0, ds * raw, 0.0), 1)
@@ -391,3 +430,51 @@ def backward(
         tl.store(query_grad + n * q_len * D + (i[:, None] * D + d[None]), scale * of_mine, mask=inside & (d < D)[None])
         if FACTORS:
             tl.store(factor_grad + row + i, of_factor, mask=i < q_len)
+
+
+@kernel
+def columns(
+    query, key, value, v, v_n, owners,
+    starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks,
+    bias, bias_n, bias_i, bias_j,
+    order, counts,
+    factors, norms, wholes, out,
+    N, q_len, k_len, q_blocks, k_blocks, scale, softcap, a,
+    D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, KIND: tl.constexpr, SOFTCAP: tl.constexpr,
+    BIAS: tl.constexpr, FACTORS: tl.constexpr, SINKS: tl.constexpr,
+    INTERVALS: tl.constexpr, IDS: tl.constexpr, BYTES: tl.constexpr, LISTED: tl.constexpr, PRECISION: tl.constexpr,
+    PART: tl.constexpr, PARTS: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
+):  # fmt: skip
+    """out[n, j] = Σ_i w_ij, from each row's norm; lists by key."""
+    n, block = (tl.program_id(0) // k_blocks).to(tl.int64), tl.program_id(0) % k_blocks
+    entry = tl.load(owners + 3 * N + n).to(tl.int64)
+    inputs = (
+        query + tl.load(owners + n).to(tl.int64) * q_len * D,
+        key + tl.load(owners + N + n).to(tl.int64) * k_len * D,
+        v + n * v_n,
+    )
+    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j
+    mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks
+    j = block * KEYS + tl.arange(0, KEYS)
+    inside, j = j < k_len, tl.minimum(j, k_len - 1)
+    sums, count, row = tl.zeros([KEYS], tl.float32), q_blocks, n * q_len
+    if LISTED:
+        count = tl.load(counts + entry * k_blocks + block)
+        order += (entry * k_blocks + block) * q_blocks
+    for step in range(0, count):
+        code = 2 * step + 1
+        if LISTED:
+            code = tl.load(order + step)
+        i = (code // 2) * ROWS + tl.arange(0, ROWS)
+        rows, i = i < q_len, tl.minimum(i, q_len - 1)
+        factor = tl.zeros([ROWS], tl.float32) + 1.0
+        if FACTORS:
+            factor = tl.load(factors + row + i)
+        s = masked_scores(
+            inputs, added, mask, entry, code, i, j, rows[:, None] & inside[None], factor, q_len, k_len, scale, softcap,
+            D, SCORE, SOFTCAP, BIAS, FACTORS, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
+        )  # fmt: skip
+        lse, whole = tl.load(norms + row + i), tl.load(wholes + row + i)
+        w, _ = _slopes(s, s, lse, whole, whole, whole, whole, a, KIND, NORMALIZER, SINKS, False)
+        sums += tl.sum(w, 0)
+    tl.store(out + n * k_len + block * KEYS + tl.arange(0, KEYS), sums, mask=inside)
