@@ -23,8 +23,12 @@ def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm
     s=s*scale
     if softcap: s=softcap*torch.tanh(s/softcap)
     b=None
-    if bias==1: b=torch.randn(N,Lq+Lk-1); s=s+b.double()[:,(j-i+Lq-1)]
-    if bias==2: b=torch.randn(N,Lq,Lk); s=s+b
+    bd=None
+    vd_=vv.double().requires_grad_()
+    if score==1: s=(torch.tanh(qd[:,:,None]+kd[:,None])@vd_)*scale
+    if bias==1: b=torch.rand(N); bd=b.double().requires_grad_(); s=s-bd[:,None,None]*(i-j+1).abs()
+    if bias==2: b=torch.randn(N,21); bd=b.double().requires_grad_(); s=s+bd[:,(j-i-1).clamp(-10,10)+10]
+    if bias==3: b=torch.randn(N,Lq,Lk); bd=b.double().requires_grad_(); s=s+bd
     f=torch.rand(N,Lq)+.5 if temp else None
     sk=torch.randn(N,Lq) if sink else None
     fd=f.double().requires_grad_() if temp else None
@@ -32,7 +36,7 @@ def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm
     if norm==2: s=s.abs() if False else s
     own=torch.arange(N,dtype=torch.int32).expand(5,N).contiguous()
     a=time.time()
-    r=fused.forward(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk,alpha=alpha),entropy=norm in (0,4),top=top)
+    r=fused.forward(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk,alpha=alpha,align=1,bias_learns=bias>0),entropy=norm in (0,4),top=top)
     t=time.time()-a
     if norm==0:
         if temp: s=s*fd[...,None]
@@ -49,16 +53,19 @@ def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm
     else: w=s.masked_fill(~ok,0); z=w.sum(-1,keepdim=True); w=w/z.masked_fill(z==0,1)
     print(name,'out',((r['output']-w@vd).abs().max()/(w.abs()@vd.abs()).max()).item(),f'{t:.2f}s')
     g,gl,gh=torch.randn(N,Lq,E),torch.randn(N,Lq),torch.randn(N,Lq)
-    print('   received',(fused.received(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk,alpha=alpha),r)-w.sum(-2)).abs().max().item())
-    if score==0:
+    print('   received',(fused.received(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk,alpha=alpha,align=1,bias_learns=bias>0),r)-w.sum(-2)).abs().max().item())
+    if True:
         loss=((w@vd)*g).sum()
         lives=ok.any(-1)
         if norm in (0,4): loss=loss+(h*gh.double()*lives).nan_to_num(0).sum()
         if norm==0 and not sink: loss=loss+(l[...,0]*gl).masked_fill(~lives,0).sum()
-        leaves=[x for x in (qd,kd,vd,fd,skd) if x is not None]
+        extra=[('v',vd_)] if score==1 else []
+        if bd is not None: extra.append((('slope','table','bias')[bias-1],bd))
+        leaves=[x for x in (qd,kd,vd,fd,skd) if x is not None]+[x for _,x in extra]
         want=torch.autograd.grad(loss,leaves)
-        got=fused.backward(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk,alpha=alpha),r,g,gl if norm==0 and not sink else None,gh if norm in (0,4) else None)
-        names=[n for n,x in zip(('query','key','value','factor','sink'),(qd,kd,vd,fd,skd)) if x is not None]
+        got=fused.backward(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk,alpha=alpha,align=1,bias_learns=bias>0),r,g,gl if norm==0 and not sink else None,gh if norm in (0,4) else None)
+        names=[n for n,x in zip(('query','key','value','factor','sink'),(qd,kd,vd,fd,skd)) if x is not None]+[n for n,_ in extra]
+        if 'slope' in got: got['slope']=got['slope'].sum(-1); got['table']=got['table'].sum(1); got['v']=got['v'].sum((0,1))
         print('   grads',[(n,round(((got[n]-y).abs().max()/y.abs().max()).item(),9)) for n,y in zip(names,want) if not (norm==1 and n=='factor')])
     if norm==0 and top:
         from saccade.reads import largest
@@ -74,6 +81,13 @@ def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm
 
 
 
-for al in (2.,1.5,1.3): check(f'entmax{al}',2,70,180,16,16,norm=4,window=90,top=0,alpha=al,temp=al==2.)
 
+check('plain',2,70,130,40,24,top=4)
+check('window',2,200,200,40,24,window=20,top=4)
+check('all masks',2,130,130,16,16,window=90,ids=True,pairs=True)
+check('bias1',2,70,130,16,16,bias=1,window=60); check('bias2',2,70,130,16,16,bias=2,window=50,temp=True,sink=True,softcap=2.); check('bias3',2,70,130,16,16,bias=3,softcap=1.)
+check('add',2,70,80,8,16,score=1,window=30); check('add entmax',2,70,80,7,16,score=1,norm=4,alpha=1.5,top=0); check('dist',2,70,80,8,16,score=2,window=40)
+for n in (1,2,3): check(f'norm{n}',2,70,80,8,16,norm=n,window=30,top=0)
+check('sigmoid bias',2,70,80,8,16,norm=1,temp=True,top=0)
+for al in (2.,1.5,1.3): check(f'entmax{al}',2,70,180,16,16,norm=4,window=90,top=0,alpha=al,temp=al==2.)
 check('wide D',1,40,50,200,16)

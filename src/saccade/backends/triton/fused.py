@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from saccade.backends.triton.additive import side
 from saccade.backends.triton.launch import launch
 
 ROWS, KEYS = 64, 64
@@ -89,12 +90,14 @@ class Setup(NamedTuple):
     scale: float = 1.0
     softcap: float | None = None
     v: Tensor | None = None
-    bias: Tensor | None = None  # (·, Lq + Lk - 1) by distance, or (·, Lq, Lk)
+    bias: Tensor | None = None  # slopes (·,), tables (·, 2R + 1), or (·, Lq, Lk)
     bias_kind: int = 0
     factors: Tensor | None = None
     sinks: Tensor | None = None
     eps: float = 0.0
     alpha: float = 1.0
+    align: int = 0
+    bias_learns: bool = False
 
     @property
     def kind(self) -> int:
@@ -142,12 +145,17 @@ def backward(
     gradients = {
         "query": query.new_empty(count, q_len, dim), "key": query.new_empty(count, k_len, dim),
         "value": value.new_empty(count, k_len, width), "factor": norms.new_empty(count, q_len),
+        "v": norms.new_zeros(count, -(-q_len // ROWS), dim if setup.score == 1 else 0), "slope": torch.empty_like(norms),
+        "table": norms.new_zeros(count, -(-q_len // ROWS), setup.bias.shape[-1] if setup.bias_kind == 2 else 0),
+        "bias": norms.new_zeros(count, q_len, k_len) if setup.bias_learns and setup.bias_kind == 3 else norms,
     }  # fmt: skip
+    if setup.score == 1:  # summed tile by tile in memory
+        gradients |= {"query": norms.new_zeros(count, q_len, dim), "key": norms.new_zeros(count, k_len, dim)}
     for by_key in (False, True):
         inputs, sizes, constants = _arguments(setup, by_key=by_key)
         statistics = norms, whole, delta, results["entropies"], norms if entropy_grad is None else entropy_grad, grad.contiguous()
         programs = count * (-(-k_len // KEYS) if by_key else -(-q_len // ROWS))
-        constants |= {"ENTROPY": entropy_grad is not None, "BY_KEY": by_key}
+        constants |= {"ENTROPY": entropy_grad is not None, "BY_KEY": by_key, "BIAS_LEARNS": setup.bias_learns}
         launch(fused.backward, programs, *inputs, *statistics, *gradients.values(), *sizes, setup.alpha - 1, **constants, KIND=setup.kind)
     return {**gradients, "sink": sink_grad}
 
@@ -174,12 +182,21 @@ def _arguments(setup: Setup, *, by_key: bool = False) -> tuple[tuple[Any, ...], 
     count, (q_len, dim), (k_len, width) = owners.shape[1], query.shape[1:], value.shape[1:]
     mask, listed = setup.mask or Allowed(1), setup.mask is not None
     lists_of = lists(mask, q_len, k_len, query.device, by_key=by_key) if listed else (owners, owners)
-    bias = query if setup.bias is None else setup.bias
-    steps = (0, 0, 0) if setup.bias is None else (*bias.stride()[:-1], 0, bias.stride(-1))[:3] if bias.ndim == 2 else bias.stride()
+    bias, steps = query if setup.bias is None else setup.bias, (0, 0, 0)
+    if setup.bias_kind == 1:
+        steps = bias.stride(0), 0, 0
+    elif setup.bias_kind == 2:
+        steps = bias.stride(0), bias.shape[-1] // 2, 0
+    elif setup.bias_kind == 3:
+        steps = bias.stride()
     v, v_n = (query, 0) if setup.v is None else (setup.v, setup.v.stride(0) if setup.v.ndim == 2 else 0)
+    powers: tuple[Tensor, ...] = (query,) * 4
+    if setup.score == 1:
+        left, right = side(query), side(key, by_key=True)
+        powers = left.powers, right.powers, left.sizes, right.sizes
     part = min(128, max(16, triton_size(dim)))
     factors = query if setup.factors is None else setup.factors
-    inputs = query, key, value, v, v_n, owners, *mask.arguments(owners), bias, *steps, *lists_of, factors
+    inputs = query, key, value, v, v_n, *powers, owners, *mask.arguments(owners), bias, *steps, setup.align, *lists_of, factors
     sizes = count, q_len, k_len, -(-q_len // ROWS), -(-k_len // KEYS), setup.scale, setup.softcap or 1.0
     constants = {
         "D": dim, "E": width, "SCORE": setup.score, "NORMALIZER": setup.normalizer, "SOFTCAP": setup.softcap is not None,

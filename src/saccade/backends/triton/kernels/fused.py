@@ -11,7 +11,7 @@ import triton.language as tl
 
 from saccade.backends.triton.kernels import kernel
 from saccade.backends.triton.kernels.additive import tanh
-from saccade.backends.triton.kernels.tiles import ADDITIVE, DISTANCE, DOT, allowed, rows_of, scores
+from saccade.backends.triton.kernels.tiles import ADDITIVE, DISTANCE, SLOPE, TABLE, add_slopes_of_terms, allowed, biases, scores
 
 SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = (
     tl.constexpr(0),
@@ -39,7 +39,9 @@ def masked_scores(
 
     The mask comes after the scores: in the other order the registers do not suffice.
     """
-    s = scores(inputs, added, i, j, q_len, scale, softcap, D, SCORE, SOFTCAP, BIAS, PART, PARTS, PRECISION)
+    s = scores(inputs, i, j, k_len, scale, softcap, D, SCORE, SOFTCAP, PART, PARTS, PRECISION)
+    if BIAS > 0:
+        s += biases(added, i, j, BIAS)
     if FACTORS:
         s = s * factor[:, None]
     s = tl.where(inside, s, -float("inf"))
@@ -66,9 +68,9 @@ def sparse_weights(s, top, t, a, KIND: tl.constexpr):
 
 @kernel
 def forward(
-    query, key, value, v, v_n, owners,
+    query, key, value, v, v_n, q_powers, k_powers, q_sizes, k_sizes, owners,
     starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks,
-    bias, bias_n, bias_i, bias_j,
+    bias, bias_n, bias_i, bias_j, align,
     order, counts,
     factors, sinks,
     out, norms, wholes, entropies, top_scores, top_indices,
@@ -96,13 +98,18 @@ def forward(
     i = block * ROWS + tl.arange(0, ROWS)
     there, i = i < q_len, tl.minimum(i, q_len - 1)
     entry = tl.load(owners + 3 * N + n).to(tl.int64)
+    of_query, of_key = tl.load(owners + n).to(tl.int64), tl.load(owners + N + n).to(tl.int64)
     inputs = (
-        query + tl.load(owners + n).to(tl.int64) * q_len * D,
-        key + tl.load(owners + N + n).to(tl.int64) * k_len * D,
+        query + of_query * q_len * D,
+        key + of_key * k_len * D,
         v + n * v_n,
+        q_powers + of_query * q_len * D,
+        k_powers + of_key * k_len * D,
+        q_sizes + of_query * q_len,
+        k_sizes + of_key * k_len,
     )
     values = value + tl.load(owners + 2 * N + n).to(tl.int64) * k_len * E
-    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j
+    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j, align
     mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks
     e = tl.arange(0, WIDTH)
     zero = tl.zeros([ROWS], tl.float32)
@@ -127,7 +134,7 @@ def forward(
             inside, j = j < k_len, tl.minimum(j, k_len - 1)
             s = masked_scores(
                 inputs, added, mask, entry, code, i, j, inside[None], factor, q_len, k_len, scale, softcap,
-                D, SCORE, SOFTCAP, BIAS, FACTORS, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
+                D, SCORE, SOFTCAP, BIAS, FACTORS and NORMALIZER != SIGMOID, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
             )  # fmt: skip
             top = tl.maximum(top, tl.max(s, 1))
         empty, top = top == -float("inf"), _finite(top)
@@ -146,7 +153,7 @@ def forward(
                 inside, j = j < k_len, tl.minimum(j, k_len - 1)
                 s = masked_scores(
                     inputs, added, mask, entry, code, i, j, inside[None], factor, q_len, k_len, scale, softcap,
-                    D, SCORE, SOFTCAP, BIAS, FACTORS, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
+                    D, SCORE, SOFTCAP, BIAS, FACTORS and NORMALIZER != SIGMOID, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
                 )  # fmt: skip
                 for number in tl.static_range(4):
                     t = new + (high - new) * (number * 0.25)
@@ -170,16 +177,15 @@ def forward(
             code = tl.load(order + step)
         j = (code // 2) * KEYS + tl.arange(0, KEYS)
         inside, j = j < k_len, tl.minimum(j, k_len - 1)
-        s = scores(inputs, added, i, j, q_len, scale, softcap, D, SCORE, SOFTCAP, BIAS, PART, PARTS, PRECISION)
-        s = tl.where(inside[None], s, -float("inf"))
+        s = masked_scores(
+            inputs, added, mask, entry, code, i, j, inside[None], factor, q_len, k_len, scale, softcap,
+            D, SCORE, SOFTCAP, BIAS, FACTORS and NORMALIZER != SIGMOID, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
+        )  # fmt: skip
         rows = tl.load(values + (j[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
         if code % 2 == 0:
-            s = tl.where(allowed(mask, entry, i, j, q_len, k_len, INTERVALS, IDS, BYTES), s, -float("inf"))
             read = tl.max((s != -float("inf")).to(tl.int32), 0) > 0
             rows = tl.where(read[:, None], rows, 0.0)  # 0 times a value that is NaN is NaN
         if NORMALIZER == SOFTMAX:
-            if FACTORS:
-                s = s * factor[:, None]
             higher = tl.maximum(top, tl.max(s, 1))
             shift = _finite(higher)
             w, rescale = tl.exp(s - shift[:, None]), tl.exp(top - shift)
@@ -192,8 +198,6 @@ def forward(
         elif NORMALIZER == SIGMOID:
             w = 1.0 / (1.0 + tl.exp(-(s + factor[:, None])))
         elif NORMALIZER == ENTMAX:
-            if FACTORS:
-                s = s * factor[:, None]
             w, _ = sparse_weights(s, top, t, a, KIND)
             total += tl.sum(w, 1)
             if ENTROPY:
@@ -290,18 +294,18 @@ def _slopes(
 
 @kernel
 def backward(
-    query, key, value, v, v_n, owners,
+    query, key, value, v, v_n, q_powers, k_powers, q_sizes, k_sizes, owners,
     starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks,
-    bias, bias_n, bias_i, bias_j,
+    bias, bias_n, bias_i, bias_j, align,
     order, counts,
     factors, norms, wholes, deltas, entropies, entropy_grads, grads,
-    query_grad, key_grad, value_grad, factor_grad,
+    query_grad, key_grad, value_grad, factor_grad, v_parts, slope_grad, table_parts, pairs_grad,
     N, q_len, k_len, q_blocks, k_blocks, scale, softcap, a,
     D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, KIND: tl.constexpr, SOFTCAP: tl.constexpr,
     BIAS: tl.constexpr, FACTORS: tl.constexpr, SINKS: tl.constexpr, ENTROPY: tl.constexpr,
     INTERVALS: tl.constexpr, IDS: tl.constexpr, BYTES: tl.constexpr, LISTED: tl.constexpr, PRECISION: tl.constexpr,
     PART: tl.constexpr, PARTS: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
-    BY_KEY: tl.constexpr,
+    BY_KEY: tl.constexpr, BIAS_LEARNS: tl.constexpr,
 ):  # fmt: skip
     """Gradients of a block of queries; with BY_KEY those of a block of keys and values.
 
@@ -314,22 +318,28 @@ def backward(
         mine, others = k_blocks, q_blocks
     n, block = (tl.program_id(0) // mine).to(tl.int64), tl.program_id(0) % mine
     entry = tl.load(owners + 3 * N + n).to(tl.int64)
+    of_query, of_key = tl.load(owners + n).to(tl.int64), tl.load(owners + N + n).to(tl.int64)
     inputs = (
-        query + tl.load(owners + n).to(tl.int64) * q_len * D,
-        key + tl.load(owners + N + n).to(tl.int64) * k_len * D,
+        query + of_query * q_len * D,
+        key + of_key * k_len * D,
         v + n * v_n,
+        q_powers + of_query * q_len * D,
+        k_powers + of_key * k_len * D,
+        q_sizes + of_query * q_len,
+        k_sizes + of_key * k_len,
     )
     values = value + tl.load(owners + 2 * N + n).to(tl.int64) * k_len * E
-    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j
+    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j, align
     mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks
     upstream, row = grads + n * q_len * E, n * q_len
     e, d = tl.arange(0, WIDTH), tl.arange(0, PART * PARTS)
     if BY_KEY:
-        of_mine = tl.zeros([KEYS, PART * PARTS], tl.float32)
+        of_mine, mass = tl.zeros([KEYS, PART * PARTS], tl.float32), tl.zeros([KEYS], tl.float32)
         of_value = tl.zeros([KEYS, WIDTH], tl.float32)
     else:
-        of_mine = tl.zeros([ROWS, PART * PARTS], tl.float32)
-        of_factor = tl.zeros([ROWS], tl.float32)
+        of_mine, mass = tl.zeros([ROWS, PART * PARTS], tl.float32), tl.zeros([ROWS], tl.float32)
+        of_factor, of_slope = tl.zeros([ROWS], tl.float32), tl.zeros([ROWS], tl.float32)
+        tables = table_parts + (n * q_blocks + block) * (2 * bias_i + 1)
     count = others
     if LISTED:
         count = tl.load(counts + entry * mine + block)
@@ -355,7 +365,7 @@ def backward(
             inside, j = j < k_len, tl.minimum(j, k_len - 1)
             s = masked_scores(
                 inputs, added, mask, entry, code, i, j, inside[None], factor, q_len, k_len, scale, softcap,
-                D, SCORE, SOFTCAP, BIAS, FACTORS, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
+                D, SCORE, SOFTCAP, BIAS, FACTORS and NORMALIZER != SIGMOID, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
             )  # fmt: skip
             vs = tl.load(values + (j[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
             if code % 2 == 0:
@@ -376,7 +386,14 @@ def backward(
         i, j = of_queries * ROWS + tl.arange(0, ROWS), of_keys * KEYS + tl.arange(0, KEYS)
         rows, inside = i < q_len, j < k_len
         i, j = tl.minimum(i, q_len - 1), tl.minimum(j, k_len - 1)
-        s = scores(inputs, added, i, j, q_len, scale, softcap, D, SCORE, SOFTCAP, BIAS, PART, PARTS, PRECISION)
+        raw = scores(inputs, i, j, k_len, scale, softcap, D, SCORE, SOFTCAP, PART, PARTS, PRECISION)
+        s = raw
+        if BIAS > 0:
+            s += biases(added, i, j, BIAS)
+        biased, factor = s, tl.zeros([ROWS], tl.float32) + 1.0
+        if FACTORS and NORMALIZER != SIGMOID:
+            factor = tl.load(factors + row + i)
+            s = s * factor[:, None]
         s = tl.where(rows[:, None] & inside[None], s, -float("inf"))
         do = tl.load(upstream + (i[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
         vs = tl.load(values + (j[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
@@ -392,51 +409,77 @@ def backward(
                 x = tl.where((tl.max(used, 1) > 0)[:, None], x, 0.0)
             else:
                 x = tl.where((tl.max(used, 0) > 0)[:, None], x, 0.0)
-        raw, factor = s, tl.zeros([ROWS], tl.float32) + 1.0
-        if FACTORS:
-            factor = tl.load(factors + row + i)
-            s = s * factor[:, None]
         lse, whole, delta = tl.load(norms + row + i), tl.load(wholes + row + i), tl.load(deltas + row + i)
         entropy, entropy_grad = lse, lse
         if ENTROPY:
             entropy, entropy_grad = tl.load(entropies + row + i), tl.load(entropy_grads + row + i)
         dp = tl.dot(do, tl.trans(vs), input_precision=PRECISION)
         w, ds = _slopes(s, dp, lse, whole, delta, entropy, entropy_grad, a, KIND, NORMALIZER, SINKS, ENTROPY)
-        if FACTORS:
+        if FACTORS and NORMALIZER != SIGMOID:
             if not BY_KEY:
-                of_factor += tl.sum(tl.where(ds != 0, ds * raw, 0.0), 1)
+                of_factor += tl.sum(tl.where(ds != 0, ds * biased, 0.0), 1)
             ds = ds * factor[:, None]
+        if FACTORS and (NORMALIZER == SIGMOID) and not BY_KEY:
+            of_factor += tl.sum(ds, 1)
+        if BIAS_LEARNS and not BY_KEY:
+            if BIAS == SLOPE:
+                of_slope -= tl.sum(ds * tl.abs(i[:, None] + align - j[None]).to(tl.float32), 1)
+            elif BIAS == TABLE:
+                far = tl.minimum(tl.maximum(j[None] - i[:, None] - align, -bias_i), bias_i) + bias_i
+                for place in range(tl.min(far), tl.max(far) + 1):
+                    tl.store(tables + place, tl.load(tables + place) + tl.sum(tl.where(far == place, ds, 0.0)))
+            else:
+                at = pairs_grad + (n * q_len + i[:, None]) * k_len + j[None]
+                tl.store(at, ds, mask=rows[:, None] & inside[None])
         if SOFTCAP:
-            numbers, step_i, step_j = added
-            capped = raw
-            if BIAS == 1:
-                capped = raw - tl.load(numbers + (j[None] - i[:, None] + q_len - 1)).to(tl.float32)
-            elif BIAS == 2:
-                capped = raw - tl.load(numbers + i[:, None].to(tl.int64) * step_i + j[None] * step_j).to(tl.float32)
-            ds = tl.where(ds != 0, ds * (1.0 - (capped / softcap) * (capped / softcap)), 0.0)
+            ds = tl.where(ds != 0, ds * (1.0 - (raw / softcap) * (raw / softcap)), 0.0)
         if BY_KEY:
             of_value = tl.dot(tl.trans(w).to(do.dtype), do, of_value, input_precision=PRECISION)
+        if SCORE == ADDITIVE:
+            into = query_grad + n * q_len * D
+            if BY_KEY:
+                into = key_grad + n * k_len * D
+            parts = v_parts + (n * q_blocks + block) * D
+            here = rows
+            if BY_KEY:
+                here = inside
+            add_slopes_of_terms(ds, inputs, into, parts, i, j, here, k_len, D, 0.25, 43.0, 2147483648.0, BY_KEY)
+        elif BY_KEY:
             of_mine = tl.dot(tl.trans(ds).to(x.dtype), x, of_mine, input_precision=PRECISION)
+            mass += tl.sum(ds, 0)
         else:
             of_mine = tl.dot(ds.to(x.dtype), x, of_mine, input_precision=PRECISION)
+            mass += tl.sum(ds, 1)
     if BY_KEY:
         j = block * KEYS + tl.arange(0, KEYS)
         inside = (j < k_len)[:, None]
-        tl.store(key_grad + n * k_len * D + (j[:, None] * D + d[None]), scale * of_mine, mask=inside & (d < D)[None])
+        if SCORE != ADDITIVE:
+            at = j[:, None] * D + d[None]
+            if SCORE == DISTANCE:  # 2 Σ ds (k - q)
+                x = tl.load(inputs[1] + at, mask=inside & (d < D)[None], other=0.0).to(tl.float32)
+                of_mine = 2.0 * (mass[:, None] * x - of_mine)
+            tl.store(key_grad + n * k_len * D + at, scale * of_mine, mask=inside & (d < D)[None])
         tl.store(value_grad + n * k_len * E + (j[:, None] * E + e[None]), of_value, mask=inside & (e < E)[None])
     else:
         i = block * ROWS + tl.arange(0, ROWS)
         inside = (i < q_len)[:, None]
-        tl.store(query_grad + n * q_len * D + (i[:, None] * D + d[None]), scale * of_mine, mask=inside & (d < D)[None])
+        if SCORE != ADDITIVE:
+            at = i[:, None] * D + d[None]
+            if SCORE == DISTANCE:
+                x = tl.load(inputs[0] + at, mask=inside & (d < D)[None], other=0.0).to(tl.float32)
+                of_mine = 2.0 * (mass[:, None] * x - of_mine)
+            tl.store(query_grad + n * q_len * D + at, scale * of_mine, mask=inside & (d < D)[None])
         if FACTORS:
             tl.store(factor_grad + row + i, of_factor, mask=i < q_len)
+        if BIAS_LEARNS and BIAS == SLOPE:
+            tl.store(slope_grad + row + i, of_slope, mask=i < q_len)
 
 
 @kernel
 def columns(
-    query, key, value, v, v_n, owners,
+    query, key, value, v, v_n, q_powers, k_powers, q_sizes, k_sizes, owners,
     starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks,
-    bias, bias_n, bias_i, bias_j,
+    bias, bias_n, bias_i, bias_j, align,
     order, counts,
     factors, norms, wholes, out,
     N, q_len, k_len, q_blocks, k_blocks, scale, softcap, a,
@@ -448,12 +491,17 @@ def columns(
     """out[n, j] = Σ_i w_ij, from each row's norm; lists by key."""
     n, block = (tl.program_id(0) // k_blocks).to(tl.int64), tl.program_id(0) % k_blocks
     entry = tl.load(owners + 3 * N + n).to(tl.int64)
+    of_query, of_key = tl.load(owners + n).to(tl.int64), tl.load(owners + N + n).to(tl.int64)
     inputs = (
-        query + tl.load(owners + n).to(tl.int64) * q_len * D,
-        key + tl.load(owners + N + n).to(tl.int64) * k_len * D,
+        query + of_query * q_len * D,
+        key + of_key * k_len * D,
         v + n * v_n,
+        q_powers + of_query * q_len * D,
+        k_powers + of_key * k_len * D,
+        q_sizes + of_query * q_len,
+        k_sizes + of_key * k_len,
     )
-    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j
+    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j, align
     mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks
     j = block * KEYS + tl.arange(0, KEYS)
     inside, j = j < k_len, tl.minimum(j, k_len - 1)
@@ -472,7 +520,7 @@ def columns(
             factor = tl.load(factors + row + i)
         s = masked_scores(
             inputs, added, mask, entry, code, i, j, rows[:, None] & inside[None], factor, q_len, k_len, scale, softcap,
-            D, SCORE, SOFTCAP, BIAS, FACTORS, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
+            D, SCORE, SOFTCAP, BIAS, FACTORS and NORMALIZER != SIGMOID, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
         )  # fmt: skip
         lse, whole = tl.load(norms + row + i), tl.load(wholes + row + i)
         w, _ = _slopes(s, s, lse, whole, whole, whole, whole, a, KIND, NORMALIZER, SINKS, False)

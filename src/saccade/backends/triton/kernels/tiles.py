@@ -9,13 +9,13 @@ import triton
 import triton.language as tl
 
 from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.additive import tanh
+from saccade.backends.triton.kernels.additive import tanh, tanh_near
 
 DOT, ADDITIVE, DISTANCE = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 """q · k; v · tanh(q + k); ‖q − k‖²."""
 
-BY_DISTANCE, BY_PAIR = tl.constexpr(1), tl.constexpr(2)
-"""Kinds of biases: a number for each key position minus query position, or for each pair."""
+SLOPE, TABLE, PAIRS = tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
+"""Biases: -slope |i + align - j|; table[clip(j - i - align) + R]; a number for each pair."""
 
 
 @kernel
@@ -171,39 +171,121 @@ def distances(left, right, i, j, D: tl.constexpr):
 
 
 @triton.jit
-def terms(left, right, v, i, j, D: tl.constexpr):
-    """v · tanh(q + k) of rows i of `left` and rows j of `right`, `(M, N)`."""
+def way_of(sizes, i, j, SMALL: tl.constexpr, LIMIT: tl.constexpr):
+    """How a tile of additive terms is computed, from the largest |q| and |k| of its rows.
+
+    0: by quotients of exponentials; 1: by a polynomial, since 1 - 2 r would cancel; 2: by the tangent itself, since an
+    exponential would leave its range.
+    """
+    of_query, of_key = sizes
+    q_size, k_size = tl.max(tl.load(of_query + i)), tl.max(tl.load(of_key + j))
+    small = (q_size < SMALL) & (k_size < SMALL)
+    return tl.where(small, 1, tl.where((q_size <= LIMIT) & (k_size <= LIMIT), 0, 2))
+
+
+@triton.jit
+def _denominator(left, right, CAP: tl.constexpr):
+    x = 1.0 + left * right
+    return tl.where(x > CAP, CAP, x)
+
+
+@triton.jit
+def terms(inputs, i, j, k_len, D: tl.constexpr, SMALL: tl.constexpr, LIMIT: tl.constexpr, CAP: tl.constexpr):
+    r"""v · tanh(q + k) of a tile, `(M, N)`: Σ v - 2 Σ v r with r = 1 / (1 + e^{2q} e^{2k}), four with one division."""
+    query, key, v, q_powers, k_powers, q_sizes, k_sizes = inputs
     total = (i * 0).to(tl.float32)[:, None] + (j * 0).to(tl.float32)[None]
-    for d in range(D):
-        x = tl.load(left + i * D + d).to(tl.float32)[:, None] + tl.load(right + j * D + d).to(tl.float32)[None]
-        total += tl.load(v + d).to(tl.float32) * tanh(x)
+    way = way_of((q_sizes, k_sizes), i, j, SMALL, LIMIT)
+    if way == 0:
+        whole = 0.0
+        for d in range(0, D // 4 * 4, 4):
+            v0, v1, v2, v3 = tl.load(v + d), tl.load(v + d + 1), tl.load(v + d + 2), tl.load(v + d + 3)
+            left, right = q_powers + i * D + d, k_powers + d * k_len + j
+            x0 = _denominator(tl.load(left)[:, None], tl.load(right)[None], CAP)
+            x1 = _denominator(tl.load(left + 1)[:, None], tl.load(right + k_len)[None], CAP)
+            x2 = _denominator(tl.load(left + 2)[:, None], tl.load(right + 2 * k_len)[None], CAP)
+            x3 = _denominator(tl.load(left + 3)[:, None], tl.load(right + 3 * k_len)[None], CAP)
+            first, second = x0 * x1, x2 * x3
+            total += ((v0 * x1 + v1 * x0) * second + (v2 * x3 + v3 * x2) * first) / (first * second)
+            whole += v0 + v1 + v2 + v3
+        for d in range(D // 4 * 4, D):
+            x = _denominator(tl.load(q_powers + i * D + d)[:, None], tl.load(k_powers + d * k_len + j)[None], CAP)
+            total += tl.load(v + d) / x
+            whole += tl.load(v + d)
+        total = whole - 2.0 * total
+    else:
+        for d in range(D):
+            x = tl.load(query + i * D + d).to(tl.float32)[:, None] + tl.load(key + j * D + d).to(tl.float32)[None]
+            if way == 1:
+                t = tanh_near(x)
+            else:
+                t = tanh(x)
+            total += tl.load(v + d) * t
     return total
 
 
 @triton.jit
-def scores(
-    inputs, bias, i, j, q_len, scale, softcap,
-    D: tl.constexpr, SCORE: tl.constexpr, SOFTCAP: tl.constexpr, BIAS: tl.constexpr,
-    PART: tl.constexpr, PARTS: tl.constexpr, PRECISION: tl.constexpr,
+def add_slopes_of_terms(
+    ds, inputs, out, parts, i, j, here, k_len,
+    D: tl.constexpr, SMALL: tl.constexpr, LIMIT: tl.constexpr, CAP: tl.constexpr, BY_KEY: tl.constexpr,
 ):  # fmt: skip
-    """Scores of a tile with their bias, `(M, N)`, in float32.
+    """Add a tile's gradients of queries or keys to `out`, float32 rows of D, and of v to `parts`.
+
+    Gradients by query: v Σ_j ds (1 - t²), and of v: Σ ds t. This program alone writes there, where
+    `here` says: rows beyond the last are the last again.
+    """
+    query, key, v, q_powers, k_powers, q_sizes, k_sizes = inputs
+    way = way_of((q_sizes, k_sizes), i, j, SMALL, LIMIT)
+    for d in range(D):
+        if way == 0:
+            x = _denominator(tl.load(q_powers + i * D + d)[:, None], tl.load(k_powers + d * k_len + j)[None], CAP)
+            r = 1.0 / x
+            t, slope = 1.0 - 2.0 * r, 4.0 * (r - r * r)
+        else:
+            x = tl.load(query + i * D + d).to(tl.float32)[:, None] + tl.load(key + j * D + d).to(tl.float32)[None]
+            if way == 1:
+                t = tanh_near(x)
+            else:
+                t = tanh(x)
+            slope = 1.0 - t * t
+        weight = tl.load(v + d)
+        if BY_KEY:
+            at = out + j * D + d
+            tl.store(at, tl.load(at) + weight * tl.sum(ds * slope, 0), mask=here)
+        else:
+            at = out + i * D + d
+            tl.store(at, tl.load(at) + weight * tl.sum(ds * slope, 1), mask=here)
+            tl.store(parts + d, tl.load(parts + d) + tl.sum(ds * t))
+
+
+@triton.jit
+def biases(bias, i, j, KIND: tl.constexpr):
+    """Biases of a tile, `(M, N)`.
 
     Args:
-        inputs: queries and keys of an entry, and v.
-        bias: of an entry, with strides of queries and keys.
+        bias: numbers of an entry, strides of queries and keys (or the table's radius and nothing), align.
     """
-    query, key, v = inputs
+    numbers, step_i, step_j, align = bias
+    if KIND == SLOPE:
+        return -tl.load(numbers).to(tl.float32) * tl.abs(i[:, None] + align - j[None]).to(tl.float32)
+    if KIND == TABLE:
+        far = tl.minimum(tl.maximum(j[None] - i[:, None] - align, -step_i), step_i) + step_i
+        return tl.load(numbers + far).to(tl.float32)
+    return tl.load(numbers + i[:, None].to(tl.int64) * step_i + j[None] * step_j).to(tl.float32)
+
+
+@triton.jit
+def scores(
+    inputs, i, j, k_len, scale, softcap,
+    D: tl.constexpr, SCORE: tl.constexpr, SOFTCAP: tl.constexpr,
+    PART: tl.constexpr, PARTS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Scores of a tile without a bias, `(M, N)`, in float32."""
     if SCORE == DOT:
-        s = scale * products(query, key, i, j, D, PART, PARTS, PRECISION)
+        s = scale * products(inputs[0], inputs[1], i, j, D, PART, PARTS, PRECISION)
     elif SCORE == DISTANCE:
-        s = scale * distances(query, key, i, j, D)
+        s = scale * distances(inputs[0], inputs[1], i, j, D)
     else:
-        s = terms(query, key, v, i, j, D)
+        s = terms(inputs, i, j, k_len, D, 0.25, 43.0, 2147483648.0)
     if SOFTCAP:
         s = softcap * tanh(s / softcap)
-    numbers, step_i, step_j = bias
-    if BIAS == BY_DISTANCE:
-        s += tl.load(numbers + (j[None] - i[:, None] + q_len - 1)).to(tl.float32)
-    elif BIAS == BY_PAIR:
-        s += tl.load(numbers + i[:, None].to(tl.int64) * step_i + j[None] * step_j).to(tl.float32)
     return s
