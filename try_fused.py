@@ -54,6 +54,10 @@ def check(name,N,Lq,Lk,D,E,window=None,ids=False,pairs=False,bias=0,score=0,norm
     print(name,'out',((r['output']-w@vd).abs().max()/(w.abs()@vd.abs()).max()).item(),f'{t:.2f}s')
     g,gl,gh=torch.randn(N,Lq,E),torch.randn(N,Lq),torch.randn(N,Lq)
     print('   received',(fused.received(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk,alpha=alpha,align=1,bias_learns=bias>0),r)-w.sum(-2)).abs().max().item())
+    if norm!=3 and norm!=2:
+        from saccade.reads import Sample
+        u=torch.rand(N,Lq); ix=fused.drawn(Setup(q,k,v,own,mask,score,norm,scale,softcap,vv,b,bias,f,sk,alpha=alpha,align=1,bias_learns=bias>0),r,u)
+        print('   draws agree',(ix==Sample(uniform=u).index(w.detach().float(),ok)).double().mean().item(),end='')
     if True:
         loss=((w@vd)*g).sum()
         lives=ok.any(-1)

@@ -177,6 +177,21 @@ def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     return out
 
 
+def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> Tensor:
+    """The key of each row's draw, `(N, Lq)`."""
+    from saccade.backends.triton.kernels import fused
+
+    norms, q_len = results["norms"], setup.query.shape[1]
+    whole = results["wholes"] if setup.normalizer == 4 else norms
+    if setup.normalizer == 1:
+        whole = setup.factors if setup.factors is not None else torch.ones_like(norms)
+    out = torch.empty(norms.shape, dtype=torch.int32, device=norms.device)
+    inputs, sizes, constants = _arguments(setup)
+    programs = len(norms) * -(-q_len // ROWS)
+    launch(fused.draw, programs, *inputs, norms, whole, uniform, out, *sizes, setup.alpha - 1, **constants, KIND=setup.kind)
+    return out
+
+
 def _arguments(setup: Setup, *, by_key: bool = False) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
     query, key, value, owners = setup[:4]
     count, (q_len, dim), (k_len, width) = owners.shape[1], query.shape[1:], value.shape[1:]

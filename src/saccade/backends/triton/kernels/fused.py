@@ -526,3 +526,72 @@ def columns(
         w, _ = _slopes(s, s, lse, whole, whole, whole, whole, a, KIND, NORMALIZER, SINKS, False)
         sums += tl.sum(w, 0)
     tl.store(out + n * k_len + block * KEYS + tl.arange(0, KEYS), sums, mask=inside)
+
+
+@kernel
+def draw(
+    query, key, value, v, v_n, q_powers, k_powers, q_sizes, k_sizes, owners,
+    starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks,
+    bias, bias_n, bias_i, bias_j, align,
+    order, counts,
+    factors, norms, wholes, uniform, out,
+    N, q_len, k_len, q_blocks, k_blocks, scale, softcap, a,
+    D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, KIND: tl.constexpr, SOFTCAP: tl.constexpr,
+    BIAS: tl.constexpr, FACTORS: tl.constexpr, SINKS: tl.constexpr,
+    INTERVALS: tl.constexpr, IDS: tl.constexpr, BYTES: tl.constexpr, LISTED: tl.constexpr, PRECISION: tl.constexpr,
+    PART: tl.constexpr, PARTS: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
+):  # fmt: skip
+    """out[n, i] = the first key with a running sum of weights above u Σ w, -1 if Σ w = 0.
+
+    Two passes: the sum of the weights as they are added here, and the key. u Σ w may round up to the whole sum: then
+    the last key with a weight is drawn.
+    """
+    n, block = (tl.program_id(0) // q_blocks).to(tl.int64), tl.program_id(0) % q_blocks
+    i = block * ROWS + tl.arange(0, ROWS)
+    there, i = i < q_len, tl.minimum(i, q_len - 1)
+    entry = tl.load(owners + 3 * N + n).to(tl.int64)
+    of_query, of_key = tl.load(owners + n).to(tl.int64), tl.load(owners + N + n).to(tl.int64)
+    inputs = (
+        query + of_query * q_len * D,
+        key + of_key * k_len * D,
+        v + n * v_n,
+        q_powers + of_query * q_len * D,
+        k_powers + of_key * k_len * D,
+        q_sizes + of_query * q_len,
+        k_sizes + of_key * k_len,
+    )
+    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j, align
+    mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks
+    row = n * q_len
+    factor = tl.zeros([ROWS], tl.float32) + 1.0
+    if FACTORS:
+        factor = tl.load(factors + row + i)
+    lse, whole = tl.load(norms + row + i), tl.load(wholes + row + i)
+    count = k_blocks
+    if LISTED:
+        count = tl.load(counts + entry * q_blocks + block)
+        order += (entry * q_blocks + block) * k_blocks
+    total, bound = tl.zeros([ROWS], tl.float32), tl.zeros([ROWS], tl.float32)
+    chosen, last = tl.zeros([ROWS], tl.int32) - 1, tl.zeros([ROWS], tl.int32) - 1
+    for turn in tl.static_range(2):
+        if turn == 1:
+            bound = total * tl.load(uniform + row + i)
+            total = total * 0.0
+        for step in range(0, count):
+            code = 2 * step + 1
+            if LISTED:
+                code = tl.load(order + step)
+            j = (code // 2) * KEYS + tl.arange(0, KEYS)
+            inside, j = j < k_len, tl.minimum(j, k_len - 1)
+            s = masked_scores(
+                inputs, added, mask, entry, code, i, j, inside[None], factor, q_len, k_len, scale, softcap,
+                D, SCORE, SOFTCAP, BIAS, FACTORS and NORMALIZER != SIGMOID, INTERVALS, IDS, BYTES, PART, PARTS, PRECISION,
+            )  # fmt: skip
+            w, _ = _slopes(s, s, lse, whole, whole, whole, whole, a, KIND, NORMALIZER, SINKS, False)
+            if turn == 1:
+                sums = total[:, None] + tl.cumsum(w, 1)
+                first = tl.min(tl.where((sums > bound[:, None]) & (w > 0), j[None], 2147483647), 1)
+                chosen = tl.where((chosen < 0) & (first < 2147483647), first, chosen)
+                last = tl.maximum(last, tl.max(tl.where(w > 0, j[None], -1), 1))
+            total += tl.sum(w, 1)
+    tl.store(out + row + i, tl.where(chosen < 0, last, chosen), mask=there)
