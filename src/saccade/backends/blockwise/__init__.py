@@ -66,11 +66,11 @@ def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
         return checkpointed(engine, call)
     call = normalized_once(call).aligned()
     if not call.aux.weights:
-        results = dict(zip(result_names(call), apply(engine, call), strict=True))
+        results = dict(zip(result_names(call), apply(engine, call), strict=False))
         top = (results.pop("top_values"), results.pop("top_indices")) if call.aux.top else None
         return results.pop("output"), AuxOutput(top=top, **results)
     weighing = replace(call, aux=AuxRequest(weights=True, lse=call.aux.lse))
-    statistics = dict(zip(result_names(weighing), apply(engine, weighing), strict=True))
+    statistics = dict(zip(result_names(weighing), apply(engine, weighing), strict=False))
     grid = call.grid()
     allowed = reference.allowed_keys(call, grid) if call.mask is not None or call.bias is not None else None
     call = reference.cleaned(call) if reference.untrusted(call) else call
@@ -92,19 +92,20 @@ def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
     """The results, as outputs of one Function if a gradient is needed."""
     leaves, reached = [leaf.tensor for leaf in call.leaves()], reached_results(call)
     moving = any(reached) and (transforming() or torch.is_grad_enabled())
+    residuals = len(engine.residuals(call))
     if not tracing():
-        return detached(Blockwise.apply(engine.name, call, *leaves), reached) if moving else forward(engine, call)
+        return detached(Blockwise.apply(engine.name, call, residuals, *leaves), reached) if moving else forward(engine, call)
     numbers: list[float] = []
     skeleton = encode(call, numbers)
     tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64, device="cpu")]
     # self-attention passes a tensor twice, but a compiler expects every input of a Function once
     tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
     if moving:
-        return detached(Blockwise.apply(engine.name, skeleton, *tensors), reached)
+        return detached(Blockwise.apply(engine.name, skeleton, residuals, *tensors), reached)
     results: Sequence[Tensor] = forward_op(tensors, skeleton, engine.name)
     return results
 
 
 def detached(results: Sequence[Tensor], reached: Sequence[bool]) -> Sequence[Tensor]:
-    """Results of one Function, detached if no gradient reaches them."""
-    return [result if moves else result.detach() for result, moves in zip(results, reached, strict=True)]
+    """Results of one Function without its residuals, detached if no gradient reaches them."""
+    return [result if moves else result.detach() for result, moves in zip(results, reached, strict=False)]

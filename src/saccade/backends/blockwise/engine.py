@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+import torch
 from torch import Tensor
 
 from saccade._call.call import Call
@@ -16,12 +17,18 @@ from saccade.backends import reference
 Weighed = tuple[Tensor, Tensor | None, reference.Statistics]
 
 
+Kind: TypeAlias = tuple[tuple[int, ...], torch.dtype]
+"""Shape and dtype of a result."""
+
+
 class Whole(NamedTuple):
     """A way to compute some calls without blocks; it returns None for the others."""
 
-    forward: Callable[[Call], list[Tensor] | None]  # all results of an aligned call, in their order
-    # Gradients of the leaves that need one, from those of the floating results.
-    backward: Callable[[Call, Sequence[Tensor], Sequence[bool]], list[Tensor] | None]
+    forward: Callable[[Call], list[Tensor] | None]  # all results of an aligned call, in their order, then residuals
+    # Gradients of the leaves that need one, from those of the floating results (None: no gradient) and all that
+    # `forward` returned, if it has residuals.
+    backward: Callable[[Call, Sequence[Tensor | None], Sequence[bool], Sequence[Tensor]], list[Tensor] | None]
+    residuals: Callable[[Call], list[Kind]] = lambda call: []  # what the backward reads again, `(*batch, ...)`
 
 
 FAR_PAIRS = 1 << 25  # pairs a block off the CPU: 128 MiB of float32 scores, to repay a block's start
@@ -41,6 +48,10 @@ class Engine:
     read: Callable[[Call, Grid, Tensor, Tensor | None, reference.Statistics], tuple[Tensor, AuxOutput]]
     pairs: int  # largest number of pairs of a query and a key in one block on a CPU
     whole: Whole | None = None
+
+    def residuals(self, call: Call) -> list[Kind]:
+        """Shapes and dtypes of the tensors that an aligned call keeps for its backward."""
+        return [] if self.whole is None else self.whole.residuals(call)
 
     def budget(self, call: Call) -> int:
         """Largest number of pairs of a query and a key in one block of a call."""

@@ -70,13 +70,15 @@ def multiplied(call: Call) -> Call:
     return replace(call, query=query, key=key, score=ScaledDot(score.beta))
 
 
-def backward(call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> list[Tensor] | None:
+def backward(
+    call: Call, grads: Sequence[Tensor | None], needed: Sequence[bool], kept: Sequence[Tensor] = ()
+) -> list[Tensor] | None:
     """Gradients of the leaves that need one, or None if the kernels do not serve."""
     upstream = dict(zip(floating_results(call), grads, strict=True))
-    if "output" not in upstream:
+    if upstream.get("output") is None:
         return None
     grad, leaves = upstream.pop("output"), call.leaves()[: 4 if isinstance(call.score, Additive) else 3]
-    if any(needed[len(leaves) :]) or any(bool(other.any()) for other in upstream.values()):
+    if any(needed[len(leaves) :]) or any(other is not None and bool(other.any()) for other in upstream.values()):
         return None
     if not served(grad, dtypes=(torch.float32, *HALF)):
         return None

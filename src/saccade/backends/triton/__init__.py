@@ -1,44 +1,117 @@
-"""Attention by Triton kernels on CUDA, block by block.
+"""Attention in one launch each way by Triton kernels, on CUDA.
 
-Kernels replace the reference's formulas for one block of queries (`blockwise`). They compute additive scores without a
-tensor of queries by keys by features, softmax, sparsemax and entmax, draws by inverse CDF, entropy and the largest
-weights. Other scores are torch's matrix products, and other steps torch's own operations, within the same blocks.
+A program computes a block of queries against the blocks of keys that the mask leaves: scores, weights and statistics
+never lie in memory (`kernels.fused`). `setup` makes the kernels' tensors of a call, and `whole` its results.
 """
 
 import importlib.util
 import os
 from functools import partial
 
-from saccade._call.call import Call
+from saccade import biases
+from saccade._call.call import Call, closing_over
+from saccade._definitions.functions import OfPositions
 from saccade._definitions.numerics import tracing, transforming
+from saccade._definitions.structure import foreign
 from saccade.backends import blockwise, reference
-from saccade.backends.offers import Answer, Answers, Refusal
-from saccade.backends.triton.blocks import prepare, read, weigh
-from saccade.backends.triton.single import SINGLE
-from saccade.normalizers import Entmax, Sparsemax
-from saccade.reads import Sample
-from saccade.scores import Additive
+from saccade.backends.offers import Answer, Answers, Offer, Refusal
+from saccade.backends.triton.whole import WHOLE
+from saccade.normalizers import Entmax, Identity, Sigmoid, Softmax, Sparsemax, Sum
+from saccade.reads import Argmax, Sample, Soft, TopK
+from saccade.scores import Additive, Gaussian, Kernel, Location
+from saccade.backends.blockwise.plan import pairs
+import torch
+from torch import Tensor
 
-ENGINE = blockwise.Engine("triton", prepare, weigh, read, 1 << 23, SINGLE)
+ENGINE = blockwise.Engine("triton", lambda call: call, reference.weigh, reference.read, 1 << 23, WHOLE)
 
 MISSING = importlib.util.find_spec("triton") is None
+WIDEST = 256  # most features of a key and of a value, which lie in registers
+MANY = 16  # most of the largest weights of a row
 
 run = partial(blockwise.run, ENGINE)
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
     """Offer of the kernels, or Refusal. With rivals ("auto"), slow calls are refused."""
+    reason = unsupported(call)
+    if reason is not None:
+        return Refusal(reason)
+    return Offer(peak_bytes, partial(blockwise.counted, ENGINE), None if rivals is None else unwise(call))
+
+
+def unsupported(call: Call) -> str | None:
+    """Reason against the kernels for the call, or None."""
     device = call.query.device.type
     if device != "cuda" and not (device == "cpu" and interpreted()):
-        return Refusal(
+        return (
             f"its kernels run on CUDA, and the tensors are on {device}; with TRITON_INTERPRET=1, set before Triton is "
             "imported, its interpreter runs them on a CPU"
         )
     if MISSING:
-        return Refusal("Triton is not installed: pip install triton")
+        return "Triton is not installed: pip install triton"
     if not call.built_in:
-        return Refusal("it computes built-in scores and normalizers, and one of them is a callable")
-    return blockwise.offer(ENGINE, call, None if rivals is None else unwise(call))
+        return "it computes built-in scores and normalizers, and one of them is a callable"
+    return blockwise.unsupported(call) or unserved(call)
+
+
+def unserved(call: Call) -> str | None:
+    """A part of the call that the kernels do not compute, or None."""
+    widest = max(call.query.shape[-1], call.key.shape[-1], call.value.shape[-1])
+    if not 0 < widest <= WIDEST or not min(call.query.shape[-1], call.key.shape[-1], call.value.shape[-1]):
+        return f"its kernels take 1 to {WIDEST} features"
+    if foreign(call) or closing_over(call) or functional(call.bias):
+        return "its kernels call no function or class of yours"
+    if call.gate is not None:
+        return "its kernels know no gate"
+    return of_score(call) or of_normalizer(call) or of_read(call)
+
+
+def functional(bias: biases.Bias | None) -> bool:
+    return bias is not None and any(isinstance(part, OfPositions) for part in bias.walk())
+
+
+def of_score(call: Call) -> str | None:
+    score = call.score
+    if isinstance(score, Kernel):
+        return "its kernels know no score of compact support"
+    if isinstance(score, Gaussian):
+        bandwidth = score.bandwidth
+        many = isinstance(bandwidth, Tensor) and bandwidth.ndim > 1 and bandwidth.shape[-2] != 1
+        return "its kernels know no bandwidth of single queries" if many else None
+    return "its kernels know no softcap tensor" if isinstance(getattr(score, "softcap", None), Tensor) else None
+
+
+def of_normalizer(call: Call) -> str | None:
+    normalizer = call.normalizer
+    if not isinstance(normalizer, Softmax | Sparsemax | Entmax | Sigmoid | Sum | Identity):
+        return f"its kernels do not know the normalizer {type(normalizer).__name__}"
+    alpha = getattr(normalizer, "alpha", 2.0)
+    if isinstance(alpha, Tensor) or not 1 <= alpha <= 2:
+        return "its kernels know an alpha from 1 to 2, and no tensor of them"
+    return None
+
+
+def of_read(call: Call) -> str | None:
+    read, normalizer = call.read, call.normalizer
+    if not isinstance(read, Soft) and call.dropout_p > 0:
+        return "its kernels know dropout with the soft read alone"
+    if max(call.aux.top, read.k if isinstance(read, TopK) else 0) > MANY:
+        return f"its kernels find at most {MANY} largest weights of a row"
+    ranks = call.aux.top or isinstance(read, TopK | Argmax | Sample)
+    if ranks and isinstance(normalizer, Sum):
+        return "its kernels do not rank weights that may change their sign with the sum"
+    if isinstance(read, Sample) and (isinstance(normalizer, Identity) or (call.aux.log_prob and not normalizer.sums_to_one)):
+        return "its kernels draw from weights that sum to one"
+    return None
+
+
+def peak_bytes(call: Call) -> int:
+    """Memory beside inputs and output: gradients, statistics, exponentials, and what is laid out."""
+    rows, size = call.pairs // max(call.key.shape[-2], 1), 4
+    copies = 2 * (call.query.numel() + call.key.numel() + call.value.numel())
+    laid_out = call.pairs if call.bias is not None or call.aux.weights else 0
+    return size * (copies + 4 * rows + laid_out)
 
 
 def interpreted() -> bool:
@@ -52,11 +125,4 @@ def unwise(call: Call) -> str | None:
         return "Triton's interpreter is for tests"
     if tracing() and transforming():
         return "a transform of torch.func inside a compiler looks into no operator"
-    sparse = isinstance(call.normalizer, Sparsemax | Entmax)
-    plain = not sparse and not call.asks() and call.soft() and isinstance(call.score, Additive)
-    if plain and reference.is_small(call):
-        size = reference.peak_bytes(call)
-        return f"the plain formula, which lays out no more than {size:,} bytes, is done before its kernels begin"
-    if isinstance(call.score, Additive) or sparse or isinstance(call.read, Sample) or call.asks():
-        return None
-    return "no kernel of it takes part in this call"
+    return None

@@ -53,7 +53,7 @@ def forward(call: Call) -> list[Tensor] | None:
     return results(cleaned(call)) if served(call) else None
 
 
-def backward(call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> list[Tensor] | None:
+def backward(call: Call, grads, needed, kept=()):
     """The gradients of the needed leaves; scores and weights are computed again."""
     if not served(call):
         return None

@@ -1,0 +1,180 @@
+"""Calls by the kernels of `fused`: all results of an aligned call, and the gradients of its leaves."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade._call.call import Call
+from saccade._definitions.numerics import shares, wide
+from saccade.auxiliary import top
+from saccade.backends.blockwise.blocks import floating_results, result_kinds, result_names
+from saccade.backends.blockwise.engine import Kind, Whole
+from saccade.backends.triton import fused
+from saccade.backends.triton.setup import gradients_of, inputs_of, setup_of
+from saccade.normalizers import Entmax, Sparsemax
+from saccade.reads import Argmax, Sample, Soft, TopK, pick
+
+__all__ = ["WHOLE"]
+
+Results = dict[str, Tensor]
+
+
+def residual_kinds(call: Call) -> dict[str, Kind]:
+    """Tensors that a backward reads again, by name."""
+    rows, dtype = (*call.batch, call.query.shape[-2]), wide(call.query).dtype
+    kinds: dict[str, Kind] = {"norms": (rows, dtype)}
+    if isinstance(call.normalizer, Sparsemax | Entmax):
+        kinds["wholes"] = rows, dtype
+    if count := leading(call):
+        kinds |= {"top_weights": ((*rows, count), dtype), "top_keys": ((*rows, count), torch.int64)}
+    if isinstance(call.read, Sample):
+        kinds["drawn"] = rows, torch.int64
+    if call.read.chooses and call.read.differentiable:
+        kinds["soft"] = (*rows, call.value.shape[-1]), call.value.dtype
+    return kinds
+
+
+def leading(call: Call) -> int:
+    """How many of the largest weights of a row the read and the statistics take."""
+    if call.aux.weights:
+        return 0
+    count = call.read.k if isinstance(call.read, TopK) else int(isinstance(call.read, Argmax))
+    return min(max(count, call.aux.top), call.key.shape[-2])
+
+
+def forward(call: Call) -> list[Tensor]:
+    """All results, then the residuals."""
+    setup, aux = setup_of(call, inputs_of(call)), call.aux
+    computed = fused.forward(setup, entropy=aux.entropy, top=leading(call))
+    norms = computed["norms"]
+    kinds = dict(zip(result_names(call), result_kinds(call), strict=True)) | residual_kinds(call)
+    results: Results = {"norms": norms, "wholes": computed["wholes"], "lse": norms.clone() if aux.lse else norms}
+    results |= {"output": computed["output"], "entropy": computed["entropies"], "soft": computed["output"]}
+    if aux.weights:
+        results["weights"] = fused.weights(setup, computed)
+    if aux.received:
+        results["received"] = fused.received(setup, computed)
+    if "top_weights" in kinds:
+        weights, keys = fused.largest(setup, computed, leading(call))
+        results |= {"top_weights": weights, "top_keys": keys, "index": keys[..., 0].contiguous()}
+        if aux.top:
+            values, indices = top(weights[..., : aux.top], keys[..., : aux.top])
+            results |= {"top_values": values.clone(memory_format=torch.contiguous_format), "top_indices": indices}
+    if isinstance(call.read, Sample):
+        assert call.read.uniform is not None
+        uniform = call.read.uniform.expand(kinds["norms"][0]).to(norms.dtype).reshape(norms.shape).contiguous()
+        drawn, weight = fused.drawn(setup, computed, uniform)
+        results |= {"drawn": drawn, "log_prob": weight.masked_fill(drawn < 0, 1.0).log()}
+        results |= {"index": drawn.clone()} if aux.index else {}
+    shaped = {name: shape_as(results[name].to(dtype), shape) for name, (shape, dtype) in kinds.items() if name in results}
+    if "output" in kinds and not isinstance(call.read, Soft):
+        shaped["output"] = read(call, call.value, shaped)
+    return [shaped[name] for name in kinds]
+
+
+def shape_as(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A contiguous tensor in another shape, no view: a Function's views cannot be written into."""
+    return torch.ops.aten._unsafe_view(tensor, shape) if tensor.shape != shape else tensor
+
+
+def read(call: Call, value: Tensor, results: Results) -> Tensor:
+    """The output of a read of one key or of the largest weights."""
+    if isinstance(call.read, TopK):
+        weights, keys = (results[name][..., : call.read.k] for name in ("top_weights", "top_keys"))
+        rows = pick(wide(value), keys.flatten(-2)).unflatten(-2, keys.shape[-2:])
+        return (shares(weights)[..., None, :] @ rows)[..., 0, :].to(value.dtype)
+    return pick(value, results["drawn"] if isinstance(call.read, Sample) else results["top_keys"][..., 0])
+
+
+def backward(
+    call: Call, grads: Sequence[Tensor | None], needed: Sequence[bool], kept: Sequence[Tensor]
+) -> list[Tensor]:
+    """Gradients of the needed leaves, from those of the floating results and all that `forward` returned."""
+    results = dict(zip((*result_names(call), *residual_kinds(call)), kept, strict=True))
+    upstream = {n: grad for n, grad in zip(floating_results(call), grads, strict=True) if grad is not None}
+    leaves = [leaf.tensor.detach() for leaf in call.leaves()]
+    setup = setup_of(call, inputs_of(call.with_leaves(iter(leaves))), learns=learning_bias(call, needed))
+    leaves = [leaf.requires_grad_() if needs else leaf for leaf, needs in zip(leaves, needed, strict=True)]
+    moving = [leaf for leaf in leaves if leaf.requires_grad]
+    with torch.enable_grad():
+        moved = call.with_leaves(iter(leaves))
+        inputs = inputs_of(transformable(moved))
+        outputs, pulled = outside(moved, results, upstream)
+    summed, tensors = gradients_of(call, inputs, fused.backward(setup, **folded(call, results, upstream))), inputs.tensors()
+    outputs, pulled = [*outputs, *(tensors[name] for name in summed)], [*pulled, *summed.values()]
+    return list(torch.autograd.grad(outputs, moving, pulled, allow_unused=True, materialize_grads=True))
+
+
+def learning_bias(call: Call, needed: Sequence[bool]) -> bool:
+    """Whether a tensor of the bias needs a gradient."""
+    if call.bias is None:
+        return False
+    names = [name for name, needs in zip(call.leaf_names(), needed, strict=True) if needs]
+    return any(name.startswith("bias_") for name in names)
+
+
+def transformable(call: Call) -> Call:
+    """The call with zeros for rows that hold NaN, if something is made of rows before the kernels see them.
+
+    Such a row is forbidden and has no gradient, or its gradient is NaN already. A product of 0 and NaN would be NaN.
+    """
+    if call.mask is None and call.bias is None:
+        return call
+
+    def finite(tensor: Tensor) -> Tensor:
+        return tensor.masked_fill(~tensor.detach().isfinite().all(-1, keepdim=True), 0.0)
+
+    return replace(call, query=finite(call.query), key=finite(call.key))
+
+
+def outside(call: Call, results: Results, upstream: Results) -> tuple[list[Tensor], list[Tensor]]:
+    """A read of few keys as a function of its values, with its gradient; that of its weights goes to `upstream`."""
+    if "output" not in upstream or isinstance(call.read, Soft) or (call.read.chooses and call.read.differentiable):
+        return [], []
+    grad = upstream.pop("output")
+    if isinstance(call.read, TopK):
+        weights = results["top_weights"].detach().requires_grad_()
+        output = read(call, call.value.detach(), {**results, "top_weights": weights})
+        [upstream["top_weights"]] = torch.autograd.grad(output, weights, grad)
+    output = read(call, call.value, results)
+    return ([output], [grad]) if output.requires_grad else ([], [])
+
+
+def folded(call: Call, results: Results, upstream: Results) -> dict[str, Any]:
+    """Arguments of the kernels' backward, with the batch dimensions as one."""
+    rank = len(call.batch)
+
+    def entries(tensor: Tensor) -> Tensor:
+        return tensor.reshape(-1, *tensor.shape[rank:]).contiguous()
+
+    def named(name: str) -> Tensor | None:
+        return entries(upstream[name]) if name in upstream else None
+
+    norms = entries(results["norms"])
+    soft = "soft" if "soft" in results else "output"
+    of_rows = {"norms": norms, "wholes": entries(results["wholes"]) if "wholes" in results else norms}
+    of_rows |= {"entropies": entries(results["entropy"]) if "entropy" in results else norms}
+    of_rows |= {"output": entries(results[soft])} if "output" in upstream else {}
+    picks = [(results["top_keys"][..., : upstream[name].shape[-1]], upstream[name]) for name in ("top_values", "top_weights") if name in upstream]
+    if "log_prob" in upstream:
+        picks.append((results["drawn"][..., None], (upstream["log_prob"] * torch.exp(-results["log_prob"]))[..., None]))
+    both = [entries(torch.cat(side, -1)) for side in zip(*picks, strict=True)]
+    looks = {
+        "lse_grad": named("lse"),
+        "entropy_grad": named("entropy"),
+        "picks": (both[0].to(torch.int32), both[1].to(norms.dtype)) if both else None,
+        "received_grad": named("received"),
+        "weights_grad": named("weights"),
+    }
+    named_looks = {name: look for name, look in looks.items() if look is not None}
+    return {"results": of_rows, "grad": named("output"), **named_looks}
+
+
+def residuals(call: Call) -> list[Kind]:
+    return list(residual_kinds(call).values())
+
+
+WHOLE = Whole(forward, backward, residuals)
