@@ -23,7 +23,7 @@ from saccade.backends import reference
 from saccade.backends.blockwise.blocks import forward, reached_results, result_names
 from saccade.backends.blockwise.callables import checkpointed
 from saccade.backends.blockwise.engine import Engine, Whole
-from saccade.backends.blockwise.function import Blockwise, forward_op
+from saccade.backends.blockwise.function import Blockwise, applied, forward_op
 from saccade.backends.blockwise.plan import pairs
 from saccade.backends.offers import Answer, Offer, Pairs, Refusal
 from saccade.scores import Cosine, ScaledDot
@@ -94,7 +94,9 @@ def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
     moving = any(reached) and (transforming() or torch.is_grad_enabled())
     residuals = len(engine.residuals(call))
     if not tracing():
-        return detached(Blockwise.apply(engine.name, call, residuals, *leaves), reached) if moving else forward(engine, call)
+        if not moving:
+            return forward(engine, call)
+        return detached(applied(Blockwise, engine.name, call, residuals, *leaves), reached)
     numbers: list[float] = []
     skeleton = encode(call, numbers)
     tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64, device="cpu")]

@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._functorch.utils import unwrap_dead_wrappers
 
 from saccade._call.call import Call
-from saccade._definitions.numerics import transforming
+from saccade._definitions.numerics import tracing, transforming
 from saccade._definitions.structure import decode
 from saccade.backends import reference
 from saccade.backends.blockwise.blocks import backward, empty_results, evaluate, forward
@@ -24,6 +25,13 @@ def restored(skeleton: "Call | str", tensors: Sequence[Tensor], numbers: list[fl
     *leaves, last = tensors
     structure: Call = decode(skeleton, last.tolist() if numbers is None else numbers)
     return structure.with_leaves(iter(leaves))
+
+
+def applied(function: type[torch.autograd.Function], *arguments: Any) -> Any:
+    """`function.apply`, which inspects a signature for as long as ten operations take, without that."""
+    if tracing() or transforming():
+        return function.apply(*arguments)
+    return super(torch.autograd.Function, function).apply(*unwrap_dead_wrappers(arguments))  # type: ignore[misc]
 
 
 class Blockwise(torch.autograd.Function):
@@ -58,8 +66,8 @@ class Blockwise(torch.autograd.Function):
             gradients = backward_op(upstream, list(leaves), list(kept), ctx.skeleton, ctx.engine, needed)
         elif transforming() or all(addressed(grad) for grad in present):
             reached, kept = tuple(grad is not None for grad in upstream), [tensor.detach() for tensor in kept]
-            apply = BlockwiseBackward.apply
-            gradients = apply(ctx.engine, ctx.skeleton, tuple(needed), reached, *present, *leaves, *kept)
+            arguments = ctx.engine, ctx.skeleton, tuple(needed), reached, *present, *leaves, *kept
+            gradients = applied(BlockwiseBackward, *arguments)
         else:  # many upstream gradients at once (`is_grads_batched`): no kernel can write into them
 
             def results(*moved: Tensor) -> tuple[Tensor, ...]:
