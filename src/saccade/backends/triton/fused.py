@@ -1,25 +1,55 @@
-"""Attention in one launch each way, for scores, normalizers and masks of the library: `kernels.fused`."""
+"""Attention in one launch each way, for scores, normalizers and masks of the library: `kernels.fused`.
 
+Tensors are contiguous, and folded into entries. `Setup.owners` names the query, key, value, mask and bias of each.
+"""
+
+import functools
 import math
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from saccade.backends.triton.additive import side
 from saccade.backends.triton.launch import launch
 
+DOT, ADDITIVE, DISTANCE = 0, 1, 2
+SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = 0, 1, 2, 3, 4
+SLOPE, TABLE, PAIRS = 1, 2, 3
+
+IDS, BYTES, BAND, ENTRY, LISTED, INTERVAL = 1, 2, 4, 8, 16, 32  # parts of MASK, as `kernels.tiles` names them
+SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, EACH, SHIFTS = 1, 2, 4, 8, 16, 32, 64  # parts of FLAGS
+OF_OUTPUT, OF_LSE, OF_RECEIVED, OF_WEIGHTS, OF_SUMS, PULL, LEARNS = 128, 256, 512, 1024, 2048, 4096, 8192
+
 ROWS, KEYS = 64, 64
+FEW = 16
+"""Queries up to which a block has no more rows, for example a decoder's."""
+NARROW_ROWS = 32
+"""Rows of a block of scores that are no dot products: their features take registers."""
 LISTED_AT_ONCE = 64
+TOLERANCE = 1e-7
+LARGEST = 2**31 - 1
+"""Largest grid, and largest offset within an entry."""
+
+
+class Lists(NamedTuple):
+    """Blocks that a mask leaves: `order` `(Nm, blocks, across)`, `counts` `(Nm, blocks)`, and sizes of blocks."""
+
+    order: Tensor
+    counts: Tensor
+    rows: int
+    keys: int
 
 
 class Allowed(NamedTuple):
-    """A mask as the kernels read it.
+    """A mask as the kernels read it: all of its parts are necessary, and None allows everything.
 
     Args:
-        starts, ends: int32 `(U, Nm, Lq)`: each query's intervals of keys; None: all keys.
-        q_ids, k_ids: int32 `(Nm, Lq)` and `(Nm, Lk)`: documents; None: no documents.
-        pairs: bytes that expand to `(Nm, Lq, Lk)`, or None.
+        entries: Nm.
+        starts, ends: int32 `(U, Nm, Lq)`: each query's intervals of keys.
+        q_ids, k_ids: int32 `(Nm, Lq)` and `(Nm, Lk)`: documents.
+        pairs: bytes that expand to `(Nm, Lq, Lk)`.
+        low, high: i + low <= j < i + high.
+        first, end: int32 `(Nm,)`: first <= j < end.
     """
 
     entries: int
@@ -28,69 +58,60 @@ class Allowed(NamedTuple):
     q_ids: Tensor | None = None
     k_ids: Tensor | None = None
     pairs: Tensor | None = None
+    low: int | None = None
+    high: int | None = None
+    first: Tensor | None = None
+    end: Tensor | None = None
 
-    @property
-    def constants(self) -> dict[str, Any]:
+    def flags(self, *, by_key: bool = False) -> int:
+        """Parts of the mask for a kernel, LISTED if ranges do not suffice."""
+        band, entry = self.low is not None or self.high is not None, self.first is not None
         intervals = 0 if self.starts is None else len(self.starts)
-        return {"INTERVALS": intervals, "IDS": self.q_ids is not None, "BYTES": self.pairs is not None}
+        listed = self.q_ids is not None or self.pairs is not None or intervals > 1 or (by_key and intervals > 0)
+        some = IDS * (self.q_ids is not None) + BYTES * (self.pairs is not None)
+        return some + BAND * band + ENTRY * entry + LISTED * listed + INTERVAL * intervals
 
-    def arguments(self, stand_in: Tensor) -> tuple[Any, ...]:
-        tensors = [stand_in if part is None else part for part in self[1:]]
-        strides = (0, 0, 0) if self.pairs is None else self.pairs.stride()
-        return (*tensors, *strides, self.entries)
+    def band(self, q_len: int, k_len: int) -> tuple[int, int]:
+        """Low and high, within what makes a difference."""
+        low = -q_len if self.low is None else max(-q_len, min(self.low, k_len))
+        high = k_len if self.high is None else max(-q_len, min(self.high, k_len))
+        return low, high
+
+    def arguments(self, stand_in: Tensor, q_len: int, k_len: int) -> tuple[Any, ...]:
+        parts = (self.starts, self.ends, self.q_ids, self.k_ids, self.pairs, self.first, self.end)
+        *tensors, first, end = [stand_in if part is None else part for part in parts]
+        steps = (0, 0, 0) if self.pairs is None else self.pairs.stride()
+        return (*tensors, *steps, self.entries, *self.band(q_len, k_len), first, end)
 
 
-class Lists(NamedTuple):
-    """Blocks that a mask leaves: `order` `(Nm, rows, across)`, `counts` `(Nm, rows)`."""
-
-    order: Tensor
-    counts: Tensor
-
-
-def lists(mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key: bool = False) -> Lists:
-    """The blocks of keys of each block of queries, or the blocks of queries of each block of keys."""
-    from saccade.backends.triton.kernels import tiles
-
-    q_blocks, k_blocks, entries = -(-q_len // ROWS), -(-k_len // KEYS), mask.entries
-    constants = mask.constants
-    intervals, ids = constants["INTERVALS"], constants["IDS"]
-    of_queries = torch.empty((4 * intervals + 2 * ids, entries, q_blocks), dtype=torch.int32, device=device)
-    of_keys = torch.empty((2 * ids, entries, k_blocks), dtype=torch.int32, device=device)
-    spare = of_queries
-    starts, ends, q_ids, k_ids, pairs = (spare if part is None else part for part in mask[1:])
-    sides = [(starts, ends, q_ids, of_queries, q_len, k_len, q_blocks, intervals, ROWS)]
-    if ids:
-        sides.append((starts, ends, k_ids, of_keys, k_len, q_len, k_blocks, 0, KEYS))
-    for first, end, names, out, length, other, blocks, of, size in sides:
-        if of or ids:
-            arguments = first, end, names, out, length, other, blocks, entries
-            launch(tiles.summarize, entries * blocks, *arguments, INTERVALS=of, IDS=ids, M=size)
-    codes = torch.empty((entries, q_blocks, k_blocks) if mask.pairs is not None else 0, dtype=torch.uint8, device=device)
-    if mask.pairs is not None:
-        arguments = pairs, *mask.pairs.stride(), codes, q_len, k_len, q_blocks, k_blocks
-        launch(tiles.summarize_pairs, codes.numel(), *arguments, M=ROWS, N=KEYS)
-    rows, across = (k_blocks, q_blocks) if by_key else (q_blocks, k_blocks)
-    order = torch.empty((entries, rows, across), dtype=torch.int32, device=device)
-    counts = torch.empty((entries, rows), dtype=torch.int32, device=device)
-    arguments = of_queries, of_keys, codes, order, counts, q_blocks, k_blocks, entries, k_len
-    launch(tiles.list_blocks, counts.numel(), *arguments, **constants, BY_KEY=by_key, N=KEYS, B=LISTED_AT_ONCE)
-    return Lists(order, counts)
+ALL = Allowed(1)
 
 
 class Setup(NamedTuple):
-    """A call as the kernels take it: tensors of entries, and constants."""
+    """A call as the kernels take it: tensors of entries, and constants.
 
-    query: Tensor  # (Nq, Lq, D)
+    Args:
+        query, key, value: `(·, Lq, D)`, `(·, Lk, D)`, `(·, Lk, E)`.
+        owners: int32 `(5, N)`: each entry's query, key, value, mask and bias.
+        v: of additive scores, `(D,)` or `(N, D)`.
+        bias: by its kind slopes `(·,)`, tables `(·, 2 R + 1)`, or `(·, Lq, Lk)` of any strides.
+        factors: `(N, Lq)`: 1 / temperature, or the bias of a sigmoid.
+        sinks: `(N, Lq)`.
+        query_lists, key_lists: of a prepared mask; made if absent and needed.
+        dropout_p, noise: as of a call, noise int64 `(N, Lq)`.
+    """
+
+    query: Tensor
     key: Tensor
     value: Tensor
-    owners: Tensor  # int32 (5, N)
+    owners: Tensor
     mask: Allowed | None
-    score: int = 0
-    normalizer: int = 0
+    score: int = DOT
+    normalizer: int = SOFTMAX
     scale: float = 1.0
     softcap: float | None = None
     v: Tensor | None = None
-    bias: Tensor | None = None  # slopes (·,), tables (·, 2R + 1), or (·, Lq, Lk)
+    bias: Tensor | None = None
     bias_kind: int = 0
     factors: Tensor | None = None
     sinks: Tensor | None = None
@@ -98,130 +119,298 @@ class Setup(NamedTuple):
     alpha: float = 1.0
     align: int = 0
     bias_learns: bool = False
+    query_lists: Lists | None = None
+    key_lists: Lists | None = None
+    dropout_p: float = 0.0
+    noise: Tensor | None = None
 
     @property
     def kind(self) -> int:
-        return {2.0: 1, 1.5: 2}.get(self.alpha, 0)
+        """The normalizer, with entmax by its α."""
+        return self.normalizer if self.normalizer < ENTMAX else ENTMAX + {2.0: 1, 1.5: 2}.get(self.alpha, 0)
+
+
+class Shape(NamedTuple):
+    """Tile of a program, and how it is compiled."""
+
+    rows: int
+    keys: int
+    warps: int
+    stages: int
+
+
+def shape(setup: Setup, name: str) -> Shape:
+    """Tile of a pass: "forward", "queries" or "keys" of the backward, "received" or "read"."""
+    return _shape(setup.query.shape[1], setup.query.shape[2], setup.value.shape[2], setup.score, name)
+
+
+def _shape(q_len: int, dim: int, width: int, score: int, name: str) -> Shape:
+    rows = FEW if q_len <= FEW else ROWS if score == DOT else NARROW_ROWS
+    wide = max(dim, width) > 64 or name == "keys"
+    return Shape(rows, KEYS, 8 if wide else 4, 2)
+
+
+def lists(
+    mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key: bool = False, rows: int | None = None
+) -> Lists:
+    """The blocks of keys of each block of queries, or the blocks of queries of each block of keys."""
+    from saccade.backends.triton.kernels import lists as kernels
+
+    rows, keys = rows or (FEW if q_len <= FEW else ROWS), KEYS
+    q_blocks, k_blocks, entries, flags = -(-q_len // rows), -(-k_len // keys), mask.entries, mask.flags(by_key=by_key)
+    intervals, documents = flags // INTERVAL, mask.q_ids is not None
+    order, counts = _empty_lists(entries, *((k_blocks, q_blocks) if by_key else (q_blocks, k_blocks)), device)
+    starts, ends, q_ids, k_ids, pairs, *steps, _, low, high, firsts, lasts = mask.arguments(counts, q_len, k_len)
+    of_queries = of_keys = codes = counts
+    if intervals or documents:
+        of_queries = counts.new_empty(4 * intervals + 2 * documents, entries, q_blocks)
+        arguments = starts, ends, q_ids, of_queries, q_len, k_len, q_blocks, entries
+        launch(kernels.summarize, entries * q_blocks, *arguments, INTERVALS=intervals, DOCUMENTS=documents, ROWS=rows)
+    if documents:
+        of_keys = counts.new_empty(2, entries, k_blocks)
+        arguments = starts, ends, k_ids, of_keys, k_len, q_len, k_blocks, entries
+        launch(kernels.summarize, entries * k_blocks, *arguments, INTERVALS=0, DOCUMENTS=True, ROWS=keys)
+    if mask.pairs is not None:
+        codes = torch.empty(entries, q_blocks, k_blocks, dtype=torch.uint8, device=device)
+        arguments = pairs, *steps, codes, q_len, k_len, q_blocks, k_blocks
+        launch(kernels.summarize_pairs, _programs(codes.numel()), *arguments, ROWS=rows, KEYS=keys)
+    arguments = of_queries, of_keys, codes, order, counts, firsts, lasts, low, high, q_len, k_len, q_blocks, k_blocks
+    constants = {"MASK": flags, "BY_KEY": by_key, "ROWS": rows, "KEYS": keys, "AT_ONCE": LISTED_AT_ONCE}
+    launch(kernels.list_blocks, counts.numel(), *arguments, entries, **constants)
+    return Lists(order, counts, rows, keys)
+
+
+def _empty_lists(entries: int, blocks: int, across: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    order = torch.empty(entries, blocks, across, dtype=torch.int32, device=device)
+    return order, torch.empty(entries, blocks, dtype=torch.int32, device=device)
 
 
 def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, Tensor]:
-    """Output and statistics; `norms` is lse, or each row's 1 / (eps + Σ s)."""
+    """Output and statistics of each row, those that are not needed as any other of them.
+
+    Returns:
+        output `(N, Lq, E)`; norms and wholes `(N, Lq)`, as `kernels.weights` reads them (norms of a softmax are lse,
+        without the sink); entropies `(N, Lq)`; top_scores and top_indices `(N, Lq, 2^k ≥ top)`, in no order.
+    """
     from saccade.backends.triton.kernels import fused
 
-    query, value, owners = setup.query, setup.value, setup.owners
-    count, (q_len, _), (k_len, width) = owners.shape[1], query.shape[1:], value.shape[1:]
-    out = query.new_empty(count, q_len, width, dtype=value.dtype)
-    norms, wholes, entropies = (query.new_empty(count, q_len, dtype=torch.float32) for _ in range(3))
-    size = triton_size(top) if top else 0
-    top_scores, top_indices = (query.new_empty(count, q_len, size, dtype=of) for of in (torch.float32, torch.int32))
-    sinks = query if setup.sinks is None else setup.sinks
-    inputs, sizes, constants = _arguments(setup)
+    query, value = setup.query, setup.value
+    count, q_len = setup.owners.shape[1], query.shape[1]
+    out = value.new_empty(count, q_len, value.shape[2])
+    norms = query.new_empty(count, q_len, dtype=torch.float32)
+    wholes = torch.empty_like(norms) if setup.normalizer == ENTMAX or setup.sinks is not None else norms
+    entropies = torch.empty_like(norms) if entropy else norms
+    size, top_scores, top_indices = 0, norms, setup.owners
+    if top:
+        size = triton_size(top)
+        top_scores = norms.new_empty(count, q_len, size)
+        top_indices = torch.empty_like(top_scores, dtype=torch.int32)
+    tile = shape(setup, "forward")
+    inputs, constants = _arguments(setup, tile, flags=ENTROPY * entropy)
+    sinks = norms if setup.sinks is None else setup.sinks
     results = sinks, out, norms, wholes, entropies, top_scores, top_indices
-    launch(
-        fused.forward, count * -(-q_len // ROWS), *inputs, *results, *sizes, setup.eps, setup.alpha - 1, 1e-7, **constants, ENTROPY=entropy, TOP=size, KIND=setup.kind
-    )
-    return {"output": out, "norms": norms, "wholes": wholes, "entropies": entropies, "top_scores": top_scores, "top_indices": top_indices}
+    programs = _programs(count * -(-q_len // tile.rows))
+    launch(fused.forward, programs, *inputs, *results, setup.eps, TOLERANCE, **constants, TOP=size)
+    names = "output", "norms", "wholes", "entropies", "top_scores", "top_indices"
+    return dict(zip(names, results[1:], strict=True))
 
 
 def backward(
-    setup: Setup, results: dict[str, Tensor], grad: Tensor, lse_grad: Tensor | None = None, entropy_grad: Tensor | None = None
+    setup: Setup,
+    results: dict[str, Tensor],
+    grad: Tensor | None,
+    lse_grad: Tensor | None = None,
+    entropy_grad: Tensor | None = None,
+    picks: tuple[Tensor, Tensor] | None = None,
+    received_grad: Tensor | None = None,
+    weights_grad: Tensor | None = None,
+    sums_grad: Tensor | None = None,
 ) -> dict[str, Tensor]:
-    """Gradients of each entry's query, key and value, of factors and sinks."""
-    from saccade.backends.triton.kernels import fused
+    """Gradients of each entry's tensors.
 
-    query, value, owners = setup.query, setup.value, setup.owners
-    count, (q_len, dim), (k_len, width) = owners.shape[1], query.shape[1:], value.shape[1:]
-    norms = results["norms"]
-    delta = (grad.float() * results["output"].float()).sum(-1)
-    whole, sink_grad = results["wholes"] if setup.normalizer == 4 else norms, None
-    if setup.normalizer == 1:
-        whole = setup.factors if setup.factors is not None else torch.ones_like(norms)
-    if setup.sinks is not None:
-        whole = torch.logaddexp(norms, setup.sinks)
-        sink_grad = -delta * torch.exp(setup.sinks - whole)
-    if lse_grad is not None:
-        assert setup.sinks is None
-        delta = delta - lse_grad
+    Args:
+        results: of `forward`, with entropies if their gradients come.
+        grad: of the output, `(N, Lq, E)`, or None.
+        lse_grad, entropy_grad: `(N, Lq)`.
+        picks: int32 keys `(N, Lq, K)`, -1 for none, and gradients of their weights.
+        received_grad: of each key's sum of weights, `(N, Lk)`.
+        weights_grad: `(N, Lq, Lk)`, float32.
+        sums_grad: of each row's sum of the weights that dropout leaves, `(N, Lq)`.
+
+    Returns:
+        query, key, value; factor and sink `(N, Lq)`; v `(N, blocks, D)`, to be summed over blocks; slope `(N, Lq)`, to
+        be summed over queries; table `(N, blocks, 2 R + 1)`; bias `(N, Lq, Lk)`: those that the setup has.
+    """
+    from saccade.backends.triton.kernels import backward as kernels
+
+    query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
+    count, (q_len, dim), (k_len, width) = setup.owners.shape[1], query.shape[1:], value.shape[1:]
+    whole_rows = norms.new_empty(2, count, q_len)
+    deltas, row_grad = whole_rows[0], whole_rows[1]
+    tile = shape(setup, "queries")
+    blocks = -(-q_len // tile.rows)
     gradients = {
-        "query": query.new_empty(count, q_len, dim), "key": query.new_empty(count, k_len, dim),
-        "value": value.new_empty(count, k_len, width), "factor": norms.new_empty(count, q_len),
-        "v": norms.new_zeros(count, -(-q_len // ROWS), dim if setup.score == 1 else 0), "slope": torch.empty_like(norms),
-        "table": norms.new_zeros(count, -(-q_len // ROWS), setup.bias.shape[-1] if setup.bias_kind == 2 else 0),
-        "bias": norms.new_zeros(count, q_len, k_len) if setup.bias_learns and setup.bias_kind == 3 else norms,
-    }  # fmt: skip
-    if setup.score == 1:  # summed tile by tile in memory
-        gradients |= {"query": norms.new_zeros(count, q_len, dim), "key": norms.new_zeros(count, k_len, dim)}
-    for by_key in (False, True):
-        inputs, sizes, constants = _arguments(setup, by_key=by_key)
-        statistics = norms, whole, delta, results["entropies"], norms if entropy_grad is None else entropy_grad, grad.contiguous()
-        programs = count * (-(-k_len // KEYS) if by_key else -(-q_len // ROWS))
-        constants |= {"ENTROPY": entropy_grad is not None, "BY_KEY": by_key, "BIAS_LEARNS": setup.bias_learns}
-        launch(fused.backward, programs, *inputs, *statistics, *gradients.values(), *sizes, setup.alpha - 1, **constants, KIND=setup.kind)
-    return {**gradients, "sink": sink_grad}
+        "query": query.new_empty(count, q_len, dim),
+        "key": query.new_empty(count, k_len, dim),
+        "value": value.new_empty(count, k_len, width),
+    }
+    if setup.factors is not None:
+        gradients["factor"] = row_grad
+    if setup.score == ADDITIVE:
+        gradients["v"] = norms.new_empty(count, blocks, dim)
+    bias_grad = norms
+    if setup.bias_learns and setup.bias is not None:
+        if setup.bias_kind == SLOPE:
+            bias_grad = gradients["slope"] = torch.empty_like(norms)
+        elif setup.bias_kind == TABLE:
+            bias_grad = gradients["table"] = norms.new_zeros(count, blocks, setup.bias.shape[-1])
+        else:
+            bias_grad = gradients["bias"] = norms.new_zeros(count, q_len, k_len)
+    looked = picks is not None or received_grad is not None or weights_grad is not None or sums_grad is not None
+    ruled = entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None)
+    flags = (
+        ENTROPY * (entropy_grad is not None) + OF_OUTPUT * (grad is not None) + OF_LSE * (lse_grad is not None)
+        + OF_RECEIVED * (received_grad is not None) + OF_WEIGHTS * (weights_grad is not None)
+        + OF_SUMS * (sums_grad is not None) + PULL * (looked or ruled or setup.normalizer == ENTMAX)
+        + LEARNS * setup.bias_learns
+    )  # fmt: skip
+    pick_keys, pick_grads = (setup.owners, norms) if picks is None else picks
+    output = results["output"]
+    upstream = [output if grad is None else grad.contiguous()]
+    upstream += [
+        norms if part is None else part for part in (lse_grad, entropy_grad, received_grad, weights_grad, sums_grad)
+    ]
+    statistics = norms, wholes, results["entropies"], deltas, output, *upstream, pick_keys, pick_grads
+    rest = row_grad, gradients.get("v", norms), bias_grad
+    picked = 0 if picks is None else pick_keys.shape[-1]
+    sides = None
+    for by_key, name, length in ((False, "query", q_len), (True, "key", k_len)):
+        tile = shape(setup, "keys" if by_key else "queries")
+        inputs, constants = _arguments(setup, tile, flags=flags, by_key=by_key, sides=sides)
+        sides = inputs[4:6]
+        programs = _programs(count * -(-length // (tile.keys if by_key else tile.rows)))
+        targets = gradients[name], gradients["value"], *rest
+        launch(kernels.backward, programs, *inputs, *statistics, *targets, **constants, PICKS=picked, BY_KEY=by_key)
+    if setup.sinks is not None:
+        if lse_grad is not None:
+            deltas = deltas + lse_grad * torch.exp(_finite(wholes) - _finite(norms))
+        gradients["sink"] = -deltas * torch.exp(setup.sinks - _finite(wholes))
+    return gradients
+
+
+def _finite(lse: Tensor) -> Tensor:
+    return lse.masked_fill(lse == -math.inf, 0.0)
 
 
 def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     """The sum of each key's weights, `(N, Lk)`."""
-    from saccade.backends.triton.kernels import fused
+    from saccade.backends.triton.kernels import looks
 
-    norms, k_len = results["norms"], setup.value.shape[1]
-    whole = results["wholes"] if setup.normalizer == 4 else norms
-    if setup.sinks is not None:
-        whole = torch.logaddexp(norms, setup.sinks)
-    if setup.normalizer == 1:
-        whole = setup.factors if setup.factors is not None else torch.ones_like(norms)
+    norms, k_len, tile = results["norms"], setup.value.shape[1], shape(setup, "received")
     out = norms.new_empty(len(norms), k_len)
-    inputs, sizes, constants = _arguments(setup, by_key=True)
-    programs = len(norms) * -(-k_len // KEYS)
-    launch(fused.columns, programs, *inputs, norms, whole, out, *sizes, setup.alpha - 1, **constants, KIND=setup.kind)
+    inputs, constants = _arguments(setup, tile, by_key=True)
+    programs = _programs(len(norms) * -(-k_len // tile.keys))
+    launch(looks.received, programs, *inputs, norms, results["wholes"], out, **constants)
     return out
 
 
-def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> Tensor:
-    """The key of each row's draw, `(N, Lq)`."""
-    from saccade.backends.triton.kernels import fused
-
-    norms, q_len = results["norms"], setup.query.shape[1]
-    whole = results["wholes"] if setup.normalizer == 4 else norms
-    if setup.normalizer == 1:
-        whole = setup.factors if setup.factors is not None else torch.ones_like(norms)
-    out = torch.empty(norms.shape, dtype=torch.int32, device=norms.device)
-    inputs, sizes, constants = _arguments(setup)
-    programs = len(norms) * -(-q_len // ROWS)
-    launch(fused.draw, programs, *inputs, norms, whole, uniform, out, *sizes, setup.alpha - 1, **constants, KIND=setup.kind)
+def weights(setup: Setup, results: dict[str, Tensor]) -> Tensor:
+    """The weights, float32 `(N, Lq, Lk)`, before dropout."""
+    norms, k_len = results["norms"], setup.value.shape[1]
+    shape_of_all = (*norms.shape, k_len)
+    out = norms.new_empty(shape_of_all) if setup.mask is None else norms.new_zeros(shape_of_all)
+    _read(setup, results, norms, out, norms, draw=False)
     return out
 
 
-def _arguments(setup: Setup, *, by_key: bool = False) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
-    query, key, value, owners = setup[:4]
-    count, (q_len, dim), (k_len, width) = owners.shape[1], query.shape[1:], value.shape[1:]
-    mask, listed = setup.mask or Allowed(1), setup.mask is not None
-    lists_of = lists(mask, q_len, k_len, query.device, by_key=by_key) if listed else (owners, owners)
+def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> tuple[Tensor, Tensor]:
+    """The key of each row's draw, int32 `(N, Lq)`, -1 for none, and its log-probability."""
+    norms = results["norms"]
+    index, logs = torch.empty_like(norms, dtype=torch.int32), torch.empty_like(norms)
+    _read(setup, results, uniform, index, logs, draw=True)
+    return index, logs
+
+
+def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor, logs: Tensor, *, draw: bool) -> None:
+    from saccade.backends.triton.kernels import looks
+
+    norms, tile = results["norms"], shape(setup, "read")
+    inputs, constants = _arguments(setup, tile)
+    programs = _programs(len(norms) * -(-setup.query.shape[1] // tile.rows))
+    launch(looks.read, programs, *inputs, norms, results["wholes"], uniform, out, logs, **constants, DRAW=draw)
+
+
+def _arguments(
+    setup: Setup, tile: Shape, *, flags: int = 0, by_key: bool = False, sides: tuple[Tensor, Tensor] | None = None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments that every kernel takes first, and its constants."""
+    query, key, value, owners, mask = setup[:5]
+    (_, q_len, dim), (_, k_len, width) = query.shape, value.shape
+    mask = mask or ALL
+    of_mask, listed = mask.flags(by_key=by_key), (owners, owners)
+    if of_mask & LISTED:
+        ready = setup.key_lists if by_key else setup.query_lists
+        if ready is None or (ready.rows, ready.keys) != tile[:2]:
+            ready = lists(mask, q_len, k_len, query.device, by_key=by_key, rows=tile.rows)
+        listed = ready[:2]
     bias, steps = query if setup.bias is None else setup.bias, (0, 0, 0)
-    if setup.bias_kind == 1:
+    if setup.bias_kind == SLOPE:
         steps = bias.stride(0), 0, 0
-    elif setup.bias_kind == 2:
+    elif setup.bias_kind == TABLE:
         steps = bias.stride(0), bias.shape[-1] // 2, 0
-    elif setup.bias_kind == 3:
+    elif setup.bias_kind == PAIRS:
         steps = bias.stride()
-    v, v_n = (query, 0) if setup.v is None else (setup.v, setup.v.stride(0) if setup.v.ndim == 2 else 0)
-    powers: tuple[Tensor, ...] = (query,) * 4
-    if setup.score == 1:
-        left, right = side(query), side(key, by_key=True)
-        powers = left.powers, right.powers, left.sizes, right.sizes
-    part = min(128, max(16, triton_size(dim)))
-    factors = query if setup.factors is None else setup.factors
-    inputs = query, key, value, v, v_n, *powers, owners, *mask.arguments(owners), bias, *steps, setup.align, *lists_of, factors
-    sizes = count, q_len, k_len, -(-q_len // ROWS), -(-k_len // KEYS), setup.scale, setup.softcap or 1.0
+    flags += SOFTCAP * (setup.softcap is not None) + SINKS * (setup.sinks is not None)
+    factors, v, noise, threshold, keep_scale = query, query, owners, 0, 1.0
+    if setup.factors is not None:
+        factors, flags = setup.factors, flags + (SHIFTS if setup.normalizer == SIGMOID else FACTORS)
+    if setup.v is not None:
+        v, flags = setup.v, flags + EACH * (setup.v.ndim == 2)
+    if setup.dropout_p and setup.noise is not None:
+        noise, flags = setup.noise, flags + DROPOUT
+        threshold = min(int(setup.dropout_p * (1 << 32)) - (1 << 31), LARGEST)
+        keep_scale = 0.0 if setup.dropout_p == 1 else 1 / (1 - setup.dropout_p)
+    if sides is None:
+        sides = (_side(query), _side(key, by_key=True)) if setup.score == ADDITIVE else (query, key)
+    inputs = (
+        query, key, value, v, *sides, owners, *mask.arguments(owners, q_len, k_len), bias, *steps, setup.align, *listed,
+        factors, noise, owners.shape[1], q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1, threshold,
+        keep_scale,
+    )  # fmt: skip
     constants = {
-        "D": dim, "E": width, "SCORE": setup.score, "NORMALIZER": setup.normalizer, "SOFTCAP": setup.softcap is not None,
-        "BIAS": setup.bias_kind, "FACTORS": setup.factors is not None, "SINKS": setup.sinks is not None, **mask.constants,
-        "LISTED": listed, "PRECISION": "ieee", "PART": part, "PARTS": -(-dim // part), "WIDTH": max(16, triton_size(width)),
-        "ROWS": ROWS, "KEYS": KEYS,
+        "D": dim, "E": width, "SCORE": setup.score, "NORMALIZER": setup.kind, "BIAS": setup.bias_kind, "MASK": of_mask,
+        "FLAGS": flags, "PRECISION": _precision(query), "ROWS": tile.rows, "KEYS": tile.keys, "num_warps": tile.warps,
+        "num_stages": tile.stages,
     }  # fmt: skip
-    return inputs, sizes, constants
+    return inputs, constants
 
 
+def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
+    """e^2x and max |x| of each row, from `kernels.terms.powers`."""
+    from saccade.backends.triton.kernels import terms
+
+    count, length, dim = tensor.shape
+    out = tensor.new_empty((count, dim + 1, length) if by_key else (count, length, dim + 1), dtype=torch.float32)
+    programs = _programs(-(-count * length // 8))
+    constants = {"BY_KEY": by_key, "ROWS": 8, "WIDTH": triton_size(dim)}
+    launch(terms.powers, programs, tensor, out, count * length, length, dim, **constants)
+    return out
+
+
+def _precision(query: Tensor) -> str:
+    """How float32 is multiplied: as torch has it."""
+    if query.dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest":
+        return "tf32"
+    return "ieee"
+
+
+def _programs(count: int) -> int:
+    if count > LARGEST:
+        raise ValueError(f"expected at most {LARGEST:,} programs, got {count:,}. Split the call.")
+    return count
+
+
+@functools.cache
 def triton_size(length: int) -> int:
     """The least power of two that is no less."""
     return 1 << max(0, length - 1).bit_length()

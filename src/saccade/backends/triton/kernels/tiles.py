@@ -1,143 +1,165 @@
-"""Tiles of scores in registers, for every pass of `fused`: a block of queries against a block of keys.
+"""Tiles of scores in registers, for every pass of attention: a block of queries by a block of keys.
 
-A mask is a union of intervals of keys for each query, equal ids of documents, and bytes of pairs, each of them
-optional, all of them necessary. For a block of queries, a block of keys is empty, partial or full. Lists hold the
-blocks that are not empty, and full blocks read no mask.
+A mask is a union of intervals of keys for each query, a band about the diagonal, an interval of keys for all queries,
+equal ids of documents, and bytes of pairs. Each part is optional, and all of those present are necessary. A program
+visits the blocks that the mask does not empty, from a range that it computes or from a list. A block is named by
+2 b + full: a full block reads no mask.
 """
 
 import triton
 import triton.language as tl
 
-from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.additive import tanh, tanh_near
+from saccade.backends.triton.kernels.terms import distances, tanh, terms
 
 DOT, ADDITIVE, DISTANCE = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
-"""q · k; v · tanh(q + k); ‖q − k‖²."""
+"""Scores: q · k; v · tanh(q + k); ‖q − k‖²."""
 
 SLOPE, TABLE, PAIRS = tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
 """Biases: -slope |i + align - j|; table[clip(j - i - align) + R]; a number for each pair."""
 
+IDS, BYTES, BAND, ENTRY, LISTED = tl.constexpr(1), tl.constexpr(2), tl.constexpr(4), tl.constexpr(8), tl.constexpr(16)
+INTERVAL = tl.constexpr(32)
+"""Parts of a mask, added up to MASK, with INTERVAL for each interval of a query."""
 
-@kernel
-def summarize(
-    starts, ends, ids, out,
-    length, other_length, blocks, entries,
-    INTERVALS: tl.constexpr, IDS: tl.constexpr, M: tl.constexpr,
-):  # fmt: skip
-    """Bounds of each block of rows, for `list_blocks`.
-
-    Args:
-        starts, ends: `(INTERVALS, entries, length)`, int32.
-        ids: `(entries, length)`.
-        out: `(4 INTERVALS + 2 IDS, entries, blocks)`, int32: of each interval the lowest start, the highest end, the
-            highest start and the lowest end, then the lowest and the highest id.
-        length, other_length: number of rows, and of the positions that intervals are of.
-    """
-    n, block = (tl.program_id(0) // blocks).to(tl.int64), tl.program_id(0) % blocks
-    i = tl.minimum(block * M + tl.arange(0, M), length - 1)
-    step, at = entries * blocks, out + tl.program_id(0)
-    for u in tl.static_range(INTERVALS):
-        row = (u * entries + n) * length + i
-        start, end = tl.load(starts + row), tl.load(ends + row)
-        some = start < end
-        tl.store(at + (4 * u) * step, tl.min(tl.where(some, start, other_length)))
-        tl.store(at + (4 * u + 1) * step, tl.max(tl.where(some, end, 0)))
-        tl.store(at + (4 * u + 2) * step, tl.max(tl.where(some, start, other_length)))
-        tl.store(at + (4 * u + 3) * step, tl.min(tl.where(some, end, 0)))
-    if IDS:
-        id = tl.load(ids + n * length + i)
-        tl.store(at + (4 * INTERVALS) * step, tl.min(id))
-        tl.store(at + (4 * INTERVALS + 1) * step, tl.max(id))
-
-
-@kernel
-def summarize_pairs(pairs, pairs_n, pairs_i, pairs_j, codes, q_len, k_len, q_blocks, k_blocks, M: tl.constexpr, N: tl.constexpr):  # fmt: skip
-    """codes[n, a, b] = 0, 1 or 2: none, some or all pairs of a block of queries and of keys."""
-    n = (tl.program_id(0) // (q_blocks * k_blocks)).to(tl.int64)
-    rest = tl.program_id(0) % (q_blocks * k_blocks)
-    i = tl.minimum((rest // k_blocks) * M + tl.arange(0, M), q_len - 1).to(tl.int64)
-    j = tl.minimum((rest % k_blocks) * N + tl.arange(0, N), k_len - 1).to(tl.int64)
-    used = (tl.load(pairs + n * pairs_n + i[:, None].to(tl.int64) * pairs_i + j[None] * pairs_j) != 0).to(tl.int32)
-    tl.store(codes + tl.program_id(0), (tl.max(used) + tl.min(used)).to(tl.uint8))
-
-
-@kernel
-def list_blocks(
-    of_queries, of_keys, codes,
-    order, counts,
-    q_blocks, k_blocks, entries, k_len,
-    INTERVALS: tl.constexpr, IDS: tl.constexpr, BYTES: tl.constexpr, BY_KEY: tl.constexpr,
-    N: tl.constexpr, B: tl.constexpr,
-):  # fmt: skip
-    """List the blocks of keys for each block of queries, in order; with BY_KEY those of queries for each of keys.
-
-    Args:
-        of_queries, of_keys: from `summarize`; of keys the ids alone.
-        codes: from `summarize_pairs`.
-        order: `(entries, rows, across)`: 2 b for a partial block b, 2 b + 1 for a full one.
-        counts: `(entries, rows)`.
-    """
-    rows, across = q_blocks, k_blocks
-    if BY_KEY:
-        rows, across = k_blocks, q_blocks
-    n, row = (tl.program_id(0) // rows).to(tl.int64), tl.program_id(0) % rows
-    order += tl.program_id(0).to(tl.int64) * across
-    q_step, k_step, listed = entries * q_blocks, entries * k_blocks, 0
-    for first in range(0, across, B):
-        other = first + tl.arange(0, B)
-        inside = other < across
-        a, b = row + tl.zeros_like(other), tl.minimum(other, across - 1)
-        if BY_KEY:
-            a, b = b, a
-        some, full = inside, inside
-        if INTERVALS > 0:
-            some, full = other < 0, other < 0
-            for u in tl.static_range(INTERVALS):
-                at = of_queries + 4 * u * q_step + n * q_blocks + a
-                lowest, highest = tl.load(at), tl.load(at + q_step)
-                last_start, first_end = tl.load(at + 2 * q_step), tl.load(at + 3 * q_step)
-                some = some | ((lowest < (b + 1) * N) & (highest > b * N))
-                full = full | ((last_start <= b * N) & (first_end >= tl.minimum((b + 1) * N, k_len)))
-            some, full = some & inside, full & inside
-        if IDS:
-            at = of_queries + 4 * INTERVALS * q_step + n * q_blocks + a
-            least, most = tl.load(at), tl.load(at + q_step)
-            lowest, highest = tl.load(of_keys + n * k_blocks + b), tl.load(of_keys + k_step + n * k_blocks + b)
-            some = some & (least <= highest) & (lowest <= most)
-            full = full & (least == most) & (lowest == highest) & (least == lowest)
-        if BYTES:
-            code = tl.load(codes + (n * q_blocks + a) * k_blocks + b)
-            some, full = some & (code > 0), full & (code == 2)
-        some = some.to(tl.int32)
-        place = listed + tl.cumsum(some, 0) - some
-        tl.store(order + place, 2 * other + (full & (some > 0)).to(tl.int32), mask=some > 0)
-        listed += tl.sum(some)
-    tl.store(counts + tl.program_id(0), listed)
+SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, EACH, SHIFTS = (
+    tl.constexpr(1),
+    tl.constexpr(2),
+    tl.constexpr(4),
+    tl.constexpr(8),
+    tl.constexpr(16),
+    tl.constexpr(32),
+    tl.constexpr(64),
+)
+"""Parts of a call, added up to FLAGS. Rows have FACTORS of scores, or SHIFTS of a sigmoid. EACH: entries have own v."""
 
 
 @triton.jit
-def allowed(mask, n, i, j, q_len, k_len, INTERVALS: tl.constexpr, IDS: tl.constexpr, BYTES: tl.constexpr):
+def inputs_of(query, key, v, q_side, k_side, owners, N, n, q_len, k_len, D: tl.constexpr, FLAGS: tl.constexpr):
+    """Query, key, v, and both sides of additive terms of entry n."""
+    of_query, of_key = tl.load(owners + n).to(tl.int64), tl.load(owners + N + n).to(tl.int64)
+    if EACH & FLAGS:
+        v += n * D
+    q_side, k_side = q_side + of_query * q_len * (D + 1), k_side + of_key * k_len * (D + 1)
+    return query + of_query * q_len * D, key + of_key * k_len * D, v, q_side, k_side
+
+
+@triton.jit
+def bounds(
+    mask, n, block, q_len, k_len,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, MASK: tl.constexpr, BY_KEY: tl.constexpr,
+):  # fmt: skip
+    """Keys that the band and the entry's interval allow some and all of a block of queries.
+
+    With BY_KEY: queries that they allow some and all of a block of keys.
+
+    Returns:
+        begin, stop, full_from, full_to: some of begin ≤ j < stop, all of full_from ≤ j < full_to.
+    """
+    low, high, firsts, lasts = mask[9], mask[10], mask[11], mask[12]
+    begin, stop = 0 * k_len, k_len * 1
+    if BY_KEY:
+        stop = q_len * 1
+    full_from, full_to = begin, stop
+    if BAND & MASK:
+        if BY_KEY:
+            first, last = block * KEYS, tl.minimum(block * KEYS + KEYS, k_len) - 1
+            begin, stop = tl.maximum(begin, first - high + 1), tl.minimum(stop, last - low + 1)
+            full_from, full_to = tl.maximum(full_from, last - high + 1), tl.minimum(full_to, first - low + 1)
+        else:
+            first, last = block * ROWS, tl.minimum(block * ROWS + ROWS, q_len) - 1
+            begin, stop = tl.maximum(begin, first + low), tl.minimum(stop, last + high)
+            full_from, full_to = tl.maximum(full_from, last + low), tl.minimum(full_to, first + high)
+    if ENTRY & MASK:
+        entry_from, entry_to = tl.load(firsts + n), tl.load(lasts + n)
+        if BY_KEY:
+            first, last = block * KEYS, tl.minimum(block * KEYS + KEYS, k_len) - 1
+            stop = tl.where((entry_from <= last) & (entry_to > first), stop, 0)
+            full_to = tl.where((entry_from <= first) & (entry_to > last), full_to, 0)
+        else:
+            begin, stop = tl.maximum(begin, entry_from), tl.minimum(stop, entry_to)
+            full_from, full_to = tl.maximum(full_from, entry_from), tl.minimum(full_to, entry_to)
+    return begin, stop, full_from, full_to
+
+
+@triton.jit
+def walk(
+    order, counts, mask, n, block, q_len, k_len,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, MASK: tl.constexpr, BY_KEY: tl.constexpr,
+):  # fmt: skip
+    """Blocks of keys of a block of queries, or of queries of a block of keys, for `code_of`.
+
+    Args:
+        n: entry of the mask.
+
+    Returns:
+        How many, and the list, or the range: first block, full_from and full_to.
+    """
+    if LISTED & MASK:
+        mine, others = tl.cdiv(q_len, ROWS), tl.cdiv(k_len, KEYS)
+        if BY_KEY:
+            mine, others = others, mine
+        row = n * mine + block
+        return tl.load(counts + row), (order + row * others, 0, 0, 0)
+    begin, stop, full_from, full_to = bounds(mask, n, block, q_len, k_len, ROWS, KEYS, MASK, BY_KEY)
+    if MASK >= INTERVAL:
+        row = n * q_len + tl.minimum(block * ROWS + tl.arange(0, ROWS), q_len - 1)
+        starts, ends = tl.load(mask[0] + row), tl.load(mask[1] + row)
+        some = starts < ends
+        starts, ends = tl.where(some, starts, k_len), tl.where(some, ends, 0)
+        begin, stop = tl.maximum(begin, tl.min(starts)), tl.minimum(stop, tl.max(ends))
+        full_from, full_to = tl.maximum(full_from, tl.max(starts)), tl.minimum(full_to, tl.min(ends))
+    size = KEYS
+    if BY_KEY:
+        size = ROWS
+    first = begin // size
+    return tl.maximum(tl.cdiv(stop, size) - first, 0), (order, first, full_from, full_to)
+
+
+@triton.jit
+def code_of(step, blocks, SIZE: tl.constexpr, MASK: tl.constexpr):
+    """2 b + full of the next block b of `walk`."""
+    order, first, full_from, full_to = blocks
+    if LISTED & MASK:
+        return tl.load(order + step)
+    start = (first + step) * SIZE
+    full = (full_from <= start) & (start + SIZE <= full_to)
+    return 2 * (first + step) + full.to(tl.int32)
+
+
+@triton.jit
+def allowed(mask, n, i, j, q_len, k_len, MASK: tl.constexpr):
     """Which pairs of a tile the mask allows, `(M, N)`.
 
     Args:
-        mask: starts and ends `(INTERVALS, entries, Lq)`, ids of queries and keys, bytes with three strides, entries.
+        mask: starts and ends `(U, entries, Lq)`, ids of queries and of keys, bytes with three strides, entries; low and
+            high of the band, first and last of each entry.
         n: entry of the mask.
-        i, j: queries and keys, int64, within the lengths.
+        i, j: queries and keys, within the lengths.
     """
-    starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, entries = mask
+    starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, entries, low, high, firsts, lasts = mask
     used = (i >= 0)[:, None] & (j >= 0)[None]
-    if INTERVALS > 0:
+    if MASK >= INTERVAL:
         within = (i < 0)[:, None] & (j < 0)[None]
-        for u in tl.static_range(INTERVALS):
+        for u in tl.static_range(MASK // INTERVAL):
             row = (u * entries + n) * q_len + i
             start, end = tl.load(starts + row), tl.load(ends + row)
             within = within | ((j[None] >= start[:, None]) & (j[None] < end[:, None]))
         used = within
-    if IDS:
+    if BAND & MASK:
+        used = used & (j[None] >= (i + low)[:, None]) & (j[None] < (i + high)[:, None])
+    if ENTRY & MASK:
+        used = used & ((j >= tl.load(firsts + n)) & (j < tl.load(lasts + n)))[None]
+    if IDS & MASK:
         used = used & (tl.load(q_ids + n * q_len + i)[:, None] == tl.load(k_ids + n * k_len + j)[None])
-    if BYTES:
-        used = used & (tl.load(pairs + n * pairs_n + i[:, None].to(tl.int64) * pairs_i + j[None] * pairs_j) != 0)
+    if BYTES & MASK:
+        used = used & (tl.load(pairs + n * pairs_n + pair(i, j, pairs_i, pairs_j)) != 0)
     return used
+
+
+@triton.jit
+def pair(i, j, step_i, step_j):
+    """Offsets of pairs, in 64 bits."""
+    return i[:, None].to(tl.int64) * step_i + j[None].to(tl.int64) * step_j
 
 
 @triton.jit
@@ -151,141 +173,80 @@ def rows_of(tensor, i, D: tl.constexpr, part: tl.constexpr, PART: tl.constexpr):
 
 
 @triton.jit
-def products(left, right, i, j, D: tl.constexpr, PART: tl.constexpr, PARTS: tl.constexpr, PRECISION: tl.constexpr):
+def products(left, right, i, j, D: tl.constexpr, PRECISION: tl.constexpr):
     """Dot products of rows i of `left` and rows j of `right`, `(M, N)`, in float32."""
+    PART: tl.constexpr = part_of(D)
     total = tl.dot(rows_of(left, i, D, 0, PART), tl.trans(rows_of(right, j, D, 0, PART)), input_precision=PRECISION)
-    for part in tl.static_range(1, PARTS):
+    for part in tl.static_range(1, (D + PART - 1) // PART):
         a, b = rows_of(left, i, D, part, PART), rows_of(right, j, D, part, PART)
         total = tl.dot(a, tl.trans(b), total, input_precision=PRECISION)
     return total
 
 
-@triton.jit
-def distances(left, right, i, j, D: tl.constexpr):
-    """Squared distances of rows i of `left` and rows j of `right`, `(M, N)`."""
-    total = (i * 0).to(tl.float32)[:, None] + (j * 0).to(tl.float32)[None]
-    for d in range(D):
-        x = tl.load(left + i * D + d).to(tl.float32)[:, None] - tl.load(right + j * D + d).to(tl.float32)[None]
-        total += x * x
-    return total
+@triton.constexpr_function
+def padded(length):
+    """Lanes of a row: a power of two, and at least 16."""
+    return max(16, 1 << (length - 1).bit_length())
+
+
+@triton.constexpr_function
+def part_of(length):
+    """Features of one product."""
+    return min(128, max(16, 1 << (length - 1).bit_length()))
 
 
 @triton.jit
-def way_of(sizes, i, j, SMALL: tl.constexpr, LIMIT: tl.constexpr):
-    """How a tile of additive terms is computed, from the largest |q| and |k| of its rows.
-
-    0: by quotients of exponentials; 1: by a polynomial, since 1 - 2 r would cancel; 2: by the tangent itself, since an
-    exponential would leave its range.
-    """
-    of_query, of_key = sizes
-    q_size, k_size = tl.max(tl.load(of_query + i)), tl.max(tl.load(of_key + j))
-    small = (q_size < SMALL) & (k_size < SMALL)
-    return tl.where(small, 1, tl.where((q_size <= LIMIT) & (k_size <= LIMIT), 0, 2))
-
-
-@triton.jit
-def _denominator(left, right, CAP: tl.constexpr):
-    x = 1.0 + left * right
-    return tl.where(x > CAP, CAP, x)
-
-
-@triton.jit
-def terms(inputs, i, j, k_len, D: tl.constexpr, SMALL: tl.constexpr, LIMIT: tl.constexpr, CAP: tl.constexpr):
-    r"""v · tanh(q + k) of a tile, `(M, N)`: Σ v - 2 Σ v r with r = 1 / (1 + e^{2q} e^{2k}), four with one division."""
-    query, key, v, q_powers, k_powers, q_sizes, k_sizes = inputs
-    total = (i * 0).to(tl.float32)[:, None] + (j * 0).to(tl.float32)[None]
-    way = way_of((q_sizes, k_sizes), i, j, SMALL, LIMIT)
-    if way == 0:
-        whole = 0.0
-        for d in range(0, D // 4 * 4, 4):
-            v0, v1, v2, v3 = tl.load(v + d), tl.load(v + d + 1), tl.load(v + d + 2), tl.load(v + d + 3)
-            left, right = q_powers + i * D + d, k_powers + d * k_len + j
-            x0 = _denominator(tl.load(left)[:, None], tl.load(right)[None], CAP)
-            x1 = _denominator(tl.load(left + 1)[:, None], tl.load(right + k_len)[None], CAP)
-            x2 = _denominator(tl.load(left + 2)[:, None], tl.load(right + 2 * k_len)[None], CAP)
-            x3 = _denominator(tl.load(left + 3)[:, None], tl.load(right + 3 * k_len)[None], CAP)
-            first, second = x0 * x1, x2 * x3
-            total += ((v0 * x1 + v1 * x0) * second + (v2 * x3 + v3 * x2) * first) / (first * second)
-            whole += v0 + v1 + v2 + v3
-        for d in range(D // 4 * 4, D):
-            x = _denominator(tl.load(q_powers + i * D + d)[:, None], tl.load(k_powers + d * k_len + j)[None], CAP)
-            total += tl.load(v + d) / x
-            whole += tl.load(v + d)
-        total = whole - 2.0 * total
-    else:
-        for d in range(D):
-            x = tl.load(query + i * D + d).to(tl.float32)[:, None] + tl.load(key + j * D + d).to(tl.float32)[None]
-            if way == 1:
-                t = tanh_near(x)
-            else:
-                t = tanh(x)
-            total += tl.load(v + d) * t
-    return total
-
-
-@triton.jit
-def add_slopes_of_terms(
-    ds, inputs, out, parts, i, j, here, k_len,
-    D: tl.constexpr, SMALL: tl.constexpr, LIMIT: tl.constexpr, CAP: tl.constexpr, BY_KEY: tl.constexpr,
-):  # fmt: skip
-    """Add a tile's gradients of queries or keys to `out`, float32 rows of D, and of v to `parts`.
-
-    Gradients by query: v Σ_j ds (1 - t²), and of v: Σ ds t. This program alone writes there, where
-    `here` says: rows beyond the last are the last again.
-    """
-    query, key, v, q_powers, k_powers, q_sizes, k_sizes = inputs
-    way = way_of((q_sizes, k_sizes), i, j, SMALL, LIMIT)
-    for d in range(D):
-        if way == 0:
-            x = _denominator(tl.load(q_powers + i * D + d)[:, None], tl.load(k_powers + d * k_len + j)[None], CAP)
-            r = 1.0 / x
-            t, slope = 1.0 - 2.0 * r, 4.0 * (r - r * r)
-        else:
-            x = tl.load(query + i * D + d).to(tl.float32)[:, None] + tl.load(key + j * D + d).to(tl.float32)[None]
-            if way == 1:
-                t = tanh_near(x)
-            else:
-                t = tanh(x)
-            slope = 1.0 - t * t
-        weight = tl.load(v + d)
-        if BY_KEY:
-            at = out + j * D + d
-            tl.store(at, tl.load(at) + weight * tl.sum(ds * slope, 0), mask=here)
-        else:
-            at = out + i * D + d
-            tl.store(at, tl.load(at) + weight * tl.sum(ds * slope, 1), mask=here)
-            tl.store(parts + d, tl.load(parts + d) + tl.sum(ds * t))
-
-
-@triton.jit
-def biases(bias, i, j, KIND: tl.constexpr):
+def biases(bias, i, j, BIAS: tl.constexpr):
     """Biases of a tile, `(M, N)`.
 
     Args:
         bias: numbers of an entry, strides of queries and keys (or the table's radius and nothing), align.
     """
     numbers, step_i, step_j, align = bias
-    if KIND == SLOPE:
+    if BIAS == SLOPE:
         return -tl.load(numbers).to(tl.float32) * tl.abs(i[:, None] + align - j[None]).to(tl.float32)
-    if KIND == TABLE:
-        far = tl.minimum(tl.maximum(j[None] - i[:, None] - align, -step_i), step_i) + step_i
-        return tl.load(numbers + far).to(tl.float32)
-    return tl.load(numbers + i[:, None].to(tl.int64) * step_i + j[None] * step_j).to(tl.float32)
+    if BIAS == TABLE:
+        return tl.load(numbers + places(bias, i, j)).to(tl.float32)
+    return tl.load(numbers + pair(i, j, step_i, step_j)).to(tl.float32)
+
+
+@triton.jit
+def places(bias, i, j):
+    """Places of a tile's distances in a table of 2 R + 1."""
+    _, radius, _, align = bias
+    return tl.minimum(tl.maximum(j[None] - i[:, None] - align, -radius), radius) + radius
 
 
 @triton.jit
 def scores(
-    inputs, i, j, k_len, scale, softcap,
-    D: tl.constexpr, SCORE: tl.constexpr, SOFTCAP: tl.constexpr,
-    PART: tl.constexpr, PARTS: tl.constexpr, PRECISION: tl.constexpr,
+    inputs, bias, mask, entry, code, i, j, there, factor, lengths, scale, softcap,
+    D: tl.constexpr, SCORE: tl.constexpr, BIAS: tl.constexpr, MASK: tl.constexpr, FLAGS: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Scores of a tile without a bias, `(M, N)`, in float32."""
+    """Scores of a tile, `(M, N)` in float32: plain ones, with a bias, and with factors and the mask.
+
+    The mask comes last: in the other order the registers do not suffice.
+
+    Args:
+        code: 2 b + full, from `code_of`.
+        there: which pairs lie within the lengths; the others are -inf, unless the block is full.
+        factor: of each row.
+    """
+    q_len, k_len = lengths
     if SCORE == DOT:
-        s = scale * products(inputs[0], inputs[1], i, j, D, PART, PARTS, PRECISION)
+        raw = scale * products(inputs[0], inputs[1], i, j, D, PRECISION)
     elif SCORE == DISTANCE:
-        s = scale * distances(inputs[0], inputs[1], i, j, D)
+        raw = scale * distances(inputs[0], inputs[1], i, j, D)
     else:
-        s = terms(inputs, i, j, k_len, D, 0.25, 43.0, 2147483648.0)
-    if SOFTCAP:
-        s = softcap * tanh(s / softcap)
-    return s
+        raw = terms(inputs, i, j, k_len, D)
+    if SOFTCAP & FLAGS:
+        raw = softcap * tanh(raw / softcap)
+    biased = raw
+    if BIAS > 0:
+        biased = raw + biases(bias, i, j, BIAS)
+    s = biased
+    if FACTORS & FLAGS:
+        s = s * factor[:, None]
+    if code % 2 == 0:
+        s = tl.where(there & allowed(mask, entry, i, j, q_len, k_len, MASK), s, -float("inf"))
+    return raw, biased, s

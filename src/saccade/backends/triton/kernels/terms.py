@@ -1,0 +1,152 @@
+r"""Scores of a tile that are no dot products: additive terms and squared distances.
+
+Additive terms are tanh(q + k) = 1 − 2 r with r = 1 / (1 + e^{2q} e^{2k}), four of which share a division:
+
+    v1/x1 + v2/x2 + v3/x3 + v4/x4 = ((v1 x2 + v2 x1) x3 x4 + (v3 x4 + v4 x3) x1 x2) / (x1 x2 x3 x4)
+
+An x above CAP is replaced by CAP, so that the product of four stays in range. If an exponential would leave its range,
+the tile takes the tangent itself. If all |q| and |k| are small, 1 − 2 r would cancel, and polynomials serve.
+"""
+
+import triton
+import triton.language as tl
+
+from saccade.backends.triton.kernels import kernel
+
+SMALL, LIMIT, CAP = tl.constexpr(0.25), tl.constexpr(43.0), tl.constexpr(2147483648.0)
+"""Largest |q| and |k| of polynomials, and of exponentials; largest 1 + e^{2(q + k)}."""
+
+
+@kernel
+def powers(x, out, rows, length, D, BY_KEY: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    """e^2x and, behind the features, max |x|: NaN and ∞ where exponentials do not serve.
+
+    Args:
+        x: `(N, length, D)`, rows = N length.
+        out: float32 `(N, length, D + 1)`; with BY_KEY `(N, D + 1, length)`.
+        WIDTH: a power of two of at least D.
+    """
+    r = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    d = tl.arange(0, WIDTH)
+    inside = (r < rows)[:, None] & (d < D)[None]
+    y = tl.load(x + r[:, None] * D + d[None], mask=inside, other=0.0).to(tl.float32)
+    size = tl.abs(y)
+    e = tl.where(size <= LIMIT, tl.exp(2.0 * y), float("nan"))
+    largest = tl.max(tl.where(size == size, size, float("inf")), 1)
+    start, step = r * (D + 1), 1
+    if BY_KEY:
+        start, step = (r // length) * (D + 1) * length + r % length, length
+    tl.store(out + start[:, None] + d[None].to(tl.int64) * step, e, mask=inside)
+    tl.store(out + start + D * step, largest, mask=r < rows)
+
+
+@triton.jit
+def tanh_near(x):
+    """tanh x for |x| ≤ 1/2, by its seventh continued fraction."""
+    y = x * x
+    over = 1.0 + y * (17325 / 135135 + y * (378 / 135135 + y * (1 / 135135)))
+    under = 1.0 + y * (62370 / 135135 + y * (3150 / 135135 + y * (28 / 135135)))
+    return x * over / under
+
+
+@triton.jit
+def tanh(x):
+    """tanh x for any x: (1 - e) / (1 + e) with e = e^-2|x| where that does not cancel."""
+    size = tl.abs(x)
+    e = tl.exp(-2.0 * size)
+    far = (1.0 - e) / (1.0 + e)
+    near = tanh_near(tl.where(size < 0.5, size, 0.0))
+    out = tl.where(size < 0.5, near, far)
+    return tl.where(x < 0, -out, out)
+
+
+@triton.jit
+def way_of(q_side, k_side, i, j, k_len, D: tl.constexpr):
+    """How a tile of additive terms is computed, from the largest |q| and |k| of its rows.
+
+    0: by quotients of exponentials; 1: by polynomials; 2: by the tangent itself.
+    """
+    q_size = tl.max(tl.load(q_side + i * (D + 1) + D))
+    k_size = tl.max(tl.load(k_side + D * k_len + j))
+    small = (q_size < SMALL) & (k_size < SMALL)
+    return tl.where(small, 1, tl.where((q_size <= LIMIT) & (k_size <= LIMIT), 0, 2))
+
+
+@triton.jit
+def denominators(q_side, k_side, i, j, d, k_len, D: tl.constexpr):
+    """1 + e^2q e^2k of feature d, at most CAP; NaN stays NaN."""
+    x = 1.0 + tl.load(q_side + i * (D + 1) + d)[:, None] * tl.load(k_side + d * k_len + j)[None]
+    return tl.where(x > CAP, CAP, x)
+
+
+@triton.jit
+def sums(query, key, i, j, d, D: tl.constexpr):
+    """q + k of feature d, `(M, N)`."""
+    return tl.load(query + i * D + d).to(tl.float32)[:, None] + tl.load(key + j * D + d).to(tl.float32)[None]
+
+
+@triton.jit
+def terms(inputs, i, j, k_len, D: tl.constexpr):
+    r"""v · tanh(q + k) of a tile, `(M, N)`, as Σ v − 2 Σ v r with four r a division."""
+    query, key, v, q_side, k_side = inputs
+    total = (i * 0).to(tl.float32)[:, None] + (j * 0).to(tl.float32)[None]
+    way = way_of(q_side, k_side, i, j, k_len, D)
+    if way == 0:
+        whole = 0.0
+        for d in range(0, D // 4 * 4, 4):
+            v0, v1 = tl.load(v + d).to(tl.float32), tl.load(v + d + 1).to(tl.float32)
+            v2, v3 = tl.load(v + d + 2).to(tl.float32), tl.load(v + d + 3).to(tl.float32)
+            x0 = denominators(q_side, k_side, i, j, d, k_len, D)
+            x1 = denominators(q_side, k_side, i, j, d + 1, k_len, D)
+            x2 = denominators(q_side, k_side, i, j, d + 2, k_len, D)
+            x3 = denominators(q_side, k_side, i, j, d + 3, k_len, D)
+            first, second = x0 * x1, x2 * x3
+            total += ((v0 * x1 + v1 * x0) * second + (v2 * x3 + v3 * x2) * first) / (first * second)
+            whole += v0 + v1 + v2 + v3
+        for d in range(D // 4 * 4, D):
+            weight = tl.load(v + d).to(tl.float32)
+            total += weight / denominators(q_side, k_side, i, j, d, k_len, D)
+            whole += weight
+        total = whole - 2.0 * total
+    else:
+        for d in range(D):
+            x = sums(query, key, i, j, d, D)
+            t = tanh_near(x) if way == 1 else tanh(x)
+            total += tl.load(v + d).to(tl.float32) * t
+    return total
+
+
+@triton.jit
+def add_slopes(ds, inputs, of_rows, of_v, i, j, k_len, D: tl.constexpr, PADDED: tl.constexpr, BY_KEY: tl.constexpr):
+    """Add v Σ_j ds (1 − t²) of a tile to `of_rows` `(M, PADDED)`, and Σ ds t to `of_v`.
+
+    With BY_KEY the rows are keys, and `of_v` stays.
+    """
+    query, key, v, q_side, k_side = inputs
+    features = tl.arange(0, PADDED)
+    way = way_of(q_side, k_side, i, j, k_len, D)
+    for d in range(D):
+        if way == 0:
+            r = 1.0 / denominators(q_side, k_side, i, j, d, k_len, D)
+            t, slope = 1.0 - 2.0 * r, 4.0 * (r - r * r)
+        else:
+            x = sums(query, key, i, j, d, D)
+            t = tanh_near(x) if way == 1 else tanh(x)
+            slope = 1.0 - t * t
+        weight = tl.load(v + d).to(tl.float32)
+        if BY_KEY:
+            of_rows += tl.where(features[None] == d, (weight * tl.sum(ds * slope, 0))[:, None], 0.0)
+        else:
+            of_rows += tl.where(features[None] == d, (weight * tl.sum(ds * slope, 1))[:, None], 0.0)
+            of_v += tl.where(features == d, tl.sum(ds * t), 0.0)
+    return of_rows, of_v
+
+
+@triton.jit
+def distances(query, key, i, j, D: tl.constexpr):
+    """Squared distances of rows i of `query` and rows j of `key`, `(M, N)`."""
+    total = (i * 0).to(tl.float32)[:, None] + (j * 0).to(tl.float32)[None]
+    for d in range(D):
+        x = tl.load(query + i * D + d).to(tl.float32)[:, None] - tl.load(key + j * D + d).to(tl.float32)[None]
+        total += x * x
+    return total

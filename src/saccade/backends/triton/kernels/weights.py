@@ -1,0 +1,77 @@
+"""Weights of a tile from its scores and its rows' statistics, and what dropout leaves of them."""
+
+import triton
+import triton.language as tl
+
+SOFTMAX, SIGMOID, SUM, IDENTITY = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
+ENTMAX, SPARSEMAX, ENTMAX15 = tl.constexpr(4), tl.constexpr(5), tl.constexpr(6)
+"""Normalizers; the last three are entmax of any α below 2, of α = 2, and of α = 3/2."""
+
+
+@triton.jit
+def finite(x):
+    """x, and 0 for the maximum of nothing."""
+    return tl.where(x == -float("inf"), 0.0, x)
+
+
+@triton.jit
+def log_of_positive(w):
+    """log w, and 0 for w ≤ 0."""
+    return tl.log(tl.where(w > 0, w, 1.0))
+
+
+@triton.jit
+def sparse_weights(s, top, t, a, NORMALIZER: tl.constexpr):
+    """p = [1 + a (s - top - t)]₊^(1/a), and p^(1 - a), its derivative by s."""
+    inside = 1.0 + a * ((s - top[:, None]) - t[:, None])
+    used = inside > 0
+    if NORMALIZER == SPARSEMAX:
+        p, slope = tl.where(used, inside, 0.0), tl.where(used, 1.0, 0.0)
+    elif NORMALIZER == ENTMAX15:
+        slope = tl.where(used, inside, 0.0)
+        p = slope * slope
+    else:
+        log = tl.log(tl.where(used, inside, 1.0)) / a
+        p, slope = tl.where(used, tl.exp(log), 0.0), tl.where(used, tl.exp((1.0 - a) * log), 0.0)
+    return p, slope
+
+
+@triton.jit
+def weights(s, norm, whole, a, NORMALIZER: tl.constexpr):
+    """Weights of a tile and their slopes u: gradients of scores are u (dp - δ). Both are 0 where s = -inf.
+
+    Args:
+        s: scores times the row's factor.
+        norm: max + t of entmax, or 1 / (eps + Σ s).
+        whole: lse with the sink, 1 / Σ p of entmax, or the bias of a sigmoid.
+    """
+    there = s != -float("inf")
+    if NORMALIZER == SOFTMAX:
+        w = tl.exp(s - finite(whole)[:, None])
+        u = w
+    elif NORMALIZER == SIGMOID:
+        w = 1.0 / (1.0 + tl.exp(-(s + whole[:, None])))
+        u = w * (1.0 - w)
+    elif NORMALIZER == SUM:
+        w, u = tl.where(there, s * norm[:, None], 0.0), tl.where(there, norm[:, None], 0.0)
+    elif NORMALIZER == IDENTITY:
+        w, u = tl.where(there, s, 0.0), tl.where(there, 1.0, 0.0)
+    else:
+        w, u = sparse_weights(s, norm, tl.zeros_like(norm), a, NORMALIZER)
+        w = w * whole[:, None]
+    return w, u
+
+
+@triton.jit
+def kept(noise, j, threshold, scale):
+    """`scale` where dropout keeps a weight, else 0, by the hash of `backends.reference.dropout`.
+
+    Args:
+        noise: of each row, uint32.
+        threshold: p 2³² - 2³¹, to compare signed numbers.
+    """
+    bits = noise[:, None] ^ (j.to(tl.uint32) * 0x5BD1E995)[None]
+    bits = (bits ^ (bits >> 16)) * 0x7FEB352D
+    bits = (bits ^ (bits >> 16)) * 0x45D9F3B5
+    bits = bits ^ (bits >> 15)
+    return tl.where((bits ^ 0x80000000).to(tl.int32, bitcast=True) >= threshold, scale, 0.0)
