@@ -13,7 +13,6 @@ from saccade.masks._intervals import intervals
 from saccade.masks.base import Contiguous
 
 MANY = 4
-TEMP = True
 """Most intervals of keys for each query. A mask with more is laid out."""
 
 Interval = tuple[Tensor, Tensor]
@@ -24,7 +23,7 @@ def allowed_of(mask: Mask, grid: Grid) -> tuple[Allowed, tuple[int, ...]]:
     """An aligned mask for the kernels, and its batch dimensions."""
     low, high, unions, ids, pairs = None, None, [], None, None
     for part in conjuncts(mask):
-        if not TEMP and isinstance(part, Positioned) and part.is_registered and not isinstance(part.align, Tensor):
+        if isinstance(part, Positioned) and part.is_registered and not isinstance(part.align, Tensor):
             here = int(shift(part.align, grid))
             if part.left is not None:
                 low = max(here - part.left, low if low is not None else -(1 << 62))
@@ -101,7 +100,7 @@ def combined(
         return tensor.expand(*batch, *shape).reshape(-1, *shape)
 
     named: dict[str, Tensor] = {}
-    if not TEMP and len(union) == 1 and all(bound.shape[-1] == 1 for bound in union[0]) and grid.q_len != 1:
+    if len(union) == 1 and all(bound.shape[-1] == 1 for bound in union[0]) and grid.q_len != 1:
         named["first"], named["end"] = (entries(bound, 1).to(torch.int32)[:, 0].contiguous() for bound in union[0])
     elif union:
         sides = ([entries(bound, grid.q_len) for bound in side] for side in zip(*union, strict=True))
@@ -110,6 +109,4 @@ def combined(
         named["q_ids"], named["k_ids"] = (entries(part, part.shape[-1]).contiguous() for part in ids)
     if pairs is not None:
         named["pairs"] = entries(pairs.view(torch.uint8), grid.q_len, grid.k_len)
-    if TEMP:
-        return Allowed(math.prod(batch), **named), batch
     return Allowed(math.prod(batch), **named, low=band[0], high=band[1]), batch

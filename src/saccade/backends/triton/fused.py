@@ -1,6 +1,7 @@
 """Attention in one launch each way, for scores, normalizers and masks of the library: `kernels.fused`.
 
-Tensors are contiguous, and folded into entries. `Setup.owners` names the query, key, value, mask and bias of each.
+Tensors are contiguous, with their batch dimensions folded into one. `Setup.steps` says which query, key, value, mask
+and bias an entry of the batch reads.
 """
 
 import functools
@@ -71,6 +72,20 @@ class Allowed(NamedTuple):
         some = IDS * (self.q_ids is not None) + BYTES * (self.pairs is not None)
         return some + BAND * band + ENTRY * entry + LISTED * listed + INTERVAL * intervals
 
+    def expanded(self, shape: tuple[int, ...], batch: tuple[int, ...]) -> "Allowed":
+        """The mask of a batch whose dimensions its own, `shape`, broadcast to."""
+
+        def copied(part: Tensor | None, dim: int) -> Tensor | None:
+            if part is None:
+                return None
+            before, after = part.shape[:dim], part.shape[dim + 1 :]
+            missing = (1,) * (len(batch) - len(shape))
+            return part.reshape(*before, *missing, *shape, *after).expand(*before, *batch, *after).flatten(dim, dim + len(batch) - 1)
+
+        sides = (copied(part, 1) for part in (self.starts, self.ends))
+        rest = (copied(part, 0) for part in (self.q_ids, self.k_ids, self.pairs))
+        return Allowed(math.prod(batch), *sides, *rest, self.low, self.high, copied(self.first, 0), copied(self.end, 0))
+
     def band(self, q_len: int, k_len: int) -> tuple[int, int]:
         """Low and high, within what makes a difference."""
         low = -q_len if self.low is None else max(-q_len, min(self.low, k_len))
@@ -92,7 +107,9 @@ class Setup(NamedTuple):
 
     Args:
         query, key, value: `(·, Lq, D)`, `(·, Lk, D)`, `(·, Lk, E)`.
-        owners: int32 `(5, N)`: each entry's query, key, value, mask and bias.
+        batch: dimensions of the results, N entries in all.
+        steps: m, then two numbers for each of query, key, value, mask and bias. Entry n reads number
+            (n // m) · first + (n % m) · second of them.
         v: of additive scores, `(D,)` or `(N, D)`.
         bias: by its kind slopes `(·,)`, tables `(·, 2 R + 1)`, or `(·, Lq, Lk)` of any strides.
         factors: `(N, Lq)`: 1 / temperature, or the bias of a sigmoid.
@@ -104,7 +121,8 @@ class Setup(NamedTuple):
     query: Tensor
     key: Tensor
     value: Tensor
-    owners: Tensor
+    batch: tuple[int, ...]
+    steps: tuple[int, ...]
     mask: Allowed | None
     score: int = DOT
     normalizer: int = SOFTMAX
@@ -123,6 +141,15 @@ class Setup(NamedTuple):
     key_lists: Lists | None = None
     dropout_p: float = 0.0
     noise: Tensor | None = None
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Dimensions of a statistic of queries."""
+        return (*self.batch, self.query.shape[1])
+
+    @property
+    def count(self) -> int:
+        return math.prod(self.batch)
 
     @property
     def kind(self) -> int:
@@ -189,29 +216,28 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     """Output and statistics of each row, those that are not needed as any other of them.
 
     Returns:
-        output `(N, Lq, E)`; norms and wholes `(N, Lq)`, as `kernels.weights` reads them (norms of a softmax are lse,
-        without the sink); entropies `(N, Lq)`; top_scores and top_indices `(N, Lq, 2^k ≥ top)`, in no order.
+        output `(*batch, Lq, E)`; norms and wholes `(*batch, Lq)`, as `kernels.weights` reads them (norms of a softmax are lse,
+        without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, 0 and -1 beyond the allowed
+        keys.
     """
     from saccade.backends.triton.kernels import fused
 
-    query, value = setup.query, setup.value
-    count, q_len = setup.owners.shape[1], query.shape[1]
-    out = value.new_empty(count, q_len, value.shape[2])
-    norms = query.new_empty(count, q_len, dtype=torch.float32)
+    query, value, count, rows = setup.query, setup.value, setup.count, setup.rows
+    out = value.new_empty((*rows, value.shape[2]))
+    norms = query.new_empty(rows, dtype=torch.float32)
     wholes = torch.empty_like(norms) if setup.normalizer == ENTMAX or setup.sinks is not None else norms
     entropies = torch.empty_like(norms) if entropy else norms
-    size, top_scores, top_indices = 0, norms, setup.owners
+    top_weights = top_keys = norms
     if top:
-        size = triton_size(top)
-        top_scores = norms.new_empty(count, q_len, size)
-        top_indices = torch.empty_like(top_scores, dtype=torch.int32)
+        top_weights = norms.new_empty((*rows, top))
+        top_keys = torch.empty_like(top_weights, dtype=torch.int64)
     tile = shape(setup, "forward")
     inputs, constants = _arguments(setup, tile, flags=ENTROPY * entropy)
     sinks = norms if setup.sinks is None else setup.sinks
-    results = sinks, out, norms, wholes, entropies, top_scores, top_indices
-    programs = _programs(count * -(-q_len // tile.rows))
-    launch(fused.forward, programs, *inputs, *results, setup.eps, TOLERANCE, **constants, TOP=size)
-    names = "output", "norms", "wholes", "entropies", "top_scores", "top_indices"
+    results = sinks, out, norms, wholes, entropies, top_weights, top_keys
+    programs = _programs(count * -(-rows[-1] // tile.rows))
+    launch(fused.forward, programs, *inputs, *results, setup.eps, TOLERANCE, **constants, TOP=triton_size(top) if top else 0, COUNT=top)
+    names = "output", "norms", "wholes", "entropy", "top_weights", "top_keys"
     return dict(zip(names, results[1:], strict=True))
 
 
@@ -244,28 +270,27 @@ def backward(
     from saccade.backends.triton.kernels import backward as kernels
 
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
-    count, (q_len, dim), (k_len, width) = setup.owners.shape[1], query.shape[1:], value.shape[1:]
-    whole_rows = norms.new_empty(2, count, q_len)
-    deltas, row_grad = whole_rows[0], whole_rows[1]
+    batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.count, query.shape[1:], value.shape[1:]
+    deltas = torch.empty_like(norms)
     tile = shape(setup, "queries")
     blocks = -(-q_len // tile.rows)
     gradients = {
-        "query": query.new_empty(count, q_len, dim),
-        "key": query.new_empty(count, k_len, dim),
-        "value": value.new_empty(count, k_len, width),
+        "query": query.new_empty((*batch, q_len, dim)),
+        "key": query.new_empty((*batch, k_len, dim)),
+        "value": value.new_empty((*batch, k_len, width)),
     }
     if setup.factors is not None:
-        gradients["factor"] = row_grad
+        gradients["factor"] = torch.empty_like(norms)
     if setup.score == ADDITIVE:
-        gradients["v"] = norms.new_empty(count, blocks, dim)
+        gradients["v"] = norms.new_empty((*batch, blocks, dim))
     bias_grad = norms
     if setup.bias_learns and setup.bias is not None:
         if setup.bias_kind == SLOPE:
             bias_grad = gradients["slope"] = torch.empty_like(norms)
         elif setup.bias_kind == TABLE:
-            bias_grad = gradients["table"] = norms.new_zeros(count, blocks, setup.bias.shape[-1])
+            bias_grad = gradients["table"] = norms.new_zeros((*batch, blocks, setup.bias.shape[-1]))
         else:
-            bias_grad = gradients["bias"] = norms.new_zeros(count, q_len, k_len)
+            bias_grad = gradients["bias"] = norms.new_zeros((*batch, q_len, k_len))
     looked = picks is not None or received_grad is not None or weights_grad is not None or sums_grad is not None
     ruled = entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None)
     flags = (
@@ -274,14 +299,14 @@ def backward(
         + OF_SUMS * (sums_grad is not None) + PULL * (looked or ruled or setup.normalizer == ENTMAX)
         + LEARNS * setup.bias_learns
     )  # fmt: skip
-    pick_keys, pick_grads = (setup.owners, norms) if picks is None else picks
+    pick_keys, pick_grads = (norms, norms) if picks is None else picks
     output = results["output"]
     upstream = [output if grad is None else grad.contiguous()]
     upstream += [
         norms if part is None else part for part in (lse_grad, entropy_grad, received_grad, weights_grad, sums_grad)
     ]
-    statistics = norms, wholes, results["entropies"], deltas, output, *upstream, pick_keys, pick_grads
-    rest = row_grad, gradients.get("v", norms), bias_grad
+    statistics = norms, wholes, results["entropy"], deltas, output, *upstream, pick_keys, pick_grads
+    rest = gradients.get("factor", norms), gradients.get("v", norms), bias_grad
     picked = 0 if picks is None else pick_keys.shape[-1]
     sides = None
     for by_key, name, length in ((False, "query", q_len), (True, "key", k_len)):
@@ -307,9 +332,9 @@ def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     from saccade.backends.triton.kernels import looks
 
     norms, k_len, tile = results["norms"], setup.value.shape[1], shape(setup, "received")
-    out = norms.new_empty(len(norms), k_len)
+    out = norms.new_empty((*setup.batch, k_len))
     inputs, constants = _arguments(setup, tile, by_key=True)
-    programs = _programs(len(norms) * -(-k_len // tile.keys))
+    programs = _programs(setup.count * -(-k_len // tile.keys))
     launch(looks.received, programs, *inputs, norms, results["wholes"], out, **constants)
     return out
 
@@ -324,9 +349,9 @@ def weights(setup: Setup, results: dict[str, Tensor]) -> Tensor:
 
 
 def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> tuple[Tensor, Tensor]:
-    """The key of each row's draw, int32 `(N, Lq)`, -1 for none, and its log-probability."""
+    """The key of each row's draw, int64 `(N, Lq)`, -1 for none, and its log-probability."""
     norms = results["norms"]
-    index, logs = torch.empty_like(norms, dtype=torch.int32), torch.empty_like(norms)
+    index, logs = torch.empty_like(norms, dtype=torch.int64), torch.empty_like(norms)
     _read(setup, results, uniform, index, logs, draw=True)
     return index, logs
 
@@ -336,7 +361,7 @@ def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor
 
     norms, tile = results["norms"], shape(setup, "read")
     inputs, constants = _arguments(setup, tile)
-    programs = _programs(len(norms) * -(-setup.query.shape[1] // tile.rows))
+    programs = _programs(setup.count * -(-setup.query.shape[1] // tile.rows))
     launch(looks.read, programs, *inputs, norms, results["wholes"], uniform, out, logs, **constants, DRAW=draw)
 
 
@@ -344,24 +369,22 @@ def _arguments(
     setup: Setup, tile: Shape, *, flags: int = 0, by_key: bool = False, sides: tuple[Tensor, Tensor] | None = None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments that every kernel takes first, and its constants."""
-    query, key, value, owners, mask = setup[:5]
+    query, key, value, _, entries, mask = setup[:6]
     (_, q_len, dim), (_, k_len, width) = query.shape, value.shape
     mask = mask or ALL
-    of_mask, listed = mask.flags(by_key=by_key), (owners, owners)
+    of_mask, listed = mask.flags(by_key=by_key), (query, query)
     if of_mask & LISTED:
         ready = setup.key_lists if by_key else setup.query_lists
         if ready is None or (ready.rows, ready.keys) != tile[:2]:
             ready = lists(mask, q_len, k_len, query.device, by_key=by_key, rows=tile.rows)
         listed = ready[:2]
-    bias, steps = query if setup.bias is None else setup.bias, (0, 0, 0)
-    if setup.bias_kind == SLOPE:
-        steps = bias.stride(0), 0, 0
-    elif setup.bias_kind == TABLE:
-        steps = bias.stride(0), bias.shape[-1] // 2, 0
+    bias, steps = query if setup.bias is None else setup.bias, (0, 0)
+    if setup.bias_kind == TABLE:
+        steps = bias.shape[-1] // 2, 0
     elif setup.bias_kind == PAIRS:
-        steps = bias.stride()
+        steps = bias.stride()[1:]
     flags += SOFTCAP * (setup.softcap is not None) + SINKS * (setup.sinks is not None)
-    factors, v, noise, threshold, keep_scale = query, query, owners, 0, 1.0
+    factors, v, noise, threshold, keep_scale = query, query, query, 0, 1.0
     if setup.factors is not None:
         factors, flags = setup.factors, flags + (SHIFTS if setup.normalizer == SIGMOID else FACTORS)
     if setup.v is not None:
@@ -373,8 +396,8 @@ def _arguments(
     if sides is None:
         sides = (_side(query), _side(key, by_key=True)) if setup.score == ADDITIVE else (query, key)
     inputs = (
-        query, key, value, v, *sides, owners, *mask.arguments(owners, q_len, k_len), bias, *steps, setup.align, *listed,
-        factors, noise, owners.shape[1], q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1, threshold,
+        query, key, value, v, *sides, *entries, *mask.arguments(query, q_len, k_len), bias, *steps, setup.align, *listed,
+        factors, noise, q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1, threshold,
         keep_scale,
     )  # fmt: skip
     constants = {

@@ -1,5 +1,6 @@
 """A call as the kernels of `fused` take it, and its gradients from theirs."""
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -104,68 +105,99 @@ def of_rows(value: Tensor | float, query: Tensor) -> Tensor:
 
 
 def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup:
-    """Inputs with their batch dimensions folded into entries, without gradients."""
+    """Inputs with their batch dimensions folded into entries."""
     batch, q_len = call.batch, call.query.shape[-2]
-    mask, mask_batch = (None, ()) if call.mask is None else allowed_of(call.mask, call.grid())
-    kind = inputs.constants.get("bias_kind", 0)
-    axes = {SLOPE: 0, TABLE: 1, PAIRS: 2}.get(kind, 0)
-    parts = {name: tensor.detach() for name, tensor in inputs.tensors().items()}
-    shapes = [parts[name].shape[:-2] for name in ("query", "key", "value")]
-    bias = parts.get("bias")
-    shapes += [mask_batch, () if bias is None else bias.shape[: bias.ndim - axes]]
-    for name in ("query", "key", "value"):
-        parts[name] = stacked(parts[name], 2)
+    query, key, value, v, bias, factors, sinks, constants = inputs
+    mask, of_mask = (None, ()) if call.mask is None else allowed_of(call.mask, call.grid())
+    of_bias: tuple[int, ...] = ()
     if bias is not None:
-        parts["bias"] = bias.reshape(-1, *bias.shape[bias.ndim - axes :]) if axes < 2 else flat(bias)
-    for name in ("factors", "sinks"):
-        if name in parts:
-            rows = parts[name]
-            parts[name] = rows.expand(*batch, q_len).reshape(-1, q_len).contiguous()
-    if "v" in parts:
-        v = parts["v"]
-        shared = math.prod(v.shape[:-1]) == 1
-        parts["v"] = v.reshape(-1) if shared else v.expand(*batch, v.shape[-1]).reshape(-1, v.shape[-1]).contiguous()
+        axes = TRAILING[constants["bias_kind"]]
+        of_bias = bias.shape[: bias.ndim - axes]
+    entries = folding(batch, query.shape[:-2], key.shape[:-2], value.shape[:-2], of_mask, of_bias)
+    if entries is None:  # three or more kinds of dimensions: copies
+        query, key, value = (part.expand(*batch, *part.shape[-2:]) for part in (query, key, value))
+        mask = None if mask is None else mask.expanded(of_mask, batch)
+        bias = None if bias is None else bias.expand(*batch, *bias.shape[len(of_bias) :])
+        entries = folding(batch, batch, batch, batch, () if mask is None else batch, () if bias is None else batch)
+        assert entries is not None
+    if bias is not None:
+        bias = bias.reshape(-1, *bias.shape[bias.ndim - axes :])
+        step = bias.stride(0) if bias.shape[0] > 1 else 0
+        entries = (*entries[:9], *(entry * step for entry in entries[9:]))
+    if v is not None:
+        v = v.expand(*batch, v.shape[-1]) if math.prod(v.shape[:-1]) > 1 else v.reshape(-1)
+        v = stacked(v, 1) if v.ndim > 1 else v.contiguous()
+    rows = (*batch, q_len)
     return fused.Setup(
-        **parts,
-        owners=owners(batch, shapes, call.query.device),
-        mask=mask,
+        stacked(query, 2),
+        stacked(key, 2),
+        stacked(value, 2),
+        batch,
+        entries,
+        mask,
+        v=v,
+        bias=bias,
+        factors=None if factors is None else factors.expand(rows).contiguous(),
+        sinks=None if sinks is None else sinks.expand(rows).contiguous(),
         bias_learns=learns,
-        **inputs.constants,
+        dropout_p=call.dropout_p,
+        noise=None if call.noise is None else call.noise.expand(rows).contiguous(),
+        **constants,
     )
+
+
+TRAILING = {SLOPE: 0, TABLE: 1, PAIRS: 2}
+"""Trailing axes of a bias by its kind."""
 
 
 def stacked(tensor: Tensor, axes: int) -> Tensor:
     """The batch dimensions of a tensor as one, contiguous."""
-    return tensor.reshape(-1, *tensor.shape[tensor.ndim - axes :]).contiguous()
+    if tensor.ndim != axes + 1:
+        tensor = tensor.reshape(-1, *tensor.shape[tensor.ndim - axes :])
+    return tensor.contiguous()
 
 
-def flat(pairs: Tensor) -> Tensor:
-    """`(..., Lq, Lk)` as `(N, Lq, Lk)`, without a copy of expanded rows or columns if strides allow."""
-    return pairs.reshape(-1, *pairs.shape[-2:]) if pairs.ndim != 2 else pairs[None]
+@functools.lru_cache(1024)
+def folding(batch: tuple[int, ...], *shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """How entries of the batch number those of smaller tensors, as `fused.Setup.steps`.
 
-
-def owners(batch: tuple[int, ...], shapes: list[tuple[int, ...]], device: torch.device) -> Tensor:
-    """Which entry of a folded tensor each entry of the batch reads, int32 `(len(shapes), N)`."""
-    count = math.prod(batch)
-    rows = []
-    for shape in shapes:
-        own = torch.arange(math.prod(shape), dtype=torch.int32, device=device).view(shape)
-        rows.append(own.expand(batch).reshape(count))
-    return torch.stack(rows)
+    Neighbouring dimensions that the same tensors share become one. None if more than two remain.
+    """
+    rank = len(batch)
+    shapes = tuple((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes)
+    groups: list[tuple[int, tuple[bool, ...]]] = []
+    for dim, size in enumerate(batch):
+        reads = tuple(shape[dim] != 1 for shape in shapes)
+        if size == 1:
+            continue
+        if groups and groups[-1][1] == reads:
+            groups[-1] = groups[-1][0] * size, reads
+        else:
+            groups.append((size, reads))
+    if len(groups) > 2:
+        return None
+    inner, by_inner = groups[-1] if groups else (1, (False,) * len(shapes))
+    by_outer = groups[0][1] if len(groups) == 2 else (False,) * len(shapes)
+    steps = [inner]
+    for outer, within in zip(by_outer, by_inner, strict=True):
+        steps += [(inner if within else 1) if outer else 0, int(within)]
+    return tuple(steps)
 
 
 def gradients_of(call: Call, inputs: Inputs, of_kernels: dict[str, Any]) -> dict[str, Tensor]:
     """Gradients of the inputs, summed to their batch dimensions, from those of each entry."""
-    batch, summed = call.batch, {}
-    kind = inputs.constants.get("bias_kind", 0)
-    named = {"query": "query", "key": "key", "value": "value", "factors": "factor", "sinks": "sink", "v": "v"}
-    named |= {"bias": {SLOPE: "slope", TABLE: "table", PAIRS: "bias"}.get(kind, "")}
+    kind, summed = inputs.constants.get("bias_kind", 0), {}
+    named = {**NAMES, "bias": {SLOPE: "slope", TABLE: "table"}.get(kind, "bias")}
     for name, tensor in inputs.tensors().items():
-        if not tensor.requires_grad:
-            continue
-        gradient = of_kernels[named[name]]
-        if name == "v" or (name == "bias" and kind != PAIRS):
-            gradient = gradient.sum(1)
-        gradient = gradient.reshape(*batch, *gradient.shape[1:])
-        summed[name] = gradient.sum_to_size(tensor.shape).to(tensor.dtype)
+        if tensor.requires_grad:
+            gradient = of_kernels[named[name]]
+            if name == "v" or (name == "bias" and kind != PAIRS):  # a part for each block or query
+                gradient = gradient.sum(len(call.batch))
+            if gradient.shape != tensor.shape:
+                gradient = gradient.sum_to_size(tensor.shape)
+            summed[name] = gradient.to(tensor.dtype)
     return summed
+
+
+NAMES = {"query": "query", "key": "key", "value": "value", "v": "v", "factors": "factor", "sinks": "sink"}
+"""Gradients of the kernels by the names of inputs."""

@@ -26,7 +26,7 @@ def residual_kinds(call: Call) -> dict[str, Kind]:
     """Tensors that a backward reads again, by name."""
     rows, dtype = (*call.batch, call.query.shape[-2]), wide(call.query).dtype
     kinds: dict[str, Kind] = {"norms": (rows, dtype)}
-    if isinstance(call.normalizer, Sparsemax | Entmax):
+    if isinstance(call.normalizer, Sparsemax | Entmax) or getattr(call.normalizer, "sink", None) is not None:
         kinds["wholes"] = rows, dtype
     if count := leading(call):
         kinds |= {"top_weights": ((*rows, count), dtype), "top_keys": ((*rows, count), torch.int64)}
@@ -47,37 +47,32 @@ def leading(call: Call) -> int:
 
 def forward(call: Call) -> list[Tensor]:
     """All results, then the residuals."""
-    setup, aux = setup_of(call, inputs_of(call)), call.aux
-    computed = fused.forward(setup, entropy=aux.entropy, top=leading(call))
-    norms = computed["norms"]
-    kinds = dict(zip(result_names(call), result_kinds(call), strict=True)) | residual_kinds(call)
-    results: Results = {"norms": norms, "wholes": computed["wholes"], "lse": norms.clone() if aux.lse else norms}
-    results |= {"output": computed["output"], "entropy": computed["entropies"], "soft": computed["output"]}
+    setup, aux, names = setup_of(call, inputs_of(call)), call.aux, result_names(call)
+    results = fused.forward(setup, entropy=aux.entropy, top=leading(call))
+    norms = results["norms"]
+    if aux.lse:
+        results["lse"] = norms.clone()
     if aux.weights:
-        results["weights"] = fused.weights(setup, computed)
+        results["weights"] = fused.weights(setup, results)
     if aux.received:
-        results["received"] = fused.received(setup, computed)
-    if "top_weights" in kinds:
-        weights, keys = fused.largest(setup, computed, leading(call))
-        results |= {"top_weights": weights, "top_keys": keys, "index": keys[..., 0].contiguous()}
+        results["received"] = fused.received(setup, results)
+    if leading(call):
+        weights, keys = results["top_weights"], results["top_keys"]
         if aux.top:
             values, indices = top(weights[..., : aux.top], keys[..., : aux.top])
             results |= {"top_values": values.clone(memory_format=torch.contiguous_format), "top_indices": indices}
+        if aux.index:
+            results["index"] = keys[..., 0].contiguous()
     if isinstance(call.read, Sample):
         assert call.read.uniform is not None
-        uniform = call.read.uniform.expand(kinds["norms"][0]).to(norms.dtype).reshape(norms.shape).contiguous()
-        drawn, weight = fused.drawn(setup, computed, uniform)
-        results |= {"drawn": drawn, "log_prob": weight.masked_fill(drawn < 0, 1.0).log()}
-        results |= {"index": drawn.clone()} if aux.index else {}
-    shaped = {name: shape_as(results[name].to(dtype), shape) for name, (shape, dtype) in kinds.items() if name in results}
-    if "output" in kinds and not isinstance(call.read, Soft):
-        shaped["output"] = read(call, call.value, shaped)
-    return [shaped[name] for name in kinds]
-
-
-def shape_as(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A contiguous tensor in another shape, no view: a Function's views cannot be written into."""
-    return torch.ops.aten._unsafe_view(tensor, shape) if tensor.shape != shape else tensor
+        uniform = call.read.uniform.to(norms.dtype).expand(norms.shape).contiguous()
+        results["drawn"], results["log_prob"] = fused.drawn(setup, results, uniform)
+        if aux.index:
+            results["index"] = results["drawn"].clone()
+    results["soft"] = results["output"]
+    if "output" in names and not isinstance(call.read, Soft):
+        results["output"] = read(call, call.value, results)
+    return [results[name] for name in (*names, *residual_kinds(call))]
 
 
 def read(call: Call, value: Tensor, results: Results) -> Tensor:
@@ -103,7 +98,7 @@ def backward(
         moved = call.with_leaves(iter(leaves))
         inputs = inputs_of(transformable(moved))
         outputs, pulled = outside(moved, results, upstream)
-    summed, tensors = gradients_of(call, inputs, fused.backward(setup, **folded(call, results, upstream))), inputs.tensors()
+    summed, tensors = gradients_of(call, inputs, fused.backward(setup, **looked(results, upstream))), inputs.tensors()
     outputs, pulled = [*outputs, *(tensors[name] for name in summed)], [*pulled, *summed.values()]
     return list(torch.autograd.grad(outputs, moving, pulled, allow_unused=True, materialize_grads=True))
 
@@ -143,34 +138,26 @@ def outside(call: Call, results: Results, upstream: Results) -> tuple[list[Tenso
     return ([output], [grad]) if output.requires_grad else ([], [])
 
 
-def folded(call: Call, results: Results, upstream: Results) -> dict[str, Any]:
-    """Arguments of the kernels' backward, with the batch dimensions as one."""
-    rank = len(call.batch)
-
-    def entries(tensor: Tensor) -> Tensor:
-        return tensor.reshape(-1, *tensor.shape[rank:]).contiguous()
-
-    def named(name: str) -> Tensor | None:
-        return entries(upstream[name]) if name in upstream else None
-
-    norms = entries(results["norms"])
-    soft = "soft" if "soft" in results else "output"
-    of_rows = {"norms": norms, "wholes": entries(results["wholes"]) if "wholes" in results else norms}
-    of_rows |= {"entropies": entries(results["entropy"]) if "entropy" in results else norms}
-    of_rows |= {"output": entries(results[soft])} if "output" in upstream else {}
-    picks = [(results["top_keys"][..., : upstream[name].shape[-1]], upstream[name]) for name in ("top_values", "top_weights") if name in upstream]
-    if "log_prob" in upstream:
+def looked(results: Results, upstream: Results) -> dict[str, Any]:
+    """Arguments of the kernels' backward."""
+    norms = results["norms"]
+    picks = [
+        (results["top_keys"][..., : upstream[name].shape[-1]], upstream[name])
+        for name in ("top_values", "top_weights")
+        if name in upstream
+    ]
+    looks: dict[str, Any] = {"grad": upstream.get("output")}
+    if "log_prob" in upstream:  # weights sum to one: a constant gradient of theirs is none
         picks.append((results["drawn"][..., None], (upstream["log_prob"] * torch.exp(-results["log_prob"]))[..., None]))
-    both = [entries(torch.cat(side, -1)) for side in zip(*picks, strict=True)]
-    looks = {
-        "lse_grad": named("lse"),
-        "entropy_grad": named("entropy"),
-        "picks": (both[0].to(torch.int32), both[1].to(norms.dtype)) if both else None,
-        "received_grad": named("received"),
-        "weights_grad": named("weights"),
-    }
-    named_looks = {name: look for name, look in looks.items() if look is not None}
-    return {"results": of_rows, "grad": named("output"), **named_looks}
+    if picks:
+        keys, grads = (torch.cat(side, -1) for side in zip(*picks, strict=True))
+        looks["picks"] = keys.to(torch.int32).contiguous(), grads.to(norms.dtype).contiguous()
+    for name in ("lse", "entropy", "received", "weights"):
+        if name in upstream:
+            looks[name + "_grad"] = upstream[name].contiguous()
+    soft = results["soft"] if "soft" in results else results.get("output", norms)
+    of_rows = {"norms": norms, "wholes": results.get("wholes", norms), "entropy": results.get("entropy", norms)}
+    return {"results": {**of_rows, "output": soft}, **looks}
 
 
 def residuals(call: Call) -> list[Kind]:

@@ -83,10 +83,11 @@ def gradients_of_weights(
 
 @kernel
 def backward(
-    query, key, value, v, q_side, k_side, owners,
+    query, key, value, v, q_side, k_side,
+    inner, query_1, query_2, key_1, key_2, value_1, value_2, mask_1, mask_2, bias_1, bias_2,
     starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts,
-    bias, bias_n, bias_i, bias_j, align,
-    order, counts, factors, noise, N, q_len, k_len, scale, softcap, a, threshold, keep_scale,
+    bias, bias_i, bias_j, align,
+    order, counts, factors, noise, q_len, k_len, scale, softcap, a, threshold, keep_scale,
     norms, wholes, entropies, deltas, output,
     grads, lse_grads, entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads,
     mine_grad, value_grad, factor_grad, v_parts, bias_grad,
@@ -111,10 +112,12 @@ def backward(
     if BY_KEY:
         mine = tl.cdiv(k_len, KEYS)
     n, block = (tl.program_id(0) // mine).to(tl.int64), tl.program_id(0) % mine
-    entry = tl.load(owners + 3 * N + n).to(tl.int64)
-    inputs = inputs_of(query, key, v, q_side, k_side, owners, N, n, q_len, k_len, D, FLAGS)
-    values = value + tl.load(owners + 2 * N + n).to(tl.int64) * k_len * E
-    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j, align
+    n_1, n_2 = n // inner, n % inner
+    entry = n_1 * mask_1 + n_2 * mask_2
+    of_query, of_key = n_1 * query_1 + n_2 * query_2, n_1 * key_1 + n_2 * key_2
+    inputs = inputs_of(query, key, v, q_side, k_side, n, of_query, of_key, q_len, k_len, D, FLAGS)
+    values = value + (n_1 * value_1 + n_2 * value_2) * k_len * E
+    added = bias + (n_1 * bias_1 + n_2 * bias_2), bias_i, bias_j, align
     mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts
     upstream = entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads
     lengths = q_len, k_len
@@ -222,7 +225,8 @@ def backward(
         if (not BY_KEY) and ((SCORE == ADDITIVE) or (BIAS == TABLE)):  # which add over rows
             ds = tl.where(rows[:, None], ds, 0.0)
         if BY_KEY:
-            of_value = tl.dot(tl.trans(dropped).to(do.dtype), do, of_value, input_precision=PRECISION)
+            if OF_OUTPUT & FLAGS:
+                of_value = tl.dot(tl.trans(dropped).to(do.dtype), do, of_value, input_precision=PRECISION)
         elif SHIFTS & FLAGS:
             of_factor += tl.sum(ds, 1)
         elif FACTORS & FLAGS:

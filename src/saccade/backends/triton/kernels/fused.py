@@ -22,6 +22,7 @@ from saccade.backends.triton.kernels.tiles import (
 )
 from saccade.backends.triton.kernels.weights import (
     ENTMAX,
+    SIGMOID,
     SOFTMAX,
     SUM,
     finite,
@@ -34,14 +35,15 @@ from saccade.backends.triton.kernels.weights import (
 
 @kernel
 def forward(
-    query, key, value, v, q_side, k_side, owners,
+    query, key, value, v, q_side, k_side,
+    inner, query_1, query_2, key_1, key_2, value_1, value_2, mask_1, mask_2, bias_1, bias_2,
     starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts,
-    bias, bias_n, bias_i, bias_j, align,
-    order, counts, factors, noise, N, q_len, k_len, scale, softcap, a, threshold, keep_scale,
-    sinks, out, norms, wholes, entropies, top_scores, top_indices, eps, tolerance,
+    bias, bias_i, bias_j, align,
+    order, counts, factors, noise, q_len, k_len, scale, softcap, a, threshold, keep_scale,
+    sinks, out, norms, wholes, entropies, top_weights, top_keys, eps, tolerance,
     D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, BIAS: tl.constexpr,
     MASK: tl.constexpr, FLAGS: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
-    TOP: tl.constexpr,
+    TOP: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
     """out = Σ_j w_ij v_j, with statistics of each row.
 
@@ -49,25 +51,29 @@ def forward(
         query, key, value: `(·, Lq, D)`, `(·, Lk, D)`, `(·, Lk, E)`.
         v: of additive scores, `(D,)`, or `(N, D)` with EACH.
         q_side, k_side: from `terms.powers`.
-        owners: `(5, N)`, int32: each entry's query, key, value, mask and bias.
+        inner, query_1, ...: entry n reads query (n // inner) · query_1 + (n % inner) · query_2, and so on; steps of a
+            bias are numbers, not entries.
         starts, ... lasts: as `tiles.allowed` takes them. masks: entries of the mask.
-        bias, ...: with three strides.
+        bias, ...: with strides of queries and keys.
         order, counts: as `lists.list_blocks` writes them, read if LISTED.
         factors: `(N, Lq)`: 1 / temperature, or the bias of a sigmoid.
         noise, threshold, keep_scale: `(N, Lq)` int64, as `weights.kept` takes them.
         sinks: `(N, Lq)`.
         out: `(N, Lq, E)`.
         norms, wholes: `(N, Lq)`, as `weights.weights` reads them; norms of a softmax are lse without the sink.
-        entropies: `(N, Lq)`. top_scores, top_indices: `(N, Lq, TOP)`, in no order.
+        entropies: `(N, Lq)`. top_weights, top_keys: `(N, Lq, COUNT)`, falling; key -1 and weight 0 beyond the allowed.
+        TOP: a power of two of at least COUNT.
         ROWS, KEYS: of a block.
     """
     WIDTH: tl.constexpr = padded(E)
     q_blocks = tl.cdiv(q_len, ROWS)
     n, block = (tl.program_id(0) // q_blocks).to(tl.int64), tl.program_id(0) % q_blocks
-    entry = tl.load(owners + 3 * N + n).to(tl.int64)
-    inputs = inputs_of(query, key, v, q_side, k_side, owners, N, n, q_len, k_len, D, FLAGS)
-    values = value + tl.load(owners + 2 * N + n).to(tl.int64) * k_len * E
-    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j, align
+    n_1, n_2 = n // inner, n % inner
+    entry = n_1 * mask_1 + n_2 * mask_2
+    of_query, of_key = n_1 * query_1 + n_2 * query_2, n_1 * key_1 + n_2 * key_2
+    inputs = inputs_of(query, key, v, q_side, k_side, n, of_query, of_key, q_len, k_len, D, FLAGS)
+    values = value + (n_1 * value_1 + n_2 * value_2) * k_len * E
+    added = bias + (n_1 * bias_1 + n_2 * bias_2), bias_i, bias_j, align
     mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts
     lengths = q_len, k_len
     i = block * ROWS + tl.arange(0, ROWS)
@@ -164,9 +170,10 @@ def forward(
         if TOP > 0:
             best, chosen = larger(s, j, best, chosen, ROWS, TOP)
     safe = tl.where(total == 0, 1.0, total)
-    share, entropy = zero + 1.0, -moment
+    share, entropy, norm, whole = zero + 1.0, -moment, zero, zero
     if NORMALIZER == SOFTMAX:
         lse = tl.where(total == 0, -float("inf"), finite(top) + tl.log(safe))
+        norm, whole = lse, lse
         share, entropy = 1.0 / safe, tl.where(total == 0, 0.0, tl.log(safe) - moment / safe)
         if SINKS & FLAGS:
             sink = tl.load(sinks + row)
@@ -175,28 +182,35 @@ def forward(
             share = share * left
             larger_one = tl.maximum(lse, sink)
             apart = tl.where(larger_one == -float("inf"), 0.0, tl.minimum(lse, sink) - larger_one)
-            tl.store(wholes + row, larger_one + tl.log(1.0 + tl.exp(apart)), mask=there)
-        tl.store(norms + row, lse, mask=there)
+            whole = larger_one + tl.log(1.0 + tl.exp(apart))
     elif NORMALIZER >= ENTMAX:
         share, entropy = 1.0 / safe, tl.where(empty, 0.0, tl.log(safe) - moment / safe)
-        tl.store(norms + row, tl.where(empty, float("inf"), top + t), mask=there)
-        tl.store(wholes + row, share, mask=there)
+        norm, whole = tl.where(empty, float("inf"), top + t), share
     elif NORMALIZER == SUM:
-        whole = total + eps
-        share = tl.where((total == 0) | (whole == 0), 0.0, 1.0 / tl.where(whole == 0, 1.0, whole))
-        tl.store(norms + row, share, mask=there)
+        divisor = total + eps
+        share = tl.where((total == 0) | (divisor == 0), 0.0, 1.0 / tl.where(divisor == 0, 1.0, divisor))
+        norm = share
         size = tl.abs(share)
         above = tl.where(share > 0, total + below, below)
         entropy = -size * (tl.where(share > 0, moment, below_moment) + above * log_of_positive(size))
+    elif NORMALIZER == SIGMOID:
+        whole = factor
+    tl.store(norms + row, norm, mask=there)
+    if (NORMALIZER >= ENTMAX) or (SINKS & FLAGS):
+        tl.store(wholes + row, whole, mask=there)
     if ENTROPY & FLAGS:
         tl.store(entropies + row, entropy, mask=there)
     tl.store(
         out + n * q_len * E + (i[:, None] * E + e[None]), acc * share[:, None], mask=there[:, None] & (e < E)[None]
     )
-    if TOP > 0:
-        at = row[:, None] * TOP + tl.arange(0, TOP)[None]
-        tl.store(top_scores + at, best, mask=there[:, None])
-        tl.store(top_indices + at, chosen, mask=there[:, None])
+    for k in tl.static_range(COUNT):
+        higher = tl.max(best, 1)
+        at = tl.min(tl.where(best == higher[:, None], chosen, 2147483647), 1)
+        w, _ = weights(higher[:, None], norm, whole, a, NORMALIZER)
+        tl.store(top_weights + row * COUNT + k, tl.sum(w, 1), mask=there)
+        tl.store(top_keys + row * COUNT + k, at.to(tl.int64), mask=there)
+        here = chosen == at[:, None]
+        best, chosen = tl.where(here, -float("inf"), best), tl.where(here, -1, chosen)
 
 
 @triton.jit

@@ -10,10 +10,11 @@ from saccade.backends.triton.kernels.weights import weights as weights_of
 
 @kernel
 def received(
-    query, key, value, v, q_side, k_side, owners,
+    query, key, value, v, q_side, k_side,
+    inner, query_1, query_2, key_1, key_2, value_1, value_2, mask_1, mask_2, bias_1, bias_2,
     starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts,
-    bias, bias_n, bias_i, bias_j, align,
-    order, counts, factors, noise, N, q_len, k_len, scale, softcap, a, threshold, keep_scale,
+    bias, bias_i, bias_j, align,
+    order, counts, factors, noise, q_len, k_len, scale, softcap, a, threshold, keep_scale,
     norms, wholes, out,
     D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, BIAS: tl.constexpr,
     MASK: tl.constexpr, FLAGS: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
@@ -21,9 +22,11 @@ def received(
     """out[n, j] = Σ_i w_ij, from each row's statistics; lists by key."""
     k_blocks = tl.cdiv(k_len, KEYS)
     n, block = (tl.program_id(0) // k_blocks).to(tl.int64), tl.program_id(0) % k_blocks
-    entry = tl.load(owners + 3 * N + n).to(tl.int64)
-    inputs = inputs_of(query, key, v, q_side, k_side, owners, N, n, q_len, k_len, D, FLAGS)
-    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j, align
+    n_1, n_2 = n // inner, n % inner
+    entry = n_1 * mask_1 + n_2 * mask_2
+    of_query, of_key = n_1 * query_1 + n_2 * query_2, n_1 * key_1 + n_2 * key_2
+    inputs = inputs_of(query, key, v, q_side, k_side, n, of_query, of_key, q_len, k_len, D, FLAGS)
+    added = bias + (n_1 * bias_1 + n_2 * bias_2), bias_i, bias_j, align
     mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts
     lengths = q_len, k_len
     j = block * KEYS + tl.arange(0, KEYS)
@@ -54,10 +57,11 @@ def received(
 
 @kernel
 def read(
-    query, key, value, v, q_side, k_side, owners,
+    query, key, value, v, q_side, k_side,
+    inner, query_1, query_2, key_1, key_2, value_1, value_2, mask_1, mask_2, bias_1, bias_2,
     starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts,
-    bias, bias_n, bias_i, bias_j, align,
-    order, counts, factors, noise, N, q_len, k_len, scale, softcap, a, threshold, keep_scale,
+    bias, bias_i, bias_j, align,
+    order, counts, factors, noise, q_len, k_len, scale, softcap, a, threshold, keep_scale,
     norms, wholes, uniform, out, logs,
     D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, BIAS: tl.constexpr,
     MASK: tl.constexpr, FLAGS: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
@@ -71,9 +75,11 @@ def read(
     """
     q_blocks = tl.cdiv(q_len, ROWS)
     n, block = (tl.program_id(0) // q_blocks).to(tl.int64), tl.program_id(0) % q_blocks
-    entry = tl.load(owners + 3 * N + n).to(tl.int64)
-    inputs = inputs_of(query, key, v, q_side, k_side, owners, N, n, q_len, k_len, D, FLAGS)
-    added = bias + tl.load(owners + 4 * N + n).to(tl.int64) * bias_n, bias_i, bias_j, align
+    n_1, n_2 = n // inner, n % inner
+    entry = n_1 * mask_1 + n_2 * mask_2
+    of_query, of_key = n_1 * query_1 + n_2 * query_2, n_1 * key_1 + n_2 * key_2
+    inputs = inputs_of(query, key, v, q_side, k_side, n, of_query, of_key, q_len, k_len, D, FLAGS)
+    added = bias + (n_1 * bias_1 + n_2 * bias_2), bias_i, bias_j, align
     mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts
     lengths = q_len, k_len
     i = block * ROWS + tl.arange(0, ROWS)

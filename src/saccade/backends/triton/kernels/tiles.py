@@ -34,9 +34,8 @@ SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, EACH, SHIFTS = (
 
 
 @triton.jit
-def inputs_of(query, key, v, q_side, k_side, owners, N, n, q_len, k_len, D: tl.constexpr, FLAGS: tl.constexpr):
-    """Query, key, v, and both sides of additive terms of entry n."""
-    of_query, of_key = tl.load(owners + n).to(tl.int64), tl.load(owners + N + n).to(tl.int64)
+def inputs_of(query, key, v, q_side, k_side, n, of_query, of_key, q_len, k_len, D: tl.constexpr, FLAGS: tl.constexpr):
+    """Query, key, v, and both sides of additive terms of entry n, with queries and keys of two others."""
     if EACH & FLAGS:
         v += n * D
     q_side, k_side = q_side + of_query * q_len * (D + 1), k_side + of_key * k_len * (D + 1)
