@@ -28,7 +28,7 @@ from saccade.backends.blockwise.plan import pairs
 from saccade.backends.offers import Answer, Offer, Pairs, Refusal
 from saccade.scores import Cosine, ScaledDot
 
-__all__ = ["Engine", "Whole", "counted", "offer", "peak_bytes", "run", "unsupported"]
+__all__ = ["Engine", "Whole", "counted", "offer", "peak_bytes", "recorded", "run", "unsupported"]
 
 
 def offer(engine: Engine, call: Call, unwise: str | None = None) -> Answer:
@@ -64,7 +64,12 @@ def counted(engine: Engine, call: Call) -> Pairs:
 def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     if not call.built_in or foreign(call) or closing_over(call):
         return checkpointed(engine, call)
-    call = normalized_once(call).aligned()
+    return recorded(engine, normalized_once(call))
+
+
+def recorded(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
+    """`run` for built-in definitions: one Function."""
+    call = call.aligned()
     if not call.aux.weights:
         results = dict(zip(result_names(call), apply(engine, call), strict=False))
         top = (results.pop("top_values"), results.pop("top_indices")) if call.aux.top else None

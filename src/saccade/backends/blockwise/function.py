@@ -42,7 +42,8 @@ class Blockwise(torch.autograd.Function):
         """Results, and behind them as many residuals."""
         if isinstance(skeleton, str):
             return tuple(forward_op(list(leaves), skeleton, engine))
-        return tuple(forward(engine_named(engine), restored(skeleton, leaves)))
+        # without a transform the leaves are those of the call
+        return tuple(forward(engine_named(engine), restored(skeleton, leaves) if transforming() else skeleton))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:

@@ -29,7 +29,7 @@ MISSING = importlib.util.find_spec("triton") is None
 WIDEST = 256  # most features of a key and of a value, which lie in registers
 MANY = 16  # most of the largest weights of a row
 
-run = partial(blockwise.run, ENGINE)
+run = partial(blockwise.recorded, ENGINE)
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:

@@ -1,5 +1,6 @@
 """A mask as the kernels of `fused` read it: intervals of keys, documents, and bytes of pairs."""
 
+import functools
 import math
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 from saccade._definitions.numerics import broadcast_shapes
 from saccade._definitions.structure import Grid
 from saccade.backends.triton.fused import Allowed
-from saccade.masks import Both, Documents, Either, Mask, Not, Positioned, shift
+from saccade.masks import Both, Documents, Either, Lengths, Mask, Not, Positioned, shift
 from saccade.masks._intervals import intervals
 from saccade.masks.base import Contiguous
 
@@ -21,7 +22,7 @@ Interval = tuple[Tensor, Tensor]
 
 def allowed_of(mask: Mask, grid: Grid) -> tuple[Allowed, tuple[int, ...]]:
     """An aligned mask for the kernels, and its batch dimensions."""
-    low, high, unions, ids, pairs = None, None, [], None, None
+    low, high, ends, unions, ids, pairs = None, None, [], [], None, None
     for part in conjuncts(mask):
         if isinstance(part, Positioned) and part.is_registered and not isinstance(part.align, Tensor):
             here = int(shift(part.align, grid))
@@ -29,6 +30,8 @@ def allowed_of(mask: Mask, grid: Grid) -> tuple[Allowed, tuple[int, ...]]:
                 low = max(here - part.left, low if low is not None else -(1 << 62))
             if part.right is not None:
                 high = min(here + part.right + 1, high if high is not None else 1 << 62)
+        elif type(part) is Lengths:
+            ends.append(part.key_lengths)
         elif type(part) is Documents and ids is None:
             ids = part.query_ids, part.key_ids
         elif (union := union_of(part, grid)) is not None:
@@ -36,7 +39,7 @@ def allowed_of(mask: Mask, grid: Grid) -> tuple[Allowed, tuple[int, ...]]:
         else:
             dense = part.dense(grid)
             pairs = dense if pairs is None else pairs & dense
-    return combined((low, high), unions, ids, pairs, grid)
+    return combined((low, high), ends, unions, ids, pairs, grid)
 
 
 def conjuncts(mask: Mask) -> list[Mask]:
@@ -82,6 +85,7 @@ def crossed(first: list[Interval], second: list[Interval]) -> list[Interval]:
 
 def combined(
     band: tuple[int | None, int | None],
+    ends: list[Tensor],
     unions: list[list[Interval]],
     ids: tuple[Tensor, Tensor] | None,
     pairs: Tensor | None,
@@ -92,6 +96,7 @@ def combined(
     for other in unions[1:]:
         union = crossed(union, other)
     batches = [bound.shape[:-1] for interval in union for bound in interval]
+    batches += [end.shape for end in ends]
     batches += [] if ids is None else [part.shape[:-1] for part in ids]
     batches += [] if pairs is None else [pairs.shape[:-2]]
     batch = tuple(broadcast_shapes(*batches)) if batches else ()
@@ -100,9 +105,15 @@ def combined(
         return tensor.expand(*batch, *shape).reshape(-1, *shape)
 
     named: dict[str, Tensor] = {}
-    if len(union) == 1 and all(bound.shape[-1] == 1 for bound in union[0]) and grid.q_len != 1:
-        named["first"], named["end"] = (entries(bound, 1).to(torch.int32)[:, 0].contiguous() for bound in union[0])
-    elif union:
+    if len(union) == 1 and all(bound.shape[-1] == 1 for bound in union[0]):
+        named["first"], end = (bound[..., 0] for bound in union.pop())
+        ends = [*ends, end]
+    if ends:
+        end = functools.reduce(torch.minimum, ends) if len(ends) > 1 else ends[0]
+        first = named.get("first")
+        named["end"] = entries(end).to(torch.int32).contiguous()
+        named["first"] = torch.zeros_like(named["end"]) if first is None else entries(first).to(torch.int32).contiguous()
+    if union:
         sides = ([entries(bound, grid.q_len) for bound in side] for side in zip(*union, strict=True))
         named["starts"], named["ends"] = (torch.stack(side).to(torch.int32) for side in sides)
     if ids is not None:

@@ -15,6 +15,7 @@ from saccade.backends.blockwise.engine import Kind, Whole
 from saccade.backends.triton import fused
 from saccade.backends.triton.setup import gradients_of, inputs_of, setup_of
 from saccade.normalizers import Entmax, Sparsemax
+from saccade.scores import Cosine, General
 from saccade.reads import Argmax, Sample, Soft, TopK, pick
 
 __all__ = ["WHOLE"]
@@ -91,38 +92,50 @@ def backward(
     results = dict(zip((*result_names(call), *residual_kinds(call)), kept, strict=True))
     upstream = {n: grad for n, grad in zip(floating_results(call), grads, strict=True) if grad is not None}
     leaves = [leaf.tensor.detach() for leaf in call.leaves()]
-    setup = setup_of(call, inputs_of(call.with_leaves(iter(leaves))), learns=learning_bias(call, needed))
-    leaves = [leaf.requires_grad_() if needs else leaf for leaf, needs in zip(leaves, needed, strict=True)]
-    moving = [leaf for leaf in leaves if leaf.requires_grad]
+    moving = [leaf.requires_grad_() for leaf, needs in zip(leaves, needed, strict=True) if needs]
     with torch.enable_grad():
         moved = call.with_leaves(iter(leaves))
-        inputs = inputs_of(transformable(moved))
+        inputs = inputs_of(moved)
         outputs, pulled = outside(moved, results, upstream)
-    summed, tensors = gradients_of(call, inputs, fused.backward(setup, **looked(results, upstream))), inputs.tensors()
-    outputs, pulled = [*outputs, *(tensors[name] for name in summed)], [*pulled, *summed.values()]
-    return list(torch.autograd.grad(outputs, moving, pulled, allow_unused=True, materialize_grads=True))
+    setup = setup_of(moved, inputs, learns=inputs.bias is not None and inputs.bias.requires_grad)
+    if made_of_rows(call):
+        with torch.enable_grad():
+            inputs = inputs_of(finite(moved))
+    tensors = inputs.tensors()
+    gradients: dict[Tensor, Tensor] = {}
+    for name, gradient in gradients_of(call, inputs, fused.backward(setup, **looked(results, upstream))).items():
+        if tensors[name].is_leaf:  # the call's own tensor
+            gradients[tensors[name]] = gradient
+        else:
+            outputs, pulled = [*outputs, tensors[name]], [*pulled, gradient]
+    rest = torch.autograd.grad(outputs, moving, pulled, allow_unused=True) if outputs else (None,) * len(moving)
+    return [total(gradients.get(leaf), other, leaf) for leaf, other in zip(moving, rest, strict=True)]
 
 
-def learning_bias(call: Call, needed: Sequence[bool]) -> bool:
-    """Whether a tensor of the bias needs a gradient."""
-    if call.bias is None:
-        return False
-    names = [name for name, needs in zip(call.leaf_names(), needed, strict=True) if needs]
-    return any(name.startswith("bias_") for name in names)
+def total(first: Tensor | None, second: Tensor | None, leaf: Tensor) -> Tensor:
+    """The sum of two gradients of a leaf, None: no gradient."""
+    if first is None or second is None:
+        return torch.zeros_like(leaf) if first is second else first if second is None else second
+    return first + second
 
 
-def transformable(call: Call) -> Call:
-    """The call with zeros for rows that hold NaN, if something is made of rows before the kernels see them.
+def made_of_rows(call: Call) -> bool:
+    """Whether something is made of rows, some of them forbidden, before the kernels see them."""
+    score = call.score
+    scaled = isinstance(getattr(score, "scale", getattr(score, "bandwidth", None)), Tensor)
+    return (scaled or isinstance(score, General | Cosine)) and (call.mask is not None or call.bias is not None)
+
+
+def finite(call: Call) -> Call:
+    """The call with zeros for rows that hold NaN.
 
     Such a row is forbidden and has no gradient, or its gradient is NaN already. A product of 0 and NaN would be NaN.
     """
-    if call.mask is None and call.bias is None:
-        return call
 
-    def finite(tensor: Tensor) -> Tensor:
+    def cleaned(tensor: Tensor) -> Tensor:
         return tensor.masked_fill(~tensor.detach().isfinite().all(-1, keepdim=True), 0.0)
 
-    return replace(call, query=finite(call.query), key=finite(call.key))
+    return replace(call, query=cleaned(call.query), key=cleaned(call.key))
 
 
 def outside(call: Call, results: Results, upstream: Results) -> tuple[list[Tensor], list[Tensor]]:
