@@ -101,14 +101,14 @@ def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
     if not tracing():
         if not moving:
             return forward(engine, call)
-        return detached(applied(Blockwise, engine.name, call, residuals, *leaves), reached)
+        return detached(applied(Blockwise, engine.name, call, not transforming(), residuals, *leaves), reached)
     numbers: list[float] = []
     skeleton = encode(call, numbers)
     tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64, device="cpu")]
     # self-attention passes a tensor twice, but a compiler expects every input of a Function once
     tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
     if moving:
-        return detached(Blockwise.apply(engine.name, skeleton, residuals, *tensors), reached)
+        return detached(Blockwise.apply(engine.name, skeleton, False, residuals, *tensors), reached)
     results: Sequence[Tensor] = forward_op(tensors, skeleton, engine.name)
     return results
 

@@ -38,16 +38,23 @@ class Blockwise(torch.autograd.Function):
     """Results of an aligned call as a function of its leaves."""
 
     @staticmethod
-    def forward(engine: str, skeleton: "Call | str", residuals: int, *leaves: Tensor) -> tuple[Tensor, ...]:
-        """Results, and behind them as many residuals."""
+    def forward(
+        engine: str, skeleton: "Call | str", own: bool, residuals: int, *leaves: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Results, and behind them as many residuals.
+
+        Args:
+            engine: its name.
+            skeleton, leaves: a call, and its tensors, which are its `own` except under a transform.
+            residuals: how many tensors the backward reads again.
+        """
         if isinstance(skeleton, str):
             return tuple(forward_op(list(leaves), skeleton, engine))
-        # without a transform the leaves are those of the call
-        return tuple(forward(engine_named(engine), restored(skeleton, leaves) if transforming() else skeleton))
+        return tuple(forward(engine_named(engine), skeleton if own else restored(skeleton, leaves)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.engine, ctx.skeleton, residuals, *leaves = inputs
+        ctx.engine, ctx.skeleton, _, residuals, *leaves = inputs
         results = output[: len(output) - residuals]
         ctx.leaves = len(leaves)
         ctx.save_for_backward(*leaves, *(output if residuals else ()))
@@ -62,7 +69,7 @@ class Blockwise(torch.autograd.Function):
         leaves, kept = ctx.saved_tensors[: ctx.leaves], ctx.saved_tensors[ctx.leaves :]
         upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=False) if floating]
         present = [grad for grad in upstream if grad is not None]
-        needed = list(ctx.needs_input_grad[3:])
+        needed = list(ctx.needs_input_grad[4:])
         if isinstance(ctx.skeleton, str):
             gradients = backward_op(upstream, list(leaves), list(kept), ctx.skeleton, ctx.engine, needed)
         elif transforming() or all(addressed(grad) for grad in present):
@@ -75,15 +82,15 @@ class Blockwise(torch.autograd.Function):
                 computed = floating_by_definition(restored(ctx.skeleton, moved))
                 return tuple(c for c, grad in zip(computed, upstream, strict=True) if grad is not None)
 
-            return (None, None, None, *by_definition(results, leaves, needed, present))
+            return (*[None] * 4, *by_definition(results, leaves, needed, present))
         remaining = iter(gradients)
-        return (None, None, None, *(next(remaining) if need else None for need in needed))
+        return (*[None] * 4, *(next(remaining) if need else None for need in needed))
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, residuals: int, *leaves: Tensor
+        info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, own: bool, residuals: int, *leaves: Tensor
     ) -> tuple[Any, Any]:
-        results = Blockwise.apply(engine, skeleton, residuals, *batched_first(info, in_dims[3:], leaves))
+        results = Blockwise.apply(engine, skeleton, False, residuals, *batched_first(info, in_dims[4:], leaves))
         return results, (0,) * len(results)
 
 

@@ -48,6 +48,8 @@ def unsupported(call: Call) -> str | None:
             f"its kernels run on CUDA, and the tensors are on {device}; with TRITON_INTERPRET=1, set before Triton is "
             "imported, its interpreter runs them on a CPU"
         )
+    if device == "cpu" and call.query.dtype == torch.bfloat16:
+        return "Triton's interpreter multiplies bfloat16 as integers"
     if MISSING:
         return "Triton is not installed: pip install triton"
     if not call.built_in:
@@ -57,6 +59,8 @@ def unsupported(call: Call) -> str | None:
 
 def unserved(call: Call) -> str | None:
     """A part of the call that the kernels do not compute, or None."""
+    if call.query.dtype == torch.float64:
+        return "its kernels sum in float32, which loses the digits of float64"
     widest = max(call.query.shape[-1], call.key.shape[-1], call.value.shape[-1])
     if not 0 < widest <= WIDEST or not min(call.query.shape[-1], call.key.shape[-1], call.value.shape[-1]):
         return f"its kernels take 1 to {WIDEST} features"

@@ -178,12 +178,12 @@ def _shape(q_len: int, dim: int, width: int, score: int, name: str) -> Shape:
 
 
 def lists(
-    mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key: bool = False, rows: int | None = None
+    mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key: bool = False, rows: int | None = None, keys: int = KEYS
 ) -> Lists:
     """The blocks of keys of each block of queries, or the blocks of queries of each block of keys."""
     from saccade.backends.triton.kernels import lists as kernels
 
-    rows, keys = rows or (FEW if q_len <= FEW else ROWS), KEYS
+    rows = rows or (FEW if q_len <= FEW else ROWS)
     q_blocks, k_blocks, entries, flags = -(-q_len // rows), -(-k_len // keys), mask.entries, mask.flags(by_key=by_key)
     intervals, documents = flags // INTERVAL, mask.q_ids is not None
     order, counts = _empty_lists(entries, *((k_blocks, q_blocks) if by_key else (q_blocks, k_blocks)), device)
@@ -376,7 +376,7 @@ def _arguments(
     if of_mask & LISTED:
         ready = setup.key_lists if by_key else setup.query_lists
         if ready is None or (ready.rows, ready.keys) != tile[:2]:
-            ready = lists(mask, q_len, k_len, query.device, by_key=by_key, rows=tile.rows)
+            ready = lists(mask, q_len, k_len, query.device, by_key=by_key, rows=tile.rows, keys=tile.keys)
         listed = ready[:2]
     bias, steps = query if setup.bias is None else setup.bias, (0, 0)
     if setup.bias_kind == TABLE:

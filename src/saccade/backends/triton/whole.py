@@ -92,7 +92,7 @@ def backward(
     results = dict(zip((*result_names(call), *residual_kinds(call)), kept, strict=True))
     upstream = {n: grad for n, grad in zip(floating_results(call), grads, strict=True) if grad is not None}
     leaves = [leaf.tensor.detach() for leaf in call.leaves()]
-    moving = [leaf.requires_grad_() for leaf, needs in zip(leaves, needed, strict=True) if needs]
+    moving = [leaf.requires_grad_() for leaf, needs in zip(leaves, needed, strict=False) if needs]
     with torch.enable_grad():
         moved = call.with_leaves(iter(leaves))
         inputs = inputs_of(moved)

@@ -146,7 +146,7 @@ def backward(
             if DROPOUT & FLAGS:
                 dice = tl.load(noise + row).to(tl.uint32)
             for step in range(count):
-                code = code_of(step, blocks, KEYS, MASK)
+                code = code_of(step, blocks, KEYS, MASK, BIAS)
                 j = (code // 2) * KEYS + tl.arange(0, KEYS)
                 inside, j = (j < k_len)[None], tl.minimum(j, k_len - 1)
                 _, _, s = scores(
@@ -178,7 +178,7 @@ def backward(
             delta -= tl.load(lse_grads + row) * tl.exp(finite(whole) - finite(norm))
         tl.store(deltas + row, delta, mask=rows)
     for step in range(count):
-        code = code_of(step, blocks, SIZE, MASK)
+        code = code_of(step, blocks, SIZE, MASK, BIAS)
         if BY_KEY:
             i, j = (code // 2) * ROWS + tl.arange(0, ROWS), block * KEYS + tl.arange(0, KEYS)
         else:

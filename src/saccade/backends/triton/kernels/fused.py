@@ -89,7 +89,7 @@ def forward(
     top, t = zero - float("inf"), zero
     if NORMALIZER >= ENTMAX:
         for step in range(count):
-            code = code_of(step, blocks, KEYS, MASK)
+            code = code_of(step, blocks, KEYS, MASK, BIAS)
             j = (code // 2) * KEYS + tl.arange(0, KEYS)
             inside, j = (j < k_len)[None], tl.minimum(j, k_len - 1)
             _, _, s = scores(
@@ -105,7 +105,7 @@ def forward(
             trial = t[:, None] + (high_t - t)[:, None] * (c[None] * 0.25)
             masses, slopes = tl.zeros([ROWS, 4], tl.float32), tl.zeros([ROWS, 4], tl.float32)
             for step in range(count):
-                code = code_of(step, blocks, KEYS, MASK)
+                code = code_of(step, blocks, KEYS, MASK, BIAS)
                 j = (code // 2) * KEYS + tl.arange(0, KEYS)
                 inside, j = (j < k_len)[None], tl.minimum(j, k_len - 1)
                 _, _, s = scores(
@@ -131,7 +131,7 @@ def forward(
         best = tl.zeros([ROWS, TOP], tl.float32) - float("inf")
         chosen = tl.zeros([ROWS, TOP], tl.int32) - 1
     for step in range(count):
-        code = code_of(step, blocks, KEYS, MASK)
+        code = code_of(step, blocks, KEYS, MASK, BIAS)
         j = (code // 2) * KEYS + tl.arange(0, KEYS)
         inside, j = (j < k_len)[None], tl.minimum(j, k_len - 1)
         _, _, s = scores(

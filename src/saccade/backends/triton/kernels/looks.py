@@ -34,7 +34,7 @@ def received(
     sums = tl.zeros([KEYS], tl.float32)
     count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, True)
     for step in range(count):
-        code = code_of(step, blocks, ROWS, MASK)
+        code = code_of(step, blocks, ROWS, MASK, BIAS)
         i = (code // 2) * ROWS + tl.arange(0, ROWS)
         rows, i = (i < q_len)[:, None], tl.minimum(i, q_len - 1)
         row = n * q_len + i
@@ -103,7 +103,7 @@ def read(
             bound = total * tl.load(uniform + row)
             total = total * 0.0
         for step in range(count):
-            code = code_of(step, blocks, KEYS, MASK)
+            code = code_of(step, blocks, KEYS, MASK, BIAS)
             j = (code // 2) * KEYS + tl.arange(0, KEYS)
             inside, j = (j < k_len)[None], tl.minimum(j, k_len - 1)
             _, _, s = scores(

@@ -133,6 +133,7 @@ def add_slopes(ds, inputs, of_rows, of_v, i, j, k_len, D: tl.constexpr, PADDED: 
             x = sums(query, key, i, j, d, D)
             t = tanh_near(x) if way == 1 else tanh(x)
             slope = 1.0 - t * t
+        t, slope = tl.where(ds != 0, t, 0.0), tl.where(ds != 0, slope, 0.0)  # forbidden keys may hold NaN
         weight = tl.load(v + d).to(tl.float32)
         if BY_KEY:
             of_rows += tl.where(features[None] == d, (weight * tl.sum(ds * slope, 0))[:, None], 0.0)

@@ -115,14 +115,18 @@ def walk(
 
 
 @triton.jit
-def code_of(step, blocks, SIZE: tl.constexpr, MASK: tl.constexpr):
-    """2 b + full of the next block b of `walk`."""
+def code_of(step, blocks, SIZE: tl.constexpr, MASK: tl.constexpr, BIAS: tl.constexpr):
+    """2 b + full of the next block b of `walk`; none is full under PAIRS, which may forbid some."""
     order, first, full_from, full_to = blocks
     if LISTED & MASK:
-        return tl.load(order + step)
-    start = (first + step) * SIZE
-    full = (full_from <= start) & (start + SIZE <= full_to)
-    return 2 * (first + step) + full.to(tl.int32)
+        code = tl.load(order + step)
+    else:
+        start = (first + step) * SIZE
+        full = (full_from <= start) & (start + SIZE <= full_to)
+        code = 2 * (first + step) + full.to(tl.int32)
+    if BIAS == PAIRS:
+        code = code // 2 * 2
+    return code
 
 
 @triton.jit
@@ -242,7 +246,10 @@ def scores(
         raw = softcap * tanh(raw / softcap)
     biased = raw
     if BIAS > 0:
-        biased = raw + biases(bias, i, j, BIAS)
+        added = biases(bias, i, j, BIAS)
+        biased = raw + added
+        if BIAS == PAIRS:
+            biased = tl.where(added == -float("inf"), added, biased)  # also beside NaN
     s = biased
     if FACTORS & FLAGS:
         s = s * factor[:, None]
