@@ -9,9 +9,10 @@ import triton.language as tl
 
 from saccade.backends.triton.kernels import kernel
 from saccade.backends.triton.kernels.terms import add_slopes
-from saccade.backends.triton.kernels.tiles import (
+from saccade.backends.triton.kernels.tiles import (  # fmt: skip
     ADDITIVE,
     DISTANCE,
+    DOT,
     DROPOUT,
     ENTROPY,
     FACTORS,
@@ -22,8 +23,11 @@ from saccade.backends.triton.kernels.tiles import (
     TABLE,
     code_of,
     inputs_of,
+    next_keys,
     padded,
+    rows_of,
     scores,
+    values_of,
     walk,
 )
 from saccade.backends.triton.kernels.weights import (
@@ -137,25 +141,21 @@ def backward(
         whole = norm
         if (NORMALIZER >= ENTMAX) or (SINKS & FLAGS):
             whole = tl.load(wholes + row)
-        at = n * q_len * E + (i[:, None] * E + e[None])
-        do = tl.load(grads + at, mask=(e < E)[None], other=0.0)
+        do = rows_of(grads + n * q_len * E, i, E, WIDTH)
         if PULL & FLAGS:
-            factor, dice, mass = delta, delta.to(tl.uint32), delta
+            factor, dice, mass, left = delta, delta.to(tl.uint32), delta, i
+            if SCORE == DOT:
+                left = rows_of(inputs[0], i, D, FEATURES)
             if FACTORS & FLAGS:
                 factor = tl.load(factors + row)
             if DROPOUT & FLAGS:
                 dice = tl.load(noise + row).to(tl.uint32)
             for step in range(count):
-                code = code_of(step, blocks, KEYS, MASK, BIAS)
-                j = (code // 2) * KEYS + tl.arange(0, KEYS)
-                inside, j = (j < k_len)[None], tl.minimum(j, k_len - 1)
-                _, _, s = scores(
-                    inputs, added, mask, entry, code, i, j, inside, factor, lengths, scale, softcap,
-                    D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+                code, j, s = next_keys(
+                    step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+                    D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
                 )  # fmt: skip
-                vs = tl.load(values + (j[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
-                if code % 2 == 0:
-                    vs = tl.where((tl.max((s != -float("inf")).to(tl.int32), 0) > 0)[:, None], vs, 0.0)
+                vs = values_of(values, s, j, code, E)
                 w, u = weights(s, norm, whole, a, NORMALIZER)
                 keep = w
                 if DROPOUT & FLAGS:
@@ -170,7 +170,7 @@ def backward(
                 delta = delta / tl.where(mass == 0, 1.0, mass)
         else:
             if OF_OUTPUT & FLAGS:
-                out = tl.load(output + at, mask=(e < E)[None], other=0.0)
+                out = rows_of(output + n * q_len * E, i, E, WIDTH)
                 delta = tl.sum(do.to(tl.float32) * out.to(tl.float32), 1)
             if ENTROPY & FLAGS:  # of a softmax without a sink: Σ w (1 + log w) = 1 - H
                 delta += tl.load(entropy_grads + row) * (tl.load(entropies + row) - 1.0)
@@ -194,23 +194,23 @@ def backward(
             factor = tl.load(factors + row)
         if NORMALIZER == SIGMOID:
             whole = factor
+        left, right = i, j
+        if (SCORE != ADDITIVE) and ((SCORE == DOT) or BY_KEY):
+            left = rows_of(inputs[0], i, D, FEATURES)
+        if (SCORE != ADDITIVE) and ((SCORE == DOT) or (not BY_KEY)):
+            right = rows_of(inputs[1], j, D, FEATURES)
         raw, biased, s = scores(
-            inputs, added, mask, entry, code, i, j, rows[:, None] & inside[None], factor, lengths, scale, softcap,
-            D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+            inputs, left, right, added, mask, entry, code, i, j, rows[:, None] & inside[None], factor, lengths, scale,
+            softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION,
         )  # fmt: skip
-        do = tl.load(grads + n * q_len * E + (i[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
-        vs = tl.load(values + (j[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
-        if BY_KEY:
-            x = tl.load(inputs[0] + (i[:, None] * D + d[None]), mask=(d < D)[None], other=0.0)
-        else:
-            x = tl.load(inputs[1] + (j[:, None] * D + d[None]), mask=(d < D)[None], other=0.0)
-        if code % 2 == 0:  # 0 times a number that is NaN is NaN
-            used = (s != -float("inf")).to(tl.int32)
-            vs = tl.where((tl.max(used, 0) > 0)[:, None], vs, 0.0)
-            if BY_KEY:
-                x = tl.where((tl.max(used, 1) > 0)[:, None], x, 0.0)
-            else:
-                x = tl.where((tl.max(used, 0) > 0)[:, None], x, 0.0)
+        do, vs = rows_of(grads + n * q_len * E, i, E, WIDTH), values_of(values, s, j, code, E)
+        if SCORE != ADDITIVE:  # noqa: SIM102 (known when compiled)
+            if code % 2 == 0:  # 0 times NaN is NaN
+                used = (s != -float("inf")).to(tl.int32)
+                if BY_KEY:
+                    left = tl.where((tl.max(used, 1) > 0)[:, None], left, 0.0)
+                else:
+                    right = tl.where((tl.max(used, 0) > 0)[:, None], right, 0.0)
         w, u = weights(s, norm, whole, a, NORMALIZER)
         dropped = w
         if DROPOUT & FLAGS:
@@ -246,10 +246,10 @@ def backward(
         if SCORE == ADDITIVE:
             of_mine, of_v = add_slopes(ds, inputs, of_mine, of_v, i, j, k_len, D, FEATURES, BY_KEY)
         elif BY_KEY:
-            of_mine = tl.dot(tl.trans(ds).to(x.dtype), x, of_mine, input_precision=PRECISION)
+            of_mine = tl.dot(tl.trans(ds).to(left.dtype), left, of_mine, input_precision=PRECISION)
             sums += tl.sum(ds, 0)
         else:
-            of_mine = tl.dot(ds.to(x.dtype), x, of_mine, input_precision=PRECISION)
+            of_mine = tl.dot(ds.to(right.dtype), right, of_mine, input_precision=PRECISION)
             sums += tl.sum(ds, 1)
     at, length = block * MINE + tl.arange(0, MINE), q_len * 1
     if BY_KEY:
@@ -259,8 +259,7 @@ def backward(
         side = inputs[0]
         if BY_KEY:
             side = inputs[1]
-        x = tl.load(side + (m[:, None] * D + d[None]), mask=(d < D)[None], other=0.0)
-        of_mine = 2.0 * (sums[:, None] * x.to(tl.float32) - of_mine)
+        of_mine = 2.0 * (sums[:, None] * rows_of(side, m, D, FEATURES).to(tl.float32) - of_mine)
     if SCORE != ADDITIVE:
         of_mine = scale * of_mine
     tl.store(mine_grad + n * length * D + (m[:, None] * D + d[None]), of_mine, mask=inside[:, None] & (d < D)[None])

@@ -9,15 +9,17 @@ import triton.language as tl
 
 from saccade.backends.triton.kernels import kernel
 from saccade.backends.triton.kernels.tiles import (
+    DOT,
     DROPOUT,
     ENTROPY,
     FACTORS,
     SHIFTS,
     SINKS,
-    code_of,
     inputs_of,
+    next_keys,
     padded,
-    scores,
+    rows_of,
+    values_of,
     walk,
 )
 from saccade.backends.triton.kernels.weights import (
@@ -85,16 +87,16 @@ def forward(
         factor = tl.load(factors + row)
     if DROPOUT & FLAGS:
         dice = tl.load(noise + row).to(tl.uint32)
+    left = i
+    if SCORE == DOT:
+        left = rows_of(inputs[0], i, D, padded(D))
     count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, False)
     top, t = zero - float("inf"), zero
     if NORMALIZER >= ENTMAX:
         for step in range(count):
-            code = code_of(step, blocks, KEYS, MASK, BIAS)
-            j = (code // 2) * KEYS + tl.arange(0, KEYS)
-            inside, j = (j < k_len)[None], tl.minimum(j, k_len - 1)
-            _, _, s = scores(
-                inputs, added, mask, entry, code, i, j, inside, factor, lengths, scale, softcap,
-                D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+            code, j, s = next_keys(
+                step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+                D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
             )  # fmt: skip
             top = tl.maximum(top, tl.max(s, 1))
         empty, top = top == -float("inf"), finite(top)
@@ -105,12 +107,9 @@ def forward(
             trial = t[:, None] + (high_t - t)[:, None] * (c[None] * 0.25)
             masses, slopes = tl.zeros([ROWS, 4], tl.float32), tl.zeros([ROWS, 4], tl.float32)
             for step in range(count):
-                code = code_of(step, blocks, KEYS, MASK, BIAS)
-                j = (code // 2) * KEYS + tl.arange(0, KEYS)
-                inside, j = (j < k_len)[None], tl.minimum(j, k_len - 1)
-                _, _, s = scores(
-                    inputs, added, mask, entry, code, i, j, inside, factor, lengths, scale, softcap,
-                    D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+                code, j, s = next_keys(
+                    step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+                    D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
                 )  # fmt: skip
                 for number in tl.static_range(4):
                     p, slope = sparse_weights(s, top, t + (high_t - t) * (number * 0.25), a, NORMALIZER)
@@ -131,17 +130,11 @@ def forward(
         best = tl.zeros([ROWS, TOP], tl.float32) - float("inf")
         chosen = tl.zeros([ROWS, TOP], tl.int32) - 1
     for step in range(count):
-        code = code_of(step, blocks, KEYS, MASK, BIAS)
-        j = (code // 2) * KEYS + tl.arange(0, KEYS)
-        inside, j = (j < k_len)[None], tl.minimum(j, k_len - 1)
-        _, _, s = scores(
-            inputs, added, mask, entry, code, i, j, inside, factor, lengths, scale, softcap,
-            D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+        code, j, s = next_keys(
+            step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+            D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
         )  # fmt: skip
-        rows = tl.load(values + (j[:, None] * E + e[None]), mask=(e < E)[None], other=0.0)
-        if code % 2 == 0:
-            read = tl.max((s != -float("inf")).to(tl.int32), 0) > 0
-            rows = tl.where(read[:, None], rows, 0.0)  # 0 times a value that is NaN is NaN
+        rows = values_of(values, s, j, code, E)
         if NORMALIZER == SOFTMAX:
             higher = tl.maximum(top, tl.max(s, 1))
             shift = finite(higher)

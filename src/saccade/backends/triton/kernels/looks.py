@@ -3,7 +3,20 @@
 import triton.language as tl
 
 from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.tiles import DROPOUT, FACTORS, SHIFTS, SINKS, code_of, inputs_of, scores, walk
+from saccade.backends.triton.kernels.tiles import (
+    DOT,
+    DROPOUT,
+    FACTORS,
+    SHIFTS,
+    SINKS,
+    code_of,
+    inputs_of,
+    next_keys,
+    padded,
+    rows_of,
+    scores,
+    walk,
+)
 from saccade.backends.triton.kernels.weights import ENTMAX, SIGMOID, kept
 from saccade.backends.triton.kernels.weights import weights as weights_of
 
@@ -31,7 +44,9 @@ def received(
     lengths = q_len, k_len
     j = block * KEYS + tl.arange(0, KEYS)
     inside, j = j < k_len, tl.minimum(j, k_len - 1)
-    sums = tl.zeros([KEYS], tl.float32)
+    sums, left, right = tl.zeros([KEYS], tl.float32), j, j
+    if SCORE == DOT:
+        right = rows_of(inputs[1], j, D, padded(D))
     count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, True)
     for step in range(count):
         code = code_of(step, blocks, ROWS, MASK, BIAS)
@@ -46,8 +61,10 @@ def received(
             factor = tl.load(factors + row)
         if NORMALIZER == SIGMOID:
             whole = factor
+        if SCORE == DOT:
+            left = rows_of(inputs[0], i, D, padded(D))
         _, _, s = scores(
-            inputs, added, mask, entry, code, i, j, rows, factor, lengths, scale, softcap,
+            inputs, left, right, added, mask, entry, code, i, j, rows, factor, lengths, scale, softcap,
             D, SCORE, BIAS, MASK, FLAGS, PRECISION,
         )  # fmt: skip
         w, _ = weights_of(s, norm, whole, a, NORMALIZER)
@@ -95,6 +112,9 @@ def read(
         whole = factor
     if DRAW and (DROPOUT & FLAGS):
         dice = tl.load(noise + row).to(tl.uint32)
+    left = i
+    if SCORE == DOT:
+        left = rows_of(inputs[0], i, D, padded(D))
     total, bound, picked = tl.zeros([ROWS], tl.float32), tl.zeros([ROWS], tl.float32), tl.zeros([ROWS], tl.float32)
     chosen, last, last_weight = tl.zeros([ROWS], tl.int32) - 1, tl.zeros([ROWS], tl.int32) - 1, picked
     count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, False)
@@ -103,12 +123,9 @@ def read(
             bound = total * tl.load(uniform + row)
             total = total * 0.0
         for step in range(count):
-            code = code_of(step, blocks, KEYS, MASK, BIAS)
-            j = (code // 2) * KEYS + tl.arange(0, KEYS)
-            inside, j = (j < k_len)[None], tl.minimum(j, k_len - 1)
-            _, _, s = scores(
-                inputs, added, mask, entry, code, i, j, inside, factor, lengths, scale, softcap,
-                D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+            code, j, s = next_keys(
+                step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+                D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
             )  # fmt: skip
             w, _ = weights_of(s, norm, whole, a, NORMALIZER)
             if DRAW:
@@ -127,7 +144,8 @@ def read(
                     last = tl.maximum(last, final)
                 total += tl.sum(w, 1)
             else:
-                tl.store(out + (row[:, None] * k_len + j[None]), w, mask=there[:, None] & inside)
+                inside = (code // 2) * KEYS + tl.arange(0, KEYS) < k_len
+                tl.store(out + (row[:, None] * k_len + j[None]), w, mask=there[:, None] & inside[None])
     if DRAW:
         alive = total > 0
         picked = tl.where(chosen < 0, last_weight, picked)

@@ -166,36 +166,19 @@ def pair(i, j, step_i, step_j):
 
 
 @triton.jit
-def rows_of(tensor, i, D: tl.constexpr, part: tl.constexpr, PART: tl.constexpr):
-    """Columns part · PART and so on of rows i, `(M, PART)`, 0 beyond D."""
-    d = part * PART + tl.arange(0, PART)
+def rows_of(tensor, i, D: tl.constexpr, FEATURES: tl.constexpr):
+    """Rows i of a tensor of rows of D, `(M, FEATURES)`, 0 beyond D."""
+    d = tl.arange(0, FEATURES)
     at = tensor + (i[:, None] * D + d[None])
-    if (part + 1) * PART <= D:
+    if D == FEATURES:
         return tl.load(at)
     return tl.load(at, mask=(d < D)[None], other=0.0)
-
-
-@triton.jit
-def products(left, right, i, j, D: tl.constexpr, PRECISION: tl.constexpr):
-    """Dot products of rows i of `left` and rows j of `right`, `(M, N)`, in float32."""
-    PART: tl.constexpr = part_of(D)
-    total = tl.dot(rows_of(left, i, D, 0, PART), tl.trans(rows_of(right, j, D, 0, PART)), input_precision=PRECISION)
-    for part in tl.static_range(1, (D + PART - 1) // PART):
-        a, b = rows_of(left, i, D, part, PART), rows_of(right, j, D, part, PART)
-        total = tl.dot(a, tl.trans(b), total, input_precision=PRECISION)
-    return total
 
 
 @triton.constexpr_function
 def padded(length):
     """Lanes of a row: a power of two, and at least 16."""
     return max(16, 1 << (length - 1).bit_length())
-
-
-@triton.constexpr_function
-def part_of(length):
-    """Features of one product."""
-    return min(128, max(16, 1 << (length - 1).bit_length()))
 
 
 @triton.jit
@@ -222,7 +205,7 @@ def places(bias, i, j):
 
 @triton.jit
 def scores(
-    inputs, bias, mask, entry, code, i, j, there, factor, lengths, scale, softcap,
+    inputs, left, right, bias, mask, entry, code, i, j, there, factor, lengths, scale, softcap,
     D: tl.constexpr, SCORE: tl.constexpr, BIAS: tl.constexpr, MASK: tl.constexpr, FLAGS: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -231,13 +214,14 @@ def scores(
     The mask comes last: in the other order the registers do not suffice.
 
     Args:
+        left, right: rows i of the query and j of the key, for dot products.
         code: 2 b + full, from `code_of`.
         there: which pairs lie within the lengths; the others are -inf, unless the block is full.
         factor: of each row.
     """
     q_len, k_len = lengths
     if SCORE == DOT:
-        raw = scale * products(inputs[0], inputs[1], i, j, D, PRECISION)
+        raw = scale * tl.dot(left, tl.trans(right), input_precision=PRECISION)
     elif SCORE == DISTANCE:
         raw = scale * distances(inputs[0], inputs[1], i, j, D)
     else:
@@ -256,3 +240,33 @@ def scores(
     if code % 2 == 0:
         s = tl.where(there & allowed(mask, entry, i, j, q_len, k_len, MASK), s, -float("inf"))
     return raw, biased, s
+
+
+@triton.jit
+def next_keys(
+    step, blocks, inputs, left, bias, mask, entry, i, factor, lengths, scale, softcap,
+    D: tl.constexpr, SCORE: tl.constexpr, BIAS: tl.constexpr, MASK: tl.constexpr, FLAGS: tl.constexpr,
+    PRECISION: tl.constexpr, KEYS: tl.constexpr,
+):  # fmt: skip
+    """The next block of keys of a block of queries: its code, its keys, and scores with factors and the mask."""
+    code = code_of(step, blocks, KEYS, MASK, BIAS)
+    j = (code // 2) * KEYS + tl.arange(0, KEYS)
+    inside, j = (j < lengths[1])[None], tl.minimum(j, lengths[1] - 1)
+    right = left
+    if SCORE == DOT:
+        right = rows_of(inputs[1], j, D, padded(D))
+    _, _, s = scores(
+        inputs, left, right, bias, mask, entry, code, i, j, inside, factor, lengths, scale, softcap,
+        D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+    )  # fmt: skip
+    return code, j, s
+
+
+@triton.jit
+def values_of(values, s, j, code, E: tl.constexpr):
+    """Values of a block of keys, 0 for those that no query may read: 0 times NaN is NaN."""
+    rows = rows_of(values, j, E, padded(E))
+    if code % 2 == 0:
+        read = tl.max((s != -float("inf")).to(tl.int32), 0) > 0
+        rows = tl.where(read[:, None], rows, 0.0)
+    return rows
