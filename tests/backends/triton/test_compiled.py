@@ -20,7 +20,7 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from saccade.backends.triton import additive as tiles, launch
-from saccade.backends.triton.kernels import additive, entmax, softmax, statistics
+from saccade.kernels.triton import additive, entmax, softmax, statistics
 from saccade.scores import EXPONENT_LIMIT
 
 POINTERS = {

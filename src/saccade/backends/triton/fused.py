@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.backends.triton.launch import launch
+from saccade.kernels.launch import launch
 
 DOT, ADDITIVE, DISTANCE = 0, 1, 2
 SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = 0, 1, 2, 3, 4
@@ -181,7 +181,7 @@ def lists(
     mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key: bool = False, rows: int | None = None, keys: int = KEYS
 ) -> Lists:
     """The blocks of keys of each block of queries, or the blocks of queries of each block of keys."""
-    from saccade.backends.triton.kernels import lists as kernels
+    from saccade.kernels.triton import lists as kernels
 
     rows = rows or (FEW if q_len <= FEW else ROWS)
     q_blocks, k_blocks, entries, flags = -(-q_len // rows), -(-k_len // keys), mask.entries, mask.flags(by_key=by_key)
@@ -220,7 +220,7 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
         without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, 0 and -1 beyond the allowed
         keys.
     """
-    from saccade.backends.triton.kernels import fused
+    from saccade.kernels.triton import fused
 
     query, value, count, rows = setup.query, setup.value, setup.count, setup.rows
     out = value.new_empty((*rows, value.shape[2]))
@@ -267,7 +267,7 @@ def backward(
         query, key, value; factor and sink `(N, Lq)`; v `(N, blocks, D)`, to be summed over blocks; slope `(N, Lq)`, to
         be summed over queries; table `(N, blocks, 2 R + 1)`; bias `(N, Lq, Lk)`: those that the setup has.
     """
-    from saccade.backends.triton.kernels import backward as kernels
+    from saccade.kernels.triton import backward as kernels
 
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
     batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.count, query.shape[1:], value.shape[1:]
@@ -329,7 +329,7 @@ def _finite(lse: Tensor) -> Tensor:
 
 def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     """The sum of each key's weights, `(N, Lk)`."""
-    from saccade.backends.triton.kernels import looks
+    from saccade.kernels.triton import looks
 
     norms, k_len, tile = results["norms"], setup.value.shape[1], shape(setup, "received")
     out = norms.new_empty((*setup.batch, k_len))
@@ -357,7 +357,7 @@ def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> tuple[Te
 
 
 def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor, logs: Tensor, *, draw: bool) -> None:
-    from saccade.backends.triton.kernels import looks
+    from saccade.kernels.triton import looks
 
     norms, tile = results["norms"], shape(setup, "read")
     inputs, constants = _arguments(setup, tile)
@@ -410,7 +410,7 @@ def _arguments(
 
 def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
     """e^2x and max |x| of each row, from `kernels.terms.powers`."""
-    from saccade.backends.triton.kernels import terms
+    from saccade.kernels.triton import terms
 
     count, length, dim = tensor.shape
     out = tensor.new_empty((count, dim + 1, length) if by_key else (count, length, dim + 1), dtype=torch.float32)

@@ -9,7 +9,7 @@ visits the blocks that the mask does not empty, from a range that it computes or
 import triton
 import triton.language as tl
 
-from saccade.backends.triton.kernels.terms import distances, tanh, terms
+from saccade.kernels.triton.terms import distances, tanh, terms
 
 DOT, ADDITIVE, DISTANCE = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 """Scores: q · k; v · tanh(q + k); ‖q − k‖²."""

@@ -7,8 +7,8 @@ rows (Milakov, Gimelshein 2018; Dao et al. 2022, "FlashAttention", algorithm 1).
 import triton
 import triton.language as tl
 
-from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.tiles import (
+from saccade.kernels.triton import kernel
+from saccade.kernels.triton.tiles import (
     DOT,
     DROPOUT,
     ENTROPY,
@@ -22,7 +22,7 @@ from saccade.backends.triton.kernels.tiles import (
     values_of,
     walk,
 )
-from saccade.backends.triton.kernels.weights import (
+from saccade.kernels.triton.weights import (
     ENTMAX,
     SIGMOID,
     SOFTMAX,

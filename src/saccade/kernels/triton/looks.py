@@ -2,8 +2,8 @@
 
 import triton.language as tl
 
-from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.tiles import (
+from saccade.kernels.triton import kernel
+from saccade.kernels.triton.tiles import (
     DOT,
     DROPOUT,
     FACTORS,
@@ -17,8 +17,8 @@ from saccade.backends.triton.kernels.tiles import (
     scores,
     walk,
 )
-from saccade.backends.triton.kernels.weights import ENTMAX, SIGMOID, kept
-from saccade.backends.triton.kernels.weights import weights as weights_of
+from saccade.kernels.triton.weights import ENTMAX, SIGMOID, kept
+from saccade.kernels.triton.weights import weights as weights_of
 
 
 @kernel

@@ -2,8 +2,8 @@
 
 import triton.language as tl
 
-from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.tiles import BYTES, IDS, INTERVAL, bounds, pair
+from saccade.kernels.triton import kernel
+from saccade.kernels.triton.tiles import BYTES, IDS, INTERVAL, bounds, pair
 
 
 @kernel

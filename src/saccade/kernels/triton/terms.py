@@ -11,7 +11,7 @@ the tile takes the tangent itself. If all |q| and |k| are small, 1 − 2 r would
 import triton
 import triton.language as tl
 
-from saccade.backends.triton.kernels import kernel
+from saccade.kernels.triton import kernel
 
 SMALL, LIMIT, CAP = tl.constexpr(0.25), tl.constexpr(43.0), tl.constexpr(2147483648.0)
 """Largest |q| and |k| of polynomials, and of exponentials; largest 1 + e^{2(q + k)}."""

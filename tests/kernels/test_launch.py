@@ -2,7 +2,7 @@
 
 import torch
 
-from saccade.backends.triton import launch
+from saccade.kernels import launch
 
 
 def test_no_programs_start_no_kernel():

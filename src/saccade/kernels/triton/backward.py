@@ -7,9 +7,9 @@ then for keys. Nothing is added atomically, so the same call gives the same bits
 import triton
 import triton.language as tl
 
-from saccade.backends.triton.kernels import kernel
-from saccade.backends.triton.kernels.terms import add_slopes
-from saccade.backends.triton.kernels.tiles import (  # fmt: skip
+from saccade.kernels.triton import kernel
+from saccade.kernels.triton.terms import add_slopes
+from saccade.kernels.triton.tiles import (  # fmt: skip
     ADDITIVE,
     DISTANCE,
     DOT,
@@ -30,7 +30,7 @@ from saccade.backends.triton.kernels.tiles import (  # fmt: skip
     values_of,
     walk,
 )
-from saccade.backends.triton.kernels.weights import (
+from saccade.kernels.triton.weights import (
     ENTMAX,
     IDENTITY,
     SIGMOID,
