@@ -10,12 +10,13 @@ import pytest
 import torch
 
 from bench.fake import SETUP
+from saccade import attend
 from saccade._definitions.structure import Grid
 from saccade.bench import Setup, rows, select
-from saccade.bench._rows import commands, masks, networks, random_calls
+from saccade.bench._rows import commands, host, masks, networks, random_calls
 from saccade.bench.measure import measure_row
 from saccade.bench.row import Absent, run_python
-from saccade.errors import ArgumentError
+from saccade.errors import ArgumentError, UnsupportedBackend
 from saccade.masks import Causal, Window
 from saccade.normalizers import Entmax, Sparsemax
 from tiers import every
@@ -83,6 +84,11 @@ TARGETS = {
     },
     **{f"mixture, no noise forward+backward {n} experts 4 experts": ["≤ 1.3x the time"] for n in (16, 64, 256)},
     "mixture, noise and losses forward+backward 256 experts 4 experts": ["≤ 1.3x the time"],
+    **{
+        f"host time, {name} {step} 2x4x16x32 torch, its whole call": [target]
+        for name in ("dot with entropy, lse, top 4", "additive with lengths", "sparsemax")
+        for step, target in (("forward", "≤ 120 µs"), ("backward", "≤ 200 µs"))
+    },
     "start of predict translate import torch": ["≤ 1.2 s more"],
     "start of a training of 4 steps translate import lightning": ["≤ 4 s more"],
 }
@@ -204,6 +210,17 @@ def test_memories_are_the_same_by_all_formulas(row):
     assert found.absent is None
     assert found.difference < 1e-3
     assert not [target for row in select(rows(Setup(torch.device("cuda"))), "*10 steps*") for target in row.targets]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed: pip install triton")
+@pytest.mark.parametrize("row", host.rows(SETUP), ids=lambda row: row.name)
+def test_host_rows_launch_nothing_on_a_cpu(row, monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "0")  # a launch would need a GPU
+    result = measure_row(row, SETUP, seconds=0.0, least=1)
+    assert result.absent is None and result.ours > 0
+    query, key, value, _ = row.inputs(SETUP)
+    with pytest.raises(UnsupportedBackend, match="the tensors are on cpu"):
+        attend(query, key, value, backend="triton")
 
 
 def test_lazy_rows_go_by_the_number_of_values_read():

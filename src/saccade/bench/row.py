@@ -169,6 +169,12 @@ def speed_of(rate: float, unit: str, threads: int) -> Target:
     return Target(text, lambda result: (result.speed or 0.0) >= rate * threads, beside=False)
 
 
+def quicker(seconds: float) -> Target:
+    """At most so many seconds, whatever the peer does."""
+    text = f"≤ {seconds * 1e6:g} µs"
+    return Target(text, lambda result: result.ours is not None and result.ours <= seconds, beside=False)
+
+
 def within(mebibytes: int) -> Target:
     """Less than so much memory."""
     return Target(f"< {mebibytes} MiB", lambda result: (result.ours or 0.0) < mebibytes * 2**20, beside=False)

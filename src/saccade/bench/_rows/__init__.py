@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from saccade.bench._rows import additive, commands, dot, masks, networks, random_calls, weights
+from saccade.bench._rows import additive, commands, dot, host, masks, networks, random_calls, weights
 from saccade.bench.row import Row, Setup
 from saccade.errors import ArgumentError
 
@@ -20,6 +20,7 @@ _SUBJECTS: dict[str, tuple[str, Callable[[Setup], list[Row]]]] = {
     "regression": ("Kernel regression", networks.regression),
     "experts": ("Mixtures of experts", networks.experts),
     "training": ("Training steps", networks.trainings),
+    "host": ("Host time of a call", host.rows),
     "start": ("Start of commands", commands.rows),
     "random": ("Random calls", random_calls.rows),
 }
