@@ -70,6 +70,34 @@ def test_all_that_was_measured_is_written(monkeypatch, capsys, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"found.json", "page.md", "plot.png", "plot.svg"}
 
 
+def test_an_earlier_file_is_compared_with_and_without_measuring(monkeypatch, capsys):
+    offered(monkeypatch, row(family="first"), row(family="second"))
+    assert main(["bench", "--seconds", "0.001", "--rows", "first", "--json", "old.json"]) == 0
+    assert main(["bench", "--seconds", "0.001", "--compare", "old.json", "--json", "new.json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-4].startswith("first 3  other") and lines[-3] == "only in this measurement: second 3 other"
+    monkeypatch.setattr(bench, "look_at", None)
+    assert main(["bench", "--compare", "old.json", "new.json"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("first 3  other")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ([], "--compare: expected one file or two, got 0"),
+        (["a", "b", "c"], "--compare: expected one file or two, got 3"),
+        (
+            ["a", "b", "--quick"],
+            "--quick: expected only with a measurement, and --compare has two files; leave one out",
+        ),
+        (["a.json"], "a.json: No such file or directory"),
+    ],
+)
+def test_a_wrong_comparison_is_refused_before_measuring(words, complaint, capsys):
+    assert main(["bench", "--compare", *words]) == 2
+    assert capsys.readouterr() == ("", f"error: {complaint}\n")
+
+
 def test_an_error_keeps_what_was_measured(monkeypatch):
     def failing(*inputs):
         raise RuntimeError("a fault of ours")

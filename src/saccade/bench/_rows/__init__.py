@@ -51,10 +51,14 @@ def select(rows: Sequence[Row], pattern: str = "*", *, quick: bool = False) -> l
         ['8x256x256']
     """
     offered = [row for row in rows if row.quick] if quick else list(rows)
-    patterns = [f"*{part}*" for part in pattern.lower().split("|")]
-    chosen = [row for row in offered if any(fnmatchcase(row.name.lower(), part) for part in patterns)]
+    chosen = [row for row in offered if matches(row.name, pattern)]
     if not chosen:
         families = ", ".join(dict.fromkeys(row.family for row in offered))
         short = " of the short list" if quick else ""
         raise ArgumentError(f"--rows: expected a part of a row's name, got {pattern}; rows{short}: {families}")
     return chosen
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a row's name matches a pattern of `select`."""
+    return any(fnmatchcase(name.lower(), f"*{part}*") for part in pattern.lower().split("|"))
