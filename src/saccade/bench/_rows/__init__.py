@@ -5,6 +5,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from saccade.bench._rows import additive, commands, dot, host, masks, networks, random_calls, weights
+from saccade.bench.formulas import in_bfloat16
 from saccade.bench.row import Row, Setup
 from saccade.errors import ArgumentError
 
@@ -18,6 +19,7 @@ _SUBJECTS: dict[str, tuple[str, Callable[[Setup], list[Row]]]] = {
     "lazy": ("Values that are computed when they are read", weights.lazy),
     "memory": ("External memories", networks.memories),
     "regression": ("Kernel regression", networks.regression),
+    "multihead": ("Multi-head attention", networks.multihead),
     "experts": ("Mixtures of experts", networks.experts),
     "training": ("Training steps", networks.trainings),
     "host": ("Host time of a call", host.rows),
@@ -30,7 +32,10 @@ TITLES = {subject: title for subject, (title, _) in _SUBJECTS.items()}
 
 def rows(setup: Setup) -> list[Row]:
     """Return all rows in the order of measurement."""
-    return [replace(row, subject=subject) for subject, (_, make) in _SUBJECTS.items() for row in make(setup)]
+    made = [replace(row, subject=subject) for subject, (_, make) in _SUBJECTS.items() for row in make(setup)]
+    if setup.device.type != "cuda":
+        return made
+    return [version for row in made for version in ([row, in_bfloat16(row)] if row.half else [row])]
 
 
 def select(rows: Sequence[Row], pattern: str = "*", *, quick: bool = False) -> list[Row]:
