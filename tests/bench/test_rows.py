@@ -405,7 +405,7 @@ def test_kernels_and_plain_formulas_train_the_same(monkeypatch):
 
 
 def test_a_number_is_one_random_call():
-    first, second = (random_calls._drawn(5, torch.device("cpu")) for _ in range(2))
+    first, second = (random_calls.drawn(5, torch.device("cpu")) for _ in range(2))
     assert all(map(torch.equal, first[0], second[0])) and first[1].keys() == second[1].keys()
 
 
@@ -413,13 +413,13 @@ def test_random_calls_agree_and_a_mismatch_names_its_number(monkeypatch):
     monkeypatch.setattr(random_calls, "_CALLS", 20)
     for row in select(random_calls.rows(SETUP), "random calls * 0 to 19"):
         assert measure_row(row, SETUP, seconds=0.0, least=1).difference < 1e-4
-    vector, third = random_calls._vector, random_calls._drawn(3, SETUP.device)[0][0]
+    vector, third = random_calls.vector, random_calls.drawn(3, SETUP.device)[0][0]
 
     def wrong(call, backend, *options, **more):
         off = backend == "auto" and torch.equal(call[0][0], third)
         return vector(call, backend, *options, **more) + off
 
-    monkeypatch.setattr(random_calls, "_vector", wrong)
+    monkeypatch.setattr(random_calls, "vector", wrong)
     found = measure_row(random_calls.rows(SETUP)[0], SETUP, seconds=0.0, least=1)
     assert found.absent.endswith("in part 3 of 20") and found.ours is None
 

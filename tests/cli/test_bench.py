@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.fake import MACHINE, PROBES, row
-from saccade.bench import Absent, _page
+from saccade.bench import Absent, _gpu, _page
 from saccade.cli import bench, main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
@@ -88,7 +88,7 @@ def test_an_earlier_file_is_compared_with_and_without_measuring(monkeypatch, cap
         (["a", "b", "c"], "--compare: expected one file or two, got 3"),
         (
             ["a", "b", "--quick"],
-            "--quick: expected only with a measurement, and --compare has two files; leave one out",
+            "--quick: expected no such option beside --compare with two files; leave one out",
         ),
         (["a.json"], "a.json: No such file or directory"),
     ],
@@ -96,6 +96,20 @@ def test_an_earlier_file_is_compared_with_and_without_measuring(monkeypatch, cap
 def test_a_wrong_comparison_is_refused_before_measuring(words, complaint, capsys):
     assert main(["bench", "--compare", *words]) == 2
     assert capsys.readouterr() == ("", f"error: {complaint}\n")
+
+
+def test_a_gpu_is_checked_into_a_new_folder(monkeypatch, capsys):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert main(["bench", "--gpu", "card"]) == 2
+    assert capsys.readouterr().err.startswith("error: --gpu: expected a machine with a GPU, got none; --device cpu ")
+    monkeypatch.setattr(_gpu, "run", lambda folder, parts, seconds: int(folder.is_dir() and seconds == 480))
+    assert main(["bench", "--gpu", "card", "--device", "cpu"]) == 1
+    assert main(["bench", "--gpu", "card", "--device", "cpu"]) == 2
+    assert main(["bench", "--gpu", "other", "--rows", "dot"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "error: --gpu: expected the name of a new folder, got card",
+        "error: --rows: expected no such option beside --gpu; leave one out",
+    ]
 
 
 def test_an_error_keeps_what_was_measured(monkeypatch):

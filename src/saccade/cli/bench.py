@@ -68,6 +68,9 @@ class Arguments:
     compare: tuple[str, ...] | None = None
     """Earlier file of --json: print what became slower or faster. With two: no measurement."""
 
+    gpu: str | None = None
+    """Check and measure a GPU within eight minutes, and write all to this new folder."""
+
 
 def run(arguments: list[str]) -> int:
     """Print each row as soon as it is measured, and write the files."""
@@ -75,8 +78,10 @@ def run(arguments: list[str]) -> int:
     _check(options)
     earlier = [read(path) for path in options.compare or ()]
     if len(earlier) == 2:
-        return _print_comparison(*earlier, options.rows)
+        return _print_comparison(earlier[0], earlier[1], options.rows)
     device = choose_device(options.device)
+    if options.gpu is not None:
+        return _check_gpu(Path(options.gpu), device, options.device)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     setup = Setup(device, options.backend, torch.get_num_threads())
@@ -115,6 +120,15 @@ def run(arguments: list[str]) -> int:
     return INTERRUPTED if interrupted else 0
 
 
+def _check_gpu(folder: Path, device: torch.device, name: str) -> int:
+    from saccade.bench import _gpu
+
+    if device.type != "cuda" and name == "auto":
+        raise UsageError("--gpu: expected a machine with a GPU, got none; --device cpu tries the parts without one")
+    folder.mkdir()
+    return _gpu.run(folder, _gpu.parts(folder, device), _gpu.SECONDS)
+
+
 def _print_comparison(old: Stored, new: Stored, pattern: str) -> int:
     for text in compare(old, new, pattern):
         output(text)
@@ -138,8 +152,17 @@ def _check(options: Arguments) -> None:
     if options.threads is not None and not 0 < options.threads <= cores:
         raise UsageError(f"--threads: expected a number from 1 to {cores}, got {options.threads}")
     choose("--backend", options.backend, BACKENDS)
+    _check_files(options)
     if options.compare is not None:
-        _check_compared(options)
+        _check_compared(options.compare, options)
+    if options.gpu is not None:
+        _check_alone(options, "--gpu", ("gpu", "device"))
+        if options.gpu == "" or os.path.lexists(options.gpu):
+            raise UsageError(f"--gpu: expected the name of a new folder, got {options.gpu or 'an empty name'}")
+
+
+def _check_files(options: Arguments) -> None:
+    """Reject names that are not of new files."""
     taken: dict[Path, str] = {}
     for option, name in (("--json", options.json), ("--page", options.page), ("--plot", options.plot)):
         if name == "":
@@ -152,17 +175,19 @@ def _check(options: Arguments) -> None:
                 raise UsageError(f"{option}: expected a file of its own, got {path}, which {other} writes too")
 
 
-def _check_compared(options: Arguments) -> None:
+def _check_compared(files: Sequence[str], options: Arguments) -> None:
     """Reject a wrong number of files, and options of a measurement beside two."""
-    files = options.compare or ()
     if len(files) not in (1, 2):
         raise UsageError(f"--compare: expected one file or two, got {len(files)}")
-    unchanged = ("compare", "rows")
-    changed = [field.name for field in fields(options) if getattr(options, field.name) != field.default]
-    if len(files) == 2 and (measuring := [name for name in changed if name not in unchanged]):
-        raise UsageError(
-            f"--{measuring[0]}: expected only with a measurement, and --compare has two files; leave one out"
-        )
+    if len(files) == 2:
+        _check_alone(options, "--compare with two files", ("compare", "rows"))
+
+
+def _check_alone(options: Arguments, what: str, allowed: Sequence[str]) -> None:
+    """Reject options that have no effect beside another."""
+    for field in fields(options):
+        if field.name not in allowed and getattr(options, field.name) != field.default:
+            raise UsageError(f"--{field.name}: expected no such option beside {what}; leave one out")
 
 
 def _check_new(option: str, path: Path) -> None:

@@ -69,7 +69,8 @@ def _ours(options: Callable[[Tensor], dict[str, Any]], step: str, *inputs: Tenso
 
 
 def _theirs(step: str, *inputs: Tensor) -> Run:
-    forward = partial(sdpa, *inputs[:3])
+    query, key, value, _ = inputs
+    forward = partial(sdpa, query, key, value)
     return forward if step == "forward" else _backward(forward, inputs[:3])
 
 

@@ -24,7 +24,7 @@ from saccade.bench.formulas import (
     memory_row,
     work_of,
 )
-from saccade.bench.row import Prepare, Row, Run, Setup, Work, at_most, linear, package, times
+from saccade.bench.row import Prepare, Row, Run, Setup, Target, Work, at_most, linear, package, times
 from saccade.masks import Causal, Window
 from saccade.normalizers import Entmax, Normalizer, Sparsemax
 from saccade.reads import Argmax, Read, Sample, Soft, TopK
@@ -32,7 +32,7 @@ from saccade.scores import Dot
 
 _LENGTH = 8192  # queries and keys of rows for a GPU alone
 _SCORES = (1, 1, 30), (32, 1, 30), (64, 32), (64, 256), (64, 1024), (64, 4096)
-_SPARSE_TARGETS = {
+_SPARSE_TARGETS: dict[str, dict[tuple[int, ...], tuple[Target, ...]]] = {
     "cpu": {(64, 1024): (times(10),), (32, 1, 30): (at_most(1.2),)},
     "cuda": {(64, 4096): (times(5),)},
 }
@@ -224,14 +224,15 @@ def _long(setup: Setup) -> list[Row]:
     received = next(row for row in made if row.family.startswith("received"))
 
     def ours(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
-        received: Tensor = attend(query, key, value, aux=AuxRequest(received=True), backend=setup.backend)[1].received
+        result: Any = attend(query, key, value, aux=AuxRequest(received=True), backend=setup.backend)
+        received: Tensor = result[1].received
         return received
 
     def theirs(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Any:
         return package("flash_colreduce").flash_colreduce(query, key, "sum")
 
-    beside = {"peer": "flash-colreduce", "ours": forward(ours), "theirs": forward(theirs)}
-    return [*made, replace(received, **beside, targets=(times(0.9),), far=0.01)]
+    sides: dict[str, Any] = {"peer": "flash-colreduce", "ours": forward(ours), "theirs": forward(theirs)}
+    return [*made, replace(received, **sides, targets=(times(0.9),), far=0.01)]
 
 
 _BATCH, _KEYS, _DIM = 8, 1024, 64
