@@ -64,7 +64,7 @@ COMPILED: dict[str, Callable[[torch.device], Check]] = {
 
 @torch.no_grad()
 def captured(call: Callable[[Tensor], Any], tensor: Tensor) -> float:
-    """Distance of a call replayed by a CUDA graph, on other numbers, from the plain call."""
+    """Distance of a call from its replay by a CUDA graph on other numbers."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -108,7 +108,7 @@ def graphs(device: torch.device) -> Iterator[bool]:
 
 
 def random(device: torch.device, first: int, step: int, calls: int = CALLS) -> Iterator[bool]:
-    """Compare every step-th random call and its gradients with the definition, until Ctrl-C or ten failures."""
+    """Compare every step-th random call with the definition, up to ten failures."""
     right = wrong = 0
     try:
         for number in range(first, calls, step):

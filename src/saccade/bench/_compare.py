@@ -1,4 +1,4 @@
-"""Two stored measurements beside each other: rows that became slower or faster beyond noise."""
+"""Comparison of two stored measurements: rows that changed beyond noise."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def stored(name: str, record: Mapping[str, Any]) -> Stored:
 
 
 def compare(old: Stored, new: Stored, pattern: str = "*") -> list[str]:
-    """Return lines: differing conditions, a row of both a line, rows of one alone, and counts.
+    """Return lines of differing conditions, common rows, single rows, and counts.
 
     A verdict compares ratios to the peer by their 95% intervals, since machines differ. Our times are compared only if
     all conditions are equal.
@@ -88,7 +88,7 @@ def _quotient(above: float | None, below: float | None) -> str:
 
 
 def _verdict(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Which of the verdicts two intervals of the ratio give: noise if they overlap."""
+    """Verdict of two intervals of the ratio; if they overlap, it is noise."""
     if before["ours"] is None or after["ours"] is None:
         return "not measured"
     if not before["interval"] or not after["interval"]:

@@ -1,4 +1,4 @@
-"""Everything that a GPU has to show, in one folder and a fixed time: checks, then rows.
+"""Checks and rows of a GPU, into one folder and within a fixed time.
 
 Each part is a process of its own with a share of the time that is left. A part that fails or is stopped loses nothing
 that it or another part has printed.
@@ -51,7 +51,7 @@ class Part:
 
 
 def parts(folder: Path, device: torch.device) -> list[Part]:
-    """Return the checks, and the parts that have rows on the device."""
+    """Return the checks, and the parts with rows on the device."""
     workers = min(_WORKERS, os.cpu_count() or 1)
     checks = ["-m", "saccade.bench._checks"]
     made = [

@@ -105,7 +105,7 @@ def compiled(function: Function, prepare: Callable[[Function], Prepare] = forwar
 
 
 def flex(prepare: Callable[[Function], Prepare], allowed: Callable[..., Tensor] | None, *inputs: Tensor) -> Run:
-    """torch's flex_attention, compiled, with a mask of (batch, head, query, key) as its blocks."""
+    """Prepare torch's flex_attention, compiled, with a function as its block mask."""
     module, length, mask = package("torch.nn.attention.flex_attention"), inputs[0].shape[-2], None
     if allowed is not None:
         mask = module.create_block_mask(allowed, None, None, length, length, device=inputs[0].device)
@@ -170,7 +170,7 @@ def attention_row(
 
 
 def bytes_of(length: int, dim: int) -> tuple[int, int]:
-    """Bytes in float32 of query, key and value, and of the output and its gradient with theirs."""
+    """Float32 bytes of query, key and value, and of the output and all gradients."""
     return 3 * 4 * length * dim, 5 * 4 * length * dim
 
 
@@ -187,7 +187,7 @@ def memory_row(setup: Setup, way: str, sizes: Sequence[int], theirs: Function, *
 
 
 def in_bfloat16(row: Row) -> Row:
-    """A row with tensors in bfloat16; the limit of its speed is that of float32, and left out."""
+    """A row in bfloat16, without the limit of speed of float32."""
 
     def converted(setup: Setup) -> tuple[Tensor, ...]:
         inputs = row.inputs(setup)

@@ -178,11 +178,11 @@ def of_limit(share: float) -> Target:
     def met(result: Result) -> bool:
         return (result.speed or 0.0) >= share * (result.limit or math.inf)
 
-    return Target(f"≥ {share:.0%} of the limit", met, beside=False)
+    return Target(f"≥ {share:g}x the limit", met, beside=False)
 
 
 def linear(factor: float, inputs: int, results: int) -> Target:
-    """At most so many times the bytes of the inputs and of outputs and gradients, inputs included."""
+    """At most so many times the bytes of inputs, outputs and gradients together."""
 
     def met(result: Result) -> bool:
         return inputs + (result.ours or 0.0) <= factor * (inputs + results)

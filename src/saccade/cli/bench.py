@@ -66,7 +66,7 @@ class Arguments:
     """Also draw the ratios as PNG and SVG of this name; both files must be new."""
 
     compare: tuple[str, ...] | None = None
-    """Earlier file of --json: print what became slower or faster. With two: no measurement."""
+    """Earlier file of --json to compare with. With a second file, nothing is measured."""
 
     gpu: str | None = None
     """Check and measure a GPU within eight minutes, and write all to this new folder."""
@@ -162,7 +162,7 @@ def _check(options: Arguments) -> None:
 
 
 def _check_files(options: Arguments) -> None:
-    """Reject names that are not of new files."""
+    """Reject names of files that exist."""
     taken: dict[Path, str] = {}
     for option, name in (("--json", options.json), ("--page", options.page), ("--plot", options.plot)):
         if name == "":
@@ -184,7 +184,7 @@ def _check_compared(files: Sequence[str], options: Arguments) -> None:
 
 
 def _check_alone(options: Arguments, what: str, allowed: Sequence[str]) -> None:
-    """Reject options that have no effect beside another."""
+    """Reject options without effect beside another."""
     for field in fields(options):
         if field.name not in allowed and getattr(options, field.name) != field.default:
             raise UsageError(f"--{field.name}: expected no such option beside {what}; leave one out")

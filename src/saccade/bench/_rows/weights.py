@@ -94,7 +94,7 @@ def _attention(setup: Setup, peer: str, step: str, sizes: tuple[int, ...]) -> Ro
 
 
 def _gpu(setup: Setup) -> list[Row]:
-    """Causal entmax of long sequences beside AdaSplash-2 and the definition, and memory."""
+    """Causal entmax of long sequences beside AdaSplash-2, and its memory."""
     causal: Options = lambda v: {"normalizer": Entmax(1.5), "mask": Causal()}  # noqa: E731 a table of one entry
     eager, sizes = attention(replace(setup, backend="reference"), causal), (1, 8, _LENGTH, _LENGTH, 64)
 
@@ -209,7 +209,7 @@ def _statistic(setup: Setup, score: str, name: str, shape: tuple[int, ...]) -> R
 
 
 def _long(setup: Setup) -> list[Row]:
-    """Statistics and draws of long sequences beside torch, and received beside a package."""
+    """Statistics and draws of long sequences beside torch and a package."""
     shape = 1, 8, _LENGTH, 64
     made = [
         replace(
