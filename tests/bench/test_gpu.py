@@ -62,6 +62,31 @@ def test_files_of_parts_are_joined_for_a_comparison(tmp_path, monkeypatch, capsy
     assert capsys.readouterr().out.endswith(f"JSON: {tmp_path / 'all.json'}\n")
 
 
+def test_ctrl_c_keeps_the_files_of_parts(tmp_path, monkeypatch):
+    def interrupted(part, log, limit):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_gpu, "_run", interrupted)
+    content = {"command": "a", "rows": [{"row": "a"}], "interrupted": True}
+    (tmp_path / "a.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, [Part("a", [], 1.0)], 480.0)
+    assert json.loads((tmp_path / "all.json").read_text(encoding="utf-8"))["rows"] == [{"row": "a"}]
+
+
+@pytest.mark.slow  # a process
+def test_a_stopped_part_leaves_no_process(tmp_path, monkeypatch):
+    def interrupted(processes, seconds):
+        started.extend(processes)
+        raise KeyboardInterrupt
+
+    started = []
+    monkeypatch.setattr(_gpu, "_wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _gpu._run(Part("a", [python("import time; time.sleep(600)")], 1.0), tmp_path / "a.log", 1.0)
+    assert started[0].wait(600) != 0
+
+
 def test_time_that_is_left_goes_to_later_parts(tmp_path, monkeypatch):
     limits, now = [], [0.0]
 

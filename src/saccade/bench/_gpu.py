@@ -55,7 +55,7 @@ def parts(folder: Path, device: torch.device) -> list[Part]:
     workers = min(_WORKERS, os.cpu_count() or 1)
     checks = ["-m", "saccade.bench._checks"]
     made = [
-        Part("graphs", [[*checks, "graphs", f"{device}"]], 10),
+        Part("graphs", [[*checks, "graphs", f"{device}"]], 14),
         Part("random", [[*checks, "random", f"{device}", f"{first}", f"{workers}"] for first in range(workers)], 20),
     ]
     names = [row.name for row in rows(Setup(device))]
@@ -73,28 +73,35 @@ def run(folder: Path, listed: Sequence[Part], seconds: float, clock: Callable[[]
     `all.json` joins the files of the parts, for `saccade bench --compare`.
     """
     begin, failed = clock(), False
-    for index, part in enumerate(listed):
-        left = seconds - _GRACE - (clock() - begin)
-        limit = max(left, 0.0) * part.share / sum(later.share for later in listed[index:])
-        started, log = clock(), folder / f"{part.name}.log"
-        ended, codes = _run(part, log, limit)
-        with suppress(UnicodeDecodeError):
-            output(log.read_text(encoding="utf-8").rstrip())
-        wrong = [code for code in codes if code not in ((0,) if ended else _STOPPED)]
-        failed |= bool(wrong)
-        outcome = f"failed, exit code {wrong[0]}," if wrong else "done" if ended else "stopped"
-        output(f"{part.name}: {outcome} after {clock() - started:.0f} s", flush=True)
-    files = [path for part in listed if (path := folder / f"{part.name}.json").exists()]
-    if records := [read_json(path) for path in files]:
-        joined = {
-            **records[0],
-            "command": "saccade bench --gpu",
-            "rows": [row for record in records for row in record["rows"]],
-        }
-        joined["interrupted"] = any(record["interrupted"] for record in records)
-        (folder / "all.json").write_bytes(encode(joined))
-        output(f"JSON: {folder / 'all.json'}")
+    try:
+        for index, part in enumerate(listed):
+            left = seconds - _GRACE - (clock() - begin)
+            limit = max(left, 0.0) * part.share / sum(later.share for later in listed[index:])
+            started, log = clock(), folder / f"{part.name}.log"
+            ended, codes = _run(part, log, limit)
+            output(log.read_text(encoding="utf-8", errors="replace").rstrip())
+            wrong = [code for code in codes if code not in ((0,) if ended else _STOPPED)]
+            failed |= bool(wrong)
+            outcome = f"failed, exit code {wrong[0]}," if wrong else "done" if ended else "stopped"
+            output(f"{part.name}: {outcome} after {clock() - started:.0f} s", flush=True)
+    finally:  # after Ctrl-C too
+        _join(folder, listed)
     return int(failed)
+
+
+def _join(folder: Path, listed: Sequence[Part]) -> None:
+    """Write the rows of all parts as one file, with the conditions of the first part."""
+    files = [path for part in listed if (path := folder / f"{part.name}.json").exists()]
+    if not (records := [read_json(path) for path in files]):
+        return
+    joined = {
+        **records[0],
+        "command": "saccade bench --gpu",
+        "rows": [row for record in records for row in record["rows"]],
+        "interrupted": any(record["interrupted"] for record in records),
+    }
+    (folder / "all.json").write_bytes(encode(joined))
+    output(f"JSON: {folder / 'all.json'}")
 
 
 def _run(part: Part, log: Path, limit: float) -> tuple[bool, list[int]]:
@@ -111,16 +118,19 @@ def _run(part: Part, log: Path, limit: float) -> tuple[bool, list[int]]:
             )
             for words in part.commands
         ]
+    ended = False
     try:
         ended = _wait(processes, limit)
-        if not ended:
-            for process in processes:
-                process.send_signal(signal.SIGINT)  # as Ctrl-C: rows until then are written
-            _wait(processes, _GRACE)
     finally:
-        for process in processes:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # and processes that it started
+        try:
+            if not ended:
+                for process in processes:
+                    process.send_signal(signal.SIGINT)  # as Ctrl-C: rows until then are written
+                _wait(processes, _GRACE)
+        finally:  # after a second Ctrl-C too
+            for process in processes:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # and processes that it started
     return ended, [process.wait() for process in processes]
 
 
