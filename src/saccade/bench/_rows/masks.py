@@ -1,6 +1,7 @@
 """Masks that leave most pairs out, and steps of decoders with a constant cost."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from saccade import remember
 from saccade._definitions.structure import Grid
-from saccade.bench.formulas import PASSES, WAYS, Function, attention, attention_row, joined, normal, work_of
+from saccade.bench.formulas import PASSES, WAYS, Function, attention, attention_row, flex, joined, normal, work_of
 from saccade.bench.row import Row, Run, Setup, Target, Work, at_most, close_behind, times, within
 from saccade.masks import Around, Causal, Documents, Mask, Prefix, Window
 from saccade.memory import Memory
@@ -42,9 +43,11 @@ def rows(setup: Setup) -> list[Row]:
     narrow = _window("dot", "window 128", 128, 0, _LENGTH, times(15), times(10))
     wide = _window("dot", "window 512 + 512", 512, 512, _LENGTH, times(4), times(3))
     causal = _Case("dot", "causal", Causal(), triangle, _LENGTH, (close_behind(),) * 2)
-    apart = _Case("dot", "16 documents", None, _LENGTH * _DOCUMENT, _LENGTH, (at_most(1.2),) * 2)
+    card = setup.device.type == "cuda"
+    apart = _Case("dot", "16 documents", None, _LENGTH * _DOCUMENT, _LENGTH, (at_most(1.3 if card else 1.2),) * 2)
+    alone = _window("additive", "window 128", 128, 0, _LENGTH, *map(times, (15, 10) if card else (25, 20)))
     masked = (
-        _window("additive", "window 128", 128, 0, _LENGTH, times(25), times(20)),
+        alone,
         _Case("additive", "causal", Causal(), triangle, _LENGTH, (times(1.7), times(1.7))),
         *(case for way in _WAYS if way != "dot" for case in _ideal(way)),
     )
@@ -61,11 +64,16 @@ def rows(setup: Setup) -> list[Row]:
         *((case, "backend chunked", attention(blocks, partial(_options, case)), case.way != "draws") for case in short),
     ]
     made = [
-        _row(setup, case, peer, theirs, step, same=same, quick=case is narrow and step == "forward")
+        _row(
+            *(setup, case, peer, theirs, step),
+            same=same,
+            quick=case is narrow and step == "forward",
+            half=case in (narrow, apart, alone),
+        )
         for step in PASSES
         for case, peer, theirs, same in table
     ]
-    return [*made, _memory(setup), *(_gpu(setup) if setup.device.type == "cuda" else []), *_steps(setup)]
+    return [*made, _memory(setup), *(_gpu(setup) if card else []), *_steps(setup)]
 
 
 def _ideal(way: str) -> list[_Case]:
@@ -93,7 +101,16 @@ def _gpu(setup: Setup) -> list[Row]:
             ):
                 case = _Case("dot", f"{name}, by {backend}", mask, pairs, length)
                 made += [_row(Setup(setup.device, backend), case, _DENSE, _dense(case), step) for step in PASSES]
-    return made
+    narrow = _window("dot", "window 128", 128, 0, _LENGTH, times(0.9), times(0.9))
+    blocks = [_row(setup, narrow, "flex_attention", _dense(narrow), step, half=True) for step in PASSES]
+    return made + [
+        replace(row, theirs=partial(flex, PASSES[step], _near)) for row, step in zip(blocks, PASSES, strict=True)
+    ]
+
+
+def _near(b: Tensor, h: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    """Pairs of the window of 128, as flex_attention takes them."""
+    return (query >= key) & (query - key <= 128)
 
 
 def _memory(setup: Setup) -> Row:

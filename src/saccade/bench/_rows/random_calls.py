@@ -39,22 +39,22 @@ def rows(setup: Setup) -> list[Row]:
 
 def _side(setup: Setup, first: int, trained: bool, *, ours: bool) -> Run:
     """Calls of a row that the backend serves, or if none all, for the reason."""
-    calls = [_drawn(number, setup.device) for number in range(first, first + _CALLS)]
+    calls = [drawn(number, setup.device) for number in range(first, first + _CALLS)]
     if setup.backend != "auto":
         calls = [call for call in calls if _serves(call, setup.backend, trained)] or calls
     backend = setup.backend if ours else "reference"
-    return lambda: tuple(_vector(call, backend, trained, double=not ours) for call in calls)
+    return lambda: tuple(vector(call, backend, trained, double=not ours) for call in calls)
 
 
 def _serves(call: Call, backend: str, trained: bool) -> bool:
     try:
-        _vector(call, backend, trained)
+        vector(call, backend, trained)
     except UnsupportedBackend:
         return False
     return True
 
 
-def _vector(call: Call, backend: str, trained: bool, *, double: bool = False) -> Tensor:
+def vector(call: Call, backend: str, trained: bool, *, double: bool = False) -> Tensor:
     """The output, and gradients of the tensors if trained, as one vector."""
 
     def converted(value: Tensor | Definition) -> Any:
@@ -71,7 +71,7 @@ def _vector(call: Call, backend: str, trained: bool, *, double: bool = False) ->
     return torch.cat([part.detach().flatten() for part in (output, *gradients)])
 
 
-def _drawn(number: int, device: torch.device) -> Call:
+def drawn(number: int, device: torch.device) -> Call:
     """The call with this number, in float64 unless smooth, since rounding may choose."""
     rng, generator = random.Random(number), torch.Generator().manual_seed(number)
     batch = rng.choice(((), (1,), (3,), (2, 3), (1, 5)))
