@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from saccade import AuxRequest, attend
 from saccade.backends.triton import interpreted
-from saccade.backends.triton.launch import launch
+from saccade.kernels.launch import launch
 from saccade.bench.formulas import joined, normal
 from saccade.bench.row import Row, Run, Setup, quicker
 from saccade.masks import Lengths
