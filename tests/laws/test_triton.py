@@ -12,7 +12,7 @@ from interpreter import interpreted, tiles
 from laws import checks, smooth
 from laws.case import Case, differentiable, pairs_a_block
 from laws.combinations import each, thinned
-from laws.table import BIASES, GATES, MASKS, NORMALIZERS, PRIMES, READS, SCORES, SMALL, Sizes
+from laws.table import BIASES, MASKS, NORMALIZERS, PRIMES, READS, SCORES, SMALL, Sizes
 from saccade import AuxRequest, attend, errors, masks, normalizers, scores
 from saccade._definitions.structure import Grid
 from saccade.backends.blockwise.blocks import backward, forward, result_names

@@ -70,6 +70,8 @@ def unwise(call: Call, rivals: Answers) -> str | None:
     reason = _sinking(call) if sunk(call) else None
     if tracing() or reason is not None:
         return reason
+    if query.device.type == "cuda" and detours(call) and rivals.serves("triton"):
+        return "it would lay mask or bias out and look at every pair, where Triton's kernels pass over forbidden blocks"
     masked = call.mask is not None or call.bias is not None
     if not masked and call.dropout_p == 0 and query.shape[-1] == call.value.shape[-1]:
         return None
@@ -128,6 +130,12 @@ def lays_out(call: Call) -> bool:
     if call.bias is not None:
         return True
     return call.mask is not None and not is_causal(call) and documented(call) is None
+
+
+def detours(call: Call) -> bool:
+    """Whether mask or bias have to be made for torch's kernels, beside tensors that are there."""
+    parts = [part for part in (call.mask, call.bias) if part is not None]
+    return lays_out(call) and not (len(parts) == 1 and isinstance(parts[0], Dense | biases.Dense))
 
 
 def laid_out(call: Call) -> int:

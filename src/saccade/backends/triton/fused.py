@@ -80,7 +80,11 @@ class Allowed(NamedTuple):
                 return None
             before, after = part.shape[:dim], part.shape[dim + 1 :]
             missing = (1,) * (len(batch) - len(shape))
-            return part.reshape(*before, *missing, *shape, *after).expand(*before, *batch, *after).flatten(dim, dim + len(batch) - 1)
+            return (
+                part.reshape(*before, *missing, *shape, *after)
+                .expand(*before, *batch, *after)
+                .flatten(dim, dim + len(batch) - 1)
+            )
 
         sides = (copied(part, 1) for part in (self.starts, self.ends))
         rest = (copied(part, 0) for part in (self.q_ids, self.k_ids, self.pairs))
@@ -178,7 +182,14 @@ def _shape(q_len: int, dim: int, width: int, score: int, name: str) -> Shape:
 
 
 def lists(
-    mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key: bool = False, rows: int | None = None, keys: int = KEYS
+    mask: Allowed,
+    q_len: int,
+    k_len: int,
+    device: torch.device,
+    *,
+    by_key: bool = False,
+    rows: int | None = None,
+    keys: int = KEYS,
 ) -> Lists:
     """The blocks of keys of each block of queries, or the blocks of queries of each block of keys."""
     from saccade.kernels.triton import lists as kernels
@@ -236,7 +247,17 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     sinks = norms if setup.sinks is None else setup.sinks
     results = sinks, out, norms, wholes, entropies, top_weights, top_keys
     programs = _programs(count * -(-rows[-1] // tile.rows))
-    launch(fused.forward, programs, *inputs, *results, setup.eps, TOLERANCE, **constants, TOP=triton_size(top) if top else 0, COUNT=top)
+    launch(
+        fused.forward,
+        programs,
+        *inputs,
+        *results,
+        setup.eps,
+        TOLERANCE,
+        **constants,
+        TOP=triton_size(top) if top else 0,
+        COUNT=top,
+    )
     names = "output", "norms", "wholes", "entropy", "top_weights", "top_keys"
     return dict(zip(names, results[1:], strict=True))
 

@@ -23,6 +23,7 @@ DOT, ADDITIVE, DISTANCE = 0, 1, 2
 SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = range(5)
 SLOPE, TABLE, PAIRS = 1, 2, 3
 
+
 class Inputs(NamedTuple):
     """Tensors that a gradient may reach, with aligned batch dimensions, and constants."""
 
@@ -62,7 +63,10 @@ def compared(
         return query / bandwidth, key / bandwidth, None, {"score": DISTANCE, "scale": -0.5}
     if isinstance(score, Location):
         return query, score.weight[..., : key.shape[-2], :].to(query.dtype), None, {}
-    dtype, plain = query.dtype, type(score) in (Dot, ScaledDot) and not isinstance(getattr(score, "scale", None), Tensor)
+    dtype, plain = (
+        query.dtype,
+        type(score) in (Dot, ScaledDot) and not isinstance(getattr(score, "scale", None), Tensor),
+    )
     factors = product(score, *((query, key) if plain else (wide(query), wide(key))))
     return factors.query.to(dtype), factors.key.to(dtype), None, {"scale": factors.scale, "softcap": factors.softcap}
 
@@ -92,9 +96,11 @@ def normalized(
     if isinstance(normalizer, Sparsemax | Entmax):
         alpha = getattr(normalizer, "alpha", 2.0)
         return None, None, {"normalizer": ENTMAX, "alpha": alpha} if alpha > 1 else {}
-    return None, None, {"normalizer": SUM, "eps": normalizer.eps} if isinstance(normalizer, Sum) else {
-        "normalizer": IDENTITY
-    }
+    return (
+        None,
+        None,
+        {"normalizer": SUM, "eps": normalizer.eps} if isinstance(normalizer, Sum) else {"normalizer": IDENTITY},
+    )
 
 
 def of_rows(value: Tensor | float, query: Tensor) -> Tensor:
