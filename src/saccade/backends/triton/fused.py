@@ -313,30 +313,29 @@ def backward(
         else:
             bias_grad = gradients["bias"] = norms.new_zeros((*batch, q_len, k_len))
     looked = picks is not None or received_grad is not None or weights_grad is not None or sums_grad is not None
-    ruled = entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None)
+    looked = looked or (entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None))
+    pulls = setup.normalizer == ENTMAX or (looked and setup.normalizer in (SOFTMAX, SUM))
     flags = (
         ENTROPY * (entropy_grad is not None) + OF_OUTPUT * (grad is not None) + OF_LSE * (lse_grad is not None)
         + OF_RECEIVED * (received_grad is not None) + OF_WEIGHTS * (weights_grad is not None)
-        + OF_SUMS * (sums_grad is not None) + PULL * (looked or ruled or setup.normalizer == ENTMAX)
+        + OF_SUMS * (sums_grad is not None) + PULL * pulls
         + LEARNS * setup.bias_learns
     )  # fmt: skip
     pick_keys, pick_grads = (norms, norms) if picks is None else picks
     output = results["output"]
     upstream = [output if grad is None else grad.contiguous()]
-    upstream += [
-        norms if part is None else part for part in (lse_grad, entropy_grad, received_grad, weights_grad, sums_grad)
-    ]
-    statistics = norms, wholes, results["entropy"], deltas, output, *upstream, pick_keys, pick_grads
-    rest = gradients.get("factor", norms), gradients.get("v", norms), bias_grad
+    upstream += [norms if part is None else part for part in (entropy_grad, received_grad, weights_grad, sums_grad)]
+    statistics = norms, wholes, deltas, *upstream, pick_keys, pick_grads
+    targets = gradients["query"], gradients.get("factor", norms), gradients.get("v", norms), bias_grad
     picked = 0 if picks is None else pick_keys.shape[-1]
-    sides = None
-    for by_key, name, length in ((False, "query", q_len), (True, "key", k_len)):
-        tile = shape(setup, "keys" if by_key else "queries")
-        inputs, constants = _arguments(setup, tile, flags=flags, by_key=by_key, sides=sides)
-        sides = inputs[4:6]
-        programs = _programs(count * -(-length // (tile.keys if by_key else tile.rows)))
-        targets = gradients[name], gradients["value"], *rest
-        launch(kernels.backward, programs, *inputs, *statistics, *targets, **constants, PICKS=picked, BY_KEY=by_key)
+    inputs, constants = _arguments(setup, tile, flags=flags)
+    rest = norms if lse_grad is None else lse_grad, results["entropy"], output, *targets
+    launch(kernels.queries, _programs(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
+    tile = shape(setup, "keys")
+    inputs, constants = _arguments(setup, tile, flags=flags, by_key=True, sides=inputs[4:6])
+    targets = gradients["key"], gradients["value"]
+    programs = _programs(count * -(-k_len // tile.keys))
+    launch(kernels.keys, programs, *inputs, *statistics, *targets, **constants, PICKS=picked)
     if setup.sinks is not None:
         if lse_grad is not None:
             deltas = deltas + lse_grad * torch.exp(_finite(wholes) - _finite(norms))
