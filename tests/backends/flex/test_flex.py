@@ -86,8 +86,16 @@ def test_a_learned_bias_is_served_without_gradients(monkeypatch):
         assert explain(X, X, X, bias=biases.Alibi(torch.ones(3, requires_grad=True)), backend="flex").backend == "flex"
 
 
-def test_auto_takes_it_for_functions_of_positions(cuda, monkeypatch):
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Functions of positions, which nothing calls on a device that is not there."""
     monkeypatch.setattr(triton, "MISSING", False)
+    monkeypatch.setattr(masks.Where, "check", lambda self, extent: None)
+    for backend in (flex.points, triton):
+        monkeypatch.setattr(backend, "closing_over", lambda call: False, raising=False)
+
+
+def test_auto_takes_it_for_functions_of_positions(cuda, unchecked):
     x, dilated = long(), masks.Where(lambda i, j: (i - j) % 2 == 0)
     plan = explain(x, x, x, mask=dilated)
     assert plan.backend == "flex" and plan.peak_bytes < 64 << 20
@@ -96,8 +104,7 @@ def test_auto_takes_it_for_functions_of_positions(cuda, monkeypatch):
     assert explain(x, x, x, mask=masks.Window(100, 100)).backend == "triton"
 
 
-def test_auto_leaves_calls_of_few_pairs_alone(cuda, monkeypatch):
-    monkeypatch.setattr(triton, "MISSING", False)
+def test_auto_leaves_calls_of_few_pairs_alone(cuda, unchecked):
     x = long(512)
     plan = explain(x, x, x, mask=masks.Where(lambda i, j: i >= j))
     assert plan.backend == "triton" and "too few" in plan.why["flex"]
