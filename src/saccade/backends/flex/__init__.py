@@ -113,7 +113,7 @@ def allowed(mask: Mask, q_len: int, k_len: int) -> float:
         return min(mask.length / k_len, 1.0)
     if isinstance(mask, masks.Around):
         return min((2 * mask.radius + 1) / k_len, 1.0)
-    return PACKED if isinstance(mask, masks.Documents | masks.Intervals | masks.Where) else 1.0
+    return PACKED if isinstance(mask, masks.Documents | masks.Packed | masks.Intervals | masks.Where) else 1.0
 
 
 def banded(left: int | None, right: int | None, shift: int, q_len: int, k_len: int, samples: int = 64) -> float:
