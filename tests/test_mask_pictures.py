@@ -52,7 +52,7 @@ def test_every_picture_is_on_the_page_and_described():
         ("at most a tenth more pairs", plan.SLACK == 1.1),
         (f"more than {plan.APART} times the blocks", True),
         (f"an entry has {plan.ENTRY:,} pairs or more", True),
-        (f"{sdpa.MANY:,} pairs a head or more and at most half", sdpa.HALF_EMPTY == 0.5),
+        (f"more than {sdpa.MANY:,} pairs in all and at most half", sdpa.HALF_EMPTY == 0.5),
         (f"from {documents.LEAST:,} pairs a head on, if documents have {documents.SHORT} queries", True),
         (f"calls of up to {cpu.AT_ONCE:,} pairs", True),
         ("those of 16 times the size", block_map.COARSE == 16),

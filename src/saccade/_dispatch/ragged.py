@@ -242,7 +242,7 @@ def _checked(name: str, tensor: Any) -> Any:
             f"{name}: expected a nested tensor of layout torch.jagged, got {tensor.layout}. {way_out}"
         )
     shape = tuple(tensor.shape)
-    if len(shape) < 3 or not isinstance(shape[-2], torch.SymInt):
+    if len(shape) < 3 or tensor._ragged_idx != len(shape) - 2:
         expected = "(B, j, D) or (B, H, j, D), ragged in front of the features"
         raise ShapeError(f"{name}: expected {expected}, got {shape}. Write .transpose(1, 2) of (B, j, H, D).")
     return tensor if tensor.lengths() is None else tensor.contiguous()
