@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from laws.table import BIASES, MASKS, NORMALIZERS, READS, SCORES, Sizes
-from saccade import AuxRequest, attend, biases, explain, masks, normalizers, reads, scores
+from saccade import AuxRequest, attend, biases, explain, masks, normalizers, reads, remember, scores
 from saccade.errors import ArgumentError, ArgumentTypeError, SaccadeError, ShapeError
 
 Q_LENS, K_LENS = [3, 0, 1, 6, 2], [4, 2, 1, 6, 0]
@@ -295,3 +295,25 @@ def test_other_errors_are_those_of_dense_tensors(options):
             attend(*tensors, **options)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+def test_a_memory_has_no_nested_queries():
+    query, key, _ = nested(sides())
+    memory = remember(torch.randn(3, 11).double(), torch.randn(3, 2).double())
+    with pytest.raises(SaccadeError, match="key: expected a nested tensor beside nested ones, got a dense one"):
+        memory.read(query)
+    with pytest.raises(SaccadeError, match="key: expected a dense tensor, got a nested one"):
+        remember(key, key)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+def test_a_compiler_takes_nested_tensors():
+    function = lambda q, k, v: attend(q, k, v, mask=masks.Causal("end"))
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
+    for q_lens, k_lens in ((Q_LENS, K_LENS), ([2, 7], [5, 5])):
+        rows = [(row.requires_grad_(), lengths) for row, lengths in sides((2,), q_lens, k_lens)]
+        outputs = [run(*nested(rows)).values() for run in (compiled, function)]
+        torch.testing.assert_close(*outputs)
+        grads = [torch.autograd.grad(output.sum(), [row for row, _ in rows]) for output in outputs]
+        torch.testing.assert_close(*grads)

@@ -8,8 +8,7 @@ holds if an input is not finite: 0 · NaN is NaN, and NaN in one sequence must n
 """
 
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -19,7 +18,7 @@ from saccade._call.call import NOTHING, Arguments
 from saccade._call.validation import batch_of, kinds
 from saccade._definitions.checks import ensure
 from saccade._definitions.functions import OfPositions
-from saccade._definitions.numerics import HALF, tracing, transforming
+from saccade._definitions.numerics import HALF, tracing, transforming, valueless
 from saccade._definitions.structure import Definition, Extent, Grid, Pair, foreign
 from saccade._dispatch.choose import Plan
 from saccade.auxiliary import AUX_FIELDS, AuxOutput
@@ -68,12 +67,14 @@ class Positions(NamedTuple):
 
     def grid(self) -> Grid:
         """Lengths of each query's sequence `(ΣL, 1)` in place of the call's."""
-        lengths: Any = self.q_lens[:, None], self.k_lens[:, None]
-        return Grid(*lengths, 0, len(self.query), self.query.device)
+        q_len, k_len = cast("tuple[int, int]", (self.q_lens[:, None], self.k_lens[:, None]))
+        return Grid(q_len, k_len, 0, len(self.query), self.query.device)
 
 
 class Rows:
     """Nested tensors as rows of packed sequences, and their way back."""
+
+    _positions: Positions | None = None
 
     def __init__(self, arguments: Arguments) -> None:
         tensors = [_checked(name, getattr(arguments, name)) for name in ("query", "key", "value")]
@@ -86,8 +87,9 @@ class Rows:
         if of_values is not self.k_offsets:
             ensure(of_values == self.k_offsets, "value: expected sequences of the lengths of key, got others")
         self.batch = batch_of(self.query, self.key, self.value)
+        self.readable = not (tracing() or transforming() or valueless(self.query))
         self.alike = self.q_offsets is self.k_offsets or (
-            self.q_offsets.device.type == "cpu" and torch.equal(self.q_offsets, self.k_offsets)
+            self.readable and not self.q_offsets.is_cuda and torch.equal(self.q_offsets, self.k_offsets)
         )
         aux = NOTHING if arguments.aux is None else arguments.aux
         kinds(arguments.score, arguments.normalizer, arguments.read, aux)
@@ -104,21 +106,20 @@ class Rows:
             if tensor.ndim > len(self.batch) + len(axes) or any(sizes.get(axis, 1) != 1 for axis in "qk"):
                 raise ArgumentError(f"{name}: expected {_TENSORS}, got shape {tuple(tensor.shape)}. {_WAY_OUT}")
 
-    @cached_property
+    @property
     def positions(self) -> Positions:
-        sides = (self.q_offsets.long(), self.query), (self.k_offsets.long(), self.key)
-        at = [torch.arange(tensor.shape[-2], device=offsets.device) for offsets, tensor in sides]
-        sequence, of_key = (
-            torch.searchsorted(offsets, index, right=True) - 1 for (offsets, _), index in zip(sides, at, strict=True)
-        )
-        (q_offsets, _), (k_offsets, _) = sides
-        lengths = q_offsets.diff()[sequence], k_offsets.diff()[sequence]
-        return Positions(at[0] - q_offsets[sequence], at[1] - k_offsets[of_key], k_offsets[sequence], *lengths)
+        if self._positions is None:  # compilers know no cached_property
+            q_offsets, k_offsets = self.q_offsets.long(), self.k_offsets.long()
+            sequence, queries = _placed(q_offsets, self.query.shape[-2])
+            _, keys = _placed(k_offsets, self.key.shape[-2])
+            lengths = q_offsets.diff()[sequence], k_offsets.diff()[sequence]
+            self._positions = Positions(queries, keys, k_offsets[sequence], *lengths)
+        return self._positions
 
     def calls(self) -> list[Arguments]:
         """The packed row as one call, or a call for each sequence."""
         packed = self._packed()
-        if not self._mixes() and (tracing() or transforming() or self._finite()):
+        if not self._mixes() and (not self.readable or self._finite()):
             return [packed]
         q_lens, k_lens = (offsets.diff().tolist() for offsets in (self.q_offsets, self.k_offsets))
         sides = self.query.split(q_lens, -2), self.key.split(k_lens, -2), self.value.split(k_lens, -2)
@@ -136,6 +137,7 @@ class Rows:
         return not positive and self.arguments.aux is not None and self.arguments.aux.top > 0
 
     def _finite(self) -> bool:
+        """Whether all inputs are finite. A GPU is waited for."""
         dtype = torch.float32 if self.query.dtype in HALF else None
         sums = [tensor.detach().sum(dtype=dtype) for tensor in (self.query, self.key, self.value)]
         return bool(sum(sums[1:], sums[0]).isfinite())
@@ -155,7 +157,7 @@ class Rows:
     def _translated(self, part: Any, name: str) -> Any:
         """A definition of positions in sequences as one of positions in the row."""
         if isinstance(part, Pair):
-            return type(part)(self._translated(part.first, name), self._translated(part.second, name))
+            return type(part).of(self._translated(part.first, name), self._translated(part.second, name))
         if isinstance(part, masks.Not):
             return ~self._translated(part.other, name)
         if isinstance(part, masks.Dense | biases.Dense | biases.Weights) or foreign(part):
@@ -184,7 +186,8 @@ class Rows:
 
     def _of_distance(self, bias: biases.Alibi | biases.RelativePosition) -> biases.Bias:
         at = self.positions
-        queries, keys = at.query + _column(masks.shift(bias.align, at.grid())), at.key
+        queries: Tensor = at.query + _column(masks.shift(bias.align, at.grid()))
+        keys = at.key
 
         def alibi(i: Tensor, j: Tensor, slopes: Tensor) -> Tensor:
             return -(slopes[..., None, None] if slopes.ndim else slopes) * (keys[j] - queries[i]).abs()
@@ -206,7 +209,8 @@ class Rows:
     def nested(self, row: Tensor, *, keys: bool = False, behind: int = 1) -> Tensor:
         """A row as a nested tensor, with so many dimensions behind its positions."""
         offsets = self.k_offsets if keys else self.q_offsets
-        return torch.nested.nested_tensor_from_jagged(row, offsets, jagged_dim=row.ndim - behind)
+        nested: Tensor = torch.nested.nested_tensor_from_jagged(row, offsets, jagged_dim=row.ndim - behind)
+        return nested
 
     def of_statistics(self, results: tuple[AuxOutput, ...]) -> AuxOutput:
         """Statistics of all calls as nested tensors, with indices within sequences."""
@@ -233,7 +237,7 @@ class Rows:
 
 def _checked(name: str, tensor: Any) -> Any:
     """A nested tensor without holes, ragged in front of its features."""
-    if not (isinstance(tensor, Tensor) and tensor.is_nested):
+    if not getattr(tensor, "is_nested", False):
         got = "a dense one" if isinstance(tensor, Tensor) else type(tensor).__name__
         raise ArgumentTypeError(f"{name}: expected a nested tensor beside nested ones, got {got}. Nest all three.")
     if tensor.layout != torch.jagged:
@@ -242,10 +246,17 @@ def _checked(name: str, tensor: Any) -> Any:
             f"{name}: expected a nested tensor of layout torch.jagged, got {tensor.layout}. {way_out}"
         )
     shape = tuple(tensor.shape)
-    if len(shape) < 3 or tensor._ragged_idx != len(shape) - 2:
+    if tensor._ragged_idx != len(shape) - 2:
         expected = "(B, j, D) or (B, H, j, D), ragged in front of the features"
         raise ShapeError(f"{name}: expected {expected}, got {shape}. Write .transpose(1, 2) of (B, j, H, D).")
     return tensor if tensor.lengths() is None else tensor.contiguous()
+
+
+def _placed(offsets: Tensor, length: int) -> tuple[Tensor, Tensor]:
+    """The sequence of each entry of a row, and the position in it."""
+    index = torch.arange(length, device=offsets.device)
+    sequence = torch.searchsorted(offsets, index, right=True) - 1
+    return sequence, index - offsets[sequence]
 
 
 def _column(value: Any) -> Any:
