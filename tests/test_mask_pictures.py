@@ -53,7 +53,7 @@ def test_every_picture_is_on_the_page_and_described():
         (f"more than {plan.APART} times the blocks", True),
         (f"an entry has {plan.ENTRY:,} pairs or more", True),
         (f"more than {sdpa.MANY:,} pairs in all and at most half", sdpa.HALF_EMPTY == 0.5),
-        (f"from {documents.LEAST:,} pairs a head on, if documents have {documents.SHORT} queries", True),
+        (f"from {documents.LEAST:,} pairs a head on, if documents have {documents.SHORT} queries or keys", True),
         (f"calls of up to {cpu.AT_ONCE:,} pairs", True),
         ("those of 16 times the size", block_map.COARSE == 16),
     ],

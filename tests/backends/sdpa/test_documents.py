@@ -97,6 +97,14 @@ def test_packed_rows_that_one_side_lacks():
     assert not attend(*inputs, mask=mask)[:, 300:].any(), "nothing to attend to gives zeros"
 
 
+def test_one_query_of_each_sequence_costs_its_own_keys():
+    lengths = [20_000, 300, 35_000, 0, 47_000]
+    inputs = tensors(((2,),) * 3, len(lengths), sum(lengths), dtype=torch.float64)
+    mask = masks.Packed(torch.arange(6), torch.tensor([0, *accumulate(lengths)]))
+    assert explain(*inputs, mask=mask).pairs.computed == 2 * sum(lengths)
+    compare(inputs, mask=mask)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_documents_of_one_length_are_computed_at_once(causal):
     ids = ids_of([128] * 5)

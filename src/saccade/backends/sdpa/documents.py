@@ -18,9 +18,9 @@ from saccade._definitions.structure import Axes, aligned
 from saccade.backends.blockwise.parts import Block
 from saccade.masks import Both, Causal, Documents, Mask, Packed, shift
 
-LEAST = 1 << 18  # least pairs of a head for a search for documents
-# Least mean queries a document. Each document is a call of torch's kernel, and blocks of 64 queries and keys hold
-# several shorter ones.
+LEAST = 1 << 17  # least pairs of a head for a search for documents
+# Least mean queries, or keys, a document. Each document is a call of torch's kernel, and blocks of 64 queries and keys
+# hold several shorter ones.
 SHORT = 64
 
 
@@ -75,7 +75,8 @@ def _documented(call: Call, mask: Documents | Packed, causal: Causal | None) -> 
     count, documents = max(side.shape[:-1].numel() for side in sides), []
     for entry in zip(*(side.reshape(-1, side.shape[-1]).expand(count, -1) for side in sides), strict=True):
         (q_ids, q_lens), (k_ids, k_lens) = map(sequences if packed else consecutive, entry)
-        if len(q_ids) * SHORT > sum(q_lens) or len(set(q_ids)) < len(q_ids) or len(set(k_ids)) < len(k_ids):
+        repeated = len(set(q_ids)) < len(q_ids) or len(set(k_ids)) < len(k_ids)
+        if repeated or len(q_ids) * SHORT > max(sum(q_lens), sum(k_lens)):
             return None
         indices = {document: index for index, document in enumerate(k_ids) if k_lens[index]}
         of_queries = zip(q_ids, q_lens, strict=True)
