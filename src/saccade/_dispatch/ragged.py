@@ -137,7 +137,7 @@ class Rows:
         return not positive and self.arguments.aux is not None and self.arguments.aux.top > 0
 
     def _finite(self) -> bool:
-        """Whether all inputs are finite. A GPU is waited for."""
+        """Whether all inputs are finite. Waits for a GPU."""
         dtype = torch.float32 if self.query.dtype in HALF else None
         sums = [tensor.detach().sum(dtype=dtype) for tensor in (self.query, self.key, self.value)]
         return bool(sum(sums[1:], sums[0]).isfinite())
