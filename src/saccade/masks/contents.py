@@ -177,18 +177,20 @@ class Packed(Contiguous):
     def interval(self, grid: Grid, queries: Tensor | int | None = None) -> tuple[Tensor, Tensor]:
         queries = grid.queries() if queries is None else queries
         queries = torch.full((1, 1), queries, device=grid.device) if isinstance(queries, int) else queries
-        offsets, keys = torch.broadcast_tensors(self.cu_seqlens.long(), self.key_offsets.long())
+        offsets = keys = self.cu_seqlens.long()
+        if self.key_cu_seqlens is not None:
+            offsets, keys = torch.broadcast_tensors(offsets, self.key_cu_seqlens.long())
         rows = queries[..., 0] - offsets[..., :1]  # the first offset is 0
-        offsets, keys = (side.expand(*rows.shape[:-1], -1).contiguous() for side in (offsets, keys))
+        offsets, keys = (side.expand(*rows.shape[:-1], -1) for side in (offsets, keys))
         # the first offset beyond a query ends its sequence
-        end = torch.searchsorted(offsets, rows, right=True).clamp(1, offsets.shape[-1] - 1)
+        end = torch.searchsorted(offsets.contiguous(), rows, right=True).clamp(1, offsets.shape[-1] - 1)
         return keys.gather(-1, end - 1)[..., None], keys.gather(-1, end)[..., None]
 
     def check(self, extent: Extent) -> None:
-        for name, offsets, length, symbol in (
-            ("cu_seqlens of masks.Packed", self.cu_seqlens, extent.q_len, "Lq"),
-            ("key_cu_seqlens of masks.Packed", self.key_offsets, extent.k_len, "Lk"),
-        ):
+        sides = [("cu_seqlens of masks.Packed", self.cu_seqlens, extent.q_len, "Lq")]
+        if self.key_cu_seqlens is not None or (extent.values and extent.q_len != extent.k_len):
+            sides.append(("key_cu_seqlens of masks.Packed", self.key_offsets, extent.k_len, "Lk"))
+        for name, offsets, length, symbol in sides:
             if not isinstance(offsets, Tensor):
                 raise ArgumentTypeError(f"{name}: expected integers (..., N + 1), got {type(offsets).__name__}")
             whole_dtype(name, offsets)
@@ -198,12 +200,8 @@ class Packed(Contiguous):
             batch_only(name, tuple(offsets.shape[:-1]), extent)
             on_device(name, offsets, extent)
             if extent.values:  # the message would make a constant of a symbolic length
-                ends = (offsets[..., 0] == 0) & (offsets[..., -1] == length)
-                rising = (offsets.diff() >= 0).all(-1)
-                ensure(
-                    ends & rising,
-                    f"{name}: expected offsets from 0 to {symbol} = {length} that do not fall, got others",
-                )
+                ends = (offsets[..., 0] == 0) & (offsets[..., -1] == length) & (offsets.diff() >= 0).all(-1)
+                ensure(ends, f"{name}: expected offsets from 0 to {symbol} = {length} that do not fall, got others")
 
 
 @registered
