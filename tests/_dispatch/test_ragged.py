@@ -244,8 +244,9 @@ def test_tensors_that_are_not_nested_alike_are_one_error(place):
     ):
         tensors = nested(rows)
         tensors[place] = bad
-        with pytest.raises(error, match=f"{['query', 'key', 'value'][place]}: expected.*{message}"):
-            attend(*tensors)
+        for call in (attend, explain):
+            with pytest.raises(error, match=f"{['query', 'key', 'value'][place]}: expected.*{message}"):
+                call(*tensors)
 
 
 def test_sequences_that_do_not_belong_together_are_one_error():
