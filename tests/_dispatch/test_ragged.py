@@ -27,7 +27,7 @@ def sides(heads=(), q_lens=Q_LENS, k_lens=K_LENS, dtype=torch.float64, d=11, c=1
     ]
 
 
-def nested(rows, shared=None):
+def nested(rows):
     offsets = {}
     return [
         torch.nested.nested_tensor_from_jagged(
@@ -151,12 +151,12 @@ def test_without_align_if_lengths_are_equal():
 
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
-@pytest.mark.parametrize("place", range(3), ids=["query", "key", "value"])
+@pytest.mark.parametrize("side", range(3), ids=["query", "key", "value"])
 @pytest.mark.parametrize("options", [{}, {"score": scores.Gaussian(1.0), "read": reads.Argmax()}], ids=["soft", "hard"])
-def test_one_sequence_may_hold_anything(options, place, bad):
+def test_one_sequence_may_hold_anything(options, side, bad):
     rows = sides((3,), Q_LENS, Q_LENS, torch.float32)
     clean = attend(*nested(rows), **options).unbind()
-    rows[place][0][:, 4:6] = bad  # in the sequence of six
+    rows[side][0][:, 4:6] = bad  # in the sequence of six
     rows = [(row.requires_grad_(), lengths) for row, lengths in rows]
     outputs = attend(*nested(rows), **options).unbind()
     for index in (0, 2, 4):
@@ -231,25 +231,25 @@ STRIDED = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:U
 
 
 @STRIDED
-@pytest.mark.parametrize("place", range(3), ids=["query", "key", "value"])
-def test_tensors_that_are_not_nested_alike_are_one_error(place):
+@pytest.mark.parametrize("side", range(3), ids=["query", "key", "value"])
+def test_tensors_that_are_not_nested_alike_are_one_error(side):
     rows = [(row, lengths) for row, lengths in sides((2,))]
-    pieces = [piece.transpose(0, 1) for piece in rows[place][0].split(rows[place][1], -2)]
+    pieces = [piece.transpose(0, 1) for piece in rows[side][0].split(rows[side][1], -2)]
     jagged = torch.nested.nested_tensor(pieces, layout=torch.jagged)
     for bad, error, message in (
-        (rows[place][0], ArgumentTypeError, "got a dense one. Nest all three"),
+        (rows[side][0], ArgumentTypeError, "got a dense one. Nest all three"),
         (torch.nested.nested_tensor(pieces), ArgumentTypeError, r"torch.jagged, got torch.strided. Make it"),
         (jagged, ShapeError, r"Write \.transpose\(1, 2\)"),
         (lambda index: index, ArgumentTypeError, "got function"),
     ):
         tensors = nested(rows)
-        tensors[place] = bad
+        tensors[side] = bad
         for call in (attend, explain):
-            with pytest.raises(error, match=f"{['query', 'key', 'value'][place]}: expected.*{message}"):
+            with pytest.raises(error, match=f"{['query', 'key', 'value'][side]}: expected.*{message}"):
                 call(*tensors)
 
 
-def test_sequences_that_do_not_belong_together_are_one_error():
+def test_sequences_of_other_numbers_are_one_error():
     query, key, value = nested(sides())
     with pytest.raises(ShapeError, match="key: expected 5 sequences, as query has, got 2"):
         attend(query, *nested([(torch.ones(4, 11).double(), [3, 1])] * 2))
