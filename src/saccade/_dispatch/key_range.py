@@ -2,7 +2,7 @@
 
 So a decoder's step costs its window, not its memory.
 
-    Window, Around, Causal, Lengths, Prefix, Intervals ──bounds──▶ first and last key of each batch entry
+    Window, Around, Causal, Lengths, Prefix, Intervals, Packed ──bounds──▶ first and last key of each batch entry
     call ──restrict_keys──▶ Near.call, as many keys for all entries ──run──▶ results ──widened──▶ results of all keys
 
 Blocks (`backends.blockwise.plan`) find the keys of many queries. Here a key beyond the bounds costs nothing, not even a

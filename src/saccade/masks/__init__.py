@@ -8,7 +8,7 @@ batch dimensions. If Lq ≠ Lk, `align` is required: for example, a cached decod
 """
 
 from saccade.masks.base import Both, Dense, Either, Mask, Not, as_mask
-from saccade.masks.contents import Around, Documents, Intervals, Where
+from saccade.masks.contents import Around, Documents, Intervals, Packed, Where
 from saccade.masks.positions import Causal, Lengths, Positioned, Prefix, Window, shift
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Lengths",
     "Mask",
     "Not",
+    "Packed",
     "Positioned",
     "Prefix",
     "Where",

@@ -361,11 +361,11 @@ def test_top_holds_the_largest_and_the_lower_of_equals():
     leaves["key"] = (leaves["key"] * 0).index_fill(1, torch.tensor([3, 4, 20]), 1.0)
     results = fused.forward(setup_of(case, leaves), top=3)
     scores, allowed = (leaves["query"] @ leaves["key"].mT).float(), masks("window", 37, 41)[1]
-    _, expected = largest(scores, 4, allowed)
-    assert torch.equal(results["top_indices"].sort(-1).values.long(), expected.sort(-1).values)
-    picked = scores.gather(-1, results["top_indices"].long().clamp(min=0)) * case.scale
-    there = results["top_indices"] >= 0
-    torch.testing.assert_close(results["top_scores"][there], picked[there])
+    _, expected = largest(scores, 3, allowed)
+    assert torch.equal(results["top_keys"], expected)
+    weights = fused.weights(setup_of(case, leaves), results)
+    exact = weights.gather(-1, expected.clamp(min=0)).masked_fill(expected < 0, 0.0)
+    torch.testing.assert_close(results["top_weights"], exact)
 
 
 @pytest.mark.parametrize("by_key", [False, True])

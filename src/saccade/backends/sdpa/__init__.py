@@ -42,7 +42,7 @@ FEW_HALF = 256  # least queries for torch's kernels of half types on a CPU: they
 HALF_EMPTY = 0.5
 # Numbers of keys, and of values, converted together by a thread: a megabyte each.
 NUMBERS = 1 << 18
-MANY = 1 << 20  # least pairs of queries and keys for a search for empty blocks
+MANY = 1 << 20  # pairs of the whole batch from which on empty blocks are searched: `cpu` computes fewer as one block
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
@@ -78,8 +78,7 @@ def unwise(call: Call, rivals: Answers) -> str | None:
     reason = _laying_out(call)
     if reason is not None or call.mask is None or query.device.type != "cpu":
         return reason
-    many = query.shape[-2] * call.key.shape[-2] >= MANY
-    if many and lays_out(call) and rivals.serves("cpu") and plan.share(call) <= HALF_EMPTY:
+    if call.pairs > MANY and lays_out(call) and rivals.serves("cpu") and plan.share(call) <= HALF_EMPTY:
         return "it would lay the mask out and look at every pair, where ours passes over blocks of forbidden ones"
     return None
 
