@@ -127,6 +127,16 @@ class Documents(Mask):
     query_ids: Tensor
     key_ids: Tensor
 
+    @staticmethod
+    def packed(cu_seqlens: Tensor, key_cu_seqlens: Tensor | None = None) -> "Packed":
+        """The mask of documents packed behind each other, by their offsets, as `Packed` takes them.
+
+        >>> import torch
+        >>> Documents.packed(torch.tensor([0, 2, 3]))
+        Packed(cu_seqlens=tensor([0, 2, 3]), key_cu_seqlens=None)
+        """
+        return Packed(cu_seqlens, key_cu_seqlens)
+
     def dense(self, grid: Grid) -> Tensor:
         return self.query_ids[..., :, None] == self.key_ids[..., None, :]
 

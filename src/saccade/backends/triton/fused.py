@@ -189,12 +189,12 @@ def lists(
     *,
     by_key: bool = False,
     rows: int | None = None,
-    keys: int = KEYS,
+    keys: int | None = None,
 ) -> Lists:
     """The blocks of keys of each block of queries, or the blocks of queries of each block of keys."""
     from saccade.kernels.triton import lists as kernels
 
-    rows = rows or (FEW if q_len <= FEW else ROWS)
+    rows, keys = rows or (FEW if q_len <= FEW else ROWS), keys or KEYS
     q_blocks, k_blocks, entries, flags = -(-q_len // rows), -(-k_len // keys), mask.entries, mask.flags(by_key=by_key)
     intervals, documents = flags // INTERVAL, mask.q_ids is not None
     order, counts = _empty_lists(entries, *((k_blocks, q_blocks) if by_key else (q_blocks, k_blocks)), device)
