@@ -191,6 +191,23 @@ def test_what_nobody_may_see_is_not_read(name, monkeypatch):
     checks.same(found[1], found[0])
 
 
+def test_a_prepared_mask_is_listed_once(monkeypatch):
+    from saccade.backends.triton import fused, setup
+
+    x, ids = drawn(2, 27, 4), torch.arange(27) // 5
+    plain = masks.Documents(ids, ids) & (masks.Prefix(6) | masks.Window(9, 0))
+    mask, listed, made = masks.prepare(plain, 27, 27, "cpu"), [], fused.lists
+    monkeypatch.setattr(setup, "allowed_of", lambda *call, original=setup.allowed_of: listed.append("mask") or original(*call))
+    monkeypatch.setattr(fused, "lists", lambda *call, **more: listed.append(more["by_key"]) or made(*call, **more))
+    outputs = []
+    for _ in range(2):
+        leaf = x.clone().requires_grad_()
+        output = attend(leaf, leaf, leaf, mask=mask, backend="triton")
+        outputs.append((output, *torch.autograd.grad(output.square().sum(), leaf)))
+    assert listed == ["mask", False, True] and all(torch.equal(*pair) for pair in zip(*outputs, strict=True))
+    checks.same(outputs[0][0], attend(x, x, x, mask=plain, backend="reference"))
+
+
 @pytest.mark.parametrize("normalizer", [normalizers.Softmax(), normalizers.Entmax(1.5)], ids=str)
 def test_on_a_device_nothing_is_waited_for(normalizer, monkeypatch):
     """On "meta" there is nothing to look at: what asks for a value fails."""

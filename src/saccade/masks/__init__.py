@@ -7,7 +7,7 @@ needs it, and then only for one block of queries.
 batch dimensions. If Lq ≠ Lk, `align` is required: for example, a cached decoder has one query and many keys.
 """
 
-from saccade.masks.base import Both, Dense, Either, Mask, Not, as_mask
+from saccade.masks.base import Both, Dense, Either, Mask, Not, Prepared, as_mask, prepare
 from saccade.masks.contents import Around, Documents, Intervals, Packed, Where
 from saccade.masks.positions import Causal, Lengths, Positioned, Prefix, Window, shift
 
@@ -25,8 +25,10 @@ __all__ = [
     "Packed",
     "Positioned",
     "Prefix",
+    "Prepared",
     "Where",
     "Window",
     "as_mask",
+    "prepare",
     "shift",
 ]

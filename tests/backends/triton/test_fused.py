@@ -426,15 +426,14 @@ def test_ranges_need_no_lists(name, by_query, by_key, monkeypatch):
     assert made == [False] * by_query * 2 + [True] * by_key
 
 
-def test_lists_of_a_prepared_mask_are_used(monkeypatch):
-    case = Case(mask="two")
-    setup, results = forward(case)
-    ready = [fused.lists(setup.mask, 37, 41, setup.query.device, by_key=by_key) for by_key in (False, True)]
-    expected = fused.backward(setup, results, torch.ones_like(results["output"]))
+def test_lists_are_kept_for_later_calls(monkeypatch):
+    setup, _ = forward(Case(mask="two"))
+    kept = setup._replace(kept={})
+    ones = torch.ones_like(fused.forward(kept)["output"])
+    expected = fused.backward(kept, fused.forward(kept), ones)
     monkeypatch.setattr(fused, "lists", None)
-    prepared = setup._replace(query_lists=ready[0], key_lists=ready[1])
-    found = fused.backward(prepared, fused.forward(prepared), torch.ones_like(results["output"]))
-    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    again = fused.backward(kept, fused.forward(kept), ones)
+    assert all(torch.equal(again[name], expected[name]) for name in expected)
 
 
 def test_nan_at_forbidden_keys_and_queries_stays_there():

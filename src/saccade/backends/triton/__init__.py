@@ -6,6 +6,7 @@ never lie in memory (`kernels.fused`). `setup` makes the kernels' tensors of a c
 
 import importlib.util
 import os
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -14,9 +15,12 @@ from torch import Tensor
 from saccade._call.call import Call, closing_over
 from saccade._definitions.functions import functions
 from saccade._definitions.numerics import tracing, transforming
+from saccade._definitions.state import BackendState
 from saccade._definitions.structure import foreign
+from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.offers import Answer, Answers, Offer, Refusal
+from saccade.backends.triton.fused import LARGEST
 from saccade.backends.triton.whole import WHOLE
 from saccade.normalizers import Entmax, Identity, Sigmoid, Softmax, Sparsemax, Sum
 from saccade.reads import Argmax, Sample, Soft, TopK
@@ -28,7 +32,11 @@ MISSING = importlib.util.find_spec("triton") is None
 WIDEST = 256  # most features of a key and of a value, which lie in registers
 MANY = 16  # most of the largest weights of a row
 
-run = partial(blockwise.recorded, ENGINE)
+
+def run(call: Call) -> tuple[Tensor, AuxOutput]:
+    if call.mask is not None and call.once is None and not tracing() and not transforming():
+        call = replace(call, once=BackendState())  # the backward reads the blocks that the forward found
+    return blockwise.recorded(ENGINE, call)
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
@@ -60,9 +68,11 @@ def unserved(call: Call) -> str | None:
     """A part of the call that the kernels do not compute, or None."""
     if call.query.dtype == torch.float64:
         return "its kernels sum in float32, which loses the digits of float64"
-    widest = max(call.query.shape[-1], call.key.shape[-1], call.value.shape[-1])
-    if not 0 < widest <= WIDEST or not min(call.query.shape[-1], call.key.shape[-1], call.value.shape[-1]):
+    widths = call.query.shape[-1], call.key.shape[-1], call.value.shape[-1]
+    if not 0 < min(widths) <= max(widths) <= WIDEST:
         return f"its kernels take 1 to {WIDEST} features"
+    if max(call.query.shape[-2], call.key.shape[-2]) * (max(widths) + 1) > LARGEST:
+        return "its offsets within a sequence have 32 bits"
     if foreign(call) or closing_over(call) or any(functions(call.bias)):
         return "its kernels call no function or class of yours"
     if call.gate is not None:

@@ -31,12 +31,10 @@ LARGEST = 2**31 - 1
 
 
 class Lists(NamedTuple):
-    """Blocks that a mask leaves: `order` `(Nm, blocks, across)`, `counts` `(Nm, blocks)`, and sizes of blocks."""
+    """Blocks that a mask leaves: `order` `(Nm, blocks, across)`, and `counts` `(Nm, blocks)`."""
 
     order: Tensor
     counts: Tensor
-    rows: int
-    keys: int
 
 
 class Allowed(NamedTuple):
@@ -116,7 +114,7 @@ class Setup(NamedTuple):
         bias: by its kind slopes `(·,)`, tables `(·, 2 R + 1)`, or `(·, Lq, Lk)` of any strides.
         factors: `(N, Lq)`: 1 / temperature, or the bias of a sigmoid.
         sinks: `(N, Lq)`.
-        query_lists, key_lists: of a prepared mask; made if absent and needed.
+        kept: lists of blocks by direction and tile, kept from call to call; None: they are not kept.
         dropout_p, noise: as of a call, noise int64 `(N, Lq)`.
     """
 
@@ -139,8 +137,7 @@ class Setup(NamedTuple):
     alpha: float = 1.0
     align: int = 0
     bias_learns: bool = False
-    query_lists: Lists | None = None
-    key_lists: Lists | None = None
+    kept: dict[Any, Lists] | None = None
     dropout_p: float = 0.0
     noise: Tensor | None = None
 
@@ -230,7 +227,7 @@ def lists(
     arguments = of_queries, of_keys, codes, order, counts, firsts, lasts, low, high, q_len, k_len, q_blocks, k_blocks
     constants = {"MASK": flags, "BY_KEY": by_key, "ROWS": rows, "KEYS": keys, "AT_ONCE": LISTED_AT_ONCE}
     launch(kernels.list_blocks, counts.numel(), *arguments, entries, **constants)
-    return Lists(order, counts, rows, keys)
+    return Lists(order, counts)
 
 
 def _empty_lists(entries: int, blocks: int, across: int, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -411,10 +408,11 @@ def _arguments(
     mask = mask or ALL
     of_mask, listed = mask.flags(by_key=by_key), (query, query)
     if of_mask & LISTED:
-        ready = setup.key_lists if by_key else setup.query_lists
-        if ready is None or (ready.rows, ready.keys) != sizes[:2]:
-            ready = lists(mask, q_len, k_len, query.device, by_key=by_key, sizes=sizes)
-        listed = ready[:2]
+        kept = {} if setup.kept is None else setup.kept
+        name = by_key, sizes.rows, sizes.keys
+        if name not in kept:
+            kept[name] = lists(mask, q_len, k_len, query.device, by_key=by_key, sizes=sizes)
+        listed = kept[name]
     bias, steps = query if setup.bias is None else setup.bias, (0, 0)
     if setup.bias_kind == TABLE:
         steps = bias.shape[-1] // 2, 0
