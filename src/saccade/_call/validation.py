@@ -91,6 +91,8 @@ def checked_call(arguments: Arguments) -> Call:
     kinds(score, normalizer, read, request)
     score, normalizer = by_definition(score), by_definition(normalizer)
     extent = Extent.of(batch, query, key)
+    if prepared is not None:
+        prepared.check(extent)
     for part in (score, normalizer, mask):
         if isinstance(part, Score | Normalizer | Mask):
             part.check(extent)
@@ -99,8 +101,6 @@ def checked_call(arguments: Arguments) -> Call:
             factor.check(extent, name)
     read.check(extent)
     defined(request, normalizer, gate, read)
-    if prepared is not None:
-        prepared.check(extent)
     once = None
     if extent.values:
         once = BackendState() if prepared is None and any(functions(mask)) else getattr(prepared, "state", None)
