@@ -71,8 +71,8 @@ def vector(call: Call, backend: str, trained: bool, *, double: bool = False) -> 
     return torch.cat([part.detach().flatten() for part in (output, *gradients)])
 
 
-def drawn(number: int, device: torch.device) -> Call:
-    """The call with this number, in float64 unless smooth, since rounding may choose."""
+def drawn(number: int, device: torch.device, *, single: bool = False) -> Call:
+    """The call with this number, in float64 unless smooth, since rounding may choose, or `single`."""
     rng, generator = random.Random(number), torch.Generator().manual_seed(number)
     batch = rng.choice(((), (1,), (3,), (2, 3), (1, 5)))
     queries, keys = (rng.choice((1, 2, rng.randint(3, 40), rng.randint(41, 300), rng.randint(301, 1000))) for _ in "qk")
@@ -80,7 +80,7 @@ def drawn(number: int, device: torch.device) -> Call:
     while queries * keys * dim * torch.Size(batch).numel() > _TERMS:
         queries, keys = (queries + 1) // 2, (keys + 1) // 2
     smooth = rng.random() < 0.6
-    dtype = torch.float32 if smooth and rng.random() < 0.7 else torch.float64
+    dtype = torch.float32 if (smooth and rng.random() < 0.7) or single else torch.float64
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator, dtype=dtype).to(device)
