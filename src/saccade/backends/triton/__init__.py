@@ -4,7 +4,6 @@ A program computes a block of queries against the blocks of keys that the mask l
 never lie in memory (`kernels.fused`). `setup` makes the kernels' tensors of a call, and `whole` its results.
 """
 
-import importlib.util
 import os
 from functools import partial
 
@@ -16,6 +15,7 @@ from saccade._definitions.structure import foreign
 from saccade.backends import blockwise, reference
 from saccade.backends.offers import Answer, Answers, Offer, Refusal
 from saccade.backends.triton.whole import WHOLE
+from saccade.kernels.launch import MISSING
 from saccade.normalizers import Entmax, Identity, Sigmoid, Softmax, Sparsemax, Sum
 from saccade.reads import Argmax, Sample, Soft, TopK
 from saccade.scores import Additive, Gaussian, Kernel, Location
@@ -25,7 +25,6 @@ from torch import Tensor
 
 ENGINE = blockwise.Engine("triton", lambda call: call, reference.weigh, reference.read, 1 << 23, WHOLE)
 
-MISSING = importlib.util.find_spec("triton") is None
 WIDEST = 256  # most features of a key and of a value, which lie in registers
 MANY = 16  # most of the largest weights of a row
 

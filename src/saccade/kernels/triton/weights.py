@@ -23,7 +23,8 @@ def log_of_positive(w):
 @triton.jit
 def sparse_weights(s, top, t, a, NORMALIZER: tl.constexpr):
     """p = [1 + a (s - top - t)]₊^(1/a), and p^(1 - a), its derivative by s."""
-    inside = 1.0 + a * ((s - top[:, None]) - t[:, None])
+    y = a * ((s - top[:, None]) - t[:, None])
+    inside = 1.0 + y
     used = inside > 0
     if NORMALIZER == SPARSEMAX:
         p, slope = tl.where(used, inside, 0.0), tl.where(used, 1.0, 0.0)
@@ -31,8 +32,10 @@ def sparse_weights(s, top, t, a, NORMALIZER: tl.constexpr):
         slope = tl.where(used, inside, 0.0)
         p = slope * slope
     else:
-        log = tl.log(tl.where(used, inside, 1.0)) / a
-        p, slope = tl.where(used, tl.exp(log), 0.0), tl.where(used, tl.exp((1.0 - a) * log), 0.0)
+        safe = tl.where(used, inside, 1.0)
+        log = tl.log(safe) + (y - (inside - 1.0)) / safe  # of 1 + y without its rounding, which 1 / a multiplies
+        p = tl.where(used, tl.exp(log / a), 0.0)
+        slope = p / safe
     return p, slope
 
 
