@@ -87,9 +87,7 @@ def extend(numbers: "array[int]", table: Iterable[Any]) -> None:
             extend(numbers, entry)
 
 
-def serves(
-    *tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,), device: str = "cpu"
-) -> bool:
+def serves(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,), device: str = "cpu") -> bool:
     return reason(*tensors, dtypes=dtypes, device=device) is None
 
 

@@ -9,8 +9,6 @@ import triton.language as tl
 from saccade.kernels.triton import kernel
 from saccade.kernels.triton.weights import ENTMAX15, SPARSEMAX, sparse_weights
 
-TOLERANCE = tl.constexpr(1e-7)
-
 
 @triton.jit
 def program_rows(rows, ROWS: tl.constexpr):
@@ -73,18 +71,18 @@ def entmax(
     top, empty = tl.max(tops, 1), tl.max(some, 1) == 0
     apart = tl.abs(top) == float("inf")  # nothing is allowed, or the weights are NaN
     top = tl.where(apart, 0.0, top)
-    t, step, mass = tl.zeros([ROWS], tl.float32), tl.where(apart, 0.0, 1.0), tl.full([ROWS], 1.0, tl.float32)
-    while tl.max(step) > 0.0:
+    t, mass, rising = tl.zeros([ROWS], tl.float32), tl.full([ROWS], 1.0, tl.float32), ~apart
+    while tl.max(rising.to(tl.int32)) > 0:
         masses, slopes = tl.zeros([ROWS, PIECE], tl.float32), tl.zeros([ROWS, PIECE], tl.float32)
         for start in range(0, end, PIECE):
             s, _ = allowed_scores(scores, mask, r, there, start, keys, held, MASKED, PIECE, WHOLE)
             p, slope = sparse_weights(s, top, t, a, NORMALIZER)
             masses, slopes = masses + p, slopes + slope
-        rising = step > 0.0  # the others stay, so that no row depends on its neighbours
+        # the others stay, so that no row depends on its neighbours
         mass, slope = tl.where(rising, tl.sum(masses, 1), mass), tl.where(rising, tl.sum(slopes, 1), 1.0)
-        risen = t + newton_step(mass, slope, a)
-        step = tl.where(rising & (risen > t + TOLERANCE), risen - t, 0.0)
-        t += step
+        risen = t + newton_step(mass, slope, a, NORMALIZER)
+        rising = rising & (risen > t)
+        t = tl.where(rising, risen, t)
     share, fill = 1.0 / mass, tl.where(empty, 0.0, float("nan"))
     for start in range(0, end, PIECE):
         s, _ = allowed_scores(scores, mask, r, there, start, keys, held, MASKED, PIECE, WHOLE)
@@ -94,12 +92,18 @@ def entmax(
 
 
 @triton.jit
-def newton_step(mass, slope, a):
+def newton_step(mass, slope, a, NORMALIZER: tl.constexpr):
     """Newton's step of t for Σ^a = 1, from Σ and -dΣ/dt: Σ (1 - Σ^-a) / (a slope)."""
-    log = tl.log(mass)
-    y = a * log
-    near = log * (1.0 - y * (0.5 - y * (1.0 / 6 - y * (1.0 / 24))))  # (1 - Σ^-a) / a without cancellation
-    return mass * tl.where(y < 0.1, near, (1.0 - tl.exp(-y)) / a) / slope
+    if NORMALIZER == SPARSEMAX:
+        change = mass - 1.0
+    elif NORMALIZER == ENTMAX15:
+        change = 2.0 * (mass - tl.sqrt(mass))
+    else:
+        log = tl.log(mass)
+        y = a * log
+        near = log * (1.0 - y * (0.5 - y * (1.0 / 6 - y * (1.0 / 24))))  # without cancellation
+        change = mass * tl.where(y < 0.1, near, (1.0 - tl.exp(-y)) / a)
+    return change / slope
 
 
 @triton.jit

@@ -32,10 +32,10 @@ def sparse_weights(s, top, t, a, NORMALIZER: tl.constexpr):
         slope = tl.where(used, inside, 0.0)
         p = slope * slope
     else:
-        safe = tl.where(used, inside, 1.0)
-        log = tl.log(safe) + (y - (inside - 1.0)) / safe  # of 1 + y without its rounding, which 1 / a multiplies
-        p = tl.where(used, tl.exp(log / a), 0.0)
-        slope = p / safe
+        inverse = 1.0 / tl.where(used, inside, 1.0)
+        log = tl.log(tl.where(used, inside, 1.0)) + (y - (inside - 1.0)) * inverse  # of 1 + y, not of its rounding
+        p = tl.where(used, tl.exp(log * (1.0 / a)), 0.0)
+        slope = p * inverse
     return p, slope
 
 
