@@ -13,7 +13,6 @@ from laws.case import Case, differentiable, learning
 from saccade import AuxOutput, AuxRequest, masks
 from saccade.auxiliary import AUX_FIELDS
 
-
 SINGLE = 1e-4
 """Tolerance of float32, relative to the largest number."""
 

@@ -12,7 +12,7 @@ from interpreter import interpreted, tiles
 from laws import checks, smooth
 from laws.case import Case, differentiable, pairs_a_block
 from laws.combinations import each, thinned
-from laws.table import BIASES, GATES, MASKS, NORMALIZERS, PRIMES, READS, SCORES, SMALL, Sizes
+from laws.table import BIASES, MASKS, NORMALIZERS, PRIMES, READS, SCORES, SMALL, Sizes
 from saccade import AuxRequest, attend, errors, masks, normalizers, scores
 from saccade._definitions.structure import Grid
 from saccade.backends.blockwise.blocks import backward, forward, result_names
@@ -189,6 +189,23 @@ def test_what_nobody_may_see_is_not_read(name, monkeypatch):
         output, aux = attend(query, key, value, **options, aux=AuxRequest(entropy=True, lse=True, top=2, received=True))
         found.append((output, aux, torch.autograd.grad(checks.pulled(output, aux), leaves)))
     checks.same(found[1], found[0])
+
+
+def test_a_prepared_mask_is_listed_once(monkeypatch):
+    from saccade.backends.triton import fused, setup
+
+    x, ids = drawn(2, 27, 4), torch.arange(27) // 5
+    plain = masks.Documents(ids, ids) & (masks.Prefix(6) | masks.Window(9, 0))
+    mask, listed, made = masks.prepare(plain, 27, 27, "cpu"), [], fused.lists
+    monkeypatch.setattr(setup, "allowed_of", lambda *call, original=setup.allowed_of: listed.append("mask") or original(*call))
+    monkeypatch.setattr(fused, "lists", lambda *call, **more: listed.append(more["by_key"]) or made(*call, **more))
+    outputs = []
+    for _ in range(2):
+        leaf = x.clone().requires_grad_()
+        output = attend(leaf, leaf, leaf, mask=mask, backend="triton")
+        outputs.append((output, *torch.autograd.grad(output.square().sum(), leaf)))
+    assert listed == ["mask", False, True] and all(torch.equal(*pair) for pair in zip(*outputs, strict=True))
+    checks.same(outputs[0][0], attend(x, x, x, mask=plain, backend="reference"))
 
 
 @pytest.mark.parametrize("normalizer", [normalizers.Softmax(), normalizers.Entmax(1.5)], ids=str)

@@ -1,3 +1,4 @@
+import itertools
 from dataclasses import dataclass
 
 import pytest
@@ -19,8 +20,7 @@ ENTRIES, SMALL = 2, 16
 @pytest.fixture(autouse=True, scope="module")
 def small_tiles():
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("ROWS", "KEYS", "NARROW_ROWS", "FEW"):
-            patch.setattr(fused, name, SMALL)
+        patch.setattr(fused, "tile", lambda *_, **__: fused.Shape(SMALL, SMALL, 4, 1))
         yield
 
 
@@ -112,8 +112,11 @@ def leaves_of(case):
 
 
 def setup_of(case, leaves):
-    owners = torch.arange(ENTRIES, dtype=torch.int32).expand(5, ENTRIES).contiguous()
-    constants = {"owners": owners, "mask": masks(case.mask, *case.sizes[:2])[0], "bias_kind": case.bias, "align": 1}
+    of_bias = leaves["bias"].stride(0) if "bias" in leaves else 0
+    mask = masks(case.mask, *case.sizes[:2])[0]
+    of_mask = int(mask is not None and mask.entries > 1)
+    steps = ENTRIES, 0, 1, 0, 1, 0, 1, 0, of_mask, 0, of_bias
+    constants = {"batch": (ENTRIES,), "steps": steps, "mask": mask, "bias_kind": case.bias, "align": 1}
     constants |= {name: getattr(case, name) for name in ("score", "normalizer", "scale", "softcap", "eps", "alpha")}
     if case.dropout_p:
         constants |= {"dropout_p": case.dropout_p, "noise": noise_of(case)}
@@ -254,7 +257,7 @@ ALL = {
     "table": Case(bias=fused.TABLE),
     "table, sinks": Case(bias=fused.TABLE, mask="entry", factors=True, sinks=True),
     "pairs": Case(bias=fused.PAIRS, mask="window", softcap=1.0),
-    "additive": Case(score=fused.ADDITIVE, mask="band", sizes=(20, 25, 7, 5)),
+    "additive": Case(score=fused.ADDITIVE, mask="band", sizes=(18, 20, 5, 5)),
     "additive of entries, entmax": Case(
         score=fused.ADDITIVE, normalizer=fused.ENTMAX, alpha=1.5, each=True, sizes=(18, 20, 4, 5)
     ),
@@ -272,7 +275,11 @@ ALL = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=ALL.values(), ids=ALL.keys())
+CHEAP = "plain", "band, entry", "table, sinks", "additive", "sum", "dropout"
+EVERY = [pytest.param(case, id=name, marks=[] if name in CHEAP else pytest.mark.slow) for name, case in ALL.items()]
+
+
+@pytest.fixture(params=EVERY)
 def case(request):
     return request.param
 
@@ -287,7 +294,10 @@ def test_output_statistics_and_gradients(case):
     (exact, exact_grads), (rough, rough_grads) = twice(case, looks)
     setup, results = forward(case)
     close(results["output"], exact["output"], rough["output"], "output")
-    close(results["entropies"], exact["entropy"], rough["entropy"], "entropy")
+    close(results["entropy"], exact["entropy"], rough["entropy"], "entropy")
+    close(fused.weights(setup, results), exact["weights"], rough["weights"], "weights")
+    close(fused.received(setup, results), exact["received"], rough["received"], "received")
+    assert (fused.weights(setup, results)[~masks(case.mask, *case.sizes[:2])[1]] == 0).all()
     if "lse" in looks:
         finite = exact["lse"] > -torch.inf
         assert torch.equal(results["norms"] > -torch.inf, finite)
@@ -304,7 +314,7 @@ def backward(case, setup, results, exact, looks):
 
 
 ONE_EACH = [
-    Case(mask="window", sinks=True),
+    Case(mask="window", sinks=True, sizes=(20, 30, 8, 5)),
     Case(normalizer=fused.ENTMAX, alpha=1.5, mask="entry", dropout_p=0.3),
     Case(normalizer=fused.SUM, mask="causal"),
     Case(normalizer=fused.SIGMOID, factors=True, dropout_p=0.3),
@@ -313,10 +323,16 @@ ONE_EACH = [
 ]
 
 
+LOOKS = [{"picks": 21}, {"received": 22}, {"weights": 23, "output": 11}, {"sums": 24}]
+
+
 @pytest.mark.parametrize(
-    "looks", [{"picks": 21}, {"received": 22}, {"weights": 23, "output": 11}, {"sums": 24}], ids=list
+    ("case", "looks"),
+    [
+        pytest.param(case, looks, marks=[] if number in (0, 5, 10, 15) else pytest.mark.slow)
+        for number, (case, looks) in enumerate(itertools.product(ONE_EACH, LOOKS))
+    ],
 )
-@pytest.mark.parametrize("case", ONE_EACH, ids=range(len(ONE_EACH)))
 def test_gradients_of_looks(case, looks):
     (exact, exact_grads), (_, rough_grads) = twice(case, looks)
     setup, results = forward(case)
@@ -331,10 +347,9 @@ def test_gradients_of_all_looks_together():
     assert_gradients(case, backward(case, setup, results, exact, looks), exact_grads, rough_grads)
 
 
-@pytest.mark.parametrize("normalizer", [fused.SOFTMAX, fused.SIGMOID, fused.ENTMAX])
-@pytest.mark.parametrize("dropout_p", [0.0, 0.5])
+@pytest.mark.parametrize(("normalizer", "dropout_p"), [(fused.SOFTMAX, 0.5), (fused.SIGMOID, 0.0), (fused.ENTMAX, 0.0)])
 def test_draws_are_those_of_the_read(normalizer, dropout_p):
-    case = Case(mask="window", normalizer=normalizer, alpha=1.5, dropout_p=dropout_p)
+    case = Case(mask="window", normalizer=normalizer, alpha=1.5, dropout_p=dropout_p, sizes=(20, 30, 8, 5))
     setup, results = forward(case)
     uniform = random(ENTRIES, case.sizes[0], seed=3).frac().abs().float()
     index, logs = fused.drawn(setup, results, uniform)
@@ -358,11 +373,11 @@ def test_top_holds_the_largest_and_the_lower_of_equals():
     leaves["key"] = (leaves["key"] * 0).index_fill(1, torch.tensor([3, 4, 20]), 1.0)
     results = fused.forward(setup_of(case, leaves), top=3)
     scores, allowed = (leaves["query"] @ leaves["key"].mT).float(), masks("window", 37, 41)[1]
-    _, expected = largest(scores, 4, allowed)
-    assert torch.equal(results["top_indices"].sort(-1).values.long(), expected.sort(-1).values)
-    picked = scores.gather(-1, results["top_indices"].long().clamp(min=0)) * case.scale
-    there = results["top_indices"] >= 0
-    torch.testing.assert_close(results["top_scores"][there], picked[there])
+    _, expected = largest(scores, 3, allowed)
+    assert torch.equal(results["top_keys"], expected)
+    weights = fused.weights(setup_of(case, leaves), results)
+    exact = weights.gather(-1, expected.clamp(min=0)).masked_fill(expected < 0, 0.0)
+    torch.testing.assert_close(results["top_weights"], exact)
 
 
 @pytest.mark.parametrize("by_key", [False, True])
@@ -401,9 +416,9 @@ def test_exact_lists_of_bands_have_no_empty_block():
 def test_ranges_need_no_lists(name, by_query, by_key, monkeypatch):
     made, make = [], fused.lists
 
-    def noted(*arguments, by_key, rows):
+    def noted(*arguments, by_key, sizes):
         made.append(by_key)
-        return make(*arguments, by_key=by_key, rows=rows)
+        return make(*arguments, by_key=by_key, sizes=sizes)
 
     monkeypatch.setattr(fused, "lists", noted)
     setup, results = forward(Case(mask=name))
@@ -411,15 +426,14 @@ def test_ranges_need_no_lists(name, by_query, by_key, monkeypatch):
     assert made == [False] * by_query * 2 + [True] * by_key
 
 
-def test_lists_of_a_prepared_mask_are_used(monkeypatch):
-    case = Case(mask="two")
-    setup, results = forward(case)
-    ready = [fused.lists(setup.mask, 37, 41, setup.query.device, by_key=by_key) for by_key in (False, True)]
-    expected = fused.backward(setup, results, torch.ones_like(results["output"]))
+def test_lists_are_kept_for_later_calls(monkeypatch):
+    setup, _ = forward(Case(mask="two"))
+    kept = setup._replace(kept={})
+    ones = torch.ones_like(fused.forward(kept)["output"])
+    expected = fused.backward(kept, fused.forward(kept), ones)
     monkeypatch.setattr(fused, "lists", None)
-    prepared = setup._replace(query_lists=ready[0], key_lists=ready[1])
-    found = fused.backward(prepared, fused.forward(prepared), torch.ones_like(results["output"]))
-    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    again = fused.backward(kept, fused.forward(kept), ones)
+    assert all(torch.equal(again[name], expected[name]) for name in expected)
 
 
 def test_nan_at_forbidden_keys_and_queries_stays_there():
@@ -436,15 +450,62 @@ def test_nan_at_forbidden_keys_and_queries_stays_there():
     assert all(torch.equal(both[0][name], both[1][name]) for name in both[0])
 
 
-def test_a_grid_beyond_the_largest_is_an_error(monkeypatch):
-    monkeypatch.setattr(fused, "LARGEST", 5)
-    with pytest.raises(ValueError, match="at most 5 programs, got 6"):
-        forward(Case())
+def test_offsets_and_grids_beyond_32_bits_are_errors(monkeypatch):
+    setup = setup_of(Case(), leaves_of(Case()))
+    monkeypatch.setattr(fused, "LARGEST", 41 * 9)  # numbers of an entry, and fewer than programs of 200 entries
+    with pytest.raises(ValueError, match="at most 369 programs, got 600"):
+        fused.forward(setup._replace(batch=(200,)))
+    monkeypatch.setattr(fused, "LARGEST", 41 * 9 - 1)
+    with pytest.raises(ValueError, match="at most 368 numbers of one entry"):
+        fused.forward(setup)
 
 
-def test_weights_and_what_keys_receive(case):
-    (exact, _), (rough, _) = twice(case, {"output": 11})
-    setup, results = forward(case)
-    close(fused.weights(setup, results), exact["weights"], rough["weights"], "weights")
-    close(fused.received(setup, results), exact["weights"].sum(-2), rough["weights"].sum(-2), "received")
-    assert (fused.weights(setup, results)[~masks(case.mask, *case.sizes[:2])[1]] == 0).all()
+@pytest.mark.parametrize("scale", [0.05, 3.0, 200.0], ids=["polynomials", "exponentials", "tangents"])
+def test_additive_terms_of_every_range(scale):
+    case = Case(score=fused.ADDITIVE, sizes=(9, 18, 5, 3))
+    both = []
+    for dtype in (torch.float64, torch.float32):
+        leaves = leaves_of(case)
+        leaves |= {name: (leaves[name] * scale).float() for name in ("query", "key")}
+        leaves = {name: leaf.to(dtype).requires_grad_() for name, leaf in leaves.items()}
+        results = formula(case, leaves)
+        both.append((results, gradients(case, leaves, results, {"output": 1})))
+    setup = setup_of(case, leaves)
+    results = fused.forward(setup)
+    close(results["output"], both[0][0]["output"], both[1][0]["output"], "output")
+    found = fused.backward(setup, results, upstream(case, "output", results["output"], 1))
+    assert_gradients(case, found, both[0][1], both[1][1])
+
+
+def test_half_types_round_weights_and_results_alone():
+    dtype = torch.float16  # the interpreter multiplies no bfloat16
+    case = Case(mask="causal", sizes=(20, 20, 8, 5))
+    leaves = {name: leaf.to(dtype).double().requires_grad_() for name, leaf in leaves_of(case).items()}
+    exact = formula(case, leaves)["output"]
+    grads = torch.autograd.grad(exact.sum(), list(leaves.values()))
+    setup = setup_of(case, leaves)
+    setup = setup._replace(**{name: leaf.detach().to(dtype) for name, leaf in leaves.items()})
+    results = fused.forward(setup)
+    found = fused.backward(setup, results, torch.ones_like(results["output"]))
+    for ours, truth in zip((results["output"], *(found[name] for name in leaves)), (exact, *grads), strict=True):
+        assert ours.dtype == dtype
+        assert (ours.double() - truth).abs().max() <= 4 * torch.finfo(dtype).eps * truth.abs().max()
+
+
+@pytest.mark.parametrize("normalizer", [fused.SOFTMAX, fused.SUM, fused.ENTMAX])
+def test_no_keys_give_zeros(normalizer):
+    case = Case(normalizer=normalizer, alpha=1.5, sizes=(3, 0, 4, 2))
+    setup = setup_of(case, leaves_of(case))
+    results = fused.forward(setup, entropy=True)
+    assert (results["output"] == 0).all() and (results["entropy"] == 0).all()
+    found = fused.backward(setup, results, torch.ones_like(results["output"]))
+    assert (found["query"] == 0).all() and found["key"].shape == (ENTRIES, 0, 4)
+
+
+def test_a_table_of_one_number_has_the_sum_of_all_gradients():
+    case = Case(bias=fused.TABLE, mask="causal", normalizer=fused.SIGMOID, sizes=(20, 20, 8, 5))
+    setup = setup_of(case, leaves_of(case))._replace(bias=torch.zeros(ENTRIES, 1))
+    results = fused.forward(setup)
+    w, grad = fused.weights(setup, results), torch.ones_like(results["output"])
+    found = fused.backward(setup, results, grad)["table"].sum(1)[:, 0]
+    torch.testing.assert_close(found, (w * (1 - w) * (grad @ setup.value.mT)).sum((1, 2)))

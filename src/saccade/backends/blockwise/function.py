@@ -38,9 +38,7 @@ class Blockwise(torch.autograd.Function):
     """Results of an aligned call as a function of its leaves."""
 
     @staticmethod
-    def forward(
-        engine: str, skeleton: "Call | str", own: bool, residuals: int, *leaves: Tensor
-    ) -> tuple[Tensor, ...]:
+    def forward(engine: str, skeleton: "Call | str", own: bool, residuals: int, *leaves: Tensor) -> tuple[Tensor, ...]:
         """Results, and behind them as many residuals.
 
         Args:

@@ -42,7 +42,7 @@ FEW_HALF = 256  # least queries for torch's kernels of half types on a CPU: they
 HALF_EMPTY = 0.5
 # Numbers of keys, and of values, converted together by a thread: a megabyte each.
 NUMBERS = 1 << 18
-MANY = 1 << 20  # least pairs of queries and keys for a search for empty blocks
+MANY = 1 << 20  # pairs of the whole batch from which on empty blocks are searched: `cpu` computes fewer as one block
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
@@ -70,14 +70,15 @@ def unwise(call: Call, rivals: Answers) -> str | None:
     reason = _sinking(call) if sunk(call) else None
     if tracing() or reason is not None:
         return reason
+    if query.device.type == "cuda" and detours(call) and rivals.serves("triton"):
+        return "it would lay mask or bias out and look at every pair, where Triton's kernels pass over forbidden blocks"
     masked = call.mask is not None or call.bias is not None
     if not masked and call.dropout_p == 0 and query.shape[-1] == call.value.shape[-1]:
         return None
     reason = _laying_out(call)
     if reason is not None or call.mask is None or query.device.type != "cpu":
         return reason
-    many = query.shape[-2] * call.key.shape[-2] >= MANY
-    if many and lays_out(call) and rivals.serves("cpu") and plan.share(call) <= HALF_EMPTY:
+    if call.pairs > MANY and lays_out(call) and rivals.serves("cpu") and plan.share(call) <= HALF_EMPTY:
         return "it would lay the mask out and look at every pair, where ours passes over blocks of forbidden ones"
     return None
 
@@ -128,6 +129,12 @@ def lays_out(call: Call) -> bool:
     if call.bias is not None:
         return True
     return call.mask is not None and not is_causal(call) and documented(call) is None
+
+
+def detours(call: Call) -> bool:
+    """Whether mask or bias have to be made for torch's kernels, beside tensors that are there."""
+    parts = [part for part in (call.mask, call.bias) if part is not None]
+    return lays_out(call) and not (len(parts) == 1 and isinstance(parts[0], Dense | biases.Dense))
 
 
 def laid_out(call: Call) -> int:

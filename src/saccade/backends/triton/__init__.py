@@ -5,30 +5,37 @@ never lie in memory (`kernels.fused`). `setup` makes the kernels' tensors of a c
 """
 
 import os
+from dataclasses import replace
 from functools import partial
 
-from saccade import biases
+import torch
+from torch import Tensor
+
 from saccade._call.call import Call, closing_over
-from saccade._definitions.functions import OfPositions
+from saccade._definitions.functions import functions
 from saccade._definitions.numerics import tracing, transforming
+from saccade._definitions.state import BackendState
 from saccade._definitions.structure import foreign
+from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.offers import Answer, Answers, Offer, Refusal
+from saccade.backends.triton.fused import LARGEST
 from saccade.backends.triton.whole import WHOLE
 from saccade.kernels.launch import MISSING
 from saccade.normalizers import Entmax, Identity, Sigmoid, Softmax, Sparsemax, Sum
 from saccade.reads import Argmax, Sample, Soft, TopK
-from saccade.scores import Additive, Gaussian, Kernel, Location
-from saccade.backends.blockwise.plan import pairs
-import torch
-from torch import Tensor
+from saccade.scores import Gaussian, Kernel
 
 ENGINE = blockwise.Engine("triton", lambda call: call, reference.weigh, reference.read, 1 << 23, WHOLE)
 
 WIDEST = 256  # most features of a key and of a value, which lie in registers
 MANY = 16  # most of the largest weights of a row
 
-run = partial(blockwise.recorded, ENGINE)
+
+def run(call: Call) -> tuple[Tensor, AuxOutput]:
+    if call.mask is not None and call.once is None and not tracing() and not transforming():
+        call = replace(call, once=BackendState())  # the backward reads the blocks that the forward found
+    return blockwise.recorded(ENGINE, call)
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
@@ -36,7 +43,7 @@ def offer(call: Call, rivals: Answers | None = None) -> Answer:
     reason = unsupported(call)
     if reason is not None:
         return Refusal(reason)
-    return Offer(peak_bytes, partial(blockwise.counted, ENGINE), None if rivals is None else unwise(call))
+    return Offer(peak_bytes, partial(blockwise.counted, ENGINE), None if rivals is None else unwise(call, rivals))
 
 
 def unsupported(call: Call) -> str | None:
@@ -60,18 +67,16 @@ def unserved(call: Call) -> str | None:
     """A part of the call that the kernels do not compute, or None."""
     if call.query.dtype == torch.float64:
         return "its kernels sum in float32, which loses the digits of float64"
-    widest = max(call.query.shape[-1], call.key.shape[-1], call.value.shape[-1])
-    if not 0 < widest <= WIDEST or not min(call.query.shape[-1], call.key.shape[-1], call.value.shape[-1]):
+    widths = call.query.shape[-1], call.key.shape[-1], call.value.shape[-1]
+    if not 0 < min(widths) <= max(widths) <= WIDEST:
         return f"its kernels take 1 to {WIDEST} features"
-    if foreign(call) or closing_over(call) or functional(call.bias):
+    if max(call.query.shape[-2], call.key.shape[-2]) * (max(widths) + 1) > LARGEST:
+        return "its offsets within a sequence have 32 bits"
+    if foreign(call) or closing_over(call) or any(functions(call.bias)):
         return "its kernels call no function or class of yours"
     if call.gate is not None:
         return "its kernels know no gate"
     return of_score(call) or of_normalizer(call) or of_read(call)
-
-
-def functional(bias: biases.Bias | None) -> bool:
-    return bias is not None and any(isinstance(part, OfPositions) for part in bias.walk())
 
 
 def of_score(call: Call) -> str | None:
@@ -104,7 +109,9 @@ def of_read(call: Call) -> str | None:
     ranks = call.aux.top or isinstance(read, TopK | Argmax | Sample)
     if ranks and isinstance(normalizer, Sum):
         return "its kernels do not rank weights that may change their sign with the sum"
-    if isinstance(read, Sample) and (isinstance(normalizer, Identity) or (call.aux.log_prob and not normalizer.sums_to_one)):
+    if isinstance(read, Sample) and (
+        isinstance(normalizer, Identity) or (call.aux.log_prob and not normalizer.sums_to_one)
+    ):
         return "its kernels draw from weights that sum to one"
     return None
 
@@ -122,10 +129,12 @@ def interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "on", "yes", "y")
 
 
-def unwise(call: Call) -> str | None:
+def unwise(call: Call, rivals: Answers) -> str | None:
     """Reason why "auto" passes over a call that the kernels could serve, or None."""
     if call.query.device.type == "cpu":
         return "Triton's interpreter is for tests"
     if tracing() and transforming():
         return "a transform of torch.func inside a compiler looks into no operator"
+    if any(functions(call.mask)) and rivals.of("flex").reason is None:
+        return "it would lay a mask by a function out, which flex compiles"
     return None

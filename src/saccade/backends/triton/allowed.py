@@ -61,7 +61,9 @@ def union_of(mask: Mask, grid: Grid) -> list[Interval] | None:
         if other is None:
             return None
         for start, end in other:
-            both = crossed(both, [(torch.zeros_like(start), start), (end.maximum(start), torch.full_like(end, grid.k_len))])
+            both = crossed(
+                both, [(torch.zeros_like(start), start), (end.maximum(start), torch.full_like(end, grid.k_len))]
+            )
             if len(both) > MANY:
                 return None
     elif isinstance(mask, Contiguous) and mask.is_registered:
@@ -112,7 +114,9 @@ def combined(
         end = functools.reduce(torch.minimum, ends) if len(ends) > 1 else ends[0]
         first = named.get("first")
         named["end"] = entries(end).to(torch.int32).contiguous()
-        named["first"] = torch.zeros_like(named["end"]) if first is None else entries(first).to(torch.int32).contiguous()
+        named["first"] = (
+            torch.zeros_like(named["end"]) if first is None else entries(first).to(torch.int32).contiguous()
+        )
     if union:
         sides = ([entries(bound, grid.q_len) for bound in side] for side in zip(*union, strict=True))
         named["starts"], named["ends"] = (torch.stack(side).to(torch.int32) for side in sides)

@@ -21,24 +21,20 @@ IDS, BYTES, BAND, ENTRY, LISTED, INTERVAL = 1, 2, 4, 8, 16, 32  # parts of MASK,
 SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, EACH, SHIFTS = 1, 2, 4, 8, 16, 32, 64  # parts of FLAGS
 OF_OUTPUT, OF_LSE, OF_RECEIVED, OF_WEIGHTS, OF_SUMS, PULL, LEARNS = 128, 256, 512, 1024, 2048, 4096, 8192
 
-ROWS, KEYS = 64, 64
 FEW = 16
 """Queries up to which a block has no more rows, for example a decoder's."""
-NARROW_ROWS = 32
-"""Rows of a block of scores that are no dot products: their features take registers."""
 LISTED_AT_ONCE = 64
-TOLERANCE = 1e-7
+TOLERANCE = 1e-6
+"""Step of a threshold of entmax that is the last."""
 LARGEST = 2**31 - 1
 """Largest grid, and largest offset within an entry."""
 
 
 class Lists(NamedTuple):
-    """Blocks that a mask leaves: `order` `(Nm, blocks, across)`, `counts` `(Nm, blocks)`, and sizes of blocks."""
+    """Blocks that a mask leaves: `order` `(Nm, blocks, across)`, and `counts` `(Nm, blocks)`."""
 
     order: Tensor
     counts: Tensor
-    rows: int
-    keys: int
 
 
 class Allowed(NamedTuple):
@@ -80,7 +76,11 @@ class Allowed(NamedTuple):
                 return None
             before, after = part.shape[:dim], part.shape[dim + 1 :]
             missing = (1,) * (len(batch) - len(shape))
-            return part.reshape(*before, *missing, *shape, *after).expand(*before, *batch, *after).flatten(dim, dim + len(batch) - 1)
+            return (
+                part.reshape(*before, *missing, *shape, *after)
+                .expand(*before, *batch, *after)
+                .flatten(dim, dim + len(batch) - 1)
+            )
 
         sides = (copied(part, 1) for part in (self.starts, self.ends))
         rest = (copied(part, 0) for part in (self.q_ids, self.k_ids, self.pairs))
@@ -114,7 +114,7 @@ class Setup(NamedTuple):
         bias: by its kind slopes `(·,)`, tables `(·, 2 R + 1)`, or `(·, Lq, Lk)` of any strides.
         factors: `(N, Lq)`: 1 / temperature, or the bias of a sigmoid.
         sinks: `(N, Lq)`.
-        query_lists, key_lists: of a prepared mask; made if absent and needed.
+        kept: lists of blocks by direction and tile, kept from call to call; None: they are not kept.
         dropout_p, noise: as of a call, noise int64 `(N, Lq)`.
     """
 
@@ -137,8 +137,7 @@ class Setup(NamedTuple):
     alpha: float = 1.0
     align: int = 0
     bias_learns: bool = False
-    query_lists: Lists | None = None
-    key_lists: Lists | None = None
+    kept: dict[Any, Lists] | None = None
     dropout_p: float = 0.0
     noise: Tensor | None = None
 
@@ -168,22 +167,46 @@ class Shape(NamedTuple):
 
 def shape(setup: Setup, name: str) -> Shape:
     """Tile of a pass: "forward", "queries" or "keys" of the backward, "received" or "read"."""
-    return _shape(setup.query.shape[1], setup.query.shape[2], setup.value.shape[2], setup.score, name)
+    size = setup.value.element_size()
+    if setup.score != ADDITIVE:
+        size = max(size, setup.query.element_size())
+    features = max(setup.query.shape[2], setup.value.shape[2])
+    heavy = setup.normalizer == ENTMAX or (setup.bias_kind == TABLE and setup.bias_learns)
+    return tile(setup.query.shape[1], features, size, setup.score, name in ("keys", "received"), heavy)
 
 
-def _shape(q_len: int, dim: int, width: int, score: int, name: str) -> Shape:
-    rows = FEW if q_len <= FEW else ROWS if score == DOT else NARROW_ROWS
-    wide = max(dim, width) > 64 or name == "keys"
-    return Shape(rows, KEYS, 8 if wide else 4, 2)
+@functools.cache
+def tile(q_len: int, features: int, size: int, score: int = DOT, by_key: bool = False, heavy: bool = False) -> Shape:
+    """Largest tile whose registers suffice on compute capability 8.0 and 9.0.
+
+    Args:
+        features: of a query or a value, the larger number. size: bytes of a number.
+        by_key: for passes over blocks of queries.
+        heavy: for normalizers and biases that take more registers.
+    """
+    if score == DOT and size == 2:
+        rows, keys = 32 if by_key else 64, 64 if features <= 128 else 32
+    elif score == DOT:
+        rows, keys = (32, 32) if features <= 128 else (16, 16)
+    elif size == 2:
+        rows, keys = 32, 32 if by_key or features > 64 else 64
+    else:
+        rows, keys = 32 if features <= 64 else 16, 16 if by_key and features <= 64 else 32
+    warps = 4 if features <= 64 and score == DOT and not heavy else 8
+    return Shape(FEW if q_len <= FEW else rows, keys, warps, 2 if score == DOT and keys > 16 else 1)
 
 
 def lists(
-    mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key: bool = False, rows: int | None = None, keys: int = KEYS
+    mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key: bool = False, sizes: Shape | None = None
 ) -> Lists:
-    """The blocks of keys of each block of queries, or the blocks of queries of each block of keys."""
+    """The blocks of keys of each block of queries, or the blocks of queries of each block of keys.
+
+    Args:
+        sizes: the tile, by default that of dot products of half types with at most 128 features.
+    """
     from saccade.kernels.triton import lists as kernels
 
-    rows = rows or (FEW if q_len <= FEW else ROWS)
+    rows, keys, *_ = sizes or tile(q_len, 64, 2, by_key=by_key)
     q_blocks, k_blocks, entries, flags = -(-q_len // rows), -(-k_len // keys), mask.entries, mask.flags(by_key=by_key)
     intervals, documents = flags // INTERVAL, mask.q_ids is not None
     order, counts = _empty_lists(entries, *((k_blocks, q_blocks) if by_key else (q_blocks, k_blocks)), device)
@@ -204,7 +227,7 @@ def lists(
     arguments = of_queries, of_keys, codes, order, counts, firsts, lasts, low, high, q_len, k_len, q_blocks, k_blocks
     constants = {"MASK": flags, "BY_KEY": by_key, "ROWS": rows, "KEYS": keys, "AT_ONCE": LISTED_AT_ONCE}
     launch(kernels.list_blocks, counts.numel(), *arguments, entries, **constants)
-    return Lists(order, counts, rows, keys)
+    return Lists(order, counts)
 
 
 def _empty_lists(entries: int, blocks: int, across: int, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -231,12 +254,22 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     if top:
         top_weights = norms.new_empty((*rows, top))
         top_keys = torch.empty_like(top_weights, dtype=torch.int64)
-    tile = shape(setup, "forward")
-    inputs, constants = _arguments(setup, tile, flags=ENTROPY * entropy)
+    sizes = shape(setup, "forward")
+    inputs, constants = _arguments(setup, sizes, flags=ENTROPY * entropy)
     sinks = norms if setup.sinks is None else setup.sinks
     results = sinks, out, norms, wholes, entropies, top_weights, top_keys
-    programs = _programs(count * -(-rows[-1] // tile.rows))
-    launch(fused.forward, programs, *inputs, *results, setup.eps, TOLERANCE, **constants, TOP=triton_size(top) if top else 0, COUNT=top)
+    programs = _programs(count * -(-rows[-1] // sizes.rows))
+    launch(
+        fused.forward,
+        programs,
+        *inputs,
+        *results,
+        setup.eps,
+        TOLERANCE,
+        **constants,
+        TOP=triton_size(top) if top else 0,
+        COUNT=top,
+    )
     names = "output", "norms", "wholes", "entropy", "top_weights", "top_keys"
     return dict(zip(names, results[1:], strict=True))
 
@@ -272,8 +305,8 @@ def backward(
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
     batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.count, query.shape[1:], value.shape[1:]
     deltas = torch.empty_like(norms)
-    tile = shape(setup, "queries")
-    blocks = -(-q_len // tile.rows)
+    sizes = shape(setup, "queries")
+    blocks = -(-q_len // sizes.rows)
     gradients = {
         "query": query.new_empty((*batch, q_len, dim)),
         "key": query.new_empty((*batch, k_len, dim)),
@@ -292,30 +325,29 @@ def backward(
         else:
             bias_grad = gradients["bias"] = norms.new_zeros((*batch, q_len, k_len))
     looked = picks is not None or received_grad is not None or weights_grad is not None or sums_grad is not None
-    ruled = entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None)
+    looked = looked or (entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None))
+    pulls = setup.normalizer == ENTMAX or (looked and setup.normalizer in (SOFTMAX, SUM))
     flags = (
         ENTROPY * (entropy_grad is not None) + OF_OUTPUT * (grad is not None) + OF_LSE * (lse_grad is not None)
         + OF_RECEIVED * (received_grad is not None) + OF_WEIGHTS * (weights_grad is not None)
-        + OF_SUMS * (sums_grad is not None) + PULL * (looked or ruled or setup.normalizer == ENTMAX)
+        + OF_SUMS * (sums_grad is not None) + PULL * pulls
         + LEARNS * setup.bias_learns
     )  # fmt: skip
     pick_keys, pick_grads = (norms, norms) if picks is None else picks
     output = results["output"]
     upstream = [output if grad is None else grad.contiguous()]
-    upstream += [
-        norms if part is None else part for part in (lse_grad, entropy_grad, received_grad, weights_grad, sums_grad)
-    ]
-    statistics = norms, wholes, results["entropy"], deltas, output, *upstream, pick_keys, pick_grads
-    rest = gradients.get("factor", norms), gradients.get("v", norms), bias_grad
+    upstream += [norms if part is None else part for part in (entropy_grad, received_grad, weights_grad, sums_grad)]
+    statistics = norms, wholes, deltas, *upstream, pick_keys, pick_grads
+    targets = gradients["query"], gradients.get("factor", norms), gradients.get("v", norms), bias_grad
     picked = 0 if picks is None else pick_keys.shape[-1]
-    sides = None
-    for by_key, name, length in ((False, "query", q_len), (True, "key", k_len)):
-        tile = shape(setup, "keys" if by_key else "queries")
-        inputs, constants = _arguments(setup, tile, flags=flags, by_key=by_key, sides=sides)
-        sides = inputs[4:6]
-        programs = _programs(count * -(-length // (tile.keys if by_key else tile.rows)))
-        targets = gradients[name], gradients["value"], *rest
-        launch(kernels.backward, programs, *inputs, *statistics, *targets, **constants, PICKS=picked, BY_KEY=by_key)
+    inputs, constants = _arguments(setup, sizes, flags=flags)
+    rest = norms if lse_grad is None else lse_grad, results["entropy"], output, *targets
+    launch(kernels.queries, _programs(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
+    sizes = shape(setup, "keys")
+    inputs, constants = _arguments(setup, sizes, flags=flags, by_key=True, sides=inputs[4:6])
+    targets = gradients["key"], gradients["value"]
+    programs = _programs(count * -(-k_len // sizes.keys))
+    launch(kernels.keys, programs, *inputs, *statistics, *targets, **constants, PICKS=picked)
     if setup.sinks is not None:
         if lse_grad is not None:
             deltas = deltas + lse_grad * torch.exp(_finite(wholes) - _finite(norms))
@@ -331,10 +363,10 @@ def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     """The sum of each key's weights, `(N, Lk)`."""
     from saccade.kernels.triton import looks
 
-    norms, k_len, tile = results["norms"], setup.value.shape[1], shape(setup, "received")
+    norms, k_len, sizes = results["norms"], setup.value.shape[1], shape(setup, "received")
     out = norms.new_empty((*setup.batch, k_len))
-    inputs, constants = _arguments(setup, tile, by_key=True)
-    programs = _programs(setup.count * -(-k_len // tile.keys))
+    inputs, constants = _arguments(setup, sizes, by_key=True)
+    programs = _programs(setup.count * -(-k_len // sizes.keys))
     launch(looks.received, programs, *inputs, norms, results["wholes"], out, **constants)
     return out
 
@@ -359,25 +391,28 @@ def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> tuple[Te
 def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor, logs: Tensor, *, draw: bool) -> None:
     from saccade.kernels.triton import looks
 
-    norms, tile = results["norms"], shape(setup, "read")
-    inputs, constants = _arguments(setup, tile)
-    programs = _programs(setup.count * -(-setup.query.shape[1] // tile.rows))
+    norms, sizes = results["norms"], shape(setup, "read")
+    inputs, constants = _arguments(setup, sizes)
+    programs = _programs(setup.count * -(-setup.query.shape[1] // sizes.rows))
     launch(looks.read, programs, *inputs, norms, results["wholes"], uniform, out, logs, **constants, DRAW=draw)
 
 
 def _arguments(
-    setup: Setup, tile: Shape, *, flags: int = 0, by_key: bool = False, sides: tuple[Tensor, Tensor] | None = None
+    setup: Setup, sizes: Shape, *, flags: int = 0, by_key: bool = False, sides: tuple[Tensor, Tensor] | None = None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments that every kernel takes first, and its constants."""
     query, key, value, _, entries, mask = setup[:6]
     (_, q_len, dim), (_, k_len, width) = query.shape, value.shape
+    if max(q_len, k_len) * (max(dim, width) + 1) > LARGEST:
+        raise ValueError(f"expected at most {LARGEST:,} numbers of one entry, got more. Split the call.")
     mask = mask or ALL
     of_mask, listed = mask.flags(by_key=by_key), (query, query)
     if of_mask & LISTED:
-        ready = setup.key_lists if by_key else setup.query_lists
-        if ready is None or (ready.rows, ready.keys) != tile[:2]:
-            ready = lists(mask, q_len, k_len, query.device, by_key=by_key, rows=tile.rows, keys=tile.keys)
-        listed = ready[:2]
+        kept = {} if setup.kept is None else setup.kept
+        name = by_key, sizes.rows, sizes.keys
+        if name not in kept:
+            kept[name] = lists(mask, q_len, k_len, query.device, by_key=by_key, sizes=sizes)
+        listed = kept[name]
     bias, steps = query if setup.bias is None else setup.bias, (0, 0)
     if setup.bias_kind == TABLE:
         steps = bias.shape[-1] // 2, 0
@@ -402,8 +437,8 @@ def _arguments(
     )  # fmt: skip
     constants = {
         "D": dim, "E": width, "SCORE": setup.score, "NORMALIZER": setup.kind, "BIAS": setup.bias_kind, "MASK": of_mask,
-        "FLAGS": flags, "PRECISION": _precision(query), "ROWS": tile.rows, "KEYS": tile.keys, "num_warps": tile.warps,
-        "num_stages": tile.stages,
+        "FLAGS": flags, "PRECISION": _precision(query), "ROWS": sizes.rows, "KEYS": sizes.keys,
+        "num_warps": sizes.warps, "num_stages": sizes.stages,
     }  # fmt: skip
     return inputs, constants
 
@@ -421,8 +456,8 @@ def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
 
 
 def _precision(query: Tensor) -> str:
-    """How float32 is multiplied: as torch has it."""
-    if query.dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest":
+    """How float32 is multiplied: as torch has it, whichever of its interfaces set it."""
+    if query.dtype == torch.float32 and torch.backends.cuda.matmul.fp32_precision == "tf32":
         return "tf32"
     return "ieee"
 

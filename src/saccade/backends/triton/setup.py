@@ -23,6 +23,7 @@ DOT, ADDITIVE, DISTANCE = 0, 1, 2
 SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = range(5)
 SLOPE, TABLE, PAIRS = 1, 2, 3
 
+
 class Inputs(NamedTuple):
     """Tensors that a gradient may reach, with aligned batch dimensions, and constants."""
 
@@ -62,7 +63,10 @@ def compared(
         return query / bandwidth, key / bandwidth, None, {"score": DISTANCE, "scale": -0.5}
     if isinstance(score, Location):
         return query, score.weight[..., : key.shape[-2], :].to(query.dtype), None, {}
-    dtype, plain = query.dtype, type(score) in (Dot, ScaledDot) and not isinstance(getattr(score, "scale", None), Tensor)
+    dtype, plain = (
+        query.dtype,
+        type(score) in (Dot, ScaledDot) and not isinstance(getattr(score, "scale", None), Tensor),
+    )
     factors = product(score, *((query, key) if plain else (wide(query), wide(key))))
     return factors.query.to(dtype), factors.key.to(dtype), None, {"scale": factors.scale, "softcap": factors.softcap}
 
@@ -92,9 +96,11 @@ def normalized(
     if isinstance(normalizer, Sparsemax | Entmax):
         alpha = getattr(normalizer, "alpha", 2.0)
         return None, None, {"normalizer": ENTMAX, "alpha": alpha} if alpha > 1 else {}
-    return None, None, {"normalizer": SUM, "eps": normalizer.eps} if isinstance(normalizer, Sum) else {
-        "normalizer": IDENTITY
-    }
+    return (
+        None,
+        None,
+        {"normalizer": SUM, "eps": normalizer.eps} if isinstance(normalizer, Sum) else {"normalizer": IDENTITY},
+    )
 
 
 def of_rows(value: Tensor | float, query: Tensor) -> Tensor:
@@ -104,11 +110,31 @@ def of_rows(value: Tensor | float, query: Tensor) -> Tensor:
     return value[..., 0]
 
 
+class Kept:
+    """A mask as the kernels read it, and its lists of blocks, kept from call to call, or for a backward."""
+
+    def __init__(self) -> None:
+        self._masks: dict[int, tuple[fused.Allowed, tuple[int, ...]]] = {}
+        self.lists: dict[Any, fused.Lists] = {}
+
+    def mask(self, call: Call) -> tuple[fused.Allowed, tuple[int, ...]]:
+        """The mask of an aligned call and its batch dimensions."""
+        assert call.mask is not None
+        rank = len(call.batch)
+        if rank not in self._masks:
+            self._masks[rank] = allowed_of(call.mask, call.grid())
+        return self._masks[rank]
+
+
 def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup:
     """Inputs with their batch dimensions folded into entries."""
     batch, q_len = call.batch, call.query.shape[-2]
     query, key, value, v, bias, factors, sinks, constants = inputs
-    mask, of_mask = (None, ()) if call.mask is None else allowed_of(call.mask, call.grid())
+    mask, of_mask, lists = None, (), None
+    if call.mask is not None:
+        kept = Kept() if call.once is None else call.once.of(Kept)
+        mask, of_mask = kept.mask(call)
+        lists = kept.lists
     of_bias: tuple[int, ...] = ()
     if bias is not None:
         axes = TRAILING[constants["bias_kind"]]
@@ -116,7 +142,7 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
     entries = folding(batch, query.shape[:-2], key.shape[:-2], value.shape[:-2], of_mask, of_bias)
     if entries is None:  # three or more kinds of dimensions: copies
         query, key, value = (part.expand(*batch, *part.shape[-2:]) for part in (query, key, value))
-        mask = None if mask is None else mask.expanded(of_mask, batch)
+        mask, lists = None if mask is None else mask.expanded(of_mask, batch), None
         bias = None if bias is None else bias.expand(*batch, *bias.shape[len(of_bias) :])
         entries = folding(batch, batch, batch, batch, () if mask is None else batch, () if bias is None else batch)
         assert entries is not None
@@ -140,6 +166,7 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
         factors=None if factors is None else factors.expand(rows).contiguous(),
         sinks=None if sinks is None else sinks.expand(rows).contiguous(),
         bias_learns=learns,
+        kept=lists,
         dropout_p=call.dropout_p,
         noise=None if call.noise is None else call.noise.expand(rows).contiguous(),
         **constants,

@@ -10,13 +10,13 @@ from torch import Tensor
 from saccade._call.call import Call
 from saccade._definitions.numerics import shares, wide
 from saccade.auxiliary import top
-from saccade.backends.blockwise.blocks import floating_results, result_kinds, result_names
+from saccade.backends.blockwise.blocks import floating_results, result_names
 from saccade.backends.blockwise.engine import Kind, Whole
 from saccade.backends.triton import fused
 from saccade.backends.triton.setup import gradients_of, inputs_of, setup_of
 from saccade.normalizers import Entmax, Sparsemax
-from saccade.scores import Cosine, General
 from saccade.reads import Argmax, Sample, Soft, TopK, pick
+from saccade.scores import Cosine, General
 
 __all__ = ["WHOLE"]
 

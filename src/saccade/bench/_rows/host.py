@@ -11,9 +11,9 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from saccade import AuxRequest, attend
 from saccade.backends.triton import interpreted
-from saccade.kernels.launch import launch
 from saccade.bench.formulas import joined, normal
 from saccade.bench.row import Row, Run, Setup, quicker
+from saccade.kernels.launch import launch
 from saccade.masks import Lengths
 from saccade.normalizers import Sparsemax
 from saccade.scores import Additive

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
-from saccade import remember
+from saccade import attend, remember
 from saccade._definitions.structure import Grid
 from saccade.bench.formulas import PASSES, WAYS, Function, attention, attention_row, flex, joined, normal, work_of
-from saccade.bench.row import Row, Run, Setup, Target, Work, at_most, close_behind, times, within
-from saccade.masks import Around, Causal, Documents, Mask, Prefix, Window
+from saccade.bench.row import Prepare, Row, Run, Setup, Target, Work, at_most, close_behind, times, within
+from saccade.masks import Around, Causal, Documents, Lengths, Mask, Prefix, Window
 from saccade.memory import Memory
 
 _HEADS, _DIM, _DOCUMENT = 8, 64, 512
@@ -73,7 +73,7 @@ def rows(setup: Setup) -> list[Row]:
         for step in PASSES
         for case, peer, theirs, same in table
     ]
-    return [*made, _memory(setup), *(_gpu(setup) if card else []), *_steps(setup)]
+    return [*made, _memory(setup), *_ragged(setup), *(_gpu(setup) if card else []), *_steps(setup)]
 
 
 def _ideal(way: str) -> list[_Case]:
@@ -126,6 +126,61 @@ def _memory(setup: Setup) -> Row:
         peer_bytes=_MILLION**2,
         same=False,
     )
+
+
+def _ragged(setup: Setup) -> list[Row]:
+    """Nested tensors of 16 lengths, beside a padded batch and torch's own kernel for them."""
+    lengths = [_DOCUMENT * count // 16 for count in range(1, 17)]
+    total, terms = sum(lengths), _HEADS * _DIM * sum(length**2 for length in lengths)
+    ours, padded = _nested(lengths, partial(attend, backend=setup.backend)), "a padded batch and its lengths"
+    peers = [(padded, step, _padded(lengths, setup.backend, step), times(1.5)) for step in PASSES]
+    peers.append(("torch, nested tensors", "forward", PASSES["forward"](_nested(lengths, sdpa)), times(2)))
+    return [
+        attention_row(
+            *(setup, f"dot, 16 ragged sequences {step}", (total, _HEADS, _HEADS, _DIM), step, lambda v: {}),
+            ours=PASSES[step](ours),
+            peer=peer,
+            theirs=theirs,
+            work=work_of("dot", terms, step),
+            targets=(target,),
+        )
+        for peer, step, theirs, target in peers
+    ]
+
+
+def _nested(lengths: list[int], function: Function) -> Function:
+    def run(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
+        offsets = torch.tensor([0, *lengths], device=query.device).cumsum(0)
+        made = (torch.nested.nested_tensor_from_jagged(row, offsets).transpose(1, 2) for row in (query, key, value))
+        output: Any = function(*made).transpose(1, 2)
+        rows: Tensor = output.values()
+        return rows
+
+    return run
+
+
+def _padded(lengths: list[int], backend: str, step: str) -> Prepare:
+    """A batch of sequences up to the longest, padded before the measurement."""
+
+    def prepare(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Run:
+        of_keys = torch.tensor(lengths, device=query.device)[:, None]
+        filled = torch.arange(max(lengths), device=query.device) < of_keys
+
+        def padded(row: Tensor) -> Tensor:
+            batch = row.new_zeros(*filled.shape, *row.shape[1:])
+            batch[filled] = row.detach()
+            return batch.transpose(1, 2).contiguous().requires_grad_(row.requires_grad)
+
+        def unpadded(batch: Tensor) -> Tensor:
+            return batch.transpose(1, 2)[filled]
+
+        def function(*batch: Tensor) -> Tensor:
+            return unpadded(attend(*batch, mask=Lengths(of_keys), backend=backend))
+
+        run = PASSES[step](function)(*map(padded, (query, key, value)))
+        return run if step == "forward" else lambda: tuple(map(unpadded, run()))
+
+    return prepare
 
 
 def _row(setup: Setup, case: _Case, peer: str, theirs: Function, step: str, **more: Any) -> Row:

@@ -17,32 +17,20 @@ import triton.language as tl
 
 __all__ = ["kernel"]
 
-ALIGNED = frozenset(
-    [
-        "query",
-        "key",
-        "value",
-        "v",
-        "q_side",
-        "k_side",
-        "bias",
-        "starts",
-        "ends",
-        "pairs",
-        "factors",
-        "noise",
-        "norms",
-        "wholes",
-        "deltas",
-        "grads",
-        "output",
-        "out",
-        "query_grad",
-        "key_grad",
-        "value_grad",
-        "weights_grad",
-    ]
-)
+ALIGNED = {
+    "query",
+    "key",
+    "value",
+    "k_side",
+    "bias",
+    "pairs",
+    "grads",
+    "output",
+    "out",
+    "query_grad",
+    "key_grad",
+    "value_grad",
+}
 """Tensors with a kernel of their own if 16 bytes divide their address: it reads and writes 16 bytes at once."""
 
 

@@ -9,7 +9,7 @@ import triton.language as tl
 
 from saccade.kernels.triton import kernel
 from saccade.kernels.triton.terms import add_slopes
-from saccade.kernels.triton.tiles import (  # fmt: skip
+from saccade.kernels.triton.tiles import (
     ADDITIVE,
     DISTANCE,
     DOT,
@@ -21,15 +21,15 @@ from saccade.kernels.triton.tiles import (  # fmt: skip
     SLOPE,
     SOFTCAP,
     TABLE,
+    cleaned,
     code_of,
     inputs_of,
     next_keys,
     padded,
     rows_of,
     scores,
-    values_of,
     walk,
-)
+)  # fmt: skip
 from saccade.kernels.triton.weights import (
     ENTMAX,
     IDENTITY,
@@ -53,69 +53,76 @@ OF_OUTPUT, OF_LSE, OF_RECEIVED, OF_WEIGHTS, OF_SUMS, PULL, LEARNS = (
 
 
 @triton.jit
-def gradients_of_weights(
-    w, do, vs, upstream, row, n, i, j, k_len, keep,
-    FLAGS: tl.constexpr, PICKS: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
-    """Gradients of a tile's weights, `(M, N)`.
+def statistics_of(norms, wholes, factors, noise, row, NORMALIZER: tl.constexpr, FLAGS: tl.constexpr):
+    """Norm, whole, factor and noise of rows."""
+    norm = tl.load(norms + row)
+    whole, factor, dice = norm, tl.zeros_like(norm), tl.zeros_like(norm).to(tl.uint32)
+    if (NORMALIZER >= ENTMAX) or (SINKS & FLAGS):
+        whole = tl.load(wholes + row)
+    if (FACTORS | SHIFTS) & FLAGS:
+        factor = tl.load(factors + row)
+    if NORMALIZER == SIGMOID:
+        whole = factor
+    if DROPOUT & FLAGS:
+        dice = tl.load(noise + row).to(tl.uint32)
+    return norm, whole, factor, dice
+
+
+@triton.jit
+def gradients_of_weights(dp, w, keep, upstream, row, n, j, k_len, FLAGS: tl.constexpr, PICKS: tl.constexpr):
+    """Gradients of a tile's weights.
 
     Args:
-        do, vs: rows of the output's gradient, and of values.
+        dp: products of the output's gradients and values.
+        keep: what dropout multiplies weights by.
         upstream: gradients of entropies, of received, of weights, of sums of dropped weights, and those of picked keys
             with their indices.
-        row: row of each query. keep: what dropout multiplies weights by.
+        row: row of each query.
     """
     entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads = upstream
-    dp = tl.zeros_like(w)
-    if OF_OUTPUT & FLAGS:
-        dp = tl.dot(do, tl.trans(vs), input_precision=PRECISION)
     if OF_SUMS & FLAGS:
-        dp += tl.load(sums_grads + row)[:, None]
+        dp += tl.load(sums_grads + row)
     if DROPOUT & FLAGS:
         dp = dp * keep
     if OF_RECEIVED & FLAGS:
-        dp += tl.load(received_grads + n * k_len + j)[None]
+        dp += tl.load(received_grads + n * k_len + j)
     if OF_WEIGHTS & FLAGS:
-        dp += tl.load(weights_grads + row[:, None] * k_len + j[None])
+        dp += tl.load(weights_grads + row * k_len + j)
     for k in range(PICKS):
-        picked, grad = tl.load(pick_keys + row * PICKS + k), tl.load(pick_grads + row * PICKS + k)
-        dp += tl.where(j[None] == picked[:, None], grad[:, None], 0.0)
+        dp += tl.where(j == tl.load(pick_keys + row * PICKS + k), tl.load(pick_grads + row * PICKS + k), 0.0)
     if ENTROPY & FLAGS:
-        dp -= tl.where(w > 0, tl.load(entropy_grads + row)[:, None] * (1.0 + log_of_positive(w)), 0.0)
+        dp -= tl.where(w > 0, tl.load(entropy_grads + row) * (1.0 + log_of_positive(w)), 0.0)
     return dp
 
 
 @kernel
-def backward(
+def queries(
     query, key, value, v, q_side, k_side,
     inner, query_1, query_2, key_1, key_2, value_1, value_2, mask_1, mask_2, bias_1, bias_2,
     starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts,
     bias, bias_i, bias_j, align,
     order, counts, factors, noise, q_len, k_len, scale, softcap, a, threshold, keep_scale,
-    norms, wholes, entropies, deltas, output,
-    grads, lse_grads, entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads,
-    mine_grad, value_grad, factor_grad, v_parts, bias_grad,
+    norms, wholes, deltas, grads,
+    entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads,
+    lse_grads, entropies, output, query_grad, factor_grad, v_parts, bias_grad,
     D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, BIAS: tl.constexpr,
     MASK: tl.constexpr, FLAGS: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
-    PICKS: tl.constexpr, BY_KEY: tl.constexpr,
+    PICKS: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of a block of queries, after their δ; with BY_KEY those of a block of keys and values.
+    """δ and gradients of a block of queries.
 
     Args: as of `fused.forward`, and
-        deltas: `(N, Lq)`, written for queries and read for keys: gradients of scores are u (dp - δ).
+        deltas: `(N, Lq)`, written here and read for keys: gradients of scores are u (dp - δ).
         output, grads: `(N, Lq, E)`.
         lse_grads, entropy_grads, sums_grads: `(N, Lq)`. received_grads: `(N, Lk)`. weights_grads: `(N, Lq, Lk)`.
         pick_keys, pick_grads: `(N, Lq, PICKS)`: keys of single weights, -1 for none, and their gradients.
-        mine_grad: of queries `(N, Lq, D)`, or of keys `(N, Lk, D)`. value_grad: `(N, Lk, E)`. factor_grad: `(N, Lq)`.
-        v_parts: `(N, blocks of queries, D)`.
+        query_grad: `(N, Lq, D)`. factor_grad: `(N, Lq)`. v_parts: `(N, blocks of queries, D)`.
         bias_grad: of slopes `(N, Lq)`; of tables `(N, blocks of queries, 2 R + 1)`, added to; or `(N, Lq, Lk)`.
     """
     WIDTH: tl.constexpr = padded(E)
     FEATURES: tl.constexpr = padded(D)
-    q_blocks, mine = tl.cdiv(q_len, ROWS), tl.cdiv(q_len, ROWS)
-    if BY_KEY:
-        mine = tl.cdiv(k_len, KEYS)
-    n, block = (tl.program_id(0) // mine).to(tl.int64), tl.program_id(0) % mine
+    q_blocks = tl.cdiv(q_len, ROWS)
+    n, block = (tl.program_id(0) // q_blocks).to(tl.int64), tl.program_id(0) % q_blocks
     n_1, n_2 = n // inner, n % inner
     entry = n_1 * mask_1 + n_2 * mask_2
     of_query, of_key = n_1 * query_1 + n_2 * query_2, n_1 * key_1 + n_2 * key_2
@@ -124,156 +131,185 @@ def backward(
     added = bias + (n_1 * bias_1 + n_2 * bias_2), bias_i, bias_j, align
     mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts
     upstream = entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads
-    lengths = q_len, k_len
-    e, d = tl.arange(0, WIDTH), tl.arange(0, FEATURES)
-    count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, BY_KEY)
-    SIZE: tl.constexpr = ROWS if BY_KEY else KEYS
-    MINE: tl.constexpr = KEYS if BY_KEY else ROWS
-    of_mine, sums = tl.zeros([MINE, FEATURES], tl.float32), tl.zeros([MINE], tl.float32)
-    of_value, of_v = tl.zeros([MINE, WIDTH], tl.float32), tl.zeros([FEATURES], tl.float32)
-    of_factor, of_slope = tl.zeros([MINE], tl.float32), tl.zeros([MINE], tl.float32)
+    upstream_rows, lengths = grads + n * q_len * E, (q_len, k_len)
+    d, i = tl.arange(0, FEATURES), block * ROWS + tl.arange(0, ROWS)
+    there, i = i < q_len, tl.minimum(i, q_len - 1)
+    row = n * q_len + i
+    norm, whole, factor, dice = statistics_of(norms, wholes, factors, noise, row, NORMALIZER, FLAGS)
+    do, left = rows_of(upstream_rows, i, E, WIDTH), i
+    if SCORE == DOT:
+        left = rows_of(inputs[0], i, D, FEATURES)
+    count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, False)
     delta = tl.zeros([ROWS], tl.float32)
-    if (not BY_KEY) and (NORMALIZER != SIGMOID) and (NORMALIZER != IDENTITY):
-        i = block * ROWS + tl.arange(0, ROWS)
-        rows, i = i < q_len, tl.minimum(i, q_len - 1)
-        row = n * q_len + i
-        norm = tl.load(norms + row)
-        whole = norm
-        if (NORMALIZER >= ENTMAX) or (SINKS & FLAGS):
-            whole = tl.load(wholes + row)
-        do = rows_of(grads + n * q_len * E, i, E, WIDTH)
-        if PULL & FLAGS:
-            factor, dice, mass, left = delta, delta.to(tl.uint32), delta, i
-            if SCORE == DOT:
-                left = rows_of(inputs[0], i, D, FEATURES)
-            if FACTORS & FLAGS:
-                factor = tl.load(factors + row)
+    if PULL & FLAGS:
+        mass = tl.zeros([ROWS], tl.float32)
+        for step in range(count):
+            code, j, right, _, _, s = next_keys(
+                step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+                D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
+            )  # fmt: skip
+            w, u = weights(s, norm[:, None], whole[:, None], a, NORMALIZER)
+            dp, keep = tl.zeros([ROWS, KEYS], tl.float32), w
+            if OF_OUTPUT & FLAGS:
+                dp = tl.dot(do, tl.trans(rows_of(values, j, E, WIDTH)), input_precision=PRECISION)
             if DROPOUT & FLAGS:
-                dice = tl.load(noise + row).to(tl.uint32)
-            for step in range(count):
-                code, j, s = next_keys(
-                    step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
-                    D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
-                )  # fmt: skip
-                vs = values_of(values, s, j, code, E)
-                w, u = weights(s, norm, whole, a, NORMALIZER)
-                keep = w
-                if DROPOUT & FLAGS:
-                    keep = kept(dice, j, threshold, keep_scale)
-                dp = gradients_of_weights(w, do, vs, upstream, row, n, i, j, k_len, keep, FLAGS, PICKS, PRECISION)
-                if NORMALIZER >= ENTMAX:
-                    delta += tl.sum(tl.where(u != 0, u * dp, 0.0), 1)
-                    mass += tl.sum(u, 1)
-                else:
-                    delta += tl.sum(tl.where(w != 0, w * dp, 0.0), 1)
+                keep = kept(dice[:, None], j[None], threshold, keep_scale)
+            dp = gradients_of_weights(dp, w, keep, upstream, row[:, None], n, j[None], k_len, FLAGS, PICKS)
             if NORMALIZER >= ENTMAX:
-                delta = delta / tl.where(mass == 0, 1.0, mass)
-        else:
-            if OF_OUTPUT & FLAGS:
-                out = rows_of(output + n * q_len * E, i, E, WIDTH)
-                delta = tl.sum(do.to(tl.float32) * out.to(tl.float32), 1)
-            if ENTROPY & FLAGS:  # of a softmax without a sink: Σ w (1 + log w) = 1 - H
-                delta += tl.load(entropy_grads + row) * (tl.load(entropies + row) - 1.0)
-        if OF_LSE & FLAGS:
-            delta -= tl.load(lse_grads + row) * tl.exp(finite(whole) - finite(norm))
-        tl.store(deltas + row, delta, mask=rows)
+                delta += tl.sum(tl.where(u != 0, u * dp, 0.0), 1)
+                mass += tl.sum(u, 1)
+            else:
+                delta += tl.sum(tl.where(w != 0, w * dp, 0.0), 1)
+        if NORMALIZER >= ENTMAX:
+            delta = delta / tl.where(mass == 0, 1.0, mass)
+    elif (NORMALIZER != SIGMOID) and (NORMALIZER != IDENTITY):
+        if OF_OUTPUT & FLAGS:
+            out = rows_of(output + n * q_len * E, i, E, WIDTH)
+            delta = tl.sum(do.to(tl.float32) * out.to(tl.float32), 1)
+        if ENTROPY & FLAGS:  # of a softmax without a sink: Σ w (1 + log w) = 1 - H
+            delta += tl.load(entropy_grads + row) * (tl.load(entropies + row) - 1.0)
+    if OF_LSE & FLAGS:
+        delta -= tl.load(lse_grads + row) * tl.exp(finite(whole) - finite(norm))
+    tl.store(deltas + row, delta, mask=there)
+    of_query, sums = tl.zeros([ROWS, FEATURES], tl.float32), tl.zeros([ROWS], tl.float32)
+    of_factor, of_slope, of_v = sums, sums, tl.zeros([FEATURES], tl.float32)
     for step in range(count):
-        code = code_of(step, blocks, SIZE, MASK, BIAS)
-        if BY_KEY:
-            i, j = (code // 2) * ROWS + tl.arange(0, ROWS), block * KEYS + tl.arange(0, KEYS)
-        else:
-            i, j = block * ROWS + tl.arange(0, ROWS), (code // 2) * KEYS + tl.arange(0, KEYS)
-        rows, inside = i < q_len, j < k_len
-        i, j = tl.minimum(i, q_len - 1), tl.minimum(j, k_len - 1)
-        row = n * q_len + i
-        norm = tl.load(norms + row)
-        whole, factor, keep = norm, tl.zeros_like(norm), norm
-        if (NORMALIZER >= ENTMAX) or (SINKS & FLAGS):
-            whole = tl.load(wholes + row)
-        if (FACTORS | SHIFTS) & FLAGS:
-            factor = tl.load(factors + row)
-        if NORMALIZER == SIGMOID:
-            whole = factor
-        left, right = i, j
-        if (SCORE != ADDITIVE) and ((SCORE == DOT) or BY_KEY):
-            left = rows_of(inputs[0], i, D, FEATURES)
-        if (SCORE != ADDITIVE) and ((SCORE == DOT) or (not BY_KEY)):
-            right = rows_of(inputs[1], j, D, FEATURES)
-        raw, biased, s = scores(
-            inputs, left, right, added, mask, entry, code, i, j, rows[:, None] & inside[None], factor, lengths, scale,
-            softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+        code, j, right, raw, biased, s = next_keys(
+            step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+            D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
         )  # fmt: skip
-        do, vs = rows_of(grads + n * q_len * E, i, E, WIDTH), values_of(values, s, j, code, E)
-        if SCORE != ADDITIVE:  # noqa: SIM102 (known when compiled)
-            if code % 2 == 0:  # 0 times NaN is NaN
-                used = (s != -float("inf")).to(tl.int32)
-                if BY_KEY:
-                    left = tl.where((tl.max(used, 1) > 0)[:, None], left, 0.0)
-                else:
-                    right = tl.where((tl.max(used, 0) > 0)[:, None], right, 0.0)
-        w, u = weights(s, norm, whole, a, NORMALIZER)
-        dropped = w
+        w, u = weights(s, norm[:, None], whole[:, None], a, NORMALIZER)
+        dp, keep = tl.zeros([ROWS, KEYS], tl.float32), w
+        if OF_OUTPUT & FLAGS:
+            dp = tl.dot(do, tl.trans(rows_of(values, j, E, WIDTH)), input_precision=PRECISION)
         if DROPOUT & FLAGS:
-            keep = kept(tl.load(noise + row).to(tl.uint32), j, threshold, keep_scale)
-            dropped = w * keep
-        dp = gradients_of_weights(w, do, vs, upstream, row, n, i, j, k_len, keep, FLAGS, PICKS, PRECISION)
-        if (NORMALIZER != SIGMOID) and (NORMALIZER != IDENTITY):
-            if BY_KEY:
-                delta = tl.load(deltas + row)
-            dp = dp - delta[:, None]
-        ds = tl.where(u != 0, u * dp, 0.0)
-        if (not BY_KEY) and ((SCORE == ADDITIVE) or (BIAS == TABLE)):  # which add over rows
-            ds = tl.where(rows[:, None], ds, 0.0)
-        if BY_KEY:
-            if OF_OUTPUT & FLAGS:
-                of_value = tl.dot(tl.trans(dropped).to(do.dtype), do, of_value, input_precision=PRECISION)
-        elif SHIFTS & FLAGS:
+            keep = kept(dice[:, None], j[None], threshold, keep_scale)
+        dp = gradients_of_weights(dp, w, keep, upstream, row[:, None], n, j[None], k_len, FLAGS, PICKS)
+        ds = tl.where(u != 0, u * (dp - delta[:, None]), 0.0)
+        if (SCORE == ADDITIVE) or (BIAS == TABLE):  # which add over rows
+            ds = tl.where(there[:, None], ds, 0.0)
+        if SHIFTS & FLAGS:
             of_factor += tl.sum(ds, 1)
-        elif FACTORS & FLAGS:
-            of_factor += tl.sum(tl.where(ds != 0, ds * biased, 0.0), 1)
         if FACTORS & FLAGS:
+            of_factor += tl.sum(tl.where(ds != 0, ds * biased, 0.0), 1)
             ds = ds * factor[:, None]
-        if (LEARNS & FLAGS) and (not BY_KEY):
+        if LEARNS & FLAGS:
             if BIAS == SLOPE:
                 of_slope -= tl.sum(ds * tl.abs(i[:, None] + align - j[None]).to(tl.float32), 1)
             elif BIAS == TABLE:
                 table = bias_grad + (n * q_blocks + block) * (2 * bias_i + 1)
                 add_diagonals(ds, table, block * ROWS + align, (code // 2) * KEYS, bias_i, ROWS, KEYS)
             else:
-                tl.store(bias_grad + (row[:, None] * k_len + j[None]), ds, mask=rows[:, None] & inside[None])
+                inside = (code // 2) * KEYS + tl.arange(0, KEYS) < k_len
+                tl.store(bias_grad + (row[:, None] * k_len + j[None]), ds, mask=there[:, None] & inside[None])
         if SOFTCAP & FLAGS:
             ds = tl.where(ds != 0, ds * (1.0 - (raw / softcap) * (raw / softcap)), 0.0)
         if SCORE == ADDITIVE:
-            of_mine, of_v = add_slopes(ds, inputs, of_mine, of_v, i, j, k_len, D, FEATURES, BY_KEY)
-        elif BY_KEY:
-            of_mine = tl.dot(tl.trans(ds).to(left.dtype), left, of_mine, input_precision=PRECISION)
-            sums += tl.sum(ds, 0)
+            of_query, of_v = add_slopes(ds, inputs, of_query, of_v, i[:, None], j[None], k_len, D, FEATURES, False)
         else:
-            of_mine = tl.dot(ds.to(right.dtype), right, of_mine, input_precision=PRECISION)
-            sums += tl.sum(ds, 1)
-    at, length = block * MINE + tl.arange(0, MINE), q_len * 1
-    if BY_KEY:
-        length = k_len * 1
-    inside, m = (at < length), tl.minimum(at, length - 1)
-    if SCORE == DISTANCE:  # of queries 2 Σ ds (q - k)
-        side = inputs[0]
-        if BY_KEY:
-            side = inputs[1]
-        of_mine = 2.0 * (sums[:, None] * rows_of(side, m, D, FEATURES).to(tl.float32) - of_mine)
+            if SCORE == DISTANCE:
+                right = rows_of(inputs[1], j, D, FEATURES)
+                sums += tl.sum(ds, 1)
+            right = cleaned(right, s, code)
+            of_query = tl.dot(ds.to(right.dtype), right, of_query, input_precision=PRECISION)
+    if SCORE == DISTANCE:  # 2 Σ ds (q - k)
+        of_query = 2.0 * (sums[:, None] * rows_of(inputs[0], i, D, FEATURES).to(tl.float32) - of_query)
     if SCORE != ADDITIVE:
-        of_mine = scale * of_mine
-    tl.store(mine_grad + n * length * D + (m[:, None] * D + d[None]), of_mine, mask=inside[:, None] & (d < D)[None])
-    if BY_KEY:
-        tl.store(
-            value_grad + n * k_len * E + (m[:, None] * E + e[None]), of_value, mask=inside[:, None] & (e < E)[None]
-        )
-    else:
-        if (FACTORS | SHIFTS) & FLAGS:
-            tl.store(factor_grad + n * q_len + m, of_factor, mask=inside)
-        if (LEARNS & FLAGS) and (BIAS == SLOPE):
-            tl.store(bias_grad + n * q_len + m, of_slope, mask=inside)
+        of_query = scale * of_query
+    at = query_grad + n * q_len * D + (i[:, None] * D + d[None])
+    tl.store(at, of_query, mask=there[:, None] & (d < D)[None])
+    if (FACTORS | SHIFTS) & FLAGS:
+        tl.store(factor_grad + row, of_factor, mask=there)
+    if (LEARNS & FLAGS) and (BIAS == SLOPE):
+        tl.store(bias_grad + row, of_slope, mask=there)
+    if SCORE == ADDITIVE:
+        tl.store(v_parts + (n * q_blocks + block) * D + d, of_v, mask=d < D)
+
+
+@kernel
+def keys(
+    query, key, value, v, q_side, k_side,
+    inner, query_1, query_2, key_1, key_2, value_1, value_2, mask_1, mask_2, bias_1, bias_2,
+    starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts,
+    bias, bias_i, bias_j, align,
+    order, counts, factors, noise, q_len, k_len, scale, softcap, a, threshold, keep_scale,
+    norms, wholes, deltas, grads,
+    entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads,
+    key_grad, value_grad,
+    D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, BIAS: tl.constexpr,
+    MASK: tl.constexpr, FLAGS: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
+    PICKS: tl.constexpr,
+):  # fmt: skip
+    """Gradients of a block of keys and values, after those of queries.
+
+    Args: as of `queries`, and
+        key_grad: `(N, Lk, D)`. value_grad: `(N, Lk, E)`.
+    """
+    WIDTH: tl.constexpr = padded(E)
+    FEATURES: tl.constexpr = padded(D)
+    k_blocks = tl.cdiv(k_len, KEYS)
+    n, block = (tl.program_id(0) // k_blocks).to(tl.int64), tl.program_id(0) % k_blocks
+    n_1, n_2 = n // inner, n % inner
+    entry = n_1 * mask_1 + n_2 * mask_2
+    of_query, of_key = n_1 * query_1 + n_2 * query_2, n_1 * key_1 + n_2 * key_2
+    inputs = inputs_of(query, key, v, q_side, k_side, n, of_query, of_key, q_len, k_len, D, FLAGS)
+    values = value + (n_1 * value_1 + n_2 * value_2) * k_len * E
+    added = bias + (n_1 * bias_1 + n_2 * bias_2), bias_i, bias_j, align
+    mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts
+    upstream = entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads
+    upstream_rows, lengths = grads + n * q_len * E, (q_len, k_len)
+    d, e, j = tl.arange(0, FEATURES), tl.arange(0, WIDTH), block * KEYS + tl.arange(0, KEYS)
+    inside, j = j < k_len, tl.minimum(j, k_len - 1)
+    vs, right = rows_of(values, j, E, WIDTH), j
+    if SCORE == DOT:
+        right = rows_of(inputs[1], j, D, FEATURES)
+    of_key, sums = tl.zeros([KEYS, FEATURES], tl.float32), tl.zeros([KEYS], tl.float32)
+    of_value, of_v = tl.zeros([KEYS, WIDTH], tl.float32), tl.zeros([FEATURES], tl.float32)
+    count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, True)
+    for step in range(count):
+        code = code_of(step, blocks, ROWS, MASK, BIAS)
+        i = (code // 2) * ROWS + tl.arange(0, ROWS)
+        there, i = i < q_len, tl.minimum(i, q_len - 1)
+        row = n * q_len + i
+        norm, whole, factor, dice = statistics_of(norms, wholes, factors, noise, row, NORMALIZER, FLAGS)
+        left = i
+        if SCORE != ADDITIVE:
+            left = rows_of(inputs[0], i, D, FEATURES)
+        raw, _, s = scores(
+            inputs, right, left, added, mask, entry, code, i[None], j[:, None], there[None], factor[None], lengths,
+            scale, softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+        )  # fmt: skip
+        w, u = weights(s, norm[None], whole[None], a, NORMALIZER)
+        do, keep = rows_of(upstream_rows, i, E, WIDTH), w
+        dp, dropped = tl.zeros([KEYS, ROWS], tl.float32), w
+        if OF_OUTPUT & FLAGS:
+            dp = tl.dot(vs, tl.trans(do), input_precision=PRECISION)
+        if DROPOUT & FLAGS:
+            keep = kept(dice[None], j[:, None], threshold, keep_scale)
+            dropped = w * keep
+        if OF_OUTPUT & FLAGS:
+            of_value = tl.dot(dropped.to(do.dtype), do, of_value, input_precision=PRECISION)
+        dp = gradients_of_weights(dp, w, keep, upstream, row[None], n, j[:, None], k_len, FLAGS, PICKS)
+        ds = tl.where(u != 0, u * (dp - tl.load(deltas + row)[None]), 0.0)
+        if FACTORS & FLAGS:
+            ds = ds * factor[None]
+        if SOFTCAP & FLAGS:
+            ds = tl.where(ds != 0, ds * (1.0 - (raw / softcap) * (raw / softcap)), 0.0)
         if SCORE == ADDITIVE:
-            tl.store(v_parts + (n * q_blocks + block) * D + d, of_v, mask=d < D)
+            of_key, of_v = add_slopes(ds, inputs, of_key, of_v, i[None], j[:, None], k_len, D, FEATURES, True)
+        else:
+            if SCORE == DISTANCE:
+                sums += tl.sum(ds, 1)
+            left = cleaned(left, s, code)
+            of_key = tl.dot(ds.to(left.dtype), left, of_key, input_precision=PRECISION)
+    if SCORE == DISTANCE:  # 2 Σ ds (k - q)
+        of_key = 2.0 * (sums[:, None] * rows_of(inputs[1], j, D, FEATURES).to(tl.float32) - of_key)
+    if SCORE != ADDITIVE:
+        of_key = scale * of_key
+    at = key_grad + n * k_len * D + (j[:, None] * D + d[None])
+    tl.store(at, of_key, mask=inside[:, None] & (d < D)[None])
+    at = value_grad + n * k_len * E + (j[:, None] * E + e[None])
+    tl.store(at, of_value, mask=inside[:, None] & (e < E)[None])
 
 
 @triton.jit

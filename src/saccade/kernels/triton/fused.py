@@ -15,11 +15,11 @@ from saccade.kernels.triton.tiles import (
     FACTORS,
     SHIFTS,
     SINKS,
+    cleaned,
     inputs_of,
     next_keys,
     padded,
     rows_of,
-    values_of,
     walk,
 )
 from saccade.kernels.triton.weights import (
@@ -94,7 +94,7 @@ def forward(
     top, t = zero - float("inf"), zero
     if NORMALIZER >= ENTMAX:
         for step in range(count):
-            code, j, s = next_keys(
+            code, j, _, _, _, s = next_keys(
                 step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
                 D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
             )  # fmt: skip
@@ -107,12 +107,14 @@ def forward(
             trial = t[:, None] + (high_t - t)[:, None] * (c[None] * 0.25)
             masses, slopes = tl.zeros([ROWS, 4], tl.float32), tl.zeros([ROWS, 4], tl.float32)
             for step in range(count):
-                code, j, s = next_keys(
+                code, j, _, _, _, s = next_keys(
                     step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
                     D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
                 )  # fmt: skip
                 for number in tl.static_range(4):
-                    p, slope = sparse_weights(s, top, t + (high_t - t) * (number * 0.25), a, NORMALIZER)
+                    p, slope = sparse_weights(
+                        s, top[:, None], (t + (high_t - t) * (number * 0.25))[:, None], a, NORMALIZER
+                    )
                     masses += tl.where(c[None] == number, tl.sum(p, 1)[:, None], 0.0)
                     slopes += tl.where(c[None] == number, tl.sum(slope, 1)[:, None], 0.0)
             heavy = masses >= 1.0
@@ -130,11 +132,11 @@ def forward(
         best = tl.zeros([ROWS, TOP], tl.float32) - float("inf")
         chosen = tl.zeros([ROWS, TOP], tl.int32) - 1
     for step in range(count):
-        code, j, s = next_keys(
+        code, j, _, _, _, s = next_keys(
             step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
             D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
         )  # fmt: skip
-        rows = values_of(values, s, j, code, E)
+        rows = cleaned(rows_of(values, j, E, WIDTH), s, code)
         if NORMALIZER == SOFTMAX:
             higher = tl.maximum(top, tl.max(s, 1))
             shift = finite(higher)
@@ -146,10 +148,10 @@ def forward(
             acc = acc * rescale[:, None]
             top = higher
         elif NORMALIZER >= ENTMAX:
-            w, _ = sparse_weights(s, top, t, a, NORMALIZER)
+            w, _ = sparse_weights(s, top[:, None], t[:, None], a, NORMALIZER)
             total += tl.sum(w, 1)
         else:
-            w, _ = weights(s, zero + 1.0, factor, a, NORMALIZER)
+            w, _ = weights(s, zero[:, None] + 1.0, factor[:, None], a, NORMALIZER)
             total += tl.sum(w, 1)
         if (ENTROPY & FLAGS) and (NORMALIZER != SOFTMAX):
             moment += tl.sum(w * log_of_positive(w), 1)
@@ -158,7 +160,7 @@ def forward(
                 below += tl.sum(minus, 1)
                 below_moment += tl.sum(minus * log_of_positive(minus), 1)
         if DROPOUT & FLAGS:
-            w = w * kept(dice, j, threshold, keep_scale)
+            w = w * kept(dice[:, None], j[None], threshold, keep_scale)
         acc = tl.dot(w.to(rows.dtype), rows, acc, input_precision=PRECISION)
         if TOP > 0:
             best, chosen = larger(s, j, best, chosen, ROWS, TOP)
@@ -199,8 +201,8 @@ def forward(
     for k in tl.static_range(COUNT):
         higher = tl.max(best, 1)
         at = tl.min(tl.where(best == higher[:, None], chosen, 2147483647), 1)
-        w, _ = weights(higher[:, None], norm, whole, a, NORMALIZER)
-        tl.store(top_weights + row * COUNT + k, tl.sum(w, 1), mask=there)
+        w, _ = weights(higher, norm, whole, a, NORMALIZER)
+        tl.store(top_weights + row * COUNT + k, w, mask=there)
         tl.store(top_keys + row * COUNT + k, at.to(tl.int64), mask=there)
         here = chosen == at[:, None]
         best, chosen = tl.where(here, -float("inf"), best), tl.where(here, -1, chosen)

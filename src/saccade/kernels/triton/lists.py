@@ -47,7 +47,7 @@ def summarize_pairs(
     rest = tl.program_id(0) % (q_blocks * k_blocks)
     i = tl.minimum((rest // k_blocks) * ROWS + tl.arange(0, ROWS), q_len - 1)
     j = tl.minimum((rest % k_blocks) * KEYS + tl.arange(0, KEYS), k_len - 1)
-    used = (tl.load(pairs + n * pairs_n + pair(i, j, pairs_i, pairs_j)) != 0).to(tl.int32)
+    used = (tl.load(pairs + n * pairs_n + pair(i[:, None], j[None], pairs_i, pairs_j)) != 0).to(tl.int32)
     tl.store(codes + tl.program_id(0), (tl.max(used) + tl.min(used)).to(tl.uint8))
 
 

@@ -46,12 +46,12 @@ def received(
     inside, j = j < k_len, tl.minimum(j, k_len - 1)
     sums, left, right = tl.zeros([KEYS], tl.float32), j, j
     if SCORE == DOT:
-        right = rows_of(inputs[1], j, D, padded(D))
+        left = rows_of(inputs[1], j, D, padded(D))
     count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, True)
     for step in range(count):
         code = code_of(step, blocks, ROWS, MASK, BIAS)
         i = (code // 2) * ROWS + tl.arange(0, ROWS)
-        rows, i = (i < q_len)[:, None], tl.minimum(i, q_len - 1)
+        rows, i = (i < q_len)[None], tl.minimum(i, q_len - 1)
         row = n * q_len + i
         norm = tl.load(norms + row)
         whole, factor = norm, tl.zeros_like(norm)
@@ -62,13 +62,13 @@ def received(
         if NORMALIZER == SIGMOID:
             whole = factor
         if SCORE == DOT:
-            left = rows_of(inputs[0], i, D, padded(D))
+            right = rows_of(inputs[0], i, D, padded(D))
         _, _, s = scores(
-            inputs, left, right, added, mask, entry, code, i, j, rows, factor, lengths, scale, softcap,
-            D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+            inputs, left, right, added, mask, entry, code, i[None], j[:, None], rows, factor[None], lengths, scale,
+            softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION,
         )  # fmt: skip
-        w, _ = weights_of(s, norm, whole, a, NORMALIZER)
-        sums += tl.sum(w, 0)
+        w, _ = weights_of(s, norm[None], whole[None], a, NORMALIZER)
+        sums += tl.sum(w, 1)
     tl.store(out + n * k_len + j, sums, mask=inside)
 
 
@@ -123,14 +123,14 @@ def read(
             bound = total * tl.load(uniform + row)
             total = total * 0.0
         for step in range(count):
-            code, j, s = next_keys(
+            code, j, _, _, _, s = next_keys(
                 step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
                 D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
             )  # fmt: skip
-            w, _ = weights_of(s, norm, whole, a, NORMALIZER)
+            w, _ = weights_of(s, norm[:, None], whole[:, None], a, NORMALIZER)
             if DRAW:
                 if DROPOUT & FLAGS:
-                    w = w * kept(dice, j, threshold, keep_scale)
+                    w = w * kept(dice[:, None], j[None], threshold, keep_scale)
                 if turn == 1:
                     running = total[:, None] + tl.cumsum(w, 1)
                     first = tl.min(tl.where((running > bound[:, None]) & (w > 0), j[None], 2147483647), 1)

@@ -76,7 +76,7 @@ def entmax(
         masses, slopes = tl.zeros([ROWS, PIECE], tl.float32), tl.zeros([ROWS, PIECE], tl.float32)
         for start in range(0, end, PIECE):
             s, _ = allowed_scores(scores, mask, r, there, start, keys, held, MASKED, PIECE, WHOLE)
-            p, slope = sparse_weights(s, top, t, a, NORMALIZER)
+            p, slope = sparse_weights(s, top[:, None], t[:, None], a, NORMALIZER)
             masses, slopes = masses + p, slopes + slope
         # the others stay, so that no row depends on its neighbours
         mass, slope = tl.where(rising, tl.sum(masses, 1), mass), tl.where(rising, tl.sum(slopes, 1), 1.0)
@@ -86,7 +86,7 @@ def entmax(
     share, fill = 1.0 / mass, tl.where(empty, 0.0, float("nan"))
     for start in range(0, end, PIECE):
         s, _ = allowed_scores(scores, mask, r, there, start, keys, held, MASKED, PIECE, WHOLE)
-        p, _ = sparse_weights(s, top, t, a, NORMALIZER)
+        p, _ = sparse_weights(s, top[:, None], t[:, None], a, NORMALIZER)
         at, inside = piece(weights, r, there, start, keys, PIECE)
         tl.store(at, tl.where(apart[:, None], fill[:, None], p * share[:, None]), mask=inside)
 

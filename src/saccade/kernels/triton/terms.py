@@ -75,21 +75,21 @@ def way_of(q_side, k_side, i, j, k_len, D: tl.constexpr):
 @triton.jit
 def denominators(q_side, k_side, i, j, d, k_len, D: tl.constexpr):
     """1 + e^2q e^2k of feature d, at most CAP; NaN stays NaN."""
-    x = 1.0 + tl.load(q_side + i * (D + 1) + d)[:, None] * tl.load(k_side + d * k_len + j)[None]
+    x = 1.0 + tl.load(q_side + i * (D + 1) + d) * tl.load(k_side + d * k_len + j)
     return tl.where(x > CAP, CAP, x)
 
 
 @triton.jit
 def sums(query, key, i, j, d, D: tl.constexpr):
-    """q + k of feature d, `(M, N)`."""
-    return tl.load(query + i * D + d).to(tl.float32)[:, None] + tl.load(key + j * D + d).to(tl.float32)[None]
+    """q + k of feature d."""
+    return tl.load(query + i * D + d).to(tl.float32) + tl.load(key + j * D + d).to(tl.float32)
 
 
 @triton.jit
 def terms(inputs, i, j, k_len, D: tl.constexpr):
-    r"""v · tanh(q + k) of a tile, `(M, N)`, as Σ v − 2 Σ v r with four r a division."""
+    r"""v · tanh(q + k) of a tile, as Σ v − 2 Σ v r with four r a division."""
     query, key, v, q_side, k_side = inputs
-    total = (i * 0).to(tl.float32)[:, None] + (j * 0).to(tl.float32)[None]
+    total = (i * 0 + j * 0).to(tl.float32)
     way = way_of(q_side, k_side, i, j, k_len, D)
     if way == 0:
         whole = 0.0
@@ -118,9 +118,9 @@ def terms(inputs, i, j, k_len, D: tl.constexpr):
 
 @triton.jit
 def add_slopes(ds, inputs, of_rows, of_v, i, j, k_len, D: tl.constexpr, PADDED: tl.constexpr, BY_KEY: tl.constexpr):
-    """Add v Σ_j ds (1 − t²) of a tile to `of_rows` `(M, PADDED)`, and Σ ds t to `of_v`.
+    """Add v Σ ds (1 − t²) over the second axis of a tile to `of_rows` `(M, PADDED)`, and Σ ds t to `of_v`.
 
-    With BY_KEY the rows are keys, and `of_v` stays.
+    With BY_KEY, which has keys along the first axis, `of_v` stays.
     """
     query, key, v, q_side, k_side = inputs
     features = tl.arange(0, PADDED)
@@ -135,19 +135,17 @@ def add_slopes(ds, inputs, of_rows, of_v, i, j, k_len, D: tl.constexpr, PADDED: 
             slope = 1.0 - t * t
         t, slope = tl.where(ds != 0, t, 0.0), tl.where(ds != 0, slope, 0.0)  # forbidden keys may hold NaN
         weight = tl.load(v + d).to(tl.float32)
-        if BY_KEY:
-            of_rows += tl.where(features[None] == d, (weight * tl.sum(ds * slope, 0))[:, None], 0.0)
-        else:
-            of_rows += tl.where(features[None] == d, (weight * tl.sum(ds * slope, 1))[:, None], 0.0)
+        of_rows += tl.where(features[None] == d, (weight * tl.sum(ds * slope, 1))[:, None], 0.0)
+        if not BY_KEY:
             of_v += tl.where(features == d, tl.sum(ds * t), 0.0)
     return of_rows, of_v
 
 
 @triton.jit
 def distances(query, key, i, j, D: tl.constexpr):
-    """Squared distances of rows i of `query` and rows j of `key`, `(M, N)`."""
-    total = (i * 0).to(tl.float32)[:, None] + (j * 0).to(tl.float32)[None]
+    """Squared distances of rows i of `query` and rows j of `key`."""
+    total = (i * 0 + j * 0).to(tl.float32)
     for d in range(D):
-        x = tl.load(query + i * D + d).to(tl.float32)[:, None] - tl.load(key + j * D + d).to(tl.float32)[None]
+        x = tl.load(query + i * D + d).to(tl.float32) - tl.load(key + j * D + d).to(tl.float32)
         total += x * x
     return total

@@ -1,5 +1,9 @@
 """Tiles of scores in registers, for every pass of attention: a block of queries by a block of keys.
 
+Queries lie along one axis of a tile and keys along the other. Passes over blocks of keys have queries along the first
+axis, `(M, 1)` and `(1, N)`, and passes over blocks of queries have keys there: what a program keeps lies along the
+first axis. Functions of a tile take positions i and j that broadcast to it.
+
 A mask is a union of intervals of keys for each query, a band about the diagonal, an interval of keys for all queries,
 equal ids of documents, and bytes of pairs. Each part is optional, and all of those present are necessary. A program
 visits the blocks that the mask does not empty, from a range that it computes or from a list. A block is named by
@@ -131,7 +135,7 @@ def code_of(step, blocks, SIZE: tl.constexpr, MASK: tl.constexpr, BIAS: tl.const
 
 @triton.jit
 def allowed(mask, n, i, j, q_len, k_len, MASK: tl.constexpr):
-    """Which pairs of a tile the mask allows, `(M, N)`.
+    """Which pairs of a tile the mask allows.
 
     Args:
         mask: starts and ends `(U, entries, Lq)`, ids of queries and of keys, bytes with three strides, entries; low and
@@ -140,20 +144,20 @@ def allowed(mask, n, i, j, q_len, k_len, MASK: tl.constexpr):
         i, j: queries and keys, within the lengths.
     """
     starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, entries, low, high, firsts, lasts = mask
-    used = (i >= 0)[:, None] & (j >= 0)[None]
+    used = (i >= 0) & (j >= 0)
     if MASK >= INTERVAL:
-        within = (i < 0)[:, None] & (j < 0)[None]
+        within = (i < 0) & (j < 0)
         for u in tl.static_range(MASK // INTERVAL):
             row = (u * entries + n) * q_len + i
             start, end = tl.load(starts + row), tl.load(ends + row)
-            within = within | ((j[None] >= start[:, None]) & (j[None] < end[:, None]))
+            within = within | ((j >= start) & (j < end))
         used = within
     if BAND & MASK:
-        used = used & (j[None] >= (i + low)[:, None]) & (j[None] < (i + high)[:, None])
+        used = used & (j >= i + low) & (j < i + high)
     if ENTRY & MASK:
-        used = used & ((j >= tl.load(firsts + n)) & (j < tl.load(lasts + n)))[None]
+        used = used & (j >= tl.load(firsts + n)) & (j < tl.load(lasts + n))
     if IDS & MASK:
-        used = used & (tl.load(q_ids + n * q_len + i)[:, None] == tl.load(k_ids + n * k_len + j)[None])
+        used = used & (tl.load(q_ids + n * q_len + i) == tl.load(k_ids + n * k_len + j))
     if BYTES & MASK:
         used = used & (tl.load(pairs + n * pairs_n + pair(i, j, pairs_i, pairs_j)) != 0)
     return used
@@ -162,7 +166,7 @@ def allowed(mask, n, i, j, q_len, k_len, MASK: tl.constexpr):
 @triton.jit
 def pair(i, j, step_i, step_j):
     """Offsets of pairs, in 64 bits."""
-    return i[:, None].to(tl.int64) * step_i + j[None].to(tl.int64) * step_j
+    return i.to(tl.int64) * step_i + j.to(tl.int64) * step_j
 
 
 @triton.jit
@@ -183,14 +187,14 @@ def padded(length):
 
 @triton.jit
 def biases(bias, i, j, BIAS: tl.constexpr):
-    """Biases of a tile, `(M, N)`.
+    """Biases of a tile.
 
     Args:
         bias: numbers of an entry, strides of queries and keys (or the table's radius and nothing), align.
     """
     numbers, step_i, step_j, align = bias
     if BIAS == SLOPE:
-        return -tl.load(numbers).to(tl.float32) * tl.abs(i[:, None] + align - j[None]).to(tl.float32)
+        return -tl.load(numbers).to(tl.float32) * tl.abs(i + align - j).to(tl.float32)
     if BIAS == TABLE:
         return tl.load(numbers + places(bias, i, j)).to(tl.float32)
     return tl.load(numbers + pair(i, j, step_i, step_j)).to(tl.float32)
@@ -200,7 +204,7 @@ def biases(bias, i, j, BIAS: tl.constexpr):
 def places(bias, i, j):
     """Places of a tile's distances in a table of 2 R + 1."""
     _, radius, _, align = bias
-    return tl.minimum(tl.maximum(j[None] - i[:, None] - align, -radius), radius) + radius
+    return tl.minimum(tl.maximum(j - i - align, -radius), radius) + radius
 
 
 @triton.jit
@@ -209,15 +213,15 @@ def scores(
     D: tl.constexpr, SCORE: tl.constexpr, BIAS: tl.constexpr, MASK: tl.constexpr, FLAGS: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Scores of a tile, `(M, N)` in float32: plain ones, with a bias, and with factors and the mask.
+    """Scores of a tile in float32: plain ones, with a bias, and with factors and the mask.
 
     The mask comes last: in the other order the registers do not suffice.
 
     Args:
-        left, right: rows i of the query and j of the key, for dot products.
+        left, right: for dot products, rows along the first and the second axis.
         code: 2 b + full, from `code_of`.
         there: which pairs lie within the lengths; the others are -inf, unless the block is full.
-        factor: of each row.
+        factor: of each query.
     """
     q_len, k_len = lengths
     if SCORE == DOT:
@@ -236,7 +240,7 @@ def scores(
             biased = tl.where(added == -float("inf"), added, biased)  # also beside NaN
     s = biased
     if FACTORS & FLAGS:
-        s = s * factor[:, None]
+        s = s * factor
     if code % 2 == 0:
         s = tl.where(there & allowed(mask, entry, i, j, q_len, k_len, MASK), s, -float("inf"))
     return raw, biased, s
@@ -248,25 +252,24 @@ def next_keys(
     D: tl.constexpr, SCORE: tl.constexpr, BIAS: tl.constexpr, MASK: tl.constexpr, FLAGS: tl.constexpr,
     PRECISION: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
-    """The next block of keys of a block of queries: its code, its keys, and scores with factors and the mask."""
+    """The next block of keys of a block of queries: its code, its keys, their rows, and three `scores`."""
     code = code_of(step, blocks, KEYS, MASK, BIAS)
     j = (code // 2) * KEYS + tl.arange(0, KEYS)
     inside, j = (j < lengths[1])[None], tl.minimum(j, lengths[1] - 1)
     right = left
     if SCORE == DOT:
         right = rows_of(inputs[1], j, D, padded(D))
-    _, _, s = scores(
-        inputs, left, right, bias, mask, entry, code, i, j, inside, factor, lengths, scale, softcap,
-        D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+    raw, biased, s = scores(
+        inputs, left, right, bias, mask, entry, code, i[:, None], j[None], inside, factor[:, None], lengths, scale,
+        softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION,
     )  # fmt: skip
-    return code, j, s
+    return code, j, right, raw, biased, s
 
 
 @triton.jit
-def values_of(values, s, j, code, E: tl.constexpr):
-    """Values of a block of keys, 0 for those that no query may read: 0 times NaN is NaN."""
-    rows = rows_of(values, j, E, padded(E))
+def cleaned(rows, s, code):
+    """Rows along the second axis of a tile, 0 for those without an allowed pair: 0 times NaN is NaN."""
     if code % 2 == 0:
-        read = tl.max((s != -float("inf")).to(tl.int32), 0) > 0
-        rows = tl.where(read[:, None], rows, 0.0)
+        used = tl.max((s != -float("inf")).to(tl.int32), 0) > 0
+        rows = tl.where(used[:, None], rows, 0.0)
     return rows

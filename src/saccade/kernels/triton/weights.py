@@ -23,7 +23,7 @@ def log_of_positive(w):
 @triton.jit
 def sparse_weights(s, top, t, a, NORMALIZER: tl.constexpr):
     """p = [1 + a (s - top - t)]₊^(1/a), and p^(1 - a), its derivative by s."""
-    y = a * ((s - top[:, None]) - t[:, None])
+    y = a * ((s - top) - t)
     inside = 1.0 + y
     used = inside > 0
     if NORMALIZER == SPARSEMAX:
@@ -44,24 +44,24 @@ def weights(s, norm, whole, a, NORMALIZER: tl.constexpr):
     """Weights of a tile and their slopes u: gradients of scores are u (dp - δ). Both are 0 where s = -inf.
 
     Args:
-        s: scores times the row's factor.
+        s: scores times the row's factor. norm and whole broadcast against them.
         norm: max + t of entmax, or 1 / (eps + Σ s).
         whole: lse with the sink, 1 / Σ p of entmax, or the bias of a sigmoid.
     """
     there = s != -float("inf")
     if NORMALIZER == SOFTMAX:
-        w = tl.exp(s - finite(whole)[:, None])
+        w = tl.exp(s - finite(whole))
         u = w
     elif NORMALIZER == SIGMOID:
-        w = 1.0 / (1.0 + tl.exp(-(s + whole[:, None])))
+        w = 1.0 / (1.0 + tl.exp(-(s + whole)))
         u = w * (1.0 - w)
     elif NORMALIZER == SUM:
-        w, u = tl.where(there, s * norm[:, None], 0.0), tl.where(there, norm[:, None], 0.0)
+        w, u = tl.where(there, s * norm, 0.0), tl.where(there, norm, 0.0)
     elif NORMALIZER == IDENTITY:
         w, u = tl.where(there, s, 0.0), tl.where(there, 1.0, 0.0)
     else:
         w, u = sparse_weights(s, norm, tl.zeros_like(norm), a, NORMALIZER)
-        w = w * whole[:, None]
+        w = w * whole
     return w, u
 
 
@@ -70,10 +70,10 @@ def kept(noise, j, threshold, scale):
     """`scale` where dropout keeps a weight, else 0, by the hash of `backends.reference.dropout`.
 
     Args:
-        noise: of each row, uint32.
+        noise: of each row, uint32; j: keys. Both broadcast to the tile.
         threshold: p 2³² - 2³¹, to compare signed numbers.
     """
-    bits = noise[:, None] ^ (j.to(tl.uint32) * 0x5BD1E995)[None]
+    bits = noise ^ (j.to(tl.uint32) * 0x5BD1E995)
     bits = (bits ^ (bits >> 16)) * 0x7FEB352D
     bits = (bits ^ (bits >> 16)) * 0x45D9F3B5
     bits = bits ^ (bits >> 15)
