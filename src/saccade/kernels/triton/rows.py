@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 
 from saccade.kernels.triton import kernel
-from saccade.kernels.triton.weights import ENTMAX15, SPARSEMAX, sparse_weights
+from saccade.kernels.triton.weights import ENTMAX15, SPARSEMAX, newton_step, sparse_weights
 
 
 @triton.jit
@@ -49,8 +49,7 @@ def entmax(
 ):  # fmt: skip
     """weights = [1 + a (s - max - t)]₊^(1/a) / Σ, with t such that the sum is 1 but for rounding.
 
-    (Σ p)^a is a norm of [1 + a (s - max - t)]₊, so it is convex in t. Newton's method from t = 0, where the sum is at
-    least 1, rises to t. If all scores are equal, it takes one step.
+    Newton's method from t = 0, where the sum is at least 1, rises to t.
 
     Args:
         scores, weights: `(rows, keys)`.
@@ -89,21 +88,6 @@ def entmax(
         p, _ = sparse_weights(s, top[:, None], t[:, None], a, NORMALIZER)
         at, inside = piece(weights, r, there, start, keys, PIECE)
         tl.store(at, tl.where(apart[:, None], fill[:, None], p * share[:, None]), mask=inside)
-
-
-@triton.jit
-def newton_step(mass, slope, a, NORMALIZER: tl.constexpr):
-    """Newton's step of t for Σ^a = 1, from Σ and -dΣ/dt: Σ (1 - Σ^-a) / (a slope)."""
-    if NORMALIZER == SPARSEMAX:
-        change = mass - 1.0
-    elif NORMALIZER == ENTMAX15:
-        change = 2.0 * (mass - tl.sqrt(mass))
-    else:
-        log = tl.log(mass)
-        y = a * log
-        near = log * (1.0 - y * (0.5 - y * (1.0 / 6 - y * (1.0 / 24))))  # without cancellation
-        change = mass * tl.where(y < 0.1, near, (1.0 - tl.exp(-y)) / a)
-    return change / slope
 
 
 @triton.jit

@@ -40,6 +40,25 @@ def sparse_weights(s, top, t, a, NORMALIZER: tl.constexpr):
 
 
 @triton.jit
+def newton_step(mass, slope, a, NORMALIZER: tl.constexpr):
+    """Newton's step of t for Σ^a = 1, from Σ and -dΣ/dt: Σ (1 - Σ^-a) / (a slope).
+
+    Σ^a is a norm of [1 + a (s - top - t)]₊, so it is convex in t: from Σ ≥ 1, steps rise to the solution. If all scores
+    are equal, one step suffices.
+    """
+    if NORMALIZER == SPARSEMAX:
+        change = mass - 1.0
+    elif NORMALIZER == ENTMAX15:
+        change = 2.0 * (mass - tl.sqrt(mass))
+    else:
+        log = tl.log(mass)
+        y = a * log
+        near = log * (1.0 - y * (0.5 - y * (1.0 / 6 - y * (1.0 / 24))))  # without cancellation
+        change = mass * tl.where(y < 0.1, near, (1.0 - tl.exp(-y)) / a)
+    return change / slope
+
+
+@triton.jit
 def weights(s, norm, whole, a, NORMALIZER: tl.constexpr):
     """Weights of a tile and their slopes u: gradients of scores are u (dp - δ). Both are 0 where s = -inf.
 
