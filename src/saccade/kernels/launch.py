@@ -1,9 +1,12 @@
 """The one place where kernels start."""
 
+import importlib.util
 from typing import Any
 
 import numpy as np
 import torch
+
+MISSING = importlib.util.find_spec("triton") is None
 
 
 def launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:

@@ -4,7 +4,6 @@ A program computes a block of queries against the blocks of keys that the mask l
 never lie in memory (`kernels.fused`). `setup` makes the kernels' tensors of a call, and `whole` its results.
 """
 
-import importlib.util
 import os
 from dataclasses import replace
 from functools import partial
@@ -22,13 +21,13 @@ from saccade.backends import blockwise, reference
 from saccade.backends.offers import Answer, Answers, Offer, Refusal
 from saccade.backends.triton.fused import LARGEST
 from saccade.backends.triton.whole import WHOLE
+from saccade.kernels.launch import MISSING
 from saccade.normalizers import Entmax, Identity, Sigmoid, Softmax, Sparsemax, Sum
 from saccade.reads import Argmax, Sample, Soft, TopK
 from saccade.scores import Gaussian, Kernel
 
 ENGINE = blockwise.Engine("triton", lambda call: call, reference.weigh, reference.read, 1 << 23, WHOLE)
 
-MISSING = importlib.util.find_spec("triton") is None
 WIDEST = 256  # most features of a key and of a value, which lie in registers
 MANY = 16  # most of the largest weights of a row
 

@@ -30,6 +30,7 @@ from saccade.kernels.triton.weights import (
     finite,
     kept,
     log_of_positive,
+    newton_step,
     sparse_weights,
     weights,
 )
@@ -100,20 +101,21 @@ def forward(
             )  # fmt: skip
             top = tl.maximum(top, tl.max(s, 1))
         empty, top = top == -float("inf"), finite(top)
-        # Σ p falls in t, and is convex: Newton's method from the left stays on the left
-        high_t, rounds, c = zero + tl.minimum(tl.log(k_len * 1.0), 1.0 / a), 0, tl.arange(0, 4)
+        # Σ p falls in t: the solution lies between two trials. Exponentials of several cost more than rounds
+        TRIALS: tl.constexpr = 1 if NORMALIZER == ENTMAX else 4
+        high_t, rounds, c = zero + tl.minimum(tl.log(k_len * 1.0), 1.0 / a), 0, tl.arange(0, TRIALS)
         move = tl.where(empty, 0.0, high_t + 1.0)
         while (rounds < 64) & (tl.max(move) > tolerance):
-            trial = t[:, None] + (high_t - t)[:, None] * (c[None] * 0.25)
-            masses, slopes = tl.zeros([ROWS, 4], tl.float32), tl.zeros([ROWS, 4], tl.float32)
+            trial = t[:, None] + (high_t - t)[:, None] * (c[None] * (1.0 / TRIALS))
+            masses, slopes = tl.zeros([ROWS, TRIALS], tl.float32), tl.zeros([ROWS, TRIALS], tl.float32)
             for step in range(count):
                 code, j, _, _, _, s = next_keys(
                     step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
                     D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
                 )  # fmt: skip
-                for number in tl.static_range(4):
+                for number in tl.static_range(TRIALS):
                     p, slope = sparse_weights(
-                        s, top[:, None], (t + (high_t - t) * (number * 0.25))[:, None], a, NORMALIZER
+                        s, top[:, None], (t + (high_t - t) * (number * (1.0 / TRIALS)))[:, None], a, NORMALIZER
                     )
                     masses += tl.where(c[None] == number, tl.sum(p, 1)[:, None], 0.0)
                     slopes += tl.where(c[None] == number, tl.sum(slope, 1)[:, None], 0.0)
@@ -122,7 +124,7 @@ def forward(
             low_t = tl.sum(tl.where(here, trial, 0.0), 1)
             high_t = tl.min(tl.where(heavy, high_t[:, None], trial), 1)
             mass, slope = tl.sum(tl.where(here, masses, 0.0), 1), tl.sum(tl.where(here, slopes, 0.0), 1)
-            right = (mass - 1.0) / tl.where(empty, 1.0, slope)
+            right = newton_step(tl.where(empty, 1.0, mass), tl.where(empty, 1.0, slope), a, NORMALIZER)
             t = tl.minimum(tl.maximum(low_t + right, low_t), tl.maximum(high_t, low_t))
             move = tl.where(empty, 0.0, tl.minimum(t - low_t, high_t - low_t))
             rounds += 1

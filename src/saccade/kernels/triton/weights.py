@@ -23,7 +23,8 @@ def log_of_positive(w):
 @triton.jit
 def sparse_weights(s, top, t, a, NORMALIZER: tl.constexpr):
     """p = [1 + a (s - top - t)]₊^(1/a), and p^(1 - a), its derivative by s."""
-    inside = 1.0 + a * ((s - top) - t)
+    y = a * ((s - top) - t)
+    inside = 1.0 + y
     used = inside > 0
     if NORMALIZER == SPARSEMAX:
         p, slope = tl.where(used, inside, 0.0), tl.where(used, 1.0, 0.0)
@@ -31,9 +32,30 @@ def sparse_weights(s, top, t, a, NORMALIZER: tl.constexpr):
         slope = tl.where(used, inside, 0.0)
         p = slope * slope
     else:
-        log = tl.log(tl.where(used, inside, 1.0)) / a
-        p, slope = tl.where(used, tl.exp(log), 0.0), tl.where(used, tl.exp((1.0 - a) * log), 0.0)
+        inverse = 1.0 / tl.where(used, inside, 1.0)
+        log = tl.log(tl.where(used, inside, 1.0)) + (y - (inside - 1.0)) * inverse  # of 1 + y, not of its rounding
+        p = tl.where(used, tl.exp(log * (1.0 / a)), 0.0)
+        slope = p * inverse
     return p, slope
+
+
+@triton.jit
+def newton_step(mass, slope, a, NORMALIZER: tl.constexpr):
+    """Newton's step of t for Σ^a = 1, from Σ and -dΣ/dt: Σ (1 - Σ^-a) / (a slope).
+
+    Σ^a is a norm of [1 + a (s - top - t)]₊, so it is convex in t: from Σ ≥ 1, steps rise to the solution. If all scores
+    are equal, one step suffices.
+    """
+    if NORMALIZER == SPARSEMAX:
+        change = mass - 1.0
+    elif NORMALIZER == ENTMAX15:
+        change = 2.0 * (mass - tl.sqrt(mass))
+    else:
+        log = tl.log(mass)
+        y = a * log
+        near = log * (1.0 - y * (0.5 - y * (1.0 / 6 - y * (1.0 / 24))))  # without cancellation
+        change = mass * tl.where(y < 0.1, near, (1.0 - tl.exp(-y)) / a)
+    return change / slope
 
 
 @triton.jit
