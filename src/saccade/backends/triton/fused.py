@@ -171,18 +171,20 @@ def shape(setup: Setup, name: str) -> Shape:
     if setup.score != ADDITIVE:
         size = max(size, setup.query.element_size())
     features = max(setup.query.shape[2], setup.value.shape[2])
-    heavy = setup.normalizer == ENTMAX or (setup.bias_kind == TABLE and setup.bias_learns)
+    heavy = 1 if setup.normalizer == ENTMAX else 0
+    if name == "queries" and setup.bias_kind == TABLE and setup.bias_learns:
+        heavy = 2
     return tile(setup.query.shape[1], features, size, setup.score, name in ("keys", "received"), heavy)
 
 
 @functools.cache
-def tile(q_len: int, features: int, size: int, score: int = DOT, by_key: bool = False, heavy: bool = False) -> Shape:
+def tile(q_len: int, features: int, size: int, score: int = DOT, by_key: bool = False, heavy: int = 0) -> Shape:
     """Largest tile whose registers suffice on compute capability 8.0 and 9.0.
 
     Args:
         features: of a query or a value, the larger number. size: bytes of a number.
         by_key: for passes over blocks of queries.
-        heavy: for normalizers and biases that take more registers.
+        heavy: 1 for entmax, 2 for a table that learns, which take more registers.
     """
     if score == DOT and size == 2:
         rows, keys = 32 if by_key else 64, 64 if features <= 128 else 32
@@ -192,7 +194,7 @@ def tile(q_len: int, features: int, size: int, score: int = DOT, by_key: bool = 
         rows, keys = 32, 32 if by_key or features > 64 else 64
     else:
         rows, keys = 32 if features <= 64 else 16, 16 if by_key and features <= 64 else 32
-    warps = 4 if features <= 64 and score == DOT and not heavy else 8
+    rows, warps = 32 if heavy == 2 else rows, 4 if features <= 64 and score == DOT and not heavy else 8
     return Shape(FEW if q_len <= FEW else rows, keys, warps, 2 if score == DOT and keys > 16 else 1)
 
 
@@ -214,16 +216,16 @@ def lists(
     of_queries = of_keys = codes = counts
     if intervals or documents:
         of_queries = counts.new_empty(4 * intervals + 2 * documents, entries, q_blocks)
-        arguments = starts, ends, q_ids, of_queries, q_len, k_len, q_blocks, entries
-        launch(kernels.summarize, entries * q_blocks, *arguments, INTERVALS=intervals, DOCUMENTS=documents, ROWS=rows)
+        sides = starts, ends, q_ids, of_queries, q_len, k_len, q_blocks, entries
+        launch(kernels.summarize, entries * q_blocks, *sides, INTERVALS=intervals, DOCUMENTS=documents, ROWS=rows)
     if documents:
         of_keys = counts.new_empty(2, entries, k_blocks)
-        arguments = starts, ends, k_ids, of_keys, k_len, q_len, k_blocks, entries
-        launch(kernels.summarize, entries * k_blocks, *arguments, INTERVALS=0, DOCUMENTS=True, ROWS=keys)
+        sides = starts, ends, k_ids, of_keys, k_len, q_len, k_blocks, entries
+        launch(kernels.summarize, entries * k_blocks, *sides, INTERVALS=0, DOCUMENTS=True, ROWS=keys)
     if mask.pairs is not None:
         codes = torch.empty(entries, q_blocks, k_blocks, dtype=torch.uint8, device=device)
-        arguments = pairs, *steps, codes, q_len, k_len, q_blocks, k_blocks
-        launch(kernels.summarize_pairs, _programs(codes.numel()), *arguments, ROWS=rows, KEYS=keys)
+        of_pairs = pairs, *steps, codes, q_len, k_len, q_blocks, k_blocks
+        launch(kernels.summarize_pairs, _programs(codes.numel()), *of_pairs, ROWS=rows, KEYS=keys)
     arguments = of_queries, of_keys, codes, order, counts, firsts, lasts, low, high, q_len, k_len, q_blocks, k_blocks
     constants = {"MASK": flags, "BY_KEY": by_key, "ROWS": rows, "KEYS": keys, "AT_ONCE": LISTED_AT_ONCE}
     launch(kernels.list_blocks, counts.numel(), *arguments, entries, **constants)
@@ -255,6 +257,8 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
         top_weights = norms.new_empty((*rows, top))
         top_keys = torch.empty_like(top_weights, dtype=torch.int64)
     sizes = shape(setup, "forward")
+    if top:
+        sizes = sizes._replace(warps=8)
     inputs, constants = _arguments(setup, sizes, flags=ENTROPY * entropy)
     sinks = norms if setup.sinks is None else setup.sinks
     results = sinks, out, norms, wholes, entropies, top_weights, top_keys
@@ -304,8 +308,13 @@ def backward(
 
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
     batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.count, query.shape[1:], value.shape[1:]
+    looked = picks is not None or received_grad is not None or weights_grad is not None or sums_grad is not None
+    looked = looked or (entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None))
+    pulls = setup.normalizer == ENTMAX or (looked and setup.normalizer in (SOFTMAX, SUM))
     deltas = torch.empty_like(norms)
     sizes = shape(setup, "queries")
+    if looked:
+        sizes = sizes._replace(warps=8)
     blocks = -(-q_len // sizes.rows)
     gradients = {
         "query": query.new_empty((*batch, q_len, dim)),
@@ -324,9 +333,6 @@ def backward(
             bias_grad = gradients["table"] = norms.new_zeros((*batch, blocks, setup.bias.shape[-1]))
         else:
             bias_grad = gradients["bias"] = norms.new_zeros((*batch, q_len, k_len))
-    looked = picks is not None or received_grad is not None or weights_grad is not None or sums_grad is not None
-    looked = looked or (entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None))
-    pulls = setup.normalizer == ENTMAX or (looked and setup.normalizer in (SOFTMAX, SUM))
     flags = (
         ENTROPY * (entropy_grad is not None) + OF_OUTPUT * (grad is not None) + OF_LSE * (lse_grad is not None)
         + OF_RECEIVED * (received_grad is not None) + OF_WEIGHTS * (weights_grad is not None)
@@ -345,9 +351,9 @@ def backward(
     launch(kernels.queries, _programs(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
     sizes = shape(setup, "keys")
     inputs, constants = _arguments(setup, sizes, flags=flags, by_key=True, sides=inputs[4:6])
-    targets = gradients["key"], gradients["value"]
+    of_keys = gradients["key"], gradients["value"]
     programs = _programs(count * -(-k_len // sizes.keys))
-    launch(kernels.keys, programs, *inputs, *statistics, *targets, **constants, PICKS=picked)
+    launch(kernels.keys, programs, *inputs, *statistics, *of_keys, **constants, PICKS=picked)
     if setup.sinks is not None:
         if lse_grad is not None:
             deltas = deltas + lse_grad * torch.exp(_finite(wholes) - _finite(norms))
@@ -413,11 +419,7 @@ def _arguments(
         if name not in kept:
             kept[name] = lists(mask, q_len, k_len, query.device, by_key=by_key, sizes=sizes)
         listed = kept[name]
-    bias, steps = query if setup.bias is None else setup.bias, (0, 0)
-    if setup.bias_kind == TABLE:
-        steps = bias.shape[-1] // 2, 0
-    elif setup.bias_kind == PAIRS:
-        steps = bias.stride()[1:]
+    bias, steps = _bias(setup)
     flags += SOFTCAP * (setup.softcap is not None) + SINKS * (setup.sinks is not None)
     factors, v, noise, threshold, keep_scale = query, query, query, 0, 1.0
     if setup.factors is not None:
@@ -441,6 +443,16 @@ def _arguments(
         "num_warps": sizes.warps, "num_stages": sizes.stages,
     }  # fmt: skip
     return inputs, constants
+
+
+def _bias(setup: Setup) -> tuple[Tensor, tuple[int, ...]]:
+    """Numbers of the bias and two steps, by kind nothing, a radius, or strides of queries and keys."""
+    bias = setup.bias
+    if bias is None:
+        return setup.query, (0, 0)
+    if setup.bias_kind == PAIRS:
+        return bias, bias.stride()[1:]
+    return bias, (bias.shape[-1] // 2 if setup.bias_kind == TABLE else 0, 0)
 
 
 def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
