@@ -70,21 +70,16 @@ class Allowed(NamedTuple):
 
     def expanded(self, shape: tuple[int, ...], batch: tuple[int, ...]) -> "Allowed":
         """The mask of a batch whose dimensions its own, `shape`, broadcast to."""
+        own = (1,) * (len(batch) - len(shape)) + shape
 
-        def copied(part: Tensor | None, dim: int) -> Tensor | None:
-            if part is None:
-                return None
+        def copied(part: Tensor, dim: int) -> Tensor:
             before, after = part.shape[:dim], part.shape[dim + 1 :]
-            missing = (1,) * (len(batch) - len(shape))
-            return (
-                part.reshape(*before, *missing, *shape, *after)
-                .expand(*before, *batch, *after)
-                .flatten(dim, dim + len(batch) - 1)
-            )
+            whole = part.reshape(*before, *own, *after).expand(*before, *batch, *after)
+            return whole.reshape(*before, math.prod(batch), *after)
 
-        sides = (copied(part, 1) for part in (self.starts, self.ends))
-        rest = (copied(part, 0) for part in (self.q_ids, self.k_ids, self.pairs))
-        return Allowed(math.prod(batch), *sides, *rest, self.low, self.high, copied(self.first, 0), copied(self.end, 0))
+        parts = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
+        copies = {name: copied(part, int(name in ("starts", "ends"))) for name, part in parts.items()}
+        return self._replace(entries=math.prod(batch), **copies)
 
     def band(self, q_len: int, k_len: int) -> tuple[int, int]:
         """Low and high, within what makes a difference."""
@@ -147,7 +142,7 @@ class Setup(NamedTuple):
         return (*self.batch, self.query.shape[1])
 
     @property
-    def count(self) -> int:
+    def entries(self) -> int:
         return math.prod(self.batch)
 
     @property
@@ -241,13 +236,13 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     """Output and statistics of each row, those that are not needed as any other of them.
 
     Returns:
-        output `(*batch, Lq, E)`; norms and wholes `(*batch, Lq)`, as `kernels.weights` reads them (norms of a softmax are lse,
-        without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, 0 and -1 beyond the allowed
+        output `(*batch, Lq, E)`; norms and wholes `(*batch, Lq)`, as `kernels.weights` reads them (norms of a softmax
+        are lse, without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, 0 and -1 beyond the allowed
         keys.
     """
     from saccade.kernels.triton import fused
 
-    query, value, count, rows = setup.query, setup.value, setup.count, setup.rows
+    query, value, count, rows = setup.query, setup.value, setup.entries, setup.rows
     out = value.new_empty((*rows, value.shape[2]))
     norms = query.new_empty(rows, dtype=torch.float32)
     wholes = torch.empty_like(norms) if setup.normalizer == ENTMAX or setup.sinks is not None else norms
@@ -307,7 +302,7 @@ def backward(
     from saccade.kernels.triton import backward as kernels
 
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
-    batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.count, query.shape[1:], value.shape[1:]
+    batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.entries, query.shape[1:], value.shape[1:]
     looked = picks is not None or received_grad is not None or weights_grad is not None or sums_grad is not None
     looked = looked or (entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None))
     pulls = setup.normalizer == ENTMAX or (looked and setup.normalizer in (SOFTMAX, SUM))
@@ -372,7 +367,7 @@ def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     norms, k_len, sizes = results["norms"], setup.value.shape[1], shape(setup, "received")
     out = norms.new_empty((*setup.batch, k_len))
     inputs, constants = _arguments(setup, sizes, by_key=True)
-    programs = _programs(setup.count * -(-k_len // sizes.keys))
+    programs = _programs(setup.entries * -(-k_len // sizes.keys))
     launch(looks.received, programs, *inputs, norms, results["wholes"], out, **constants)
     return out
 
@@ -399,7 +394,7 @@ def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor
 
     norms, sizes = results["norms"], shape(setup, "read")
     inputs, constants = _arguments(setup, sizes)
-    programs = _programs(setup.count * -(-setup.query.shape[1] // sizes.rows))
+    programs = _programs(setup.entries * -(-setup.query.shape[1] // sizes.rows))
     launch(looks.read, programs, *inputs, norms, results["wholes"], uniform, out, logs, **constants, DRAW=draw)
 
 
@@ -407,7 +402,7 @@ def _arguments(
     setup: Setup, sizes: Shape, *, flags: int = 0, by_key: bool = False, sides: tuple[Tensor, Tensor] | None = None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments that every kernel takes first, and its constants."""
-    query, key, value, _, entries, mask = setup[:6]
+    query, key, value, _, steps_of_entries, mask = setup[:6]
     (_, q_len, dim), (_, k_len, width) = query.shape, value.shape
     if max(q_len, k_len) * (max(dim, width) + 1) > LARGEST:
         raise ValueError(f"expected at most {LARGEST:,} numbers of one entry, got more. Split the call.")
@@ -433,8 +428,8 @@ def _arguments(
     if sides is None:
         sides = (_side(query), _side(key, by_key=True)) if setup.score == ADDITIVE else (query, key)
     inputs = (
-        query, key, value, v, *sides, *entries, *mask.arguments(query, q_len, k_len), bias, *steps, setup.align, *listed,
-        factors, noise, q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1, threshold,
+        query, key, value, v, *sides, *steps_of_entries, *mask.arguments(query, q_len, k_len), bias, *steps,
+        setup.align, *listed, factors, noise, q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1, threshold,
         keep_scale,
     )  # fmt: skip
     constants = {
