@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from saccade._definitions.numerics import float32_precision
 from saccade.kernels.launch import launch
 
 DOT, ADDITIVE, DISTANCE = 0, 1, 2
@@ -78,7 +79,7 @@ class Allowed(NamedTuple):
             return whole.reshape(*before, math.prod(batch), *after)
 
         parts = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
-        copies = {name: copied(part, int(name in ("starts", "ends"))) for name, part in parts.items()}
+        copies: dict[str, Any] = {name: copied(part, int(name in ("starts", "ends"))) for name, part in parts.items()}
         return self._replace(entries=math.prod(batch), **copies)
 
     def band(self, q_len: int, k_len: int) -> tuple[int, int]:
@@ -237,8 +238,8 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
 
     Returns:
         output `(*batch, Lq, E)`; norms and wholes `(*batch, Lq)`, as `kernels.weights` reads them (norms of a softmax
-        are lse, without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, 0 and -1 beyond the allowed
-        keys.
+        are lse, without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, 0 and -1 beyond
+        the allowed keys.
     """
     from saccade.kernels.triton import fused
 
@@ -429,8 +430,8 @@ def _arguments(
         sides = (_side(query), _side(key, by_key=True)) if setup.score == ADDITIVE else (query, key)
     inputs = (
         query, key, value, v, *sides, *steps_of_entries, *mask.arguments(query, q_len, k_len), bias, *steps,
-        setup.align, *listed, factors, noise, q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1, threshold,
-        keep_scale,
+        setup.align, *listed, factors, noise, q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1,
+        threshold, keep_scale,
     )  # fmt: skip
     constants = {
         "D": dim, "E": width, "SCORE": setup.score, "NORMALIZER": setup.kind, "BIAS": setup.bias_kind, "MASK": of_mask,
@@ -464,9 +465,7 @@ def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
 
 def _precision(query: Tensor) -> str:
     """How float32 is multiplied: as torch has it, whichever of its interfaces set it."""
-    if query.dtype == torch.float32 and torch.backends.cuda.matmul.fp32_precision == "tf32":
-        return "tf32"
-    return "ieee"
+    return "tf32" if query.dtype == torch.float32 and float32_precision("cuda") == "tf32" else "ieee"
 
 
 def _programs(count: int) -> int:
