@@ -64,12 +64,11 @@ def counted(engine: Engine, call: Call) -> Pairs:
 def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     if not call.built_in or foreign(call) or closing_over(call):
         return checkpointed(engine, call)
-    return recorded(engine, normalized_once(call))
+    return recorded(engine, normalized_once(call).aligned())
 
 
 def recorded(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
-    """`run` for built-in definitions: one Function."""
-    call = call.aligned()
+    """`run` for built-in definitions: one Function. Under a transform the call is aligned."""
     if not call.aux.weights:
         results = dict(zip(result_names(call), apply(engine, call), strict=False))
         top = (results.pop("top_values"), results.pop("top_indices")) if call.aux.top else None

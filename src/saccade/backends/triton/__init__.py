@@ -5,7 +5,6 @@ never lie in memory (`kernels.fused`). `setup` makes the kernels' tensors of a c
 """
 
 import os
-from dataclasses import replace
 from functools import partial
 
 import torch
@@ -15,7 +14,7 @@ from saccade._call.call import Call, closing_over
 from saccade._definitions.functions import functions
 from saccade._definitions.numerics import tracing, transforming
 from saccade._definitions.state import BackendState
-from saccade._definitions.structure import foreign
+from saccade._definitions.structure import Definition, foreign
 from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.offers import Answer, Answers, Offer, Refusal
@@ -33,8 +32,10 @@ MANY = 16  # most of the largest weights of a row
 
 
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
-    if call.mask is not None and call.once is None and not tracing() and not transforming():
-        call = replace(call, once=BackendState())  # the backward reads the blocks that the forward found
+    if tracing() or transforming():
+        return blockwise.recorded(ENGINE, call.aligned())
+    if call.mask is not None and call.once is None:  # the backward reads the blocks that the forward found
+        object.__setattr__(call, "once", BackendState())
     return blockwise.recorded(ENGINE, call)
 
 
@@ -72,8 +73,11 @@ def unserved(call: Call) -> str | None:
         return f"its kernels take 1 to {WIDEST} features"
     if max(call.query.shape[-2], call.key.shape[-2]) * (max(widths) + 1) > LARGEST:
         return "its offsets within a sequence have 32 bits"
-    if foreign(call) or closing_over(call) or any(functions(call.bias)):
-        return "its kernels call no function or class of yours"
+    parts = call.score, call.normalizer, call.mask, call.bias
+    if any(isinstance(part, Definition) and foreign(part) for part in parts):
+        return "its kernels know no class of yours"
+    if (call.mask is not None or call.bias is not None) and (any(functions(call.bias)) or closing_over(call)):
+        return "its kernels call no function of yours"
     if call.gate is not None:
         return "its kernels know no gate"
     return of_score(call) or of_normalizer(call) or of_read(call)

@@ -95,10 +95,7 @@ def without_launches() -> Iterator[None]:
 
 
 def _launch_nothing(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:
-    """Zero the integers, since a call may index by those that a kernel leaves."""
-    for argument in arguments:
-        if isinstance(argument, torch.Tensor) and argument.dtype == torch.int64:
-            argument.zero_()
+    return None
 
 
 def _always() -> bool:
