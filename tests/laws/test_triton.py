@@ -197,7 +197,9 @@ def test_a_prepared_mask_is_listed_once(monkeypatch):
     x, ids = drawn(2, 27, 4), torch.arange(27) // 5
     plain = masks.Documents(ids, ids) & (masks.Prefix(6) | masks.Window(9, 0))
     mask, listed, made = masks.prepare(plain, 27, 27, "cpu"), [], fused.lists
-    monkeypatch.setattr(setup, "allowed_of", lambda *call, original=setup.allowed_of: listed.append("mask") or original(*call))
+    monkeypatch.setattr(
+        setup, "allowed_of", lambda *call, original=setup.allowed_of: listed.append("mask") or original(*call)
+    )
     monkeypatch.setattr(fused, "lists", lambda *call, **more: listed.append(more["by_key"]) or made(*call, **more))
     outputs = []
     for _ in range(2):

@@ -163,3 +163,14 @@ def without_autocast(tensor: Tensor) -> AbstractContextManager[Any]:
 def recorded() -> bool:
     """Whether operations are recorded or transformed for other values."""
     return tracing() or transforming() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack() > 0
+
+
+def float32_precision(device_type: str) -> str:
+    """How torch multiplies float32 on a device: "ieee" exactly, else "tf32" or "bf16".
+
+    `torch.get_float32_matmul_precision` raises once a precision of one device is set.
+    """
+    backend = torch.backends.cuda if device_type == "cuda" else torch.backends.mkldnn
+    own = backend.matmul.fp32_precision
+    precision: str = torch.backends.fp32_precision if own == "none" else own
+    return "ieee" if precision == "none" else precision

@@ -1,5 +1,8 @@
 import itertools
+import os
+import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,6 +14,7 @@ from saccade.auxiliary import log_probability
 from saccade.backends.triton import fused
 from saccade.backends.triton.fused import Allowed, Setup
 from saccade.reads import Sample, largest
+from tiny import python
 
 pytestmark = interpreted
 
@@ -509,3 +513,10 @@ def test_a_table_of_one_number_has_the_sum_of_all_gradients():
     w, grad = fused.weights(setup, results), torch.ones_like(results["output"])
     found = fused.backward(setup, results, grad)["table"].sum(1)[:, 0]
     torch.testing.assert_close(found, (w * (1 - w) * (grad @ setup.value.mT)).sum((1, 2)))
+
+
+@pytest.mark.slow
+def test_no_kernel_spills_registers_on_a_gpu(tmp_path):
+    script = Path(__file__).parents[3] / "tools" / "ptxas.py"
+    environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
+    subprocess.run(python(script), check=True, env=environment)

@@ -75,10 +75,9 @@ def backward(
 ) -> list[Tensor] | None:
     """Gradients of the leaves that need one, or None if the kernels do not serve."""
     upstream = dict(zip(floating_results(call), grads, strict=True))
-    if upstream.get("output") is None:
-        return None
-    grad, leaves = upstream.pop("output"), call.leaves()[: 4 if isinstance(call.score, Additive) else 3]
-    if any(needed[len(leaves) :]) or any(other is not None and bool(other.any()) for other in upstream.values()):
+    grad, leaves = upstream.pop("output", None), call.leaves()[: 4 if isinstance(call.score, Additive) else 3]
+    others = any(other is not None and bool(other.any()) for other in upstream.values())
+    if grad is None or others or any(needed[len(leaves) :]):
         return None
     if not served(grad, dtypes=(torch.float32, *HALF)):
         return None

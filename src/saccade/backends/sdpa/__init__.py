@@ -15,7 +15,7 @@ from saccade import biases
 from saccade._call.call import Call, Widened, closing_over
 from saccade._call.dot_products import is_causal, product, sharing, why_not_sdpa
 from saccade._definitions.functions import functions
-from saccade._definitions.numerics import HALF, broadcast_shapes, tracing, transforming, valueless, wide
+from saccade._definitions.numerics import HALF, broadcast_shapes, float32_precision, tracing, transforming, valueless, wide
 from saccade._definitions.structure import aligned
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
@@ -115,7 +115,7 @@ def sunk(call: Call) -> bool:
 
 def rounding() -> bool:
     """Whether float32 products are rounded to bfloat16, slow for small products here."""
-    return torch.get_float32_matmul_precision() == "medium" and _native(torch.bfloat16)
+    return float32_precision("cpu") == "bf16" and _native(torch.bfloat16)
 
 
 @cache

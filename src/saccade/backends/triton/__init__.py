@@ -109,9 +109,8 @@ def of_read(call: Call) -> str | None:
     ranks = call.aux.top or isinstance(read, TopK | Argmax | Sample)
     if ranks and isinstance(normalizer, Sum):
         return "its kernels do not rank weights that may change their sign with the sum"
-    if isinstance(read, Sample) and (
-        isinstance(normalizer, Identity) or (call.aux.log_prob and not normalizer.sums_to_one)
-    ):
+    unlikely = isinstance(normalizer, Identity) or (call.aux.log_prob and not getattr(normalizer, "sums_to_one", False))
+    if isinstance(read, Sample) and unlikely:
         return "its kernels draw from weights that sum to one"
     return None
 

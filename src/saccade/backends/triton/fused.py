@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from saccade._definitions.numerics import float32_precision
 from saccade.kernels.launch import launch
 
 DOT, ADDITIVE, DISTANCE = 0, 1, 2
@@ -70,21 +71,16 @@ class Allowed(NamedTuple):
 
     def expanded(self, shape: tuple[int, ...], batch: tuple[int, ...]) -> "Allowed":
         """The mask of a batch whose dimensions its own, `shape`, broadcast to."""
+        own = (1,) * (len(batch) - len(shape)) + shape
 
-        def copied(part: Tensor | None, dim: int) -> Tensor | None:
-            if part is None:
-                return None
+        def copied(part: Tensor, dim: int) -> Tensor:
             before, after = part.shape[:dim], part.shape[dim + 1 :]
-            missing = (1,) * (len(batch) - len(shape))
-            return (
-                part.reshape(*before, *missing, *shape, *after)
-                .expand(*before, *batch, *after)
-                .flatten(dim, dim + len(batch) - 1)
-            )
+            whole = part.reshape(*before, *own, *after).expand(*before, *batch, *after)
+            return whole.reshape(*before, math.prod(batch), *after)
 
-        sides = (copied(part, 1) for part in (self.starts, self.ends))
-        rest = (copied(part, 0) for part in (self.q_ids, self.k_ids, self.pairs))
-        return Allowed(math.prod(batch), *sides, *rest, self.low, self.high, copied(self.first, 0), copied(self.end, 0))
+        parts = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
+        copies: dict[str, Any] = {name: copied(part, int(name in ("starts", "ends"))) for name, part in parts.items()}
+        return self._replace(entries=math.prod(batch), **copies)
 
     def band(self, q_len: int, k_len: int) -> tuple[int, int]:
         """Low and high, within what makes a difference."""
@@ -147,7 +143,7 @@ class Setup(NamedTuple):
         return (*self.batch, self.query.shape[1])
 
     @property
-    def count(self) -> int:
+    def entries(self) -> int:
         return math.prod(self.batch)
 
     @property
@@ -171,18 +167,20 @@ def shape(setup: Setup, name: str) -> Shape:
     if setup.score != ADDITIVE:
         size = max(size, setup.query.element_size())
     features = max(setup.query.shape[2], setup.value.shape[2])
-    heavy = setup.normalizer == ENTMAX or (setup.bias_kind == TABLE and setup.bias_learns)
+    heavy = 1 if setup.normalizer == ENTMAX else 0
+    if name == "queries" and setup.bias_kind == TABLE and setup.bias_learns:
+        heavy = 2
     return tile(setup.query.shape[1], features, size, setup.score, name in ("keys", "received"), heavy)
 
 
 @functools.cache
-def tile(q_len: int, features: int, size: int, score: int = DOT, by_key: bool = False, heavy: bool = False) -> Shape:
+def tile(q_len: int, features: int, size: int, score: int = DOT, by_key: bool = False, heavy: int = 0) -> Shape:
     """Largest tile whose registers suffice on compute capability 8.0 and 9.0.
 
     Args:
         features: of a query or a value, the larger number. size: bytes of a number.
         by_key: for passes over blocks of queries.
-        heavy: for normalizers and biases that take more registers.
+        heavy: 1 for entmax, 2 for a table that learns, which take more registers.
     """
     if score == DOT and size == 2:
         rows, keys = 32 if by_key else 64, 64 if features <= 128 else 32
@@ -192,7 +190,7 @@ def tile(q_len: int, features: int, size: int, score: int = DOT, by_key: bool = 
         rows, keys = 32, 32 if by_key or features > 64 else 64
     else:
         rows, keys = 32 if features <= 64 else 16, 16 if by_key and features <= 64 else 32
-    warps = 4 if features <= 64 and score == DOT and not heavy else 8
+    rows, warps = 32 if heavy == 2 else rows, 4 if features <= 64 and score == DOT and not heavy else 8
     return Shape(FEW if q_len <= FEW else rows, keys, warps, 2 if score == DOT and keys > 16 else 1)
 
 
@@ -214,16 +212,16 @@ def lists(
     of_queries = of_keys = codes = counts
     if intervals or documents:
         of_queries = counts.new_empty(4 * intervals + 2 * documents, entries, q_blocks)
-        arguments = starts, ends, q_ids, of_queries, q_len, k_len, q_blocks, entries
-        launch(kernels.summarize, entries * q_blocks, *arguments, INTERVALS=intervals, DOCUMENTS=documents, ROWS=rows)
+        sides = starts, ends, q_ids, of_queries, q_len, k_len, q_blocks, entries
+        launch(kernels.summarize, entries * q_blocks, *sides, INTERVALS=intervals, DOCUMENTS=documents, ROWS=rows)
     if documents:
         of_keys = counts.new_empty(2, entries, k_blocks)
-        arguments = starts, ends, k_ids, of_keys, k_len, q_len, k_blocks, entries
-        launch(kernels.summarize, entries * k_blocks, *arguments, INTERVALS=0, DOCUMENTS=True, ROWS=keys)
+        sides = starts, ends, k_ids, of_keys, k_len, q_len, k_blocks, entries
+        launch(kernels.summarize, entries * k_blocks, *sides, INTERVALS=0, DOCUMENTS=True, ROWS=keys)
     if mask.pairs is not None:
         codes = torch.empty(entries, q_blocks, k_blocks, dtype=torch.uint8, device=device)
-        arguments = pairs, *steps, codes, q_len, k_len, q_blocks, k_blocks
-        launch(kernels.summarize_pairs, _programs(codes.numel()), *arguments, ROWS=rows, KEYS=keys)
+        of_pairs = pairs, *steps, codes, q_len, k_len, q_blocks, k_blocks
+        launch(kernels.summarize_pairs, _programs(codes.numel()), *of_pairs, ROWS=rows, KEYS=keys)
     arguments = of_queries, of_keys, codes, order, counts, firsts, lasts, low, high, q_len, k_len, q_blocks, k_blocks
     constants = {"MASK": flags, "BY_KEY": by_key, "ROWS": rows, "KEYS": keys, "AT_ONCE": LISTED_AT_ONCE}
     launch(kernels.list_blocks, counts.numel(), *arguments, entries, **constants)
@@ -239,13 +237,13 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     """Output and statistics of each row, those that are not needed as any other of them.
 
     Returns:
-        output `(*batch, Lq, E)`; norms and wholes `(*batch, Lq)`, as `kernels.weights` reads them (norms of a softmax are lse,
-        without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, 0 and -1 beyond the allowed
-        keys.
+        output `(*batch, Lq, E)`; norms and wholes `(*batch, Lq)`, as `kernels.weights` reads them (norms of a softmax
+        are lse, without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, 0 and -1 beyond
+        the allowed keys.
     """
     from saccade.kernels.triton import fused
 
-    query, value, count, rows = setup.query, setup.value, setup.count, setup.rows
+    query, value, count, rows = setup.query, setup.value, setup.entries, setup.rows
     out = value.new_empty((*rows, value.shape[2]))
     norms = query.new_empty(rows, dtype=torch.float32)
     wholes = torch.empty_like(norms) if setup.normalizer == ENTMAX or setup.sinks is not None else norms
@@ -255,6 +253,8 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
         top_weights = norms.new_empty((*rows, top))
         top_keys = torch.empty_like(top_weights, dtype=torch.int64)
     sizes = shape(setup, "forward")
+    if top:
+        sizes = sizes._replace(warps=8)
     inputs, constants = _arguments(setup, sizes, flags=ENTROPY * entropy)
     sinks = norms if setup.sinks is None else setup.sinks
     results = sinks, out, norms, wholes, entropies, top_weights, top_keys
@@ -303,9 +303,14 @@ def backward(
     from saccade.kernels.triton import backward as kernels
 
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
-    batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.count, query.shape[1:], value.shape[1:]
+    batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.entries, query.shape[1:], value.shape[1:]
+    looked = picks is not None or received_grad is not None or weights_grad is not None or sums_grad is not None
+    looked = looked or (entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None))
+    pulls = setup.normalizer == ENTMAX or (looked and setup.normalizer in (SOFTMAX, SUM))
     deltas = torch.empty_like(norms)
     sizes = shape(setup, "queries")
+    if looked:
+        sizes = sizes._replace(warps=8)
     blocks = -(-q_len // sizes.rows)
     gradients = {
         "query": query.new_empty((*batch, q_len, dim)),
@@ -324,9 +329,6 @@ def backward(
             bias_grad = gradients["table"] = norms.new_zeros((*batch, blocks, setup.bias.shape[-1]))
         else:
             bias_grad = gradients["bias"] = norms.new_zeros((*batch, q_len, k_len))
-    looked = picks is not None or received_grad is not None or weights_grad is not None or sums_grad is not None
-    looked = looked or (entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None))
-    pulls = setup.normalizer == ENTMAX or (looked and setup.normalizer in (SOFTMAX, SUM))
     flags = (
         ENTROPY * (entropy_grad is not None) + OF_OUTPUT * (grad is not None) + OF_LSE * (lse_grad is not None)
         + OF_RECEIVED * (received_grad is not None) + OF_WEIGHTS * (weights_grad is not None)
@@ -345,9 +347,9 @@ def backward(
     launch(kernels.queries, _programs(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
     sizes = shape(setup, "keys")
     inputs, constants = _arguments(setup, sizes, flags=flags, by_key=True, sides=inputs[4:6])
-    targets = gradients["key"], gradients["value"]
+    of_keys = gradients["key"], gradients["value"]
     programs = _programs(count * -(-k_len // sizes.keys))
-    launch(kernels.keys, programs, *inputs, *statistics, *targets, **constants, PICKS=picked)
+    launch(kernels.keys, programs, *inputs, *statistics, *of_keys, **constants, PICKS=picked)
     if setup.sinks is not None:
         if lse_grad is not None:
             deltas = deltas + lse_grad * torch.exp(_finite(wholes) - _finite(norms))
@@ -366,7 +368,7 @@ def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     norms, k_len, sizes = results["norms"], setup.value.shape[1], shape(setup, "received")
     out = norms.new_empty((*setup.batch, k_len))
     inputs, constants = _arguments(setup, sizes, by_key=True)
-    programs = _programs(setup.count * -(-k_len // sizes.keys))
+    programs = _programs(setup.entries * -(-k_len // sizes.keys))
     launch(looks.received, programs, *inputs, norms, results["wholes"], out, **constants)
     return out
 
@@ -393,7 +395,7 @@ def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor
 
     norms, sizes = results["norms"], shape(setup, "read")
     inputs, constants = _arguments(setup, sizes)
-    programs = _programs(setup.count * -(-setup.query.shape[1] // sizes.rows))
+    programs = _programs(setup.entries * -(-setup.query.shape[1] // sizes.rows))
     launch(looks.read, programs, *inputs, norms, results["wholes"], uniform, out, logs, **constants, DRAW=draw)
 
 
@@ -401,7 +403,7 @@ def _arguments(
     setup: Setup, sizes: Shape, *, flags: int = 0, by_key: bool = False, sides: tuple[Tensor, Tensor] | None = None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments that every kernel takes first, and its constants."""
-    query, key, value, _, entries, mask = setup[:6]
+    query, key, value, _, steps_of_entries, mask = setup[:6]
     (_, q_len, dim), (_, k_len, width) = query.shape, value.shape
     if max(q_len, k_len) * (max(dim, width) + 1) > LARGEST:
         raise ValueError(f"expected at most {LARGEST:,} numbers of one entry, got more. Split the call.")
@@ -413,11 +415,7 @@ def _arguments(
         if name not in kept:
             kept[name] = lists(mask, q_len, k_len, query.device, by_key=by_key, sizes=sizes)
         listed = kept[name]
-    bias, steps = query if setup.bias is None else setup.bias, (0, 0)
-    if setup.bias_kind == TABLE:
-        steps = bias.shape[-1] // 2, 0
-    elif setup.bias_kind == PAIRS:
-        steps = bias.stride()[1:]
+    bias, steps = _bias(setup)
     flags += SOFTCAP * (setup.softcap is not None) + SINKS * (setup.sinks is not None)
     factors, v, noise, threshold, keep_scale = query, query, query, 0, 1.0
     if setup.factors is not None:
@@ -431,9 +429,9 @@ def _arguments(
     if sides is None:
         sides = (_side(query), _side(key, by_key=True)) if setup.score == ADDITIVE else (query, key)
     inputs = (
-        query, key, value, v, *sides, *entries, *mask.arguments(query, q_len, k_len), bias, *steps, setup.align, *listed,
-        factors, noise, q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1, threshold,
-        keep_scale,
+        query, key, value, v, *sides, *steps_of_entries, *mask.arguments(query, q_len, k_len), bias, *steps,
+        setup.align, *listed, factors, noise, q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1,
+        threshold, keep_scale,
     )  # fmt: skip
     constants = {
         "D": dim, "E": width, "SCORE": setup.score, "NORMALIZER": setup.kind, "BIAS": setup.bias_kind, "MASK": of_mask,
@@ -441,6 +439,16 @@ def _arguments(
         "num_warps": sizes.warps, "num_stages": sizes.stages,
     }  # fmt: skip
     return inputs, constants
+
+
+def _bias(setup: Setup) -> tuple[Tensor, tuple[int, ...]]:
+    """Numbers of the bias and two steps, by kind nothing, a radius, or strides of queries and keys."""
+    bias = setup.bias
+    if bias is None:
+        return setup.query, (0, 0)
+    if setup.bias_kind == PAIRS:
+        return bias, bias.stride()[1:]
+    return bias, (bias.shape[-1] // 2 if setup.bias_kind == TABLE else 0, 0)
 
 
 def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
@@ -457,9 +465,7 @@ def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
 
 def _precision(query: Tensor) -> str:
     """How float32 is multiplied: as torch has it, whichever of its interfaces set it."""
-    if query.dtype == torch.float32 and torch.backends.cuda.matmul.fp32_precision == "tf32":
-        return "tf32"
-    return "ieee"
+    return "tf32" if query.dtype == torch.float32 and float32_precision("cuda") == "tf32" else "ieee"
 
 
 def _programs(count: int) -> int:

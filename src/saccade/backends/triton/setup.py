@@ -130,12 +130,13 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
     """Inputs with their batch dimensions folded into entries."""
     batch, q_len = call.batch, call.query.shape[-2]
     query, key, value, v, bias, factors, sinks, constants = inputs
-    mask, of_mask, lists = None, (), None
+    of_mask: tuple[int, ...] = ()
+    of_bias: tuple[int, ...] = ()
+    mask, lists = None, None
     if call.mask is not None:
         kept = Kept() if call.once is None else call.once.of(Kept)
         mask, of_mask = kept.mask(call)
         lists = kept.lists
-    of_bias: tuple[int, ...] = ()
     if bias is not None:
         axes = TRAILING[constants["bias_kind"]]
         of_bias = bias.shape[: bias.ndim - axes]

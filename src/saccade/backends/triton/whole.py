@@ -81,7 +81,8 @@ def read(call: Call, value: Tensor, results: Results) -> Tensor:
     if isinstance(call.read, TopK):
         weights, keys = (results[name][..., : call.read.k] for name in ("top_weights", "top_keys"))
         rows = pick(wide(value), keys.flatten(-2)).unflatten(-2, keys.shape[-2:])
-        return (shares(weights)[..., None, :] @ rows)[..., 0, :].to(value.dtype)
+        output: Tensor = (shares(weights)[..., None, :] @ rows)[..., 0, :]
+        return output.to(value.dtype)
     return pick(value, results["drawn"] if isinstance(call.read, Sample) else results["top_keys"][..., 0])
 
 
@@ -114,9 +115,9 @@ def backward(
 
 def total(first: Tensor | None, second: Tensor | None, leaf: Tensor) -> Tensor:
     """The sum of two gradients of a leaf, None: no gradient."""
-    if first is None or second is None:
-        return torch.zeros_like(leaf) if first is second else first if second is None else second
-    return first + second
+    if first is None:
+        return torch.zeros_like(leaf) if second is None else second
+    return first if second is None else first + second
 
 
 def made_of_rows(call: Call) -> bool:

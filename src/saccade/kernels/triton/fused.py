@@ -17,6 +17,7 @@ from saccade.kernels.triton.tiles import (
     SINKS,
     cleaned,
     inputs_of,
+    last_first,
     next_keys,
     padded,
     rows_of,
@@ -70,7 +71,7 @@ def forward(
     """
     WIDTH: tl.constexpr = padded(E)
     q_blocks = tl.cdiv(q_len, ROWS)
-    n, block = (tl.program_id(0) // q_blocks).to(tl.int64), tl.program_id(0) % q_blocks
+    n, block = (tl.program_id(0) // q_blocks).to(tl.int64), last_first(q_blocks)
     n_1, n_2 = n // inner, n % inner
     entry = n_1 * mask_1 + n_2 * mask_2
     of_query, of_key = n_1 * query_1 + n_2 * query_2, n_1 * key_1 + n_2 * key_2

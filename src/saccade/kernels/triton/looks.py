@@ -11,6 +11,7 @@ from saccade.kernels.triton.tiles import (
     SINKS,
     code_of,
     inputs_of,
+    last_first,
     next_keys,
     padded,
     rows_of,
@@ -44,7 +45,7 @@ def received(
     lengths = q_len, k_len
     j = block * KEYS + tl.arange(0, KEYS)
     inside, j = j < k_len, tl.minimum(j, k_len - 1)
-    sums, left, right = tl.zeros([KEYS], tl.float32), j, j
+    sums, left = tl.zeros([KEYS], tl.float32), j
     if SCORE == DOT:
         left = rows_of(inputs[1], j, D, padded(D))
     count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, True)
@@ -61,6 +62,7 @@ def received(
             factor = tl.load(factors + row)
         if NORMALIZER == SIGMOID:
             whole = factor
+        right = i
         if SCORE == DOT:
             right = rows_of(inputs[0], i, D, padded(D))
         _, _, s = scores(
@@ -91,7 +93,7 @@ def read(
     comes its log probability, logs[n, i], 0 for a row without a draw.
     """
     q_blocks = tl.cdiv(q_len, ROWS)
-    n, block = (tl.program_id(0) // q_blocks).to(tl.int64), tl.program_id(0) % q_blocks
+    n, block = (tl.program_id(0) // q_blocks).to(tl.int64), last_first(q_blocks)
     n_1, n_2 = n // inner, n % inner
     entry = n_1 * mask_1 + n_2 * mask_2
     of_query, of_key = n_1 * query_1 + n_2 * query_2, n_1 * key_1 + n_2 * key_2

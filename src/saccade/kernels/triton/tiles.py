@@ -38,6 +38,12 @@ SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, EACH, SHIFTS = (
 
 
 @triton.jit
+def last_first(q_blocks):
+    """This program's block of queries: the last ones, to which a causal mask leaves most keys, begin first."""
+    return q_blocks - 1 - tl.program_id(0) % q_blocks
+
+
+@triton.jit
 def inputs_of(query, key, v, q_side, k_side, n, of_query, of_key, q_len, k_len, D: tl.constexpr, FLAGS: tl.constexpr):
     """Query, key, v, and both sides of additive terms of entry n, with queries and keys of two others."""
     if EACH & FLAGS:
