@@ -13,7 +13,7 @@ from typing import NamedTuple
 from saccade.backends.triton import fused
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/gpu-kernels.md"
-MARK = "<!-- tools/count_kernels.py writes what follows -->\n"
+BEGIN, END = "<!-- tools/count_kernels.py writes what follows -->\n", "<!-- up to here -->\n"
 HEADS, LENGTH, FEATURES = 8, 8192, 64
 LEFT = 128
 """Keys before a query in the window."""
@@ -264,13 +264,13 @@ def table(half: bool) -> str:
 
 def written() -> str:
     """The generated part of the page."""
-    return f"{MARK}\nIn bfloat16:\n\n{table(half=True)}\n\nIn float32:\n\n{table(half=False)}\n"
+    return f"{BEGIN}\nIn bfloat16:\n\n{table(half=True)}\n\nIn float32:\n\n{table(half=False)}\n\n{END}"
 
 
 def main() -> None:
     """Write the tables into the page."""
-    text = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
-    PAGE.write_text(text + written(), encoding="utf-8")
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    PAGE.write_text(before + written() + rest.partition(END)[2], encoding="utf-8")
 
 
 if __name__ == "__main__":
