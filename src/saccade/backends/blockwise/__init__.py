@@ -97,7 +97,8 @@ def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
     """The results, as outputs of one Function if a gradient is needed."""
     leaves, reached = [leaf.tensor for leaf in call.leaves()], reached_results(call)
     moving = any(reached) and (transforming() or torch.is_grad_enabled())
-    residuals = len(engine.residuals(call))
+    kinds = engine.residuals(call) if moving else None
+    residuals = None if kinds is None else len(kinds)
     if not tracing():
         if not moving:
             return forward(engine, call)

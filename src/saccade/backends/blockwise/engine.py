@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pkgutil import resolve_name
 from typing import NamedTuple, TypeAlias
 
@@ -25,10 +26,11 @@ class Whole(NamedTuple):
     """A way to compute some calls without blocks; it returns None for the others."""
 
     forward: Callable[[Call], list[Tensor] | None]  # all results of an aligned call, in their order, then residuals
-    # Gradients of the leaves that need one, from those of the floating results (None: no gradient) and all that
-    # `forward` returned, if it has residuals.
+    # Gradients of the leaves that need one, from those of the floating results (None: no gradient) and, with
+    # residuals, all that `forward` returned.
     backward: Callable[[Call, Sequence[Tensor | None], Sequence[bool], Sequence[Tensor]], list[Tensor] | None]
-    residuals: Callable[[Call], list[Kind]] = lambda call: []  # what the backward reads again, `(*batch, ...)`
+    # Further tensors that the backward reads, `(*batch, ...)`, beside the results; None: it reads none of them.
+    residuals: Callable[[Call], list[Kind]] | None = None
 
 
 FAR_PAIRS = 1 << 25  # pairs a block off the CPU: 128 MiB of float32 scores, to repay a block's start
@@ -49,9 +51,9 @@ class Engine:
     pairs: int  # largest number of pairs of a query and a key in one block on a CPU
     whole: Whole | None = None
 
-    def residuals(self, call: Call) -> list[Kind]:
-        """Shapes and dtypes of the tensors that an aligned call keeps for its backward."""
-        return [] if self.whole is None else self.whole.residuals(call)
+    def residuals(self, call: Call) -> list[Kind] | None:
+        """Shapes and dtypes of the tensors that an aligned call keeps for its backward; None: not even results."""
+        return None if self.whole is None or self.whole.residuals is None else self.whole.residuals(call)
 
     def budget(self, call: Call) -> int:
         """Largest number of pairs of a query and a key in one block of a call."""
@@ -69,6 +71,7 @@ ENGINES = {
 }
 
 
+@cache
 def engine_named(name: str) -> Engine:
     engine: Engine = resolve_name(ENGINES[name])
     return engine

@@ -38,13 +38,15 @@ class Blockwise(torch.autograd.Function):
     """Results of an aligned call as a function of its leaves."""
 
     @staticmethod
-    def forward(engine: str, skeleton: "Call | str", own: bool, residuals: int, *leaves: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        engine: str, skeleton: "Call | str", own: bool, residuals: int | None, *leaves: Tensor
+    ) -> tuple[Tensor, ...]:
         """Results, and behind them as many residuals.
 
         Args:
             engine: its name.
             skeleton, leaves: a call, and its tensors, which are its `own` except under a transform.
-            residuals: how many tensors the backward reads again.
+            residuals: how many tensors the backward reads beside the results; None: it reads none of them.
         """
         if isinstance(skeleton, str):
             return tuple(forward_op(list(leaves), skeleton, engine))
@@ -53,9 +55,9 @@ class Blockwise(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         ctx.engine, ctx.skeleton, _, residuals, *leaves = inputs
-        results = output[: len(output) - residuals]
+        results = output[: len(output) - (residuals or 0)]
         ctx.leaves = len(leaves)
-        ctx.save_for_backward(*leaves, *(output if residuals else ()))
+        ctx.save_for_backward(*leaves, *(() if residuals is None else output))
         ctx.floating = tuple(tensor.is_floating_point() for tensor in results)
         ctx.mark_non_differentiable(
             *(tensor for tensor in results if not tensor.is_floating_point()), *output[len(results) :]
@@ -86,7 +88,7 @@ class Blockwise(torch.autograd.Function):
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, own: bool, residuals: int, *leaves: Tensor
+        info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, own: bool, residuals: int | None, *leaves: Tensor
     ) -> tuple[Any, Any]:
         results = Blockwise.apply(engine, skeleton, False, residuals, *batched_first(info, in_dims[4:], leaves))
         return results, (0,) * len(results)
@@ -171,7 +173,7 @@ def forward_op(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]
 @forward_op.register_fake
 def _(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]:
     call = restored(skeleton, leaves, [0.0] * leaves[-1].numel())  # shapes depend on no numbers
-    kinds = engine_named(engine).residuals(call)
+    kinds = engine_named(engine).residuals(call) or []
     return [*empty_results(call), *(call.query.new_empty(shape, dtype=dtype) for shape, dtype in kinds)]
 
 

@@ -15,7 +15,15 @@ from saccade import biases
 from saccade._call.call import Call, Widened, closing_over
 from saccade._call.dot_products import is_causal, product, sharing, why_not_sdpa
 from saccade._definitions.functions import functions
-from saccade._definitions.numerics import HALF, broadcast_shapes, float32_precision, tracing, transforming, valueless, wide
+from saccade._definitions.numerics import (
+    HALF,
+    broadcast_shapes,
+    float32_precision,
+    tracing,
+    transforming,
+    valueless,
+    wide,
+)
 from saccade._definitions.structure import aligned
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference

@@ -238,8 +238,8 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
 
     Returns:
         output `(*batch, Lq, E)`; norms and wholes `(*batch, Lq)`, as `kernels.weights` reads them (norms of a softmax
-        are lse, without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, 0 and -1 beyond
-        the allowed keys.
+        are lse, without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, key -1 where
+        the weight is 0, if not of the identity.
     """
     from saccade.kernels.triton import fused
 

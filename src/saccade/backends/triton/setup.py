@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -69,6 +70,11 @@ def compared(
     )
     factors = product(score, *((query, key) if plain else (wide(query), wide(key))))
     return factors.query.to(dtype), factors.key.to(dtype), None, {"scale": factors.scale, "softcap": factors.softcap}
+
+
+def is_plain(score: Score | ScoreFunction) -> bool:
+    """Whether the kernels read queries and keys of the score as they are."""
+    return isinstance(score, Dot | ScaledDot | Additive) and not isinstance(getattr(score, "scale", None), Tensor)
 
 
 def biased(bias: Bias | None, grid: Grid, dtype: torch.dtype) -> tuple[Tensor | None, dict[str, Any]]:
@@ -212,18 +218,17 @@ def folding(batch: tuple[int, ...], *shapes: tuple[int, ...]) -> tuple[int, ...]
     return tuple(steps)
 
 
-def gradients_of(call: Call, inputs: Inputs, of_kernels: dict[str, Any]) -> dict[str, Tensor]:
-    """Gradients of the inputs, summed to their batch dimensions, from those of each entry."""
+def gradients_of(call: Call, inputs: Inputs, of_kernels: dict[str, Any], names: Sequence[str]) -> dict[str, Tensor]:
+    """Gradients of inputs by name, summed to their batch dimensions, from those of each entry."""
     kind, summed = inputs.constants.get("bias_kind", 0), {}
     named = {**NAMES, "bias": {SLOPE: "slope", TABLE: "table"}.get(kind, "bias")}
-    for name, tensor in inputs.tensors().items():
-        if tensor.requires_grad:
-            gradient = of_kernels[named[name]]
-            if name == "v" or (name == "bias" and kind != PAIRS):  # a part for each block or query
-                gradient = gradient.sum(len(call.batch))
-            if gradient.shape != tensor.shape:
-                gradient = gradient.sum_to_size(tensor.shape)
-            summed[name] = gradient.to(tensor.dtype)
+    for name in names:
+        tensor, gradient = getattr(inputs, name), of_kernels[named[name]]
+        if name == "v" or (name == "bias" and kind != PAIRS):  # a part for each block or query
+            gradient = gradient.sum(len(call.batch))
+        if gradient.shape != tensor.shape:
+            gradient = gradient.sum_to_size(tensor.shape)
+        summed[name] = gradient.to(tensor.dtype)
     return summed
 
 

@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 
 from saccade._call.call import Call
-from saccade._definitions.numerics import shares, wide
+from saccade._definitions.numerics import HALF, shares, wide
 from saccade.auxiliary import top
 from saccade.backends.blockwise.blocks import floating_results, result_names
 from saccade.backends.blockwise.engine import Kind, Whole
 from saccade.backends.triton import fused
-from saccade.backends.triton.setup import gradients_of, inputs_of, setup_of
-from saccade.normalizers import Entmax, Sparsemax
-from saccade.reads import Argmax, Sample, Soft, TopK, pick
-from saccade.scores import Cosine, General
+from saccade.backends.triton.setup import gradients_of, inputs_of, is_plain, setup_of
+from saccade.normalizers import Entmax, Identity, Sparsemax
+from saccade.reads import Argmax, Read, Sample, Soft, TopK, pick
+from saccade.scores import Additive, Cosine, General
 
 __all__ = ["WHOLE"]
 
@@ -24,12 +24,12 @@ Results = dict[str, Tensor]
 
 
 def residual_kinds(call: Call) -> dict[str, Kind]:
-    """Tensors that a backward reads again, by name."""
+    """Tensors that a backward reads again beside the results, by name."""
     rows, dtype = (*call.batch, call.query.shape[-2]), wide(call.query).dtype
-    kinds: dict[str, Kind] = {"norms": (rows, dtype)}
+    kinds: dict[str, Kind] = {} if call.aux.lse else {"norms": (rows, dtype)}
     if isinstance(call.normalizer, Sparsemax | Entmax) or getattr(call.normalizer, "sink", None) is not None:
         kinds["wholes"] = rows, dtype
-    if count := leading(call):
+    if (count := leading(call)) and not returns_leading(call):
         kinds |= {"top_weights": ((*rows, count), dtype), "top_keys": ((*rows, count), torch.int64)}
     if isinstance(call.read, Sample):
         kinds["drawn"] = rows, torch.int64
@@ -46,20 +46,26 @@ def leading(call: Call) -> int:
     return min(max(count, call.aux.top), call.key.shape[-2])
 
 
+def returns_leading(call: Call) -> bool:
+    """Whether the largest weights of the kernels are those that the call returns."""
+    same = min(call.aux.top, call.key.shape[-2]) == leading(call)
+    return same and not call.read.chooses and not isinstance(call.normalizer, Identity)
+
+
 def forward(call: Call) -> list[Tensor]:
     """All results, then the residuals."""
     setup, aux, names = setup_of(call, inputs_of(call)), call.aux, result_names(call)
     results = fused.forward(setup, entropy=aux.entropy, top=leading(call))
-    norms = results["norms"]
-    if aux.lse:
-        results["lse"] = norms.clone()
+    results["lse"] = norms = results["norms"]
     if aux.weights:
         results["weights"] = fused.weights(setup, results)
     if aux.received:
         results["received"] = fused.received(setup, results)
     if leading(call):
         weights, keys = results["top_weights"], results["top_keys"]
-        if aux.top:
+        if returns_leading(call):
+            results |= {"top_values": weights, "top_indices": keys}
+        elif aux.top:
             values, indices = top(weights[..., : aux.top], keys[..., : aux.top])
             results |= {"top_values": values.clone(memory_format=torch.contiguous_format), "top_indices": indices}
         if aux.index:
@@ -70,9 +76,8 @@ def forward(call: Call) -> list[Tensor]:
         results["drawn"], results["log_prob"] = fused.drawn(setup, results, uniform)
         if aux.index:
             results["index"] = results["drawn"].clone()
-    results["soft"] = results["output"]
-    if "output" in names and not isinstance(call.read, Soft):
-        results["output"] = read(call, call.value, results)
+    if not isinstance(call.read, Soft) and not aux.weights:
+        results["soft"], results["output"] = results["output"], read(call, call.value, results)
     return [results[name] for name in (*names, *residual_kinds(call))]
 
 
@@ -92,32 +97,38 @@ def backward(
     """Gradients of the needed leaves, from those of the floating results and all that `forward` returned."""
     results = dict(zip((*result_names(call), *residual_kinds(call)), kept, strict=True))
     upstream = {n: grad for n, grad in zip(floating_results(call), grads, strict=True) if grad is not None}
+    inputs, names = inputs_of(call), own_inputs(call, needed)
+    if names is not None and weighs_output(call.read):
+        setup = setup_of(call, inputs, learns="bias" in names)
+        of_kernels = fused.backward(setup, **looked(results, upstream))
+        return list(gradients_of(call, inputs, of_kernels, names).values())
     leaves = [leaf.tensor.detach() for leaf in call.leaves()]
     moving = [leaf.requires_grad_() for leaf, needs in zip(leaves, needed, strict=False) if needs]
     with torch.enable_grad():
         moved = call.with_leaves(iter(leaves))
-        inputs = inputs_of(moved)
         outputs, pulled = outside(moved, results, upstream)
-    setup = setup_of(moved, inputs, learns=inputs.bias is not None and inputs.bias.requires_grad)
-    if made_of_rows(call):
-        with torch.enable_grad():
-            inputs = inputs_of(finite(moved))
-    tensors = inputs.tensors()
-    gradients: dict[Tensor, Tensor] = {}
-    for name, gradient in gradients_of(call, inputs, fused.backward(setup, **looked(results, upstream))).items():
-        if tensors[name].is_leaf:  # the call's own tensor
-            gradients[tensors[name]] = gradient
-        else:
-            outputs, pulled = [*outputs, tensors[name]], [*pulled, gradient]
-    rest = torch.autograd.grad(outputs, moving, pulled, allow_unused=True) if outputs else (None,) * len(moving)
-    return [total(gradients.get(leaf), other, leaf) for leaf, other in zip(moving, rest, strict=True)]
+        recorded = inputs_of(finite(moved) if made_of_rows(call) else moved)
+    tensors = recorded.tensors()
+    names = [name for name, tensor in tensors.items() if tensor.requires_grad]
+    of_kernels = fused.backward(setup_of(call, inputs, learns="bias" in names), **looked(results, upstream))
+    summed = gradients_of(call, recorded, of_kernels, names)
+    outputs, pulled = [*outputs, *(tensors[name] for name in names)], [*pulled, *summed.values()]
+    return list(torch.autograd.grad(outputs, moving, pulled, allow_unused=True, materialize_grads=True))
 
 
-def total(first: Tensor | None, second: Tensor | None, leaf: Tensor) -> Tensor:
-    """The sum of two gradients of a leaf, None: no gradient."""
-    if first is None:
-        return torch.zeros_like(leaf) if second is None else second
-    return first if second is None else first + second
+def weighs_output(read: Read) -> bool:
+    """Whether gradients of the output are those of all weights, as the kernels have them."""
+    return isinstance(read, Soft) or (read.chooses and read.differentiable)
+
+
+def own_inputs(call: Call, needed: Sequence[bool]) -> list[str] | None:
+    """Names of the inputs that need a gradient, if they are tensors of the call itself; else None."""
+    count = sum(needed)
+    if count != sum(needed[:3]) or not is_plain(call.score):
+        return None
+    if isinstance(call.score, Additive) and call.query.dtype in HALF:
+        return None
+    return [name for name, needs in zip(("query", "key", "value"), needed, strict=False) if needs]
 
 
 def made_of_rows(call: Call) -> bool:
@@ -141,10 +152,12 @@ def finite(call: Call) -> Call:
 
 def outside(call: Call, results: Results, upstream: Results) -> tuple[list[Tensor], list[Tensor]]:
     """A read of few keys as a function of its values, with its gradient; that of its weights goes to `upstream`."""
-    if "output" not in upstream or isinstance(call.read, Soft) or (call.read.chooses and call.read.differentiable):
+    if "output" not in upstream or weighs_output(call.read):
         return [], []
     grad = upstream.pop("output")
     if isinstance(call.read, TopK):
+        if "top_weights" not in results:
+            results |= {"top_weights": results["top_values"], "top_keys": results["top_indices"]}
         weights = results["top_weights"].detach().requires_grad_()
         output = read(call, call.value.detach(), {**results, "top_weights": weights})
         [upstream["top_weights"]] = torch.autograd.grad(output, weights, grad)
@@ -154,18 +167,16 @@ def outside(call: Call, results: Results, upstream: Results) -> tuple[list[Tenso
 
 def looked(results: Results, upstream: Results) -> dict[str, Any]:
     """Arguments of the kernels' backward."""
-    norms = results["norms"]
-    picks = [
-        (results["top_keys"][..., : upstream[name].shape[-1]], upstream[name])
-        for name in ("top_values", "top_weights")
-        if name in upstream
-    ]
+    norms = results["lse"] if "lse" in results else results["norms"]
+    keys = results.get("top_keys", results.get("top_indices"))
+    of_largest = [upstream[name] for name in ("top_values", "top_weights") if name in upstream]
+    picks = [(keys[..., : grads.shape[-1]], grads) for grads in of_largest if keys is not None]
     looks: dict[str, Any] = {"grad": upstream.get("output")}
     if "log_prob" in upstream:  # weights sum to one: a constant gradient of theirs is none
         picks.append((results["drawn"][..., None], (upstream["log_prob"] * torch.exp(-results["log_prob"]))[..., None]))
     if picks:
-        keys, grads = (torch.cat(side, -1) for side in zip(*picks, strict=True))
-        looks["picks"] = keys.to(torch.int32).contiguous(), grads.to(norms.dtype).contiguous()
+        picked, grads = (torch.cat(side, -1) for side in zip(*picks, strict=True))
+        looks["picks"] = picked.to(torch.int32).contiguous(), grads.to(norms.dtype).contiguous()
     for name in ("lse", "entropy", "received", "weights"):
         if name in upstream:
             looks[name + "_grad"] = upstream[name].contiguous()

@@ -25,6 +25,7 @@ from saccade.kernels.triton.tiles import (
 )
 from saccade.kernels.triton.weights import (
     ENTMAX,
+    IDENTITY,
     SIGMOID,
     SOFTMAX,
     SUM,
@@ -65,7 +66,7 @@ def forward(
         sinks: `(N, Lq)`.
         out: `(N, Lq, E)`.
         norms, wholes: `(N, Lq)`, as `weights.weights` reads them; norms of a softmax are lse without the sink.
-        entropies: `(N, Lq)`. top_weights, top_keys: `(N, Lq, COUNT)`, falling; key -1 and weight 0 beyond the allowed.
+        entropies: `(N, Lq)`. top_weights, top_keys: `(N, Lq, COUNT)`, falling; key -1 where the weight is 0.
         TOP: a power of two of at least COUNT.
         ROWS, KEYS: of a block.
     """
@@ -206,8 +207,10 @@ def forward(
         at = tl.min(tl.where(best == higher[:, None], chosen, 2147483647), 1)
         w, _ = weights(higher, norm, whole, a, NORMALIZER)
         tl.store(top_weights + row * COUNT + k, w, mask=there)
-        tl.store(top_keys + row * COUNT + k, at.to(tl.int64), mask=there)
         here = chosen == at[:, None]
+        if NORMALIZER != IDENTITY:
+            at = tl.where(w == 0, -1, at)
+        tl.store(top_keys + row * COUNT + k, at.to(tl.int64), mask=there)
         best, chosen = tl.where(here, -float("inf"), best), tl.where(here, -1, chosen)
 
 
