@@ -139,6 +139,16 @@ def test_a_prepared_mask_is_the_mask_at_its_lengths():
         attend(x[:, :9], x, x, mask=prepared)
 
 
+def test_a_prepared_mask_serves_any_number_of_batch_dimensions():
+    short, x = torch.zeros(3, 576, 576, dtype=torch.bool), torch.randn(2, 3, 576, 8)
+    for head in range(3):
+        short[head, :, 192 * head : 192 * head + 64] = True  # each head has blocks of its own
+    prepared = masks.prepare(short, 576, 576, "cpu")
+    for queries in (x, x[0], x):
+        output = attend(queries, queries, queries, mask=prepared, backend="chunked")
+        torch.testing.assert_close(output, attend(queries, queries, queries, mask=short, backend="reference"))
+
+
 @pytest.mark.parametrize("few", [1, 300])
 def test_a_prepared_mask_serves_few_queries_and_compositions(few):
     x = torch.randn(2, 300, 4)
