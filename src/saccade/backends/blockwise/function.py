@@ -66,7 +66,8 @@ class Blockwise(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
-        leaves, kept = ctx.saved_tensors[: ctx.leaves], ctx.saved_tensors[ctx.leaves :]
+        saved = ctx.saved_tensors  # once: a checkpoint unpacks them when they are read
+        leaves, kept = saved[: ctx.leaves], saved[ctx.leaves :]
         upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=False) if floating]
         present = [grad for grad in upstream if grad is not None]
         needed = list(ctx.needs_input_grad[4:])

@@ -76,10 +76,10 @@ def unwise(call: Call, rivals: Answers) -> str | None:
     if not tracing() and query.dtype == torch.float32 and query.device.type == "cpu" and rounding():
         return "its kernels take seven times as long where products of float32 may be rounded to bfloat16"
     reason = _sinking(call) if sunk(call) else None
+    if reason is None and query.device.type == "cuda" and detours(call) and rivals.serves("triton"):
+        return "it would lay mask or bias out and look at every pair, where Triton's kernels pass over forbidden blocks"
     if tracing() or reason is not None:
         return reason
-    if query.device.type == "cuda" and detours(call) and rivals.serves("triton"):
-        return "it would lay mask or bias out and look at every pair, where Triton's kernels pass over forbidden blocks"
     masked = call.mask is not None or call.bias is not None
     if not masked and call.dropout_p == 0 and query.shape[-1] == call.value.shape[-1]:
         return None
