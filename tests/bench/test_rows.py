@@ -24,6 +24,9 @@ from tiers import every
 
 ROWS = rows(SETUP)
 TARGETS = {
+    "dot, 16 ragged sequences forward 4352x8x64 a padded batch and its lengths": ["≥ 1.5x"],
+    "dot, 16 ragged sequences forward+backward 4352x8x64 a padded batch and its lengths": ["≥ 1.5x"],
+    "dot, 16 ragged sequences forward 4352x8x64 torch, nested tensors": ["≥ 2x"],
     "additive forward 8x256x256 eager": ["≥ 30x", "≥ 5 G terms/s a thread"],
     "additive forward 8x256x256 torch.compile": ["≥ 10x", "≥ 5 G terms/s a thread"],
     "additive forward+backward 8x256x256 eager": ["≥ 25x"],
