@@ -23,7 +23,7 @@ alike = normalizers.Softmax(), normalizers.Sparsemax(), normalizers.Entmax(1.5),
 uniform = torch.rand(2, 3, 70, device="cuda")
 for score in (scores.Additive, lambda v: scores.Cosine(3.0)):
     for normalizer in alike:
-        found = []
+        sides = []
         for backend, dtype in (("triton", torch.float32), ("reference", torch.float64)):
             leaves = [t.detach().to(dtype).requires_grad_() for t in (query, key, value, v)]
             output, aux = attend(
@@ -33,11 +33,11 @@ for score in (scores.Additive, lambda v: scores.Cosine(3.0)):
             )
             total = output.square().sum() + aux.entropy.sum() + aux.log_prob.sum() + aux.received.square().sum()
             moving = leaves if score is scores.Additive else leaves[:3]
-            found.append((output, aux.entropy, *torch.autograd.grad(total, moving)))
-        same = (found[0][0].double() - found[1][0]).abs().amax(-1) < 1e-3
+            sides.append((output, aux.entropy, *torch.autograd.grad(total, moving)))
+        same = (sides[0][0].double() - sides[1][0]).abs().amax(-1) < 1e-3
         assert same.double().mean() > 0.999, "draws"  # a uniform may lie between two roundings of a sum
-        torch.testing.assert_close(found[0][1].double(), found[1][1], rtol=1e-3, atol=1e-4)
-        for ours, theirs in zip(found[0][2:], found[1][2:]):
+        torch.testing.assert_close(sides[0][1].double(), sides[1][1], rtol=1e-3, atol=1e-4)
+        for ours, theirs in zip(sides[0][2:], sides[1][2:]):
             assert (ours.double() - theirs).norm() <= 1e-2 * theirs.norm() + 1e-3
 """
 
