@@ -132,18 +132,22 @@ def keys_dot(tile: Tile) -> Count:
 
 
 def queries_additive(tile: Tile) -> Count:
-    """A term's tangent, slope and two sums: 11 operations and a division; a feature's sums join those of its row."""
-    terms = Count(plain=11.0, special=1).times(tile.pairs * FEATURES)
-    joined = Count(plain=2.0 * (tile.rows + 1) * FEATURES**2)
-    return additive(tile).plus(slopes(tile), terms, joined)
+    """A term's slope, tangent and two sums: 7 operations and a division."""
+    terms = Count(plain=7.0, special=1).times(tile.pairs * FEATURES)
+    return additive(tile).plus(slopes(tile), terms, others(tile, tile.keys))
 
 
 def keys_additive(tile: Tile) -> Count:
-    """As of queries, without the tangent: 8 operations."""
-    terms = Count(plain=8.0, special=1).times(tile.pairs * FEATURES)
-    joined = Count(plain=2.0 * tile.keys * FEATURES**2)
+    """As of queries, without the tangent: 5 operations."""
+    terms = Count(plain=5.0, special=1).times(tile.pairs * FEATURES)
     of_value = rounded(tile).plus(product(tile))
-    return additive(tile).plus(slopes(tile), of_value, terms, joined)
+    return additive(tile).plus(slopes(tile), of_value, terms, others(tile, tile.rows))
+
+
+def others(tile: Tile, steps: int) -> Count:
+    """A step over each row of the other side takes its exponentials, and its column of a tile by a masked sum."""
+    exponentials = Count(plain=1.0, special=1).times(steps * FEATURES)
+    return exponentials.plus(Count(plain=3.0).times(tile.pairs * steps))
 
 
 def received(tile: Tile) -> Count:

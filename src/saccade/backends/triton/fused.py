@@ -161,36 +161,43 @@ class Shape(NamedTuple):
     stages: int
 
 
-def shape(setup: Setup, name: str) -> Shape:
-    """Tile of a pass: "forward", "queries" or "keys" of the backward, "received" or "read"."""
+def shape(setup: Setup, name: str, *, looked: bool = False) -> Shape:
+    """Tile of a pass: "forward", "queries" or "keys" of the backward, "received" or "read".
+
+    Args:
+        looked: whether statistics or their gradients take registers, as the largest weights do.
+    """
     size = setup.value.element_size()
     if setup.score != ADDITIVE:
         size = max(size, setup.query.element_size())
     features = max(setup.query.shape[2], setup.value.shape[2])
-    heavy = 1 if setup.normalizer == ENTMAX else 0
-    if name == "queries" and setup.bias_kind == TABLE and setup.bias_learns:
-        heavy = 2
-    return tile(setup.query.shape[1], features, size, setup.score, name in ("keys", "received"), heavy)
+    sparse, pairs = setup.normalizer == ENTMAX, setup.mask is not None and setup.mask.pairs is not None
+    learns = name == "queries" and setup.bias_kind == TABLE and setup.bias_learns
+    heavy = 2 if looked or learns or (sparse and name == "forward") else int(sparse or pairs)
+    return tile(setup.query.shape[1], features, size, setup.score, name, heavy)
 
 
 @functools.cache
-def tile(q_len: int, features: int, size: int, score: int = DOT, by_key: bool = False, heavy: int = 0) -> Shape:
-    """Largest tile whose registers suffice on compute capability 8.0 and 9.0.
+def tile(q_len: int, features: int, size: int, score: int = DOT, name: str = "forward", heavy: int = 0) -> Shape:
+    """Largest tile whose registers suffice on compute capability 8.0 and 9.0, by `tools/ptxas.py`.
 
     Args:
         features: of a query or a value, the larger number. size: bytes of a number.
-        by_key: for passes over blocks of queries.
-        heavy: 1 for entmax, 2 for a table that learns, which take more registers.
+        name: of the pass, as of `shape`.
+        heavy: 1 for more warps, 2 for a smaller tile as well.
     """
+    by_key, wide = name in ("keys", "received"), features > 64
     if score == DOT and size == 2:
-        rows, keys = 32 if by_key else 64, 64 if features <= 128 else 32
+        rows, keys = 32 if by_key or (heavy == 2 and name == "queries") else 64, 64 if features <= 128 else 32
+        if heavy == 2 and name != "queries":
+            keys = 32 if features <= 128 else 16
     elif score == DOT:
-        rows, keys = (32, 32) if features <= 128 else (16, 16)
+        rows, keys = (32, 32) if features <= 128 and heavy < 2 else (16, 16)
     elif size == 2:
-        rows, keys = 32, 32 if by_key or features > 64 else 64
+        rows, keys = 32, 32 if by_key or wide else 64
     else:
-        rows, keys = 32 if features <= 64 else 16, 16 if by_key and features <= 64 else 32
-    rows, warps = 32 if heavy == 2 else rows, 4 if features <= 64 and score == DOT and not heavy else 8
+        rows, keys = 16 if wide else 32, 16 if (name == "queries" if wide else by_key) else 32
+    warps = 4 if not wide and score == DOT and not heavy else 8
     return Shape(FEW if q_len <= FEW else rows, keys, warps, 2 if score == DOT and keys > 16 else 1)
 
 
@@ -204,7 +211,7 @@ def lists(
     """
     from saccade.kernels.triton import lists as kernels
 
-    rows, keys, *_ = sizes or tile(q_len, 64, 2, by_key=by_key)
+    rows, keys, *_ = sizes or tile(q_len, 64, 2, name="keys" if by_key else "queries")
     q_blocks, k_blocks, entries, flags = -(-q_len // rows), -(-k_len // keys), mask.entries, mask.flags(by_key=by_key)
     intervals, documents = flags // INTERVAL, mask.q_ids is not None
     order, counts = _empty_lists(entries, *((k_blocks, q_blocks) if by_key else (q_blocks, k_blocks)), device)
@@ -252,9 +259,7 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     if top:
         top_weights = norms.new_empty((*rows, top))
         top_keys = torch.empty_like(top_weights, dtype=torch.int64)
-    sizes = shape(setup, "forward")
-    if top:
-        sizes = sizes._replace(warps=8)
+    sizes = shape(setup, "forward", looked=top > 0)
     inputs, constants = _arguments(setup, sizes, flags=ENTROPY * entropy)
     sinks = norms if setup.sinks is None else setup.sinks
     results = sinks, out, norms, wholes, entropies, top_weights, top_keys
@@ -308,9 +313,7 @@ def backward(
     looked = looked or (entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None))
     pulls = setup.normalizer == ENTMAX or (looked and setup.normalizer in (SOFTMAX, SUM))
     deltas = torch.empty_like(norms)
-    sizes = shape(setup, "queries")
-    if looked:
-        sizes = sizes._replace(warps=8)
+    sizes = shape(setup, "queries", looked=looked)
     blocks = -(-q_len // sizes.rows)
     gradients = {
         "query": query.new_empty((*batch, q_len, dim)),
@@ -345,7 +348,7 @@ def backward(
     inputs, constants = _arguments(setup, sizes, flags=flags)
     rest = norms if lse_grad is None else lse_grad, results["entropy"], output, *targets
     launch(kernels.queries, _programs(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
-    sizes = shape(setup, "keys")
+    sizes = shape(setup, "keys", looked=looked)
     inputs, constants = _arguments(setup, sizes, flags=flags, by_key=True, sides=inputs[4:6])
     of_keys = gradients["key"], gradients["value"]
     programs = _programs(count * -(-k_len // sizes.keys))

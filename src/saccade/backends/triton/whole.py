@@ -29,6 +29,8 @@ def residual_kinds(call: Call) -> dict[str, Kind]:
     kinds: dict[str, Kind] = {} if call.aux.lse else {"norms": (rows, dtype)}
     if isinstance(call.normalizer, Sparsemax | Entmax) or getattr(call.normalizer, "sink", None) is not None:
         kinds["wholes"] = rows, dtype
+    if call.aux.weights:  # the read is of the weights that are returned
+        return kinds
     if (count := leading(call)) and not returns_leading(call):
         kinds |= {"top_weights": ((*rows, count), dtype), "top_keys": ((*rows, count), torch.int64)}
     if isinstance(call.read, Sample):
@@ -70,7 +72,7 @@ def forward(call: Call) -> list[Tensor]:
             results |= {"top_values": values.clone(memory_format=torch.contiguous_format), "top_indices": indices}
         if aux.index:
             results["index"] = keys[..., 0].contiguous()
-    if isinstance(call.read, Sample):
+    if isinstance(call.read, Sample) and not aux.weights:
         assert call.read.uniform is not None
         uniform = call.read.uniform.to(norms.dtype).expand(norms.shape).contiguous()
         results["drawn"], results["log_prob"] = fused.drawn(setup, results, uniform)

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from saccade.kernels.triton import kernel
-from saccade.kernels.triton.terms import add_slopes
+from saccade.kernels.triton.terms import add_slopes, way_of
 from saccade.kernels.triton.tiles import (
     ADDITIVE,
     DISTANCE,
@@ -173,7 +173,7 @@ def queries(
         delta -= tl.load(lse_grads + row) * tl.exp(finite(whole) - finite(norm))
     tl.store(deltas + row, delta, mask=there)
     of_query, sums = tl.zeros([ROWS, FEATURES], tl.float32), tl.zeros([ROWS], tl.float32)
-    of_factor, of_slope, of_v = sums, sums, tl.zeros([FEATURES], tl.float32)
+    of_factor, of_slope, of_v = sums, sums, of_query
     for step in range(count):
         code, j, right, raw, biased, s = next_keys(
             step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
@@ -206,7 +206,10 @@ def queries(
         if SOFTCAP & FLAGS:
             ds = tl.where(ds != 0, ds * (1.0 - (raw / softcap) * (raw / softcap)), 0.0)
         if SCORE == ADDITIVE:
-            of_query, of_v = add_slopes(ds, inputs, of_query, of_v, i[:, None], j[None], k_len, D, FEATURES, False)
+            way = way_of(inputs[3], inputs[4], i, j, k_len, D)
+            of_query, of_v = add_slopes(
+                ds, inputs[:2], way, i, (code // 2) * KEYS, k_len, of_query, of_v, D, FEATURES, KEYS, True
+            )
         else:
             if SCORE == DISTANCE:
                 right = rows_of(inputs[1], j, D, FEATURES)
@@ -215,7 +218,9 @@ def queries(
             of_query = tl.dot(ds.to(right.dtype), right, of_query, input_precision=PRECISION)
     if SCORE == DISTANCE:  # 2 Σ ds (q - k)
         of_query = 2.0 * (sums[:, None] * rows_of(inputs[0], i, D, FEATURES).to(tl.float32) - of_query)
-    if SCORE != ADDITIVE:
+    if SCORE == ADDITIVE:
+        of_query = of_query * (4.0 * tl.load(inputs[2] + d, mask=d < D, other=0.0).to(tl.float32))[None]
+    else:
         of_query = scale * of_query
     at = query_grad + n * q_len * D + (i[:, None] * D + d[None])
     tl.store(at, of_query, mask=there[:, None] & (d < D)[None])
@@ -224,7 +229,7 @@ def queries(
     if (LEARNS & FLAGS) and (BIAS == SLOPE):
         tl.store(bias_grad + row, of_slope, mask=there)
     if SCORE == ADDITIVE:
-        tl.store(v_parts + (n * q_blocks + block) * D + d, of_v, mask=d < D)
+        tl.store(v_parts + (n * q_blocks + block) * D + d, tl.sum(of_v, 0), mask=d < D)
 
 
 @kernel
@@ -265,7 +270,7 @@ def keys(
     if SCORE == DOT:
         right = rows_of(inputs[1], j, D, FEATURES)
     of_key, sums = tl.zeros([KEYS, FEATURES], tl.float32), tl.zeros([KEYS], tl.float32)
-    of_value, of_v = tl.zeros([KEYS, WIDTH], tl.float32), tl.zeros([FEATURES], tl.float32)
+    of_value = tl.zeros([KEYS, WIDTH], tl.float32)
     count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, True)
     for step in range(count):
         code = code_of(step, blocks, ROWS, MASK, BIAS)
@@ -297,7 +302,11 @@ def keys(
         if SOFTCAP & FLAGS:
             ds = tl.where(ds != 0, ds * (1.0 - (raw / softcap) * (raw / softcap)), 0.0)
         if SCORE == ADDITIVE:
-            of_key, of_v = add_slopes(ds, inputs, of_key, of_v, i[None], j[:, None], k_len, D, FEATURES, True)
+            way = way_of(inputs[3], inputs[4], i, j, k_len, D)
+            of_key, _ = add_slopes(
+                ds, (inputs[1], inputs[0]), way, j, (code // 2) * ROWS, q_len, of_key, of_key,
+                D, FEATURES, ROWS, False,
+            )  # fmt: skip
         else:
             if SCORE == DISTANCE:
                 sums += tl.sum(ds, 1)
@@ -305,7 +314,9 @@ def keys(
             of_key = tl.dot(ds.to(left.dtype), left, of_key, input_precision=PRECISION)
     if SCORE == DISTANCE:  # 2 Σ ds (k - q)
         of_key = 2.0 * (sums[:, None] * rows_of(inputs[1], j, D, FEATURES).to(tl.float32) - of_key)
-    if SCORE != ADDITIVE:
+    if SCORE == ADDITIVE:
+        of_key = of_key * (4.0 * tl.load(inputs[2] + d, mask=d < D, other=0.0).to(tl.float32))[None]
+    else:
         of_key = scale * of_key
     at = key_grad + n * k_len * D + (j[:, None] * D + d[None])
     tl.store(at, of_key, mask=inside[:, None] & (d < D)[None])

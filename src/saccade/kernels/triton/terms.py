@@ -117,27 +117,37 @@ def terms(inputs, i, j, k_len, D: tl.constexpr):
 
 
 @triton.jit
-def add_slopes(ds, inputs, of_rows, of_v, i, j, k_len, D: tl.constexpr, PADDED: tl.constexpr, BY_KEY: tl.constexpr):
-    """Add v Σ ds (1 − t²) over the second axis of a tile to `of_rows` `(M, PADDED)`, and Σ ds t to `of_v`.
+def add_slopes(
+    ds, sides, way, i, start, length, of_rows, of_v,
+    D: tl.constexpr, PADDED: tl.constexpr, OTHERS: tl.constexpr, WITH_V: tl.constexpr,
+):  # fmt: skip
+    """Add Σ ds (1 − t²) / 4 over the second axis of a tile to `of_rows`, and Σ ds t to `of_v` WITH_V.
 
-    With BY_KEY, which has keys along the first axis, `of_v` stays.
+    Args:
+        ds: `(M, OTHERS)`, 0 at forbidden pairs.
+        sides: tensors of the rows along the first and the second axis.
+        way: from `way_of`; where it is 0, no row holds NaN.
+        i: rows along the first axis. start, length: the first row along the second axis, and how many there are.
+        of_rows, of_v: `(M, PADDED)`.
     """
-    query, key, v, q_side, k_side = inputs
-    features = tl.arange(0, PADDED)
-    way = way_of(q_side, k_side, i, j, k_len, D)
-    for d in range(D):
+    mine, others = sides
+    d, column = tl.arange(0, PADDED), tl.arange(0, OTHERS)
+    x = tl.load(mine + (i[:, None] * D + d[None]), mask=(d < D)[None], other=0.0).to(tl.float32)
+    if way == 0:
+        x = tl.exp(2.0 * x)
+    for step in range(OTHERS):
+        other = tl.load(others + tl.minimum(start + step, length - 1) * D + d, mask=d < D, other=0.0).to(tl.float32)
+        of_pair = tl.sum(tl.where(column[None] == step, ds, 0.0), 1)[:, None]
         if way == 0:
-            r = 1.0 / denominators(q_side, k_side, i, j, d, k_len, D)
-            t, slope = 1.0 - 2.0 * r, 4.0 * (r - r * r)
+            r = 1.0 / tl.minimum(1.0 + x * tl.exp(2.0 * other)[None], CAP)
+            t, quarter = 1.0 - 2.0 * r, r - r * r
         else:
-            x = sums(query, key, i, j, d, D)
-            t = tanh_near(x) if way == 1 else tanh(x)
-            slope = 1.0 - t * t
-        t, slope = tl.where(ds != 0, t, 0.0), tl.where(ds != 0, slope, 0.0)  # forbidden keys may hold NaN
-        weight = tl.load(v + d).to(tl.float32)
-        of_rows += tl.where(features[None] == d, (weight * tl.sum(ds * slope, 1))[:, None], 0.0)
-        if not BY_KEY:
-            of_v += tl.where(features == d, tl.sum(ds * t), 0.0)
+            y = tl.where(of_pair != 0, x + other[None], 0.0)  # forbidden rows may hold NaN
+            t = tanh_near(y) if way == 1 else tanh(y)
+            quarter = 0.25 - 0.25 * (t * t)
+        of_rows += quarter * of_pair
+        if WITH_V:
+            of_v += t * of_pair
     return of_rows, of_v
 
 
