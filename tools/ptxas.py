@@ -108,7 +108,7 @@ def calls(dtype: torch.dtype, features: int) -> dict[str, Callable[[], Any]]:
 
 @contextlib.contextmanager
 def recorded() -> Iterator[list[Launch]]:
-    """Record launches, which compute nothing."""
+    """Record launches instead of running them."""
     from saccade.backends import triton
     from saccade.backends.triton import fused
     from saccade.kernels import gpu_rows
