@@ -41,7 +41,7 @@ TYPES = {
 }  # fmt: skip
 PRODUCTS = {"wgmma": r"wgmma\.mma_async\.sync", "mma": r"mma\.sync\.aligned"}
 CALLS = {
-    128: ("softmax", "mask of pairs", "looks, dropout", "sparsemax", "table of distances", "additive", "Gaussian"),
+    128: ("softmax", "looks, dropout", "sparsemax", "table of distances", "additive", "Gaussian"),
     256: ("softmax", "causal"),
 }
 """Calls by features; all with fewer."""
