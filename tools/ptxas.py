@@ -3,7 +3,7 @@
     python tools/ptxas.py                  # results/benchmarks/triton-registers.json, and docs/gpu-kernels.md
     python tools/ptxas.py --to FILE        # the file alone
 
-Calls run on a CPU up to the launch of a kernel, and the kernel is compiled for what the call passes to it. The exit
+Calls run on a CPU up to the launch of a kernel, and the kernel is compiled for the arguments of that launch. The exit
 status is 1 if a kernel spills more than a few registers to memory, or needs more shared memory than a program has.
 """
 
@@ -27,9 +27,12 @@ ROOT = Path(__file__).resolve().parents[1]
 FILE, PAGE = ROOT / "results/benchmarks/triton-registers.json", ROOT / "docs/gpu-kernels.md"
 START, END = "<!-- tools/ptxas.py writes what follows -->\n", "<!-- tools/ptxas.py: the end -->\n"
 SHARED = {80: 163 << 10, 90: 227 << 10}
-"""Bytes of shared memory of a program, by compute capability (CUDA C++ Programming Guide 13.0, table 30)."""
+"""Bytes of shared memory of a program (CUDA C++ Programming Guide)."""
 SPILLED = 32
-"""Most bytes that a thread may spill: ptxas trades eight registers or fewer for a further program at the same time."""
+"""Most bytes that a thread may spill.
+
+ptxas trades up to eight registers for a further program at the same time.
+"""
 LENGTH, HEADS = 64, 2
 DTYPES = {"bfloat16": torch.bfloat16, "float32": torch.float32}
 TYPES = {
@@ -38,7 +41,7 @@ TYPES = {
 }  # fmt: skip
 PRODUCTS = {"wgmma": r"wgmma\.mma_async\.sync", "mma": r"mma\.sync\.aligned"}
 CALLS = {
-    128: ("softmax", "mask of pairs", "looks, dropout", "sparsemax", "table of distances", "additive", "Gaussian"),
+    128: ("softmax", "looks, dropout", "sparsemax", "table of distances", "additive", "Gaussian"),
     256: ("softmax", "causal"),
 }
 """Calls by features; all with fewer."""
@@ -47,7 +50,7 @@ WIDE = r"ld\.global\S*\.(?:v4\.[bfu]32|v2\.[bfu]64)|cp\.async\.cg\.shared\.globa
 
 
 class Launch(NamedTuple):
-    """What a call passes to a kernel."""
+    """A kernel with its arguments and constants."""
 
     kernel: Any
     arguments: tuple[Any, ...]
@@ -105,7 +108,7 @@ def calls(dtype: torch.dtype, features: int) -> dict[str, Callable[[], Any]]:
 
 @contextlib.contextmanager
 def recorded() -> Iterator[list[Launch]]:
-    """Launches of the calls within, which compute nothing."""
+    """Record launches instead of running them."""
     from saccade.backends import triton
     from saccade.backends.triton import fused
     from saccade.kernels import gpu_rows
@@ -135,7 +138,7 @@ def type_of(argument: Any) -> str:
 
 
 def compiled(launch: Launch, capability: int) -> tuple[Any, str]:
-    """A kernel for a GPU, as Triton's launch would compile it, and the report of ptxas."""
+    """The compiled kernel of a launch, and the report of ptxas."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -182,8 +185,11 @@ def row_of(launch: Launch, capability: int) -> dict[str, Any]:
 
 
 def rows() -> Iterator[dict[str, Any]]:
-    """A row for each kernel: all calls at 64 features, the heaviest ones at 128, and forwards at 256."""
-    seen = set()
+    """Yield a row for each kernel.
+
+    There are all calls with 64 features, the heaviest with 128, and forwards with 256.
+    """
+    variants = set()
     for dtype, features in itertools.product(DTYPES, (64, 128, 256)):
         for name, call in calls(DTYPES[dtype], features).items():
             if name not in CALLS.get(features, [name]):
@@ -193,9 +199,9 @@ def rows() -> Iterator[dict[str, Any]]:
             for launch, capability in itertools.product(launches, SHARED):
                 kernel = launch.kernel.fn.__name__
                 variant = kernel, *map(type_of, launch.arguments), *launch.constants.items(), capability
-                if variant in seen or (features == 256 and kernel != "forward"):
+                if variant in variants or (features == 256 and kernel != "forward"):
                     continue
-                seen.add(variant)
+                variants.add(variant)
                 of_call = {} if "PIECE" in launch.constants else {"dtype": dtype, "features": features}
                 yield {"call": name, "kernel": kernel, **of_call, **row_of(launch, capability)}
 
@@ -218,7 +224,7 @@ def versions() -> dict[str, str]:
 
 
 def table(stored: Mapping[str, Any]) -> str:
-    """Registers of a thread for capability 8.0 and 9.0, a line for each kernel of a call."""
+    """Registers of a thread, with a line for each kernel of a call."""
     sides = [(dtype, features) for dtype in DTYPES for features in (64, 128, 256)]
     lines: dict[tuple[str, str], dict[Any, str]] = {}
     for row in stored["rows"]:

@@ -1,6 +1,4 @@
-"""What the interpreter lets pass and a compiler does not: every kernel is compiled for a GPU that need not be there,
-and where there is one, run.
-"""
+"""Every kernel, compiled without a GPU, and run where there is one."""
 
 import json
 import os

@@ -162,9 +162,10 @@ class Shape(NamedTuple):
 
 
 def shape(setup: Setup, name: str, *, looked: bool = False) -> Shape:
-    """Tile of a pass: "forward", "queries" or "keys" of the backward, "received" or "read".
+    """Tile of a pass.
 
     Args:
+        name: "forward", "queries" or "keys" of the backward, "received" or "read".
         looked: whether statistics or their gradients take registers, as the largest weights do.
     """
     size = setup.value.element_size()
@@ -179,7 +180,7 @@ def shape(setup: Setup, name: str, *, looked: bool = False) -> Shape:
 
 @functools.cache
 def tile(q_len: int, features: int, size: int, score: int = DOT, name: str = "forward", heavy: int = 0) -> Shape:
-    """Largest tile whose registers suffice on compute capability 8.0 and 9.0, by `tools/ptxas.py`.
+    """Largest tile whose registers suffice, by `tools/ptxas.py`.
 
     Args:
         features: of a query or a value, the larger number. size: bytes of a number.

@@ -121,7 +121,7 @@ def add_slopes(
     ds, sides, way, i, start, length, of_rows, of_v,
     D: tl.constexpr, PADDED: tl.constexpr, OTHERS: tl.constexpr, WITH_V: tl.constexpr,
 ):  # fmt: skip
-    """Add Σ ds (1 − t²) / 4 over the second axis of a tile to `of_rows`, and Σ ds t to `of_v` WITH_V.
+    """Add a tile's Σ ds (1 − t²) / 4 to `of_rows`, and Σ ds t to `of_v` WITH_V.
 
     Args:
         ds: `(M, OTHERS)`, 0 at forbidden pairs.
