@@ -120,7 +120,7 @@ def of_read(call: Call) -> str | None:
 
 
 def peak_bytes(call: Call) -> int:
-    """Memory beside inputs and output: gradients, statistics, exponentials, and what is laid out."""
+    """Memory beside inputs and output: gradients, statistics, laid out pairs."""
     rows, size = call.pairs // max(call.key.shape[-2], 1), 4
     copies = 2 * (call.query.numel() + call.key.numel() + call.value.numel())
     laid_out = call.pairs if call.bias is not None or call.aux.weights else 0

@@ -1,4 +1,4 @@
-"""Attention in one launch each way, for scores, normalizers and masks of the library: `kernels.fused`.
+"""Attention in one launch each way, by the kernels of `kernels.triton`.
 
 Tensors are contiguous, with their batch dimensions folded into one. `Setup.steps` says which query, key, value, mask
 and bias an entry of the batch reads.
@@ -19,27 +19,29 @@ SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = 0, 1, 2, 3, 4
 SLOPE, TABLE, PAIRS = 1, 2, 3
 
 IDS, BYTES, BAND, ENTRY, LISTED, INTERVAL = 1, 2, 4, 8, 16, 32  # parts of MASK, as `kernels.tiles` names them
-SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, EACH, SHIFTS = 1, 2, 4, 8, 16, 32, 64  # parts of FLAGS
+SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, V_OF_ENTRIES, SHIFTS = 1, 2, 4, 8, 16, 32, 64  # parts of FLAGS
 OF_OUTPUT, OF_LSE, OF_RECEIVED, OF_WEIGHTS, OF_SUMS, PULL, LEARNS = 128, 256, 512, 1024, 2048, 4096, 8192
 
 FEW = 16
-"""Queries up to which a block has no more rows, for example a decoder's."""
+"""Rows of a block if there are no more queries, for example of a decoder."""
 LISTED_AT_ONCE = 64
 TOLERANCE = 1e-6
-"""Step of a threshold of entmax that is the last."""
+"""Largest last step of the search for a threshold of entmax."""
 LARGEST = 2**31 - 1
 """Largest grid, and largest offset within an entry."""
 
 
 class Lists(NamedTuple):
-    """Blocks that a mask leaves: `order` `(Nm, blocks, across)`, and `counts` `(Nm, blocks)`."""
+    """Blocks left by a mask: `order` `(Nm, blocks, across)`, `counts` `(Nm, blocks)`."""
 
     order: Tensor
     counts: Tensor
 
 
 class Allowed(NamedTuple):
-    """A mask as the kernels read it: all of its parts are necessary, and None allows everything.
+    """A mask for the kernels.
+
+    All of its parts are necessary. A part of None allows everything.
 
     Args:
         entries: Nm.
@@ -70,12 +72,12 @@ class Allowed(NamedTuple):
         return some + BAND * band + ENTRY * entry + LISTED * listed + INTERVAL * intervals
 
     def expanded(self, shape: tuple[int, ...], batch: tuple[int, ...]) -> "Allowed":
-        """The mask of a batch whose dimensions its own, `shape`, broadcast to."""
-        own = (1,) * (len(batch) - len(shape)) + shape
+        """The mask with its batch dimensions, `shape`, expanded to those of a batch."""
+        dims = (1,) * (len(batch) - len(shape)) + shape
 
         def copied(part: Tensor, dim: int) -> Tensor:
             before, after = part.shape[:dim], part.shape[dim + 1 :]
-            whole = part.reshape(*before, *own, *after).expand(*before, *batch, *after)
+            whole = part.reshape(*before, *dims, *after).expand(*before, *batch, *after)
             return whole.reshape(*before, math.prod(batch), *after)
 
         parts = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
@@ -162,7 +164,11 @@ class Shape(NamedTuple):
 
 
 def shape(setup: Setup, name: str) -> Shape:
-    """Tile of a pass: "forward", "queries" or "keys" of the backward, "received" or "read"."""
+    """Tile of a pass.
+
+    Args:
+        name: "forward", "queries" or "keys" of the backward, "received" or "read".
+    """
     size = setup.value.element_size()
     if setup.score != ADDITIVE:
         size = max(size, setup.query.element_size())
@@ -197,7 +203,9 @@ def tile(q_len: int, features: int, size: int, score: int = DOT, by_key: bool = 
 def lists(
     mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key: bool = False, sizes: Shape | None = None
 ) -> Lists:
-    """The blocks of keys of each block of queries, or the blocks of queries of each block of keys.
+    """List the blocks of keys for each block of queries.
+
+    By key: list the blocks of queries for each block of keys.
 
     Args:
         sizes: the tile, by default that of dot products of half types with at most 128 features.
@@ -234,12 +242,15 @@ def _empty_lists(entries: int, blocks: int, across: int, device: torch.device) -
 
 
 def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, Tensor]:
-    """Output and statistics of each row, those that are not needed as any other of them.
+    """Output and statistics of each row.
+
+    Another tensor stands in for a statistic that is not computed.
 
     Returns:
-        output `(*batch, Lq, E)`; norms and wholes `(*batch, Lq)`, as `kernels.weights` reads them (norms of a softmax
-        are lse, without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, key -1 where
-        the weight is 0, if not of the identity.
+        output: `(*batch, Lq, E)`.
+        norms, wholes: `(*batch, Lq)`, as `kernels.weights` reads them. Norms of a softmax are lse without the sink.
+        entropy: `(*batch, Lq)`.
+        top_weights, top_keys: `(*batch, Lq, top)`, falling. The key is -1 if the weight is 0, except of the identity.
     """
     from saccade.kernels.triton import fused
 
@@ -383,7 +394,7 @@ def weights(setup: Setup, results: dict[str, Tensor]) -> Tensor:
 
 
 def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> tuple[Tensor, Tensor]:
-    """The key of each row's draw, int64 `(N, Lq)`, -1 for none, and its log-probability."""
+    """Drawn keys, int64 `(N, Lq)`, -1 for none, and their log-probabilities."""
     norms = results["norms"]
     index, logs = torch.empty_like(norms, dtype=torch.int64), torch.empty_like(norms)
     _read(setup, results, uniform, index, logs, draw=True)
@@ -421,7 +432,7 @@ def _arguments(
     if setup.factors is not None:
         factors, flags = setup.factors, flags + (SHIFTS if setup.normalizer == SIGMOID else FACTORS)
     if setup.v is not None:
-        v, flags = setup.v, flags + EACH * (setup.v.ndim == 2)
+        v, flags = setup.v, flags + V_OF_ENTRIES * (setup.v.ndim == 2)
     if setup.dropout_p and setup.noise is not None:
         noise, flags = setup.noise, flags + DROPOUT
         threshold = min(int(setup.dropout_p * (1 << 32)) - (1 << 31), LARGEST)
@@ -442,7 +453,7 @@ def _arguments(
 
 
 def _bias(setup: Setup) -> tuple[Tensor, tuple[int, ...]]:
-    """Numbers of the bias and two steps, by kind nothing, a radius, or strides of queries and keys."""
+    """Numbers of the bias, and its radius, or its strides of queries and keys."""
     bias = setup.bias
     if bias is None:
         return setup.query, (0, 0)
@@ -464,7 +475,7 @@ def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
 
 
 def _precision(query: Tensor) -> str:
-    """How float32 is multiplied: as torch has it, whichever of its interfaces set it."""
+    """Precision of float32 products, from any of torch's interfaces."""
     return "tf32" if query.dtype == torch.float32 and float32_precision("cuda") == "tf32" else "ieee"
 
 
@@ -476,5 +487,5 @@ def _programs(count: int) -> int:
 
 @functools.cache
 def triton_size(length: int) -> int:
-    """The least power of two that is no less."""
+    """The least power of two of at least `length`."""
     return 1 << max(0, length - 1).bit_length()
