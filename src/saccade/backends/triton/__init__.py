@@ -18,7 +18,7 @@ from saccade._definitions.structure import Definition, foreign
 from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.offers import Answer, Answers, Offer, Refusal
-from saccade.backends.triton.fused import LARGEST
+from saccade.backends.triton.blocks import LARGEST
 from saccade.backends.triton.whole import WHOLE
 from saccade.kernels.launch import MISSING
 from saccade.normalizers import Entmax, Identity, Sigmoid, Softmax, Sparsemax, Sum

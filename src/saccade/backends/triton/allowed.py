@@ -8,7 +8,7 @@ from torch import Tensor
 
 from saccade._definitions.numerics import broadcast_shapes
 from saccade._definitions.structure import Grid
-from saccade.backends.triton.fused import Allowed
+from saccade.backends.triton.blocks import Allowed
 from saccade.masks import Both, Documents, Either, Lengths, Mask, Not, Positioned, shift
 from saccade.masks._intervals import intervals
 from saccade.masks.base import Contiguous

@@ -15,6 +15,7 @@ from saccade._definitions.numerics import bounded, like, wide
 from saccade._definitions.structure import Grid
 from saccade.backends.triton import fused
 from saccade.backends.triton.allowed import allowed_of
+from saccade.backends.triton.blocks import Allowed, Lists
 from saccade.biases import Bias
 from saccade.masks import shift
 from saccade.normalizers import Entmax, Normalizer, NormalizerFunction, Sigmoid, Softmax, Sparsemax, Sum
@@ -120,10 +121,10 @@ class Kept:
     """A mask for the kernels and its lists of blocks, kept for later calls."""
 
     def __init__(self) -> None:
-        self._masks: dict[int, tuple[fused.Allowed, tuple[int, ...]]] = {}
-        self.lists: dict[Any, fused.Lists] = {}
+        self._masks: dict[int, tuple[Allowed, tuple[int, ...]]] = {}
+        self.lists: dict[Any, Lists] = {}
 
-    def mask(self, call: Call) -> tuple[fused.Allowed, tuple[int, ...]]:
+    def mask(self, call: Call) -> tuple[Allowed, tuple[int, ...]]:
         """The mask of an aligned call and its batch dimensions."""
         assert call.mask is not None
         rank = len(call.batch)
