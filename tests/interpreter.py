@@ -8,6 +8,7 @@ import pytest
 
 from saccade.backends import triton
 from saccade.backends.triton import fused
+from saccade.backends.triton.blocks import Shape
 
 REASON = (
     "Triton is not installed"
@@ -54,4 +55,4 @@ interpreted = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
 def tiles(patch: pytest.MonkeyPatch, rows: int, keys: int) -> None:
     """Tiles of so many queries by keys in every pass: small ones, so that a handful of them fills several."""
-    patch.setattr(fused, "tile", lambda *_, **__: fused.Shape(rows, keys, 4, 2))
+    patch.setattr(fused, "tile", lambda *_, **__: Shape(rows, keys, 4, 2))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from interpreter import interpreted
-from saccade.backends.triton import fused
+from saccade.backends.triton import blocks
 from scripts import script
 
 tool = script("tools/count_kernels.py")
@@ -36,8 +36,8 @@ def test_sums_of_windows_are_of_allowed_pairs_and_edges():
 @pytest.mark.parametrize("by_key", [False, True])
 @pytest.mark.parametrize("left", [None, 40])
 def test_tiles_are_those_that_kernels_list(left, by_key):
-    mask = fused.Allowed(1, low=None if left is None else -left, high=None if left is None else 1)
-    lists = fused.lists(mask, 200, 200, torch.device("cpu"), by_key=by_key, sizes=fused.Shape(32, 16, 4, 1))
+    mask = blocks.Allowed(1, low=None if left is None else -left, high=None if left is None else 1)
+    lists = blocks.lists(mask, 200, 200, torch.device("cpu"), by_key=by_key, sizes=blocks.Shape(32, 16, 4, 1))
     for number, partial in enumerate(tool.visits(tool.Tile(32, 16, half=True), left, by_key, length=200)):
         codes = lists.order[0, number, : lists.counts[0, number]]
         assert (codes % 2 == 0).tolist() == partial

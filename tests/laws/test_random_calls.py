@@ -1,4 +1,4 @@
-"""Two thousand random calls by Triton's kernels in its interpreter, with gradients, against the definition in float64."""
+"""Two thousand random calls by Triton's kernels in its interpreter, against the definition in float64."""
 
 import random
 

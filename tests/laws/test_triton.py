@@ -213,7 +213,8 @@ def test_a_prepared_mask_is_listed_once(monkeypatch):
 @pytest.mark.parametrize("normalizer", [normalizers.Softmax(), normalizers.Entmax(1.5)], ids=str)
 def test_on_a_device_nothing_is_waited_for(normalizer, monkeypatch):
     """On "meta" there is nothing to look at: what asks for a value fails."""
-    monkeypatch.setattr("saccade.backends.triton.fused.launch", lambda *arguments, **constants: None)
+    for module in ("blocks", "fused"):
+        monkeypatch.setattr(f"saccade.backends.triton.{module}.launch", lambda *arguments, **constants: None)
     x, ids = drawn(2, 300, 4), torch.arange(300) // 70
     mask = masks.Window(70, 0) & masks.Lengths(torch.tensor([300, 20])) & ~masks.Documents(ids, ids)
     mask = mask & (masks.Prefix(20) | masks.Intervals(ids, ids + 30)) & masks.Documents(ids, ids)

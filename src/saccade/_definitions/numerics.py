@@ -166,11 +166,11 @@ def recorded() -> bool:
 
 
 def float32_precision(device_type: str) -> str:
-    """How torch multiplies float32 on a device: "ieee" exactly, else "tf32" or "bf16".
+    """Torch's precision of float32 products: "ieee" (exact), "tf32" or "bf16".
 
     `torch.get_float32_matmul_precision` raises once a precision of one device is set.
     """
     backend = torch.backends.cuda if device_type == "cuda" else torch.backends.mkldnn
-    own = backend.matmul.fp32_precision
-    precision: str = torch.backends.fp32_precision if own == "none" else own
+    of_device = backend.matmul.fp32_precision
+    precision: str = torch.backends.fp32_precision if of_device == "none" else of_device  # type: ignore[attr-defined]
     return "ieee" if precision == "none" else precision

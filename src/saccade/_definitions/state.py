@@ -1,4 +1,4 @@
-"""What backends keep with a memory, a call or a prepared mask."""
+"""State of backends, beside a memory, a call or a prepared mask."""
 
 from typing import Any, TypeVar
 

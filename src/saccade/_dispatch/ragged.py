@@ -1,4 +1,4 @@
-"""Nested tensors: sequences of several lengths without padding, as one row of packed sequences.
+"""Nested tensors as one row of packed sequences, without padding.
 
     nested (B, H, j, D) ──values──▶ one row (H, ΣL, D) under masks.Packed ──rest──▶ results ──nested──▶ (B, H, j, Dv)
 
@@ -52,7 +52,7 @@ def attention(arguments: Arguments, rest: Callable[[Arguments], Output]) -> Outp
 
 
 def plan(arguments: Arguments, rest: Callable[[Arguments], Plan]) -> Plan:
-    """The plan of the packed row, or of the longest sequence if each is a call of its own."""
+    """The plan of the packed row, or of the longest sequence if each runs alone."""
     return rest(max(Rows(arguments).calls(), key=lambda call: call.query.shape[-2] * call.key.shape[-2]))
 
 

@@ -73,7 +73,7 @@ def _launch(kernel: Any, alpha: float, arguments: tuple[Any, ...], **constants: 
 
 
 def _flags(mask: Tensor) -> tuple[Any, ...]:
-    """A mask `(..., keys)` as the kernel reads it: bytes, then lengths and steps of three dimensions, and of keys."""
+    """Bytes of a mask `(..., keys)`, lengths and steps of its dimensions."""
     dims: list[tuple[int, int]] = []
     for length, step in zip(mask.shape[:-1], mask.stride()[:-1], strict=True):
         if dims and dims[-1][1] == length * step:

@@ -1,4 +1,4 @@
-"""Masks by a tensor (centres, intervals, documents, offsets), or a function of positions."""
+"""Masks by a tensor, for example of documents, or by a function of positions."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -129,7 +129,7 @@ class Documents(Mask):
 
     @staticmethod
     def packed(cu_seqlens: Tensor, key_cu_seqlens: Tensor | None = None) -> "Packed":
-        """The mask of documents packed behind each other, by their offsets, as `Packed` takes them.
+        """The mask of packed documents by their offsets, as `Packed` takes them.
 
         >>> import torch
         >>> Documents.packed(torch.tensor([0, 2, 3]))

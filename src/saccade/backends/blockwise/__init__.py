@@ -68,7 +68,10 @@ def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def recorded(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
-    """`run` for built-in definitions: one Function. Under a transform the call is aligned."""
+    """Run a call of built-in definitions as one Function.
+
+    Under a transform the call is aligned.
+    """
     if not call.aux.weights:
         results = dict(zip(result_names(call), apply(engine, call), strict=False))
         top = (results.pop("top_values"), results.pop("top_indices")) if call.aux.top else None
@@ -114,5 +117,5 @@ def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
 
 
 def detached(results: Sequence[Tensor], reached: Sequence[bool]) -> Sequence[Tensor]:
-    """Results of one Function without its residuals, detached if no gradient reaches them."""
+    """Results without the residuals, detached if no gradient reaches them."""
     return [result if moves else result.detach() for result, moves in zip(results, reached, strict=False)]

@@ -111,7 +111,7 @@ def participants(call: Call, planned: Sequence[Part]) -> tuple[Tensor, Tensor]:
 
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
-    """All results of an aligned call and residuals, by blocks unless the engine computes it whole."""
+    """Results and residuals of an aligned call, whole if possible, else by blocks."""
     if engine.whole is not None and (results := engine.whole.forward(call)) is not None:
         return results
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)

@@ -52,7 +52,10 @@ class Engine:
     whole: Whole | None = None
 
     def residuals(self, call: Call) -> list[Kind] | None:
-        """Shapes and dtypes of the tensors that an aligned call keeps for its backward; None: not even results."""
+        """Shapes and dtypes of the tensors kept for the backward of an aligned call.
+
+        None if it keeps nothing, not even results.
+        """
         return None if self.whole is None or self.whole.residuals is None else self.whole.residuals(call)
 
     def budget(self, call: Call) -> int:

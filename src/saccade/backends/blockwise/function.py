@@ -28,7 +28,10 @@ def restored(skeleton: "Call | str", tensors: Sequence[Tensor], numbers: list[fl
 
 
 def applied(function: type[torch.autograd.Function], *arguments: Any) -> Any:
-    """`function.apply`, which inspects a signature for as long as ten operations take, without that."""
+    """Call `function.apply` without its inspection of a signature.
+
+    That inspection takes as long as ten operations.
+    """
     if tracing() or transforming():
         return function.apply(*arguments)
     return super(torch.autograd.Function, function).apply(*unwrap_dead_wrappers(arguments))  # type: ignore[misc]
@@ -39,18 +42,19 @@ class Blockwise(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        engine: str, skeleton: "Call | str", own: bool, residuals: int | None, *leaves: Tensor
+        engine: str, skeleton: "Call | str", holds_leaves: bool, residuals: int | None, *leaves: Tensor
     ) -> tuple[Tensor, ...]:
         """Results, and behind them as many residuals.
 
         Args:
             engine: its name.
-            skeleton, leaves: a call, and its tensors, which are its `own` except under a transform.
-            residuals: how many tensors the backward reads beside the results; None: it reads none of them.
+            skeleton, leaves: a call, and its tensors.
+            holds_leaves: whether the call holds these tensors itself, as it does except under a transform.
+            residuals: number of tensors that the backward reads beside the results. None: it reads none of them.
         """
         if isinstance(skeleton, str):
             return tuple(forward_op(list(leaves), skeleton, engine))
-        return tuple(forward(engine_named(engine), skeleton if own else restored(skeleton, leaves)))
+        return tuple(forward(engine_named(engine), skeleton if holds_leaves else restored(skeleton, leaves)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -89,7 +93,13 @@ class Blockwise(torch.autograd.Function):
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, own: bool, residuals: int | None, *leaves: Tensor
+        info: Any,
+        in_dims: tuple[Any, ...],
+        engine: str,
+        skeleton: Any,
+        holds_leaves: bool,
+        residuals: int | None,
+        *leaves: Tensor,
     ) -> tuple[Any, Any]:
         results = Blockwise.apply(engine, skeleton, False, residuals, *batched_first(info, in_dims[4:], leaves))
         return results, (0,) * len(results)

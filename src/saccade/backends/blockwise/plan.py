@@ -115,14 +115,14 @@ def needed(call: Call) -> list[Need] | None:
 
 
 class Possible:
-    """Blocks of a mask in which it allows any pair, by the number of batch dimensions."""
+    """Blocks of a mask with an allowed pair, by the number of batch dimensions."""
 
     def __init__(self) -> None:
         self.blocks: dict[int, Tensor] = {}
 
 
 def possible(call: Call) -> Tensor:
-    """Whether the mask allows any pair of each block, computed once a call or prepared mask."""
+    """Blocks with an allowed pair, computed once for a call or a prepared mask."""
     assert call.mask is not None
     blocks, rank = (Possible() if call.once is None else call.once.of(Possible)).blocks, len(call.batch)
     if rank not in blocks:  # off the CPU from the mask's outline: reading its tensors would wait for the device

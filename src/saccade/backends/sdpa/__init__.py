@@ -140,7 +140,7 @@ def lays_out(call: Call) -> bool:
 
 
 def detours(call: Call) -> bool:
-    """Whether mask or bias have to be made for torch's kernels, beside tensors that are there."""
+    """Whether mask or bias must be laid out anew for torch's kernels."""
     parts = [part for part in (call.mask, call.bias) if part is not None]
     return lays_out(call) and not (len(parts) == 1 and isinstance(parts[0], Dense | biases.Dense))
 

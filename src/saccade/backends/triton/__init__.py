@@ -18,7 +18,7 @@ from saccade._definitions.structure import Definition, foreign
 from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
 from saccade.backends.offers import Answer, Answers, Offer, Refusal
-from saccade.backends.triton.fused import LARGEST
+from saccade.backends.triton.blocks import LARGEST
 from saccade.backends.triton.whole import WHOLE
 from saccade.kernels.launch import MISSING
 from saccade.normalizers import Entmax, Identity, Sigmoid, Softmax, Sparsemax, Sum
@@ -120,7 +120,7 @@ def of_read(call: Call) -> str | None:
 
 
 def peak_bytes(call: Call) -> int:
-    """Memory beside inputs and output: gradients, statistics, exponentials, and what is laid out."""
+    """Memory beside inputs and output: gradients, statistics, laid out pairs."""
     rows, size = call.pairs // max(call.key.shape[-2], 1), 4
     copies = 2 * (call.query.numel() + call.key.numel() + call.value.numel())
     laid_out = call.pairs if call.bias is not None or call.aux.weights else 0

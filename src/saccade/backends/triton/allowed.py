@@ -1,4 +1,4 @@
-"""A mask as the kernels of `fused` read it: intervals of keys, documents, and bytes of pairs."""
+"""A mask for the kernels: intervals of keys, documents, and bytes of pairs."""
 
 import functools
 import math
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from saccade._definitions.numerics import broadcast_shapes
 from saccade._definitions.structure import Grid
-from saccade.backends.triton.fused import Allowed
+from saccade.backends.triton.blocks import Allowed
 from saccade.masks import Both, Documents, Either, Lengths, Mask, Not, Positioned, shift
 from saccade.masks._intervals import intervals
 from saccade.masks.base import Contiguous
@@ -54,7 +54,10 @@ def conjuncts(mask: Mask) -> list[Mask]:
 
 
 def union_of(mask: Mask, grid: Grid) -> list[Interval] | None:
-    """Intervals of keys of each query whose union the mask is; None if there are many, or none are known."""
+    """The mask as a union of intervals of keys of each query.
+
+    None if there are more than MANY, or if a part of the mask has no intervals.
+    """
     if type(mask) is Both or type(mask) is Either:
         first, second = union_of(mask.first, grid), union_of(mask.second, grid)
         if first is None or second is None:
@@ -97,7 +100,7 @@ def combined(
     pairs: Tensor | None,
     grid: Grid,
 ) -> tuple[Allowed, tuple[int, ...]]:
-    """The parts of a mask with one batch dimension, and the dimensions that it stands for."""
+    """A mask with its batch dimensions folded into one, and those dimensions."""
     union = unions[0] if unions else []
     for other in unions[1:]:
         union = crossed(union, other)

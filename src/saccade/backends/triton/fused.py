@@ -1,4 +1,4 @@
-"""Attention in one launch each way, for scores, normalizers and masks of the library: `kernels.fused`.
+"""Attention in one launch each way, by the kernels of `kernels.triton`.
 
 Tensors are contiguous, with their batch dimensions folded into one. `Setup.steps` says which query, key, value, mask
 and bias an entry of the batch reads.
@@ -12,90 +12,20 @@ import torch
 from torch import Tensor
 
 from saccade._definitions.numerics import float32_precision
+from saccade.backends.triton.blocks import ALL, LARGEST, LISTED, Allowed, Lists, Shape, grid, lists
 from saccade.kernels.launch import launch
 
 DOT, ADDITIVE, DISTANCE = 0, 1, 2
 SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = 0, 1, 2, 3, 4
 SLOPE, TABLE, PAIRS = 1, 2, 3
 
-IDS, BYTES, BAND, ENTRY, LISTED, INTERVAL = 1, 2, 4, 8, 16, 32  # parts of MASK, as `kernels.tiles` names them
-SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, EACH, SHIFTS = 1, 2, 4, 8, 16, 32, 64  # parts of FLAGS
+SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, V_OF_ENTRIES, SHIFTS = 1, 2, 4, 8, 16, 32, 64  # parts of FLAGS
 OF_OUTPUT, OF_LSE, OF_RECEIVED, OF_WEIGHTS, OF_SUMS, PULL, LEARNS = 128, 256, 512, 1024, 2048, 4096, 8192
 
 FEW = 16
-"""Queries up to which a block has no more rows, for example a decoder's."""
-LISTED_AT_ONCE = 64
+"""Rows of a block if there are no more queries, for example of a decoder."""
 TOLERANCE = 1e-6
-"""Step of a threshold of entmax that is the last."""
-LARGEST = 2**31 - 1
-"""Largest grid, and largest offset within an entry."""
-
-
-class Lists(NamedTuple):
-    """Blocks that a mask leaves: `order` `(Nm, blocks, across)`, and `counts` `(Nm, blocks)`."""
-
-    order: Tensor
-    counts: Tensor
-
-
-class Allowed(NamedTuple):
-    """A mask as the kernels read it: all of its parts are necessary, and None allows everything.
-
-    Args:
-        entries: Nm.
-        starts, ends: int32 `(U, Nm, Lq)`: each query's intervals of keys.
-        q_ids, k_ids: int32 `(Nm, Lq)` and `(Nm, Lk)`: documents.
-        pairs: bytes that expand to `(Nm, Lq, Lk)`.
-        low, high: i + low <= j < i + high.
-        first, end: int32 `(Nm,)`: first <= j < end.
-    """
-
-    entries: int
-    starts: Tensor | None = None
-    ends: Tensor | None = None
-    q_ids: Tensor | None = None
-    k_ids: Tensor | None = None
-    pairs: Tensor | None = None
-    low: int | None = None
-    high: int | None = None
-    first: Tensor | None = None
-    end: Tensor | None = None
-
-    def flags(self, *, by_key: bool = False) -> int:
-        """Parts of the mask for a kernel, LISTED if ranges do not suffice."""
-        band, entry = self.low is not None or self.high is not None, self.first is not None
-        intervals = 0 if self.starts is None else len(self.starts)
-        listed = self.q_ids is not None or self.pairs is not None or intervals > 1 or (by_key and intervals > 0)
-        some = IDS * (self.q_ids is not None) + BYTES * (self.pairs is not None)
-        return some + BAND * band + ENTRY * entry + LISTED * listed + INTERVAL * intervals
-
-    def expanded(self, shape: tuple[int, ...], batch: tuple[int, ...]) -> "Allowed":
-        """The mask of a batch whose dimensions its own, `shape`, broadcast to."""
-        own = (1,) * (len(batch) - len(shape)) + shape
-
-        def copied(part: Tensor, dim: int) -> Tensor:
-            before, after = part.shape[:dim], part.shape[dim + 1 :]
-            whole = part.reshape(*before, *own, *after).expand(*before, *batch, *after)
-            return whole.reshape(*before, math.prod(batch), *after)
-
-        parts = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
-        copies: dict[str, Any] = {name: copied(part, int(name in ("starts", "ends"))) for name, part in parts.items()}
-        return self._replace(entries=math.prod(batch), **copies)
-
-    def band(self, q_len: int, k_len: int) -> tuple[int, int]:
-        """Low and high, within what makes a difference."""
-        low = -q_len if self.low is None else max(-q_len, min(self.low, k_len))
-        high = k_len if self.high is None else max(-q_len, min(self.high, k_len))
-        return low, high
-
-    def arguments(self, stand_in: Tensor, q_len: int, k_len: int) -> tuple[Any, ...]:
-        parts = (self.starts, self.ends, self.q_ids, self.k_ids, self.pairs, self.first, self.end)
-        *tensors, first, end = [stand_in if part is None else part for part in parts]
-        steps = (0, 0, 0) if self.pairs is None else self.pairs.stride()
-        return (*tensors, *steps, self.entries, *self.band(q_len, k_len), first, end)
-
-
-ALL = Allowed(1)
+"""Largest last step of the search for a threshold of entmax."""
 
 
 class Setup(NamedTuple):
@@ -152,15 +82,6 @@ class Setup(NamedTuple):
         return self.normalizer if self.normalizer < ENTMAX else ENTMAX + {2.0: 1, 1.5: 2}.get(self.alpha, 0)
 
 
-class Shape(NamedTuple):
-    """Tile of a program, and how it is compiled."""
-
-    rows: int
-    keys: int
-    warps: int
-    stages: int
-
-
 def shape(setup: Setup, name: str, *, looked: bool = False) -> Shape:
     """Tile of a pass.
 
@@ -180,7 +101,7 @@ def shape(setup: Setup, name: str, *, looked: bool = False) -> Shape:
 
 @functools.cache
 def tile(q_len: int, features: int, size: int, score: int = DOT, name: str = "forward", heavy: int = 0) -> Shape:
-    """Largest tile whose registers suffice, by `tools/ptxas.py`.
+    """Largest tile that fits into registers, by `tools/ptxas.py`.
 
     Args:
         features: of a query or a value, the larger number. size: bytes of a number.
@@ -202,52 +123,16 @@ def tile(q_len: int, features: int, size: int, score: int = DOT, name: str = "fo
     return Shape(FEW if q_len <= FEW else rows, keys, warps, 2 if score == DOT and keys > 16 else 1)
 
 
-def lists(
-    mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key: bool = False, sizes: Shape | None = None
-) -> Lists:
-    """The blocks of keys of each block of queries, or the blocks of queries of each block of keys.
-
-    Args:
-        sizes: the tile, by default that of dot products of half types with at most 128 features.
-    """
-    from saccade.kernels.triton import lists as kernels
-
-    rows, keys, *_ = sizes or tile(q_len, 64, 2, name="keys" if by_key else "queries")
-    q_blocks, k_blocks, entries, flags = -(-q_len // rows), -(-k_len // keys), mask.entries, mask.flags(by_key=by_key)
-    intervals, documents = flags // INTERVAL, mask.q_ids is not None
-    order, counts = _empty_lists(entries, *((k_blocks, q_blocks) if by_key else (q_blocks, k_blocks)), device)
-    starts, ends, q_ids, k_ids, pairs, *steps, _, low, high, firsts, lasts = mask.arguments(counts, q_len, k_len)
-    of_queries = of_keys = codes = counts
-    if intervals or documents:
-        of_queries = counts.new_empty(4 * intervals + 2 * documents, entries, q_blocks)
-        sides = starts, ends, q_ids, of_queries, q_len, k_len, q_blocks, entries
-        launch(kernels.summarize, entries * q_blocks, *sides, INTERVALS=intervals, DOCUMENTS=documents, ROWS=rows)
-    if documents:
-        of_keys = counts.new_empty(2, entries, k_blocks)
-        sides = starts, ends, k_ids, of_keys, k_len, q_len, k_blocks, entries
-        launch(kernels.summarize, entries * k_blocks, *sides, INTERVALS=0, DOCUMENTS=True, ROWS=keys)
-    if mask.pairs is not None:
-        codes = torch.empty(entries, q_blocks, k_blocks, dtype=torch.uint8, device=device)
-        of_pairs = pairs, *steps, codes, q_len, k_len, q_blocks, k_blocks
-        launch(kernels.summarize_pairs, _programs(codes.numel()), *of_pairs, ROWS=rows, KEYS=keys)
-    arguments = of_queries, of_keys, codes, order, counts, firsts, lasts, low, high, q_len, k_len, q_blocks, k_blocks
-    constants = {"MASK": flags, "BY_KEY": by_key, "ROWS": rows, "KEYS": keys, "AT_ONCE": LISTED_AT_ONCE}
-    launch(kernels.list_blocks, counts.numel(), *arguments, entries, **constants)
-    return Lists(order, counts)
-
-
-def _empty_lists(entries: int, blocks: int, across: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    order = torch.empty(entries, blocks, across, dtype=torch.int32, device=device)
-    return order, torch.empty(entries, blocks, dtype=torch.int32, device=device)
-
-
 def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, Tensor]:
-    """Output and statistics of each row, those that are not needed as any other of them.
+    """Output and statistics of each row.
+
+    Another tensor stands in for a statistic that is not computed.
 
     Returns:
-        output `(*batch, Lq, E)`; norms and wholes `(*batch, Lq)`, as `kernels.weights` reads them (norms of a softmax
-        are lse, without the sink); entropy; top_weights and top_keys `(*batch, Lq, top)`, falling, key -1 where
-        the weight is 0, if not of the identity.
+        output: `(*batch, Lq, E)`.
+        norms, wholes: `(*batch, Lq)`, as `kernels.weights` reads them. Norms of a softmax are lse without the sink.
+        entropy: `(*batch, Lq)`.
+        top_weights, top_keys: `(*batch, Lq, top)`, falling. The key is -1 if the weight is 0, except of the identity.
     """
     from saccade.kernels.triton import fused
 
@@ -264,7 +149,7 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     inputs, constants = _arguments(setup, sizes, flags=ENTROPY * entropy)
     sinks = norms if setup.sinks is None else setup.sinks
     results = sinks, out, norms, wholes, entropies, top_weights, top_keys
-    programs = _programs(count * -(-rows[-1] // sizes.rows))
+    programs = grid(count * -(-rows[-1] // sizes.rows))
     launch(
         fused.forward,
         programs,
@@ -348,11 +233,11 @@ def backward(
     picked = 0 if picks is None else pick_keys.shape[-1]
     inputs, constants = _arguments(setup, sizes, flags=flags)
     rest = norms if lse_grad is None else lse_grad, results["entropy"], output, *targets
-    launch(kernels.queries, _programs(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
+    launch(kernels.queries, grid(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
     sizes = shape(setup, "keys", looked=looked)
     inputs, constants = _arguments(setup, sizes, flags=flags, by_key=True, sides=inputs[4:6])
     of_keys = gradients["key"], gradients["value"]
-    programs = _programs(count * -(-k_len // sizes.keys))
+    programs = grid(count * -(-k_len // sizes.keys))
     launch(kernels.keys, programs, *inputs, *statistics, *of_keys, **constants, PICKS=picked)
     if setup.sinks is not None:
         if lse_grad is not None:
@@ -372,7 +257,7 @@ def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     norms, k_len, sizes = results["norms"], setup.value.shape[1], shape(setup, "received")
     out = norms.new_empty((*setup.batch, k_len))
     inputs, constants = _arguments(setup, sizes, by_key=True)
-    programs = _programs(setup.entries * -(-k_len // sizes.keys))
+    programs = grid(setup.entries * -(-k_len // sizes.keys))
     launch(looks.received, programs, *inputs, norms, results["wholes"], out, **constants)
     return out
 
@@ -387,7 +272,7 @@ def weights(setup: Setup, results: dict[str, Tensor]) -> Tensor:
 
 
 def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> tuple[Tensor, Tensor]:
-    """The key of each row's draw, int64 `(N, Lq)`, -1 for none, and its log-probability."""
+    """Drawn keys, int64 `(N, Lq)`, -1 for none, and their log-probabilities."""
     norms = results["norms"]
     index, logs = torch.empty_like(norms, dtype=torch.int64), torch.empty_like(norms)
     _read(setup, results, uniform, index, logs, draw=True)
@@ -399,7 +284,7 @@ def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor
 
     norms, sizes = results["norms"], shape(setup, "read")
     inputs, constants = _arguments(setup, sizes)
-    programs = _programs(setup.entries * -(-setup.query.shape[1] // sizes.rows))
+    programs = grid(setup.entries * -(-setup.query.shape[1] // sizes.rows))
     launch(looks.read, programs, *inputs, norms, results["wholes"], uniform, out, logs, **constants, DRAW=draw)
 
 
@@ -425,7 +310,7 @@ def _arguments(
     if setup.factors is not None:
         factors, flags = setup.factors, flags + (SHIFTS if setup.normalizer == SIGMOID else FACTORS)
     if setup.v is not None:
-        v, flags = setup.v, flags + EACH * (setup.v.ndim == 2)
+        v, flags = setup.v, flags + V_OF_ENTRIES * (setup.v.ndim == 2)
     if setup.dropout_p and setup.noise is not None:
         noise, flags = setup.noise, flags + DROPOUT
         threshold = min(int(setup.dropout_p * (1 << 32)) - (1 << 31), LARGEST)
@@ -446,7 +331,7 @@ def _arguments(
 
 
 def _bias(setup: Setup) -> tuple[Tensor, tuple[int, ...]]:
-    """Numbers of the bias and two steps, by kind nothing, a radius, or strides of queries and keys."""
+    """Numbers of the bias, and its radius, or its strides of queries and keys."""
     bias = setup.bias
     if bias is None:
         return setup.query, (0, 0)
@@ -461,24 +346,18 @@ def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
 
     count, length, dim = tensor.shape
     out = tensor.new_empty((count, dim + 1, length) if by_key else (count, length, dim + 1), dtype=torch.float32)
-    programs = _programs(-(-count * length // 8))
+    programs = grid(-(-count * length // 8))
     constants = {"BY_KEY": by_key, "ROWS": 8, "WIDTH": triton_size(dim)}
     launch(terms.powers, programs, tensor, out, count * length, length, dim, **constants)
     return out
 
 
 def _precision(query: Tensor) -> str:
-    """How float32 is multiplied: as torch has it, whichever of its interfaces set it."""
+    """Precision of float32 products, from any of torch's interfaces."""
     return "tf32" if query.dtype == torch.float32 and float32_precision("cuda") == "tf32" else "ieee"
-
-
-def _programs(count: int) -> int:
-    if count > LARGEST:
-        raise ValueError(f"expected at most {LARGEST:,} programs, got {count:,}. Split the call.")
-    return count
 
 
 @functools.cache
 def triton_size(length: int) -> int:
-    """The least power of two that is no less."""
+    """The least power of two of at least `length`."""
     return 1 << max(0, length - 1).bit_length()

@@ -15,6 +15,7 @@ from saccade._definitions.numerics import bounded, like, wide
 from saccade._definitions.structure import Grid
 from saccade.backends.triton import fused
 from saccade.backends.triton.allowed import allowed_of
+from saccade.backends.triton.blocks import Allowed, Lists
 from saccade.biases import Bias
 from saccade.masks import shift
 from saccade.normalizers import Entmax, Normalizer, NormalizerFunction, Sigmoid, Softmax, Sparsemax, Sum
@@ -38,12 +39,12 @@ class Inputs(NamedTuple):
     constants: dict[str, Any]
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors by name, without those that are None."""
+        """The tensors by name, without None."""
         return {name: part for name, part in zip(self._fields[:-1], self[:-1], strict=True) if part is not None}
 
 
 def inputs_of(call: Call) -> Inputs:
-    """Inputs of an aligned call that the kernels serve; autograd records how they are made."""
+    """Inputs of the kernels from an aligned call, recorded by autograd."""
     query, key, v, of_score = compared(call.score, call.query, call.key)
     bias, of_bias = biased(call.bias, call.grid(), wide(query).dtype)
     factors, sinks, of_weights = normalized(call.normalizer, wide(query))
@@ -117,13 +118,13 @@ def of_rows(value: Tensor | float, query: Tensor) -> Tensor:
 
 
 class Kept:
-    """A mask as the kernels read it, and its lists of blocks, kept from call to call, or for a backward."""
+    """A mask for the kernels and its lists of blocks, kept for later calls."""
 
     def __init__(self) -> None:
-        self._masks: dict[int, tuple[fused.Allowed, tuple[int, ...]]] = {}
-        self.lists: dict[Any, fused.Lists] = {}
+        self._masks: dict[int, tuple[Allowed, tuple[int, ...]]] = {}
+        self.lists: dict[Any, Lists] = {}
 
-    def mask(self, call: Call) -> tuple[fused.Allowed, tuple[int, ...]]:
+    def mask(self, call: Call) -> tuple[Allowed, tuple[int, ...]]:
         """The mask of an aligned call and its batch dimensions."""
         assert call.mask is not None
         rank = len(call.batch)
@@ -193,7 +194,7 @@ def stacked(tensor: Tensor, axes: int) -> Tensor:
 
 @functools.lru_cache(1024)
 def folding(batch: tuple[int, ...], *shapes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """How entries of the batch number those of smaller tensors, as `fused.Setup.steps`.
+    """Steps from entries of the batch to those of smaller tensors, for `fused.Setup`.
 
     Neighbouring dimensions that the same tensors share become one. None if more than two remain.
     """
@@ -219,7 +220,7 @@ def folding(batch: tuple[int, ...], *shapes: tuple[int, ...]) -> tuple[int, ...]
 
 
 def gradients_of(call: Call, inputs: Inputs, of_kernels: dict[str, Any], names: Sequence[str]) -> dict[str, Tensor]:
-    """Gradients of inputs by name, summed to their batch dimensions, from those of each entry."""
+    """Gradients of inputs by name, summed to their batch dimensions."""
     kind, summed = inputs.constants.get("bias_kind", 0), {}
     named = {**NAMES, "bias": {SLOPE: "slope", TABLE: "table"}.get(kind, "bias")}
     for name in names:

@@ -1,4 +1,4 @@
-"""Calls by the kernels of `fused`: all results of an aligned call, and the gradients of its leaves."""
+"""Calls by the kernels: results of an aligned call, and gradients of its leaves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,7 +41,7 @@ def residual_kinds(call: Call) -> dict[str, Kind]:
 
 
 def leading(call: Call) -> int:
-    """How many of the largest weights of a row the read and the statistics take."""
+    """Number of the largest weights of a row for the read and the statistics."""
     if call.aux.weights:
         return 0
     count = call.read.k if isinstance(call.read, TopK) else int(isinstance(call.read, Argmax))
@@ -96,7 +96,7 @@ def read(call: Call, value: Tensor, results: Results) -> Tensor:
 def backward(
     call: Call, grads: Sequence[Tensor | None], needed: Sequence[bool], kept: Sequence[Tensor]
 ) -> list[Tensor]:
-    """Gradients of the needed leaves, from those of the floating results and all that `forward` returned."""
+    """Gradients of the needed leaves, from those of the floating results."""
     results = dict(zip((*result_names(call), *residual_kinds(call)), kept, strict=True))
     upstream = {n: grad for n, grad in zip(floating_results(call), grads, strict=True) if grad is not None}
     inputs, names = inputs_of(call), own_inputs(call, needed)
@@ -119,12 +119,12 @@ def backward(
 
 
 def weighs_output(read: Read) -> bool:
-    """Whether gradients of the output are those of all weights, as the kernels have them."""
+    """Whether the output has the gradients of a read of all weights."""
     return isinstance(read, Soft) or (read.chooses and read.differentiable)
 
 
 def own_inputs(call: Call, needed: Sequence[bool]) -> list[str] | None:
-    """Names of the inputs that need a gradient, if they are tensors of the call itself; else None."""
+    """Names of inputs that need a gradient, or None if others than the call's do."""
     count = sum(needed)
     if count != sum(needed[:3]) or not is_plain(call.score):
         return None
@@ -134,7 +134,7 @@ def own_inputs(call: Call, needed: Sequence[bool]) -> list[str] | None:
 
 
 def made_of_rows(call: Call) -> bool:
-    """Whether something is made of rows, some of them forbidden, before the kernels see them."""
+    """Whether rows are transformed before the kernels, some of them forbidden."""
     score = call.score
     scaled = isinstance(getattr(score, "scale", getattr(score, "bandwidth", None)), Tensor)
     return (scaled or isinstance(score, General | Cosine)) and (call.mask is not None or call.bias is not None)
@@ -153,7 +153,10 @@ def finite(call: Call) -> Call:
 
 
 def outside(call: Call, results: Results, upstream: Results) -> tuple[list[Tensor], list[Tensor]]:
-    """A read of few keys as a function of its values, with its gradient; that of its weights goes to `upstream`."""
+    """The output of a read of few keys, a function of its values, and its gradient.
+
+    The gradient of its weights goes to `upstream`.
+    """
     if "output" not in upstream or weighs_output(call.read):
         return [], []
     grad = upstream.pop("output")

@@ -129,7 +129,7 @@ def _memory(setup: Setup) -> Row:
 
 
 def _ragged(setup: Setup) -> list[Row]:
-    """Nested tensors of 16 lengths, beside a padded batch and torch's own kernel for them."""
+    """Nested tensors of 16 lengths, beside a padded batch and torch's kernel."""
     lengths = [_DOCUMENT * count // 16 for count in range(1, 17)]
     total, terms = sum(lengths), _HEADS * _DIM * sum(length**2 for length in lengths)
     ours, padded = _nested(lengths, partial(attend, backend=setup.backend)), "a padded batch and its lengths"

@@ -72,7 +72,10 @@ def vector(call: Call, backend: str, trained: bool, *, double: bool = False) -> 
 
 
 def drawn(number: int, device: torch.device, *, single: bool = False) -> Call:
-    """The call with this number, in float64 unless smooth, since rounding may choose, or `single`."""
+    """The call of a number.
+
+    It is in float64 if rounding may choose a key, unless `single`.
+    """
     rng, generator = random.Random(number), torch.Generator().manual_seed(number)
     batch = rng.choice(((), (1,), (3,), (2, 3), (1, 5)))
     queries, keys = (rng.choice((1, 2, rng.randint(3, 40), rng.randint(41, 300), rng.randint(301, 1000))) for _ in "qk")

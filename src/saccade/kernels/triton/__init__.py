@@ -31,11 +31,14 @@ ALIGNED = {
     "key_grad",
     "value_grad",
 }
-"""Tensors with a kernel of their own if 16 bytes divide their address: it reads and writes 16 bytes at once."""
+"""Tensors with a kernel of their own if 16 bytes divide their address.
+
+That kernel reads and writes 16 bytes at once.
+"""
 
 
 def kernel(function: Callable[..., None]) -> Any:
-    """A kernel compiled once for each combination of dtypes, constants and aligned tensors.
+    """A kernel, compiled once for its dtypes, constants and aligned tensors.
 
     Triton would compile anew for a length of 1, or one that 16 divides: here another length is never another kernel.
     """

@@ -1,4 +1,4 @@
-"""Gradients of `fused.forward`: of a block of queries, and of a block of keys and values.
+"""Gradients of `fused.forward`, by blocks of queries and by blocks of keys.
 
 Weights are computed again from each row's statistics (Dao et al. 2022, "FlashAttention", algorithm 4), for queries and
 then for keys. Nothing is added atomically, so the same call gives the same bits.
@@ -50,7 +50,7 @@ OF_OUTPUT, OF_LSE, OF_RECEIVED, OF_WEIGHTS, OF_SUMS, PULL, LEARNS = (
     tl.constexpr(4096),
     tl.constexpr(8192),
 )
-"""More parts of FLAGS: which gradients come, whether δ takes a pass of its own, and whether the bias learns."""
+"""More parts of FLAGS: gradients of results, a pass for δ, a bias that learns."""
 
 
 @triton.jit
@@ -75,7 +75,7 @@ def gradients_of_weights(dp, w, keep, upstream, row, n, j, k_len, FLAGS: tl.cons
 
     Args:
         dp: products of the output's gradients and values.
-        keep: what dropout multiplies weights by.
+        keep: dropout's factors of weights.
         upstream: gradients of entropies, of received, of weights, of sums of dropped weights, and those of picked keys
             with their indices.
         row: row of each query.
@@ -112,13 +112,15 @@ def queries(
 ):  # fmt: skip
     """δ and gradients of a block of queries.
 
-    Args: as of `fused.forward`, and
-        deltas: `(N, Lq)`, written here and read for keys: gradients of scores are u (dp - δ).
+    The first arguments are those of `fused.forward`.
+
+    Args:
+        deltas: `(N, Lq)`, written here and read for keys. Gradients of scores are u (dp - δ).
         output, grads: `(N, Lq, E)`.
         lse_grads, entropy_grads, sums_grads: `(N, Lq)`. received_grads: `(N, Lk)`. weights_grads: `(N, Lq, Lk)`.
         pick_keys, pick_grads: `(N, Lq, PICKS)`: keys of single weights, -1 for none, and their gradients.
         query_grad: `(N, Lq, D)`. factor_grad: `(N, Lq)`. v_parts: `(N, blocks of queries, D)`.
-        bias_grad: of slopes `(N, Lq)`; of tables `(N, blocks of queries, 2 R + 1)`, added to; or `(N, Lq, Lk)`.
+        bias_grad: slopes `(N, Lq)`, sums of tables `(N, blocks of queries, 2 R + 1)`, or pairs `(N, Lq, Lk)`.
     """
     WIDTH: tl.constexpr = padded(E)
     FEATURES: tl.constexpr = padded(D)
@@ -248,7 +250,9 @@ def keys(
 ):  # fmt: skip
     """Gradients of a block of keys and values, after those of queries.
 
-    Args: as of `queries`, and
+    The first arguments are those of `queries`.
+
+    Args:
         key_grad: `(N, Lk, D)`. value_grad: `(N, Lk, E)`.
     """
     WIDTH: tl.constexpr = padded(E)
@@ -326,9 +330,10 @@ def keys(
 
 @triton.jit
 def add_diagonals(ds, table, i, j, radius, ROWS: tl.constexpr, KEYS: tl.constexpr):
-    """Add the sums of a tile's diagonals to a table of 2 R + 1, the outer ones to its ends.
+    """Add the sums of a tile's diagonals to a table of 2 R + 1.
 
-    This program alone writes there. The barrier keeps its threads from reading before others have written.
+    The outer diagonals go to its ends. This program alone writes there. The barrier keeps its threads from reading
+    before others have written.
 
     Args:
         i, j: the first query, with align, and the first key.

@@ -1,7 +1,7 @@
-"""Attention of a block of queries in one launch, without scores or weights in memory.
+"""Attention of a block of queries in one launch, without weights in memory.
 
 A program passes over the blocks of keys that its mask leaves, and keeps the running sum, maximum and output of its
-rows (Milakov, Gimelshein 2018; Dao et al. 2022, "FlashAttention", algorithm 1).
+rows (Milakov, Gimelshein 2018, and Dao et al. 2022, "FlashAttention", algorithm 1).
 """
 
 import triton
@@ -54,18 +54,18 @@ def forward(
 
     Args:
         query, key, value: `(·, Lq, D)`, `(·, Lk, D)`, `(·, Lk, E)`.
-        v: of additive scores, `(D,)`, or `(N, D)` with EACH.
+        v: of additive scores, `(D,)`, or `(N, D)` with V_OF_ENTRIES.
         q_side, k_side: from `terms.powers`.
-        inner, query_1, ...: entry n reads query (n // inner) · query_1 + (n % inner) · query_2, and so on; steps of a
-            bias are numbers, not entries.
-        starts, ... lasts: as `tiles.allowed` takes them. masks: entries of the mask.
-        bias, ...: with strides of queries and keys.
+        inner, query_1, query_2: entry n reads query (n // inner) · query_1 + (n % inner) · query_2. Other tensors have
+            such steps too. Steps of a bias are numbers, not entries.
+        starts, ends, q_ids, k_ids, pairs, masks, low, high, firsts, lasts: as `tiles.allowed` takes them.
+        bias, bias_i, bias_j: with strides of queries and keys.
         order, counts: as `lists.list_blocks` writes them, read if LISTED.
         factors: `(N, Lq)`: 1 / temperature, or the bias of a sigmoid.
         noise, threshold, keep_scale: `(N, Lq)` int64, as `weights.kept` takes them.
         sinks: `(N, Lq)`.
         out: `(N, Lq, E)`.
-        norms, wholes: `(N, Lq)`, as `weights.weights` reads them; norms of a softmax are lse without the sink.
+        norms, wholes: `(N, Lq)`, as `weights.weights` reads them. Norms of a softmax are lse without the sink.
         entropies: `(N, Lq)`. top_weights, top_keys: `(N, Lq, COUNT)`, falling; key -1 where the weight is 0.
         TOP: a power of two of at least COUNT.
         ROWS, KEYS: of a block.
@@ -159,7 +159,7 @@ def forward(
             total += tl.sum(w, 1)
         if (ENTROPY & FLAGS) and (NORMALIZER != SOFTMAX):
             moment += tl.sum(w * log_of_positive(w), 1)
-            if NORMALIZER == SUM:  # the sign of the sum is not known yet
+            if NORMALIZER == SUM:  # the sum may have either sign
                 minus = tl.maximum(-w, 0.0)
                 below += tl.sum(minus, 1)
                 below_moment += tl.sum(minus * log_of_positive(minus), 1)
@@ -216,7 +216,10 @@ def forward(
 
 @triton.jit
 def larger(s, j, best, chosen, ROWS: tl.constexpr, TOP: tl.constexpr):
-    """The TOP largest scores and their keys, of those before and of a tile; ties go to the lower key."""
+    """The TOP largest scores so far and their keys, with a tile added.
+
+    Ties go to the lower key.
+    """
     higher, lowest = tl.max(s, 1), tl.min(best, 1)
     slots = tl.arange(0, TOP)[None] + tl.zeros([ROWS, TOP], tl.int32)
     while tl.max((higher > lowest).to(tl.int32)) > 0:

@@ -42,7 +42,7 @@ def summarize(
 def summarize_pairs(
     pairs, pairs_n, pairs_i, pairs_j, codes, q_len, k_len, q_blocks, k_blocks, ROWS: tl.constexpr, KEYS: tl.constexpr
 ):
-    """codes[n, a, b] = 0, 1 or 2: none, some or all pairs of a block of queries and of keys."""
+    """codes[n, a, b] = 0, 1 or 2 for none, some or all pairs of two blocks."""
     n = (tl.program_id(0) // (q_blocks * k_blocks)).to(tl.int64)
     rest = tl.program_id(0) % (q_blocks * k_blocks)
     i = tl.minimum((rest // k_blocks) * ROWS + tl.arange(0, ROWS), q_len - 1)
@@ -57,7 +57,9 @@ def list_blocks(
     low, high, q_len, k_len, q_blocks, k_blocks, entries,
     MASK: tl.constexpr, BY_KEY: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr, AT_ONCE: tl.constexpr,
 ):  # fmt: skip
-    """List the blocks of keys for each block of queries, in order; with BY_KEY those of queries for each of keys.
+    """List the blocks of keys for each block of queries, in order.
+
+    With BY_KEY: the blocks of queries for each block of keys.
 
     Args:
         of_queries, of_keys: from `summarize`; of keys the ids alone.
@@ -104,7 +106,7 @@ def list_blocks(
             code = tl.load(codes + (n * q_blocks + a) * k_blocks + b)
             some, full = some & (code > 0), full & (code == 2)
         some = some.to(tl.int32)
-        place = listed + tl.cumsum(some, 0) - some
-        tl.store(order + place, 2 * other + (full & (some > 0)).to(tl.int32), mask=some > 0)
+        slot = listed + tl.cumsum(some, 0) - some
+        tl.store(order + slot, 2 * other + (full & (some > 0)).to(tl.int32), mask=some > 0)
         listed += tl.sum(some)
     tl.store(counts + tl.program_id(0), listed)

@@ -1,4 +1,4 @@
-"""Looks at weights that are nowhere in memory: their sums over queries, draws, and the weights themselves."""
+"""Sums of weights over queries, draws, and the weights, all computed again."""
 
 import triton.language as tl
 
@@ -86,11 +86,11 @@ def read(
     MASK: tl.constexpr, FLAGS: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
     DRAW: tl.constexpr,
 ):  # fmt: skip
-    """The weights, out[n, i, j]; with DRAW of each row a draw from the dropped ones, out[n, i].
+    """The weights, out[n, i, j], or with DRAW one key of each row, out[n, i].
 
-    A draw is the first key with a running sum of weights above u Σ w, or -1 if not Σ w > 0. It takes two passes, since
-    the sum is needed first. u Σ w may round up to the whole sum: then the last key with a weight is drawn. Beside it
-    comes its log probability, logs[n, i], 0 for a row without a draw.
+    A draw from weights after dropout is the first key with a running sum of weights above u Σ w, or -1 if not Σ w > 0.
+    It takes two passes, since the sum is needed first. u Σ w may round up to the whole sum: then the last key with a
+    weight is drawn. Beside it comes its log probability, logs[n, i], 0 for a row without a draw.
     """
     q_blocks = tl.cdiv(q_len, ROWS)
     n, block = (tl.program_id(0) // q_blocks).to(tl.int64), last_first(q_blocks)

@@ -1,6 +1,7 @@
-"""Entmax of rows of scores in memory, and its gradient: a program has ROWS rows, in pieces of PIECE keys.
+"""Entmax of rows of scores in memory, and its gradient.
 
-If a piece holds a row (WHOLE), it stays in registers. A longer row is read again in each pass.
+A program has ROWS rows, in pieces of PIECE keys. If a piece holds a row (WHOLE), it stays in registers. A longer row is
+read again in each pass.
 """
 
 import triton
@@ -12,14 +13,14 @@ from saccade.kernels.triton.weights import ENTMAX15, SPARSEMAX, newton_step, spa
 
 @triton.jit
 def program_rows(rows, ROWS: tl.constexpr):
-    """Rows of this program, in 64 bits, and which of them exist."""
+    """Rows of this program, in 64 bits, and whether they exist."""
     r = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     return r, r < rows
 
 
 @triton.jit
 def piece(tensor, r, there, start, keys, PIECE: tl.constexpr):
-    """Places of keys start .. start + PIECE - 1 in rows of a contiguous tensor, and which of them exist."""
+    """Addresses of PIECE keys of contiguous rows from `start`, and whether they exist."""
     j = start + tl.arange(0, PIECE)
     return tensor + r[:, None] * keys + j[None], there[:, None] & (j < keys)[None]
 
@@ -28,7 +29,10 @@ def piece(tensor, r, there, start, keys, PIECE: tl.constexpr):
 def allowed_scores(
     scores, mask, r, there, start, keys, held, MASKED: tl.constexpr, PIECE: tl.constexpr, HELD: tl.constexpr
 ):
-    """Scores of a piece, -inf at forbidden keys, and which keys are allowed; `held` if HELD."""
+    """Scores of a piece, -inf at forbidden keys, and whether they are allowed.
+
+    With HELD: `held`.
+    """
     if HELD:
         return held
     at, used = piece(scores, r, there, start, keys, PIECE)
@@ -47,9 +51,9 @@ def entmax(
     rows, keys, a,
     MASKED: tl.constexpr, NORMALIZER: tl.constexpr, ROWS: tl.constexpr, PIECE: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """weights = [1 + a (s - max - t)]₊^(1/a) / Σ, with t such that the sum is 1 but for rounding.
+    """weights = [1 + a (s - max - t)]₊^(1/a) / Σ, where t gives Σ = 1.
 
-    Newton's method from t = 0, where the sum is at least 1, rises to t.
+    Newton's method from t = 0, where the sum is at least 1, rises to t. The division mends rounding.
 
     Args:
         scores, weights: `(rows, keys)`.
@@ -115,7 +119,10 @@ def entmax_gradient(
     weights, grads, scores_grad, rows, keys, a,
     NORMALIZER: tl.constexpr, ROWS: tl.constexpr, PIECE: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """scores_grad = u (grads - Σ u grads / Σ u), u = p^(1 - a) of weights p (Peters et al. 2019, proposition 2)."""
+    """scores_grad = u (grads - Σ u grads / Σ u), with u = p^(1 - a) of weights p.
+
+    Peters et al. 2019, proposition 2.
+    """
     r, there = program_rows(rows, ROWS)
     held = slopes_and_grads(weights, grads, r, there, 0, keys, a, 0, NORMALIZER, PIECE, False)
     end = keys

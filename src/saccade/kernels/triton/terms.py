@@ -1,4 +1,4 @@
-r"""Scores of a tile that are no dot products: additive terms and squared distances.
+r"""Scores of a tile beside dot products: additive terms and squared distances.
 
 Additive terms are tanh(q + k) = 1 − 2 r with r = 1 / (1 + e^{2q} e^{2k}), four of which share a division:
 
@@ -14,12 +14,14 @@ import triton.language as tl
 from saccade.kernels.triton import kernel
 
 SMALL, LIMIT, CAP = tl.constexpr(0.25), tl.constexpr(43.0), tl.constexpr(2147483648.0)
-"""Largest |q| and |k| of polynomials, and of exponentials; largest 1 + e^{2(q + k)}."""
+"""Largest |q|, |k| of polynomials and of exponentials, largest 1 + e^{2(q + k)}."""
 
 
 @kernel
 def powers(x, out, rows, length, D, BY_KEY: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    """e^2x and, behind the features, max |x|: NaN and ∞ where exponentials do not serve.
+    """e^2x and, behind the features, max |x|.
+
+    NaN and ∞ stand where exponentials do not serve.
 
     Args:
         x: `(N, length, D)`, rows = N length.
@@ -62,7 +64,7 @@ def tanh(x):
 
 @triton.jit
 def way_of(q_side, k_side, i, j, k_len, D: tl.constexpr):
-    """How a tile of additive terms is computed, from the largest |q| and |k| of its rows.
+    """Way to compute a tile of additive terms, by the largest |q| and |k|.
 
     0: by quotients of exponentials; 1: by polynomials; 2: by the tangent itself.
     """

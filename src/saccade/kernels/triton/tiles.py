@@ -1,8 +1,8 @@
-"""Tiles of scores in registers, for every pass of attention: a block of queries by a block of keys.
+"""Tiles of scores in registers: a block of queries by a block of keys.
 
-Queries lie along one axis of a tile and keys along the other. Passes over blocks of keys have queries along the first
-axis, `(M, 1)` and `(1, N)`, and passes over blocks of queries have keys there: what a program keeps lies along the
-first axis. Functions of a tile take positions i and j that broadcast to it.
+Queries lie along one axis of a tile and keys along the other. The rows that a program keeps lie along the first axis.
+Passes over blocks of keys have queries there, `(M, 1)` and `(1, N)`, and passes over blocks of queries have keys there.
+Functions of a tile take positions i and j that broadcast to it.
 
 A mask is a union of intervals of keys for each query, a band about the diagonal, an interval of keys for all queries,
 equal ids of documents, and bytes of pairs. Each part is optional, and all of those present are necessary. A program
@@ -19,13 +19,13 @@ DOT, ADDITIVE, DISTANCE = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 """Scores: q · k; v · tanh(q + k); ‖q − k‖²."""
 
 SLOPE, TABLE, PAIRS = tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
-"""Biases: -slope |i + align - j|; table[clip(j - i - align) + R]; a number for each pair."""
+"""Biases: -slope |i + align - j|, table[clip(j - i - align) + R], or of pairs."""
 
 IDS, BYTES, BAND, ENTRY, LISTED = tl.constexpr(1), tl.constexpr(2), tl.constexpr(4), tl.constexpr(8), tl.constexpr(16)
 INTERVAL = tl.constexpr(32)
 """Parts of a mask, added up to MASK, with INTERVAL for each interval of a query."""
 
-SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, EACH, SHIFTS = (
+SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, V_OF_ENTRIES, SHIFTS = (
     tl.constexpr(1),
     tl.constexpr(2),
     tl.constexpr(4),
@@ -34,19 +34,28 @@ SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, EACH, SHIFTS = (
     tl.constexpr(32),
     tl.constexpr(64),
 )
-"""Parts of a call, added up to FLAGS. Rows have FACTORS of scores, or SHIFTS of a sigmoid. EACH: entries have own v."""
+"""Parts of a call, added up to FLAGS.
+
+Rows have FACTORS of scores, or SHIFTS of a sigmoid. V_OF_ENTRIES: v differs by entry.
+"""
 
 
 @triton.jit
 def last_first(q_blocks):
-    """This program's block of queries: the last ones, to which a causal mask leaves most keys, begin first."""
+    """This program's block of queries, from the last to the first.
+
+    A causal mask leaves most keys to the last blocks, so they begin first.
+    """
     return q_blocks - 1 - tl.program_id(0) % q_blocks
 
 
 @triton.jit
 def inputs_of(query, key, v, q_side, k_side, n, of_query, of_key, q_len, k_len, D: tl.constexpr, FLAGS: tl.constexpr):
-    """Query, key, v, and both sides of additive terms of entry n, with queries and keys of two others."""
-    if EACH & FLAGS:
+    """Query, key, v, and both sides of additive terms of entry n.
+
+    It reads queries of entry `of_query` and keys of entry `of_key`.
+    """
+    if V_OF_ENTRIES & FLAGS:
         v += n * D
     q_side, k_side = q_side + of_query * q_len * (D + 1), k_side + of_key * k_len * (D + 1)
     return query + of_query * q_len * D, key + of_key * k_len * D, v, q_side, k_side
@@ -57,12 +66,13 @@ def bounds(
     mask, n, block, q_len, k_len,
     ROWS: tl.constexpr, KEYS: tl.constexpr, MASK: tl.constexpr, BY_KEY: tl.constexpr,
 ):  # fmt: skip
-    """Keys that the band and the entry's interval allow some and all of a block of queries.
+    """Ranges of keys of a block of queries, by the band and the entry's interval.
 
-    With BY_KEY: queries that they allow some and all of a block of keys.
+    With BY_KEY: ranges of queries of a block of keys.
 
     Returns:
-        begin, stop, full_from, full_to: some of begin ≤ j < stop, all of full_from ≤ j < full_to.
+        begin, stop: outside of this range they forbid all pairs of the block.
+        full_from, full_to: within this range they allow all pairs of the block.
     """
     low, high, firsts, lasts = mask[9], mask[10], mask[11], mask[12]
     begin, stop = 0 * k_len, k_len * 1
@@ -95,7 +105,9 @@ def walk(
     order, counts, mask, n, block, q_len, k_len,
     ROWS: tl.constexpr, KEYS: tl.constexpr, MASK: tl.constexpr, BY_KEY: tl.constexpr,
 ):  # fmt: skip
-    """Blocks of keys of a block of queries, or of queries of a block of keys, for `code_of`.
+    """Blocks of keys of a block of queries, for `code_of`.
+
+    With BY_KEY: blocks of queries of a block of keys.
 
     Args:
         n: entry of the mask.
@@ -126,7 +138,10 @@ def walk(
 
 @triton.jit
 def code_of(step, blocks, SIZE: tl.constexpr, MASK: tl.constexpr, BIAS: tl.constexpr):
-    """2 b + full of the next block b of `walk`; none is full under PAIRS, which may forbid some."""
+    """2 b + full of the next block b of `walk`.
+
+    No block is full under a bias of PAIRS, since -inf forbids.
+    """
     order, first, full_from, full_to = blocks
     if LISTED & MASK:
         code = tl.load(order + step)
@@ -141,11 +156,11 @@ def code_of(step, blocks, SIZE: tl.constexpr, MASK: tl.constexpr, BIAS: tl.const
 
 @triton.jit
 def allowed(mask, n, i, j, q_len, k_len, MASK: tl.constexpr):
-    """Which pairs of a tile the mask allows.
+    """The allowed pairs of a tile.
 
     Args:
-        mask: starts and ends `(U, entries, Lq)`, ids of queries and of keys, bytes with three strides, entries; low and
-            high of the band, first and last of each entry.
+        mask: starts and ends `(U, entries, Lq)`, ids of queries and of keys, bytes with three strides, entries, low
+            and high of the band, first and last of each entry.
         n: entry of the mask.
         i, j: queries and keys, within the lengths.
     """
@@ -202,13 +217,13 @@ def biases(bias, i, j, BIAS: tl.constexpr):
     if BIAS == SLOPE:
         return -tl.load(numbers).to(tl.float32) * tl.abs(i + align - j).to(tl.float32)
     if BIAS == TABLE:
-        return tl.load(numbers + places(bias, i, j)).to(tl.float32)
+        return tl.load(numbers + table_index(bias, i, j)).to(tl.float32)
     return tl.load(numbers + pair(i, j, step_i, step_j)).to(tl.float32)
 
 
 @triton.jit
-def places(bias, i, j):
-    """Places of a tile's distances in a table of 2 R + 1."""
+def table_index(bias, i, j):
+    """Indices of a tile's distances in a table of 2 R + 1."""
     _, radius, _, align = bias
     return tl.minimum(tl.maximum(j - i - align, -radius), radius) + radius
 
@@ -219,7 +234,7 @@ def scores(
     D: tl.constexpr, SCORE: tl.constexpr, BIAS: tl.constexpr, MASK: tl.constexpr, FLAGS: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Scores of a tile in float32: plain ones, with a bias, and with factors and the mask.
+    """Scores of a tile in float32: plain, with bias, and with factors and mask.
 
     The mask comes last: in the other order the registers do not suffice.
 
@@ -258,7 +273,7 @@ def next_keys(
     D: tl.constexpr, SCORE: tl.constexpr, BIAS: tl.constexpr, MASK: tl.constexpr, FLAGS: tl.constexpr,
     PRECISION: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
-    """The next block of keys of a block of queries: its code, its keys, their rows, and three `scores`."""
+    """The next block of keys: its code, its keys, their rows, and three `scores`."""
     code = code_of(step, blocks, KEYS, MASK, BIAS)
     j = (code // 2) * KEYS + tl.arange(0, KEYS)
     inside, j = (j < lengths[1])[None], tl.minimum(j, lengths[1] - 1)
@@ -274,7 +289,10 @@ def next_keys(
 
 @triton.jit
 def cleaned(rows, s, code):
-    """Rows along the second axis of a tile, 0 for those without an allowed pair: 0 times NaN is NaN."""
+    """Rows along the second axis of a tile, 0 for rows without an allowed pair.
+
+    0 times NaN is NaN.
+    """
     if code % 2 == 0:
         used = tl.max((s != -float("inf")).to(tl.int32), 0) > 0
         rows = tl.where(used[:, None], rows, 0.0)

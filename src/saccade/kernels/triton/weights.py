@@ -1,11 +1,11 @@
-"""Weights of a tile from its scores and its rows' statistics, and what dropout leaves of them."""
+"""Weights of a tile from its scores and its rows' statistics, and dropout."""
 
 import triton
 import triton.language as tl
 
 SOFTMAX, SIGMOID, SUM, IDENTITY = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
 ENTMAX, SPARSEMAX, ENTMAX15 = tl.constexpr(4), tl.constexpr(5), tl.constexpr(6)
-"""Normalizers; the last three are entmax of any α below 2, of α = 2, and of α = 3/2."""
+"""Normalizers, the last three for entmax of α below 2, of α = 2 and of α = 3/2."""
 
 
 @triton.jit
@@ -60,7 +60,9 @@ def newton_step(mass, slope, a, NORMALIZER: tl.constexpr):
 
 @triton.jit
 def weights(s, norm, whole, a, NORMALIZER: tl.constexpr):
-    """Weights of a tile and their slopes u: gradients of scores are u (dp - δ). Both are 0 where s = -inf.
+    """Weights of a tile and their slopes u, both 0 where s = -inf.
+
+    Gradients of scores are u (dp - δ).
 
     Args:
         s: scores times the row's factor. norm and whole broadcast against them.
@@ -86,7 +88,9 @@ def weights(s, norm, whole, a, NORMALIZER: tl.constexpr):
 
 @triton.jit
 def kept(noise, j, threshold, scale):
-    """`scale` where dropout keeps a weight, else 0, by the hash of `backends.reference.dropout`.
+    """Dropout's factors of weights: `scale` if a weight is kept, else 0.
+
+    The hash is that of `backends.reference.dropout`.
 
     Args:
         noise: of each row, uint32; j: keys. Both broadcast to the tile.

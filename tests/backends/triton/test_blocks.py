@@ -1,0 +1,74 @@
+"""Lists of the blocks that a mask leaves, and ranges of blocks without a list."""
+
+import pytest
+import torch
+
+from backends.triton.cases import ENTRIES, SMALL, Case, forward, masks
+from interpreter import interpreted, tiles
+from saccade.backends.triton import blocks, fused
+
+TILE = blocks.Shape(SMALL, SMALL, 4, 1)
+pytestmark = interpreted
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_tiles():
+    with pytest.MonkeyPatch.context() as patch:
+        tiles(patch, SMALL, SMALL)
+        yield
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+@pytest.mark.parametrize("name", ["window", "two", "ids", "bytes", "ids+window+bytes", "two+band+entry", "ids+causal"])
+def test_lists_hold_the_blocks_of_a_mask(name, by_key):
+    q_len, k_len = 70, 53
+    mask, allowed = masks(name, q_len, k_len)
+    lists = blocks.lists(mask, q_len, k_len, allowed.device, by_key=by_key, sizes=TILE)
+    padded = torch.zeros(ENTRIES, 80, 64, dtype=torch.bool)
+    padded[:, :q_len, :k_len] = allowed
+    split = padded.unflatten(2, (-1, SMALL)).unflatten(1, (-1, SMALL)).movedim(3, 2)  # (N, blocks, blocks, rows, keys)
+    split = split.transpose(1, 2) if by_key else split
+    for n, rows in enumerate(split):
+        for row, pairs in enumerate(rows):
+            codes = lists.order[n, row, : lists.counts[n, row]]
+            assert codes.tolist() == sorted(codes.tolist())
+            assert set(pairs.any((-1, -2)).nonzero()[:, 0].tolist()) <= set((codes // 2).tolist())
+            other = q_len if by_key else k_len
+            for code in codes[codes % 2 == 1].tolist():
+                inner = pairs[code // 2]
+                assert (code // 2 + 1) * SMALL <= other
+                assert (inner[:, : k_len - row * SMALL] if by_key else inner[: q_len - row * SMALL]).all()
+
+
+def test_exact_lists_of_bands_have_no_empty_block():
+    q_len, k_len = 70, 53
+    mask, allowed = masks("causal", q_len, k_len)
+    alike = {"q_ids": torch.zeros(ENTRIES, q_len).int(), "k_ids": torch.zeros(ENTRIES, k_len).int()}
+    lists = blocks.lists(mask._replace(**alike), q_len, k_len, allowed.device, by_key=False, sizes=TILE)
+    assert lists.counts.tolist() == [[1, 2, 3, 4, 4]] * ENTRIES
+
+
+@pytest.mark.parametrize(
+    ("name", "by_query", "by_key"), [("window", 0, 1), ("causal", 0, 0), ("band+entry", 0, 0), ("two", 1, 1)]
+)
+def test_ranges_need_no_lists(name, by_query, by_key, monkeypatch):
+    made, make = [], fused.lists
+
+    def noted(*arguments, by_key, sizes):
+        made.append(by_key)
+        return make(*arguments, by_key=by_key, sizes=sizes)
+
+    monkeypatch.setattr(fused, "lists", noted)
+    setup, results = forward(Case(mask=name))
+    fused.backward(setup, results, torch.ones_like(results["output"]))
+    assert made == [False] * by_query * 2 + [True] * by_key
+
+
+def test_lists_are_kept_for_later_calls(monkeypatch):
+    setup, _ = forward(Case(mask="two"))
+    kept = setup._replace(kept={})
+    ones = torch.ones_like(fused.forward(kept)["output"])
+    expected = fused.backward(kept, fused.forward(kept), ones)
+    monkeypatch.setattr(fused, "lists", None)
+    again = fused.backward(kept, fused.forward(kept), ones)
+    assert all(torch.equal(again[name], expected[name]) for name in expected)
