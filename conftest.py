@@ -10,4 +10,4 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 if importlib.util.find_spec("triton") is None:
-    collect_ignore_glob = ["src/saccade/backends/triton/kernels/*"]
+    collect_ignore_glob = ["src/saccade/kernels/triton/*"]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from saccade.backends import triton
-from saccade.backends.triton import additive, launch
+from saccade.backends.triton import fused
+from saccade.backends.triton.blocks import Shape
 
 REASON = (
     "Triton is not installed"
@@ -52,13 +53,6 @@ if REASON is None:
 interpreted = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
 
-def tiles(patch: pytest.MonkeyPatch, rows: int, block: int, tile: int) -> None:
-    """Tiles of so many rows by pieces of so many keys, and of so many queries by keys (or rows by features) by keys:
-    small ones, so that a handful of queries and keys fills several with remainders, or large ones, since the
-    interpreter takes its time for each.
-    """
-    for name in ("SHORT", "LONG"):
-        patch.setattr(launch, name, launch.Shape(rows, block, 4))
-    of_scores = "ROWS", "KEYS", "WIDE_ROWS", "WIDE_KEYS", "ITS_KEYS"
-    for name in (*of_scores, "GRADIENT_ROWS", "FEATURES", "FEW_ROWS", "FEW_FEATURES", "CHUNK"):
-        patch.setattr(additive, name, tile)
+def tiles(patch: pytest.MonkeyPatch, rows: int, keys: int) -> None:
+    """Tiles of so many queries by keys in every pass: small ones, so that a handful of them fills several."""
+    patch.setattr(fused, "tile", lambda *_, **__: Shape(rows, keys, 4, 2))

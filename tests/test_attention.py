@@ -5,8 +5,7 @@ import jaxtyping
 import pytest
 import torch
 
-from saccade import AuxOutput, AuxRequest, attend, explain, masks, normalizers, reads, scores
-from saccade.errors import ArgumentTypeError
+from saccade import AuxOutput, AuxRequest, attend, masks, normalizers, reads, scores
 
 CHECKED = jaxtyping.jaxtyped(attend, typechecker=beartype.beartype)
 
@@ -49,14 +48,6 @@ def test_the_draw_of_a_generator_repeats():
     x = torch.randn(2, 5, 8)
     draws = [attend(x, x, x, read=reads.Sample(generator=torch.Generator().manual_seed(seed))) for seed in (1, 1, 2)]
     assert torch.equal(draws[0], draws[1]) and not torch.equal(draws[0], draws[2])
-
-
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
-def test_nested_tensors_are_refused_in_one_line():
-    nested = torch.nested.nested_tensor([torch.ones(3, 4), torch.ones(2, 4)])
-    for call in (attend, explain):
-        with pytest.raises(ArgumentTypeError, match="query: expected a dense tensor, got a nested one; pad it"):
-            call(nested, nested, nested)
 
 
 def test_the_entropy_of_an_empty_row_is_no_negative_zero():

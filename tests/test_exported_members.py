@@ -30,7 +30,7 @@ MEMBERS = {
     },
     "scores": {"Dot", "ScaledDot", "Cosine", "General", "Additive", "Location", "Gaussian", "Kernel"},
     "normalizers": {"Softmax", "Sparsemax", "Entmax", "Sigmoid", "Sum", "Identity"},
-    "masks": {"Causal", "Window", "Around", "Intervals", "Lengths", "Documents", "Prefix", "Where"},
+    "masks": {"Causal", "Window", "Around", "Intervals", "Lengths", "Documents", "Packed", "Prefix", "Where"},
     "biases": {"Alibi", "RelativePosition", "GaussianWindow", "Position", "rotate"},
     "reads": {"Soft", "Sample", "Argmax", "TopK"},
     "nn": {

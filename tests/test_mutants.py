@@ -12,5 +12,9 @@ def test_every_mutant_breaks_one_place():
 
 
 def test_every_mutant_has_tests_that_mirror_its_file():
-    assert len(mutants.MUTANTS) == 32
+    assert len(mutants.MUTANTS) == 33
     assert all(mutants.mirrored_tests(mutants.ROOT, mutant.file) for mutant in mutants.MUTANTS)
+
+
+def test_kernels_of_a_gpu_have_the_tests_of_their_backend():
+    assert "tests/backends/triton" in mutants.mirrored_tests(mutants.ROOT, "kernels/triton/tiles.py")

@@ -15,7 +15,10 @@ from stored import cells, is_stored
 from tiers import every
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "DESIGN.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+COUNTED = ROOT / "docs/gpu-kernels.md"
+"""A page without results: its numbers are counted by tools/count_kernels.py, which has a test."""
+DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md") if path != COUNTED)
+PAGES = ["README.md", "DESIGN.md", *DOCS]
 OTHERS = tomllib.loads((ROOT / "tests/literature.toml").read_text(encoding="utf-8"))["figures"]
 
 SOURCES = {
@@ -26,8 +29,7 @@ SOURCES = {
         "results/benchmarks/attention-cpu.json",
     ],
     "docs/benchmarks.md": ["results/benchmarks"],
-    "docs/benchmarks-cpu.md": ["results/benchmarks/attention-cpu.json"],
-    "docs/benchmarks-gpu.md": ["results/benchmarks/attention-gpu.json"],
+    "docs/benchmarks-attention.md": [f"results/benchmarks/attention-{device}.json" for device in ("cpu", "gpu")],
     "docs/benchmarks-decoder-step.md": ["results/benchmarks/decoder-step.json"],
     "docs/benchmarks-hard.md": ["results/benchmarks/hard-steps.json"],
     "docs/benchmarks-training-share.md": ["results/benchmarks/training-share.json"],

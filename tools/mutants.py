@@ -57,7 +57,8 @@ MUTANTS = [
         "        start = sent(self.queries * self.rows + self.start, call.device)[:, None, None]",
         "        start = sent(self.queries * self.rows, call.device)[:, None, None]",
     ),
-    Mutant("backends/triton/kernels/softmax.py", "    shift -= tl.sum(lanes, 1)", "    shift += tl.sum(lanes, 1)"),
+    Mutant("kernels/triton/tiles.py", "(j >= i + low) & (j < i + high)", "(j >= i + low) & (j <= i + high)"),
+    Mutant("kernels/triton/backward.py", "        of_query = scale * of_query", "        of_query = of_query"),
     Mutant(
         "nn/gating.py",
         "    return Choice(index[..., :k], values[..., :k].softmax(-1), probability, logits)",
@@ -170,12 +171,12 @@ def source(checkout: Path, mutant: Mutant) -> Path:
 
 
 def mirrored_tests(copy: Path, file: str) -> list[str]:
-    """Existing tests of the mutant's file, then of its folder."""
+    """Existing tests of the mutant's file, then of its folder, and of a backend that has kernels."""
     path = Path(file)
-    folder = f"tests/{path.parent}" if path.parent.name else "tests/laws"
+    name = path.parent.name
+    folders = [f"tests/{path.parent}", f"tests/backends/{name}"] if name else ["tests/laws"]
     candidates = [f"tests/{parent}/test_{path.stem}.py" for parent in (path.parent, path.parent.parent)]
-    candidates = list(dict.fromkeys([*candidates, folder]))
-    return [name for name in candidates if (copy / name).exists()]
+    return [tests for tests in dict.fromkeys([*candidates, *folders]) if (copy / tests).exists()]
 
 
 def tests_fail(copy: Path, arguments: list[str]) -> bool:

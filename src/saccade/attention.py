@@ -100,6 +100,10 @@ def attend(
         aux: an `AuxRequest` for the weights or their statistics.
         backend: "auto", or a name: that backend serves the call or raises the reason against it.
 
+    Nested tensors of the jagged layout, `(B, j, D)` or `(B, H, j, D)`, are served without padding. Masks, biases and
+    gates then count positions in each sequence, and results are nested, too. Tensors of a batch, and weights, are
+    errors.
+
     A value that is a function is called once, `value(index)`, with a tuple of int64 tensors `(n,)`, one for each
     dimension of key but the last, and returns the values `(n, Dv)` of the keys `key[index]`. These are the keys that
     the read takes, each once, n ≥ 0 of them. `reads.Sample()`, `Argmax` and `TopK` take few keys. `Soft` and

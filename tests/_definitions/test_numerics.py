@@ -1,7 +1,18 @@
 import pytest
 import torch
 
-from saccade._definitions.numerics import broadcast_shapes, divide, like, root, shares, squared_distance, unit, wide
+from saccade import attend
+from saccade._definitions.numerics import (
+    broadcast_shapes,
+    divide,
+    float32_precision,
+    like,
+    root,
+    shares,
+    squared_distance,
+    unit,
+    wide,
+)
 
 
 def test_wide_widens_half_types_alone():
@@ -100,3 +111,17 @@ def test_shapes_broadcast_as_torch_has_it(shapes):
 def test_shapes_that_do_not_broadcast_are_an_error(shapes):
     with pytest.raises(RuntimeError, match="do not broadcast"):
         broadcast_shapes(*shapes)
+
+
+@pytest.mark.parametrize(("precision", "on_cpu", "on_cuda"), [("highest", "ieee", "ieee"), ("medium", "bf16", "tf32")])
+def test_precision_of_products_is_torchs_by_either_interface(precision, on_cpu, on_cuda):
+    before = torch.backends.mkldnn.matmul.fp32_precision, torch.backends.cuda.matmul.fp32_precision
+    try:
+        torch.set_float32_matmul_precision(precision)
+        assert (float32_precision("cpu"), float32_precision("cuda")) == (on_cpu, on_cuda)
+        torch.backends.cuda.matmul.fp32_precision = "tf32"  # after which torch's getter of both raises
+        assert (float32_precision("cpu"), float32_precision("cuda")) == (on_cpu, "tf32")
+        x = torch.randn(1, 2, 3)
+        assert attend(x, x, x).shape == x.shape
+    finally:
+        torch.backends.mkldnn.matmul.fp32_precision, torch.backends.cuda.matmul.fp32_precision = before

@@ -83,6 +83,7 @@ def test_a_mask_that_leaves_blocks_empty_goes_by_the_others():
     assert plan(LONG, mask=most & masks.Lengths(torch.tensor([[4000]]))).backend == "sdpa"
     short = torch.empty(1, 8, 256, 64)
     assert plan(short, mask=masks.Window(8, 0)).backend == "sdpa"
+    assert plan(torch.empty(2, 16, 256, 64), mask=masks.Window(8, 0)).backend == "cpu"
 
 
 def test_auto_for_a_long_call_of_which_nothing_is_compiled():

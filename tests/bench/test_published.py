@@ -5,12 +5,11 @@ from pathlib import Path
 
 from saccade.bench._page import cells, summary
 from saccade.bench.row import Result, Row, Target, Work
+from scripts import script
 from tiers import every
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
-    "attention-cpu": "benchmarks-cpu",
-    "attention-gpu": "benchmarks-gpu",
     "normalizers-cpu": "benchmarks-normalizers",
     "lazy-cpu": "benchmarks-lazy",
     "memory-cpu": "benchmarks-memory",
@@ -55,3 +54,21 @@ def test_a_page_has_the_rows_of_its_file_and_no_others(name):
     assert rows == [f"| {' | '.join(cells(result))} |" for result in results]
     assert f"\n{summary(results)}" in page
     assert f"\n{found['command']}\n" in page
+
+
+def test_the_page_of_a_cpu_and_a_gpu_has_the_rows_of_both_files():
+    tool = script("tools/write_benchmarks.py")
+    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), "run python tools/write_benchmarks.py"
+
+
+def test_every_row_of_both_files_is_on_the_page_of_both():
+    page = (ROOT / "docs/benchmarks-attention.md").read_text(encoding="utf-8")
+    for name in ("cpu", "gpu"):
+        for row in json.loads((ROOT / f"results/benchmarks/attention-{name}.json").read_text(encoding="utf-8"))["rows"]:
+            [line] = [line for line in page.splitlines() if line.startswith(f"| {row['row']} | {row['peer']} |")]
+            ours, ratio = line.split("|")[3:5] if name == "cpu" else line.split("|")[6:8]
+            if row.get("replaced"):
+                assert (ours, ratio.strip()) == (" not measured since ", "")
+            else:
+                assert ours.split()[0] == f"{float(ours.split()[0]):.3g}"
+                assert ratio.strip() == ("" if row["ratio"] is None else f"{row['ratio']:.2f}")

@@ -9,7 +9,10 @@ from saccade.bench.row import (
     at_most,
     beyond,
     close_behind,
+    linear,
+    of_limit,
     package,
+    quicker,
     speed_of,
     times,
     within,
@@ -62,6 +65,10 @@ def reached(target, ours=1.0, peer=1.0, **changes):
         (close_behind(), 36e-6, 10e-6, False),
         (close_behind(), 1.04, 1.0, True),
         (close_behind(), 1.06, 1.0, False),
+        (quicker(120e-6), 120e-6, 1.0, True),
+        (quicker(120e-6), 121e-6, 1.0, False),
+        (linear(1.2, 300, 500), 660.0, 1.0, True),
+        (linear(1.2, 300, 500), 661.0, 1.0, False),
         (within(1), 2.0**20 - 1, 1.0, True),
         (within(1), 2.0**20, 1.0, False),
     ],
@@ -73,3 +80,8 @@ def test_what_is_met_and_what_is_not(target, ours, peer, met):
 @pytest.mark.parametrize(("threads", "met"), [(1, True), (2, True), (3, False)])
 def test_a_speed_is_wanted_of_each_thread(threads, met):
     assert reached(speed_of(5e9, "terms", threads), work=Work(1e10, "terms", "multiply")) is met
+
+
+@pytest.mark.parametrize(("limit", "met"), [(9e6, True), (11e6, False), (None, False)])
+def test_a_share_of_the_limit_is_of_speed(limit, met):
+    assert Result(row(targets=(of_limit(0.6),)), 1.0, limit=limit).met is met

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.fake import MACHINE, PROBES, row
-from saccade.bench import Absent, _page
+from saccade.bench import Absent, _gpu, _page
 from saccade.cli import bench, main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
@@ -68,6 +68,48 @@ def test_all_that_was_measured_is_written(monkeypatch, capsys, tmp_path):
     assert "(plot.png)" in page
     assert "absent: other: No module named 'other'" in page
     assert {path.name for path in tmp_path.iterdir()} == {"found.json", "page.md", "plot.png", "plot.svg"}
+
+
+def test_an_earlier_file_is_compared_with_and_without_measuring(monkeypatch, capsys):
+    offered(monkeypatch, row(family="first"), row(family="second"))
+    assert main(["bench", "--seconds", "0.001", "--rows", "first", "--json", "old.json"]) == 0
+    assert main(["bench", "--seconds", "0.001", "--compare", "old.json", "--json", "new.json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-4].startswith("first 3  other") and lines[-3] == "only in this measurement: second 3 other"
+    monkeypatch.setattr(bench, "look_at", None)
+    assert main(["bench", "--compare", "old.json", "new.json"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("first 3  other")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ([], "--compare: expected one file or two, got 0"),
+        (["a", "b", "c"], "--compare: expected one file or two, got 3"),
+        (
+            ["a", "b", "--quick"],
+            "--quick: expected no such option beside --compare with two files; leave one out",
+        ),
+        (["a.json"], "a.json: No such file or directory"),
+    ],
+)
+def test_a_wrong_comparison_is_refused_before_measuring(words, complaint, capsys):
+    assert main(["bench", "--compare", *words]) == 2
+    assert capsys.readouterr() == ("", f"error: {complaint}\n")
+
+
+def test_a_gpu_is_checked_into_a_new_folder(monkeypatch, capsys):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert main(["bench", "--gpu", "card"]) == 2
+    assert capsys.readouterr().err.startswith("error: --gpu: expected a machine with a GPU, got none; --device cpu ")
+    monkeypatch.setattr(_gpu, "run", lambda folder, parts, seconds: int(folder.is_dir() and seconds == 480))
+    assert main(["bench", "--gpu", "card", "--device", "cpu"]) == 1
+    assert main(["bench", "--gpu", "card", "--device", "cpu"]) == 2
+    assert main(["bench", "--gpu", "other", "--rows", "dot"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "error: --gpu: expected the name of a new folder, got card",
+        "error: --rows: expected no such option beside --gpu; leave one out",
+    ]
 
 
 def test_an_error_keeps_what_was_measured(monkeypatch):

@@ -186,6 +186,9 @@ def test_the_types_that_are_served_are_told():
     assert threads.reason(torch.ones(1), torch.ones(1).half(), dtypes=rows.TYPES) == (
         "its kernels take float32 and float64 on a CPU, and this is torch.float16 on cpu"
     )
+    assert threads.reason(torch.ones(1), device="cuda") == (
+        "its kernels take float32 on cuda, and this is torch.float32 on cpu"
+    )
     assert "on meta" in threads.reason(torch.empty(1, device="meta"), dtypes=rows.TYPES)
     assert threads.serves(torch.ones(1).double(), dtypes=rows.TYPES) and not threads.serves(torch.ones(1).double())
 

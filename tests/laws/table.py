@@ -63,6 +63,18 @@ def integers(low: int, *axes: "str | int", high: int | None = None) -> Spec:
     return Spec(lambda g, shape, n: torch.randint(low, (n.k if high is None else high) + 1, shape, generator=g), axes)
 
 
+def offsets(axis: str, count: int) -> Spec:
+    """Offsets of packed sequences, from 0 to Lq or Lk."""
+
+    def drawn(g: torch.Generator, shape: tuple[int, ...], n: Sizes) -> Tensor:
+        length = getattr(n, axis)
+        cuts = torch.randint(0, length + 1, shape, generator=g).sort().values
+        cuts[..., 0], cuts[..., -1] = 0, length
+        return cuts
+
+    return Spec(drawn, ("*", count + 1))
+
+
 def centers(*axes: "str | int") -> Spec:
     return Spec(lambda g, shape, n: n.k * torch.rand(shape, generator=g, dtype=torch.float64), axes)
 
@@ -116,6 +128,14 @@ def alibi(n: tuple[int, int], slopes: Tensor, align: int) -> Tensor:
 def causal(n: tuple[int, int], align: "int | Tensor") -> Tensor:
     i, j = oracle.positions(n, align)
     return j <= i
+
+
+def packed(n: tuple[int, int], cu_seqlens: Tensor, key_cu_seqlens: Tensor) -> Tensor:
+    sequence, of_key = (
+        (torch.arange(length)[:, None] >= cuts[..., None, 1:-1]).sum(-1)
+        for length, cuts in zip(n, (cu_seqlens, key_cu_seqlens), strict=True)
+    )
+    return sequence[..., :, None] == of_key[..., None, :]
 
 
 def dilated(n: tuple[int, int]) -> Tensor:
@@ -275,6 +295,7 @@ MASKS = {
         query_ids=integers(0, "*", "q", high=2),
         key_ids=integers(0, "*", "k", high=2),
     ),
+    "packed": Member(masks.Packed, packed, "positional", cu_seqlens=offsets("q", 3), key_cu_seqlens=offsets("k", 3)),
     "prefix": Member(
         masks.Prefix,
         lambda n, length: torch.arange(n[1])[None] < length[..., None, None],

@@ -140,6 +140,17 @@ ATTEND = {
         {"mask": masks.Documents(torch.zeros(n.q).long(), torch.zeros(3).long())},
         {"mask": masks.Documents(torch.zeros(n.q).long(), 1)},
     ],
+    "cu_seqlens": [
+        {"mask": masks.Packed(torch.tensor([0, 2, n.q]), torch.tensor([0, 2, n.k + 1]))},
+        {"mask": masks.Packed(torch.tensor([0, 4, 2, n.q]), torch.tensor([0, 1, 2, n.k]))},
+        {"mask": masks.Packed(torch.tensor([1, n.q]), torch.tensor([0, n.k]))},
+        {"mask": masks.Packed(torch.tensor([0, 2, n.q]), torch.tensor([0, n.k]))},
+        {"mask": masks.Packed(torch.tensor([0, 2, n.q]))},
+        {"mask": masks.Packed(torch.tensor([0]))},
+        {"mask": masks.Packed(tensor(0, n.q), torch.tensor([0, n.k]))},
+        {"mask": masks.Packed([0, n.q], torch.tensor([0, n.k]))},
+        {"mask": masks.Packed(torch.tensor([[0, n.q]] * 2), torch.tensor([0, n.k]))},
+    ],
     "length of masks.Prefix": [lambda: masks.Prefix(-1), {"mask": masks.Prefix(torch.tensor([1, 2]))}],
     "scale": [{"score": scores.ScaledDot(tensor(1.0).to_sparse())}],
     "bias": [

@@ -21,9 +21,18 @@ from saccade import AuxRequest, attend, masks, normalizers, reads, remember, sco
 from saccade._definitions import simplex
 from saccade.backends.blockwise import products
 from saccade.backends.chunked.additive import FusedAdditive
-from saccade.backends.triton import additive as triton_additive
-from saccade.backends.triton import rows as triton_rows
-from saccade.kernels import additive, cells, cross_entropy, dropout, grouped, packing, statistics, unit, weights
+from saccade.kernels import (
+    additive,
+    cells,
+    cross_entropy,
+    dropout,
+    gpu_rows,
+    grouped,
+    packing,
+    statistics,
+    unit,
+    weights,
+)
 
 Member = tuple[Callable[..., Tensor | Sequence[Tensor]], Sequence[Tensor]]
 
@@ -102,15 +111,7 @@ def members() -> dict[str, Member]:
     }
     if REASON is not None:
         return found
-    return found | {
-        "triton.additive._Scores": (
-            lambda q, k, v: triton_additive.additive_scores(q, k, v, None, None),
-            (x, x.flip(0), v),
-        ),
-        "rows._Softmax": (lambda s: triton_rows.softmax(s, None), (x,)),
-        "rows._Entmax": (lambda s, a: triton_rows.entmax(s, None, a), (x, torch.tensor(1.4))),
-        "rows._Entropy": (lambda s: triton_rows.entropy(s.softmax(-1)), (x,)),
-    }
+    return found | {"gpu_rows._Entmax": (lambda s: gpu_rows.entmax(s, 1.4, None), (x,))}
 
 
 def functions() -> set[str]:
@@ -162,10 +163,7 @@ def differentiated(function: Callable[..., Any], tensors: Sequence[Tensor]) -> t
 WAYS = partial(hooked, in_one_piece), partial(hooked, apart), recomputed
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * name.startswith(("rows.", "triton."))) for name in members()],
-)
+@pytest.mark.parametrize("name", members())
 def test_saved_tensors_may_be_laid_out_anew(name):
     function, tensors = members()[name]
     expected, _ = differentiated(function, tensors)
@@ -180,4 +178,4 @@ def test_saved_tensors_may_be_laid_out_anew(name):
 def test_the_table_has_every_autograd_function():
     known = [name.split()[0] for name in (*members(), *ELSEWHERE)]
     missing = {name for name in functions() if not any(name.endswith(f".{end}") for end in known)}
-    assert not missing if REASON is None else all(".triton." in name for name in missing)
+    assert missing <= (set() if REASON is None else {"saccade.kernels.gpu_rows._Entmax"})

@@ -22,6 +22,7 @@ MASKS = {
     "window": masks.Window(128, 0),
     "prefix": masks.Prefix(200) | masks.Causal(),
     "documents": masks.Documents(IDS, IDS) & masks.Causal(),
+    "packed": masks.Packed(torch.tensor([0, 600, 600, 1408, 2048])),
     "unsorted": masks.Documents(IDS, IDS.flip(0).roll(100)),
     "around": masks.Around(torch.linspace(0, 2047, 2048), 100),
     "not": ~masks.Window(300, 300),

@@ -125,3 +125,42 @@ def test_a_memorys_own_mask_is_never_ambiguous():
 def test_what_torch_is_told_beside_the_two_is_not_dropped():
     with pytest.raises(TypeError, match="and"):
         torch.bitwise_and(torch.ones(3, 3, dtype=torch.bool), masks.Causal(), out=torch.ones(3, 3, dtype=torch.bool))
+
+
+def test_a_prepared_mask_is_the_mask_at_its_lengths():
+    x, lengths = torch.randn(2, 300, 4), torch.tensor([300, 17])
+    plain = masks.Window(20, 0) & masks.Lengths(lengths)
+    prepared = masks.prepare(plain, 300, 300, "cpu")
+    expected = attend(x, x, x, mask=plain)
+    assert all(torch.equal(attend(x, x, x, mask=prepared), expected) for _ in range(2))
+    lengths.fill_(300)  # the prepared mask has its own
+    assert torch.equal(attend(x, x, x, mask=prepared), expected)
+    with pytest.raises(errors.ShapeError, match="mask: expected Lq = 300 and Lk = 300.*got Lq = 9.*Prepare it again"):
+        attend(x[:, :9], x, x, mask=prepared)
+
+
+def test_a_prepared_mask_serves_any_number_of_batch_dimensions():
+    short, x = torch.zeros(3, 576, 576, dtype=torch.bool), torch.randn(2, 3, 576, 8)
+    for head in range(3):
+        short[head, :, 192 * head : 192 * head + 64] = True  # each head has blocks of its own
+    prepared = masks.prepare(short, 576, 576, "cpu")
+    for queries in (x, x[0], x):
+        output = attend(queries, queries, queries, mask=prepared, backend="chunked")
+        torch.testing.assert_close(output, attend(queries, queries, queries, mask=short, backend="reference"))
+
+
+@pytest.mark.parametrize("few", [1, 300])
+def test_a_prepared_mask_serves_few_queries_and_compositions(few):
+    x = torch.randn(2, 300, 4)
+    plain = masks.Window(20, 0, "end")
+    prepared = masks.prepare(plain, few, 300, "cpu")
+    for mask, other in ((prepared, plain), (prepared & ~plain, plain & ~plain), (plain | prepared, plain)):
+        assert torch.equal(attend(x[:, :few], x, x, mask=mask), attend(x[:, :few], x, x, mask=other))
+    assert torch.equal(attend(x[:, :few], x, x, mask=~prepared), attend(x[:, :few], x, x, mask=~plain))
+
+
+def test_a_mask_is_prepared_from_a_mask_and_lengths():
+    with pytest.raises(errors.ArgumentTypeError, match="mask: expected a boolean tensor"):
+        masks.prepare(torch.ones(2, 2), 2, 2, "cpu")
+    with pytest.raises(errors.ArgumentError, match="q_len: expected an int of at least 0, got -1"):
+        masks.prepare(masks.Causal(), -1, 2, "cpu")

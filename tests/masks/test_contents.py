@@ -30,6 +30,28 @@ def test_intervals_drawn(mask, rows):
     assert dense(mask, q=3).int().tolist() == [[int(c) for c in row] for row in rows]
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize(
+    ("offsets", "rows"),
+    [
+        ([0, 3, 4], ["1110", "1110", "1110", "0001"]),
+        ([0, 0, 1, 1, 4, 4], ["1000", "0111", "0111", "0111"]),
+        (([0, 2, 2, 4], [0, 0, 3, 4]), ["0000", "0000", "0001", "0001"]),
+    ],
+)
+def test_packed_sequences_drawn(offsets, rows, dtype):
+    sides = offsets if isinstance(offsets, tuple) else (offsets,)
+    mask = masks.Packed(*(torch.tensor(side, dtype=dtype) for side in sides))
+    assert dense(mask, q=4).int().tolist() == [[int(c) for c in row] for row in rows]
+
+
+def test_packed_sequences_of_each_example():
+    x, offsets = torch.randn(2, 3, 4, 8), torch.tensor([[0, 2, 4], [0, 1, 4]])[:, None]
+    for output in (attend(x, x, x, mask=masks.Packed(offsets)), attend(x, x, x, mask=masks.Packed(offsets.int()))):
+        torch.testing.assert_close(output[0, :, 2:], attend(*[x[0, :, 2:]] * 3))
+        torch.testing.assert_close(output[1, :, :1], x[1, :, :1])
+
+
 @pytest.mark.parametrize("backend", ["reference", "chunked", "cpu", "sdpa", "auto"])
 def test_intervals_of_each_example(backend):
     x, start = torch.randn(2, 3, 4, 8), torch.tensor([[0, 0, 1, 4], [2, 2, 2, 2]])[:, None]

@@ -184,3 +184,15 @@ def test_queries_of_a_written_memory_have_no_positions():
     slots = remember(memory.key, memory.value, positions=torch.arange(4))
     assert slots.positions is not None
     torch.testing.assert_close(module(x, memory=slots), module(x, memory=memory))
+
+
+def test_a_prepared_mask_of_examples_serves_modules_with_heads():
+    lengths, x = masks.Lengths(torch.tensor([3, 8])), torch.randn(2, 8, 16)
+    prepared = masks.prepare(lengths, 8, 8, "cpu")
+    for module in (
+        nn.MultiheadAttention(16, 4),
+        nn.MultiheadAttention(16, 4, num_kv_heads=2),
+        nn.Attention(16, 16, 16),
+    ):
+        torch.testing.assert_close(module(x, mask=prepared), module(x, mask=lengths))
+    assert beside_heads(prepared, rank=1, heads=1).state is prepared.state

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,6 +10,7 @@ from torch import Tensor
 from saccade._call.lazy_value import LazyValue
 from saccade._definitions.functions import closing
 from saccade._definitions.numerics import broadcast_shapes, wide
+from saccade._definitions.state import BackendState
 from saccade._definitions.structure import Axes, Definition, Grid, aligned, encodable, registered
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Bias, Factor
@@ -17,26 +18,6 @@ from saccade.masks import Mask
 from saccade.normalizers import Normalizer, NormalizerFunction, Softmax
 from saccade.reads import Read, Sample, Soft
 from saccade.scores import ScaledDot, Score, ScoreFunction
-
-T = TypeVar("T")
-
-
-class BackendState:
-    """Objects that backends keep with a memory from read to read, or with a call.
-
-    One of each class, made at first use. It may decide how fast a result comes and where gradients are summed, never
-    the result: a copy begins empty.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[type, Any] = {}
-
-    def of(self, kind: type[T]) -> T:
-        kept: T | None = self._kept.get(kind)
-        return self._kept.setdefault(kind, kind()) if kept is None else kept  # threads may share a memory
-
-    def __reduce__(self) -> tuple[type["BackendState"], tuple[()]]:  # copies and pickles
-        return BackendState, ()
 
 
 class Widened:
@@ -167,7 +148,7 @@ class Call(Definition):
 
 def opaque(call: Call) -> bool:
     """Whether the call can cross into an opaque operator: built-in definitions alone."""
-    return call.built_in and encodable(call)
+    return call.built_in and encodable(call if call.once is None else replace(call, once=None))
 
 
 def closing_over(call: Call) -> bool:

@@ -5,18 +5,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade._call.call import NOTHING, Arguments, BackendState, Call
+from saccade._call.call import NOTHING, Arguments, Call
 from saccade._call.dot_products import name_of
 from saccade._call.lazy_value import lazy
 from saccade._call.user_subclasses import by_definition
 from saccade._definitions.checks import number, same_device
 from saccade._definitions.functions import functions
 from saccade._definitions.numerics import broadcast_shapes
+from saccade._definitions.state import BackendState
 from saccade._definitions.structure import Definition, Extent, aligned
 from saccade.auxiliary import AuxRequest
 from saccade.biases import as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.masks import Mask, as_mask
+from saccade.masks import Mask, Prepared, as_mask
 from saccade.normalizers import Normalizer, Softmax
 from saccade.reads import Read, Sample
 from saccade.scores import Score
@@ -79,6 +80,7 @@ def checked_call(arguments: Arguments) -> Call:
     tensors(query, key, value)
     batch = batch_of(query, key, value)
     probability(dropout_p)
+    prepared = mask if isinstance(mask, Prepared) and memory is None else None
     mask = None if mask is None else as_mask(mask)
     if memory is not None:  # with all dimensions of the query, so that none can be taken for another
         remembered = as_mask(aligned(memory, ("q", "k"), query.ndim - 2))
@@ -89,6 +91,8 @@ def checked_call(arguments: Arguments) -> Call:
     kinds(score, normalizer, read, request)
     score, normalizer = by_definition(score), by_definition(normalizer)
     extent = Extent.of(batch, query, key)
+    if prepared is not None:
+        prepared.check(extent)
     for part in (score, normalizer, mask):
         if isinstance(part, Score | Normalizer | Mask):
             part.check(extent)
@@ -97,7 +101,9 @@ def checked_call(arguments: Arguments) -> Call:
             factor.check(extent, name)
     read.check(extent)
     defined(request, normalizer, gate, read)
-    once = BackendState() if extent.values and any(functions(mask)) else None
+    once = None
+    if extent.values:
+        once = BackendState() if prepared is None and any(functions(mask)) else getattr(prepared, "state", None)
     kept = cache, state if extent.values else None, once, values
     return Call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, None, request, *kept)
 

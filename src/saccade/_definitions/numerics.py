@@ -163,3 +163,14 @@ def without_autocast(tensor: Tensor) -> AbstractContextManager[Any]:
 def recorded() -> bool:
     """Whether operations are recorded or transformed for other values."""
     return tracing() or transforming() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack() > 0
+
+
+def float32_precision(device_type: str) -> str:
+    """Torch's precision of float32 products: "ieee" (exact), "tf32" or "bf16".
+
+    `torch.get_float32_matmul_precision` raises once a precision of one device is set.
+    """
+    backend = torch.backends.cuda if device_type == "cuda" else torch.backends.mkldnn
+    of_device = backend.matmul.fp32_precision
+    precision: str = torch.backends.fp32_precision if of_device == "none" else of_device  # type: ignore[attr-defined]
+    return "ieee" if precision == "none" else precision

@@ -33,7 +33,7 @@ BACKENDS: dict[str, ModuleType] = {
 
 PREFERRED = {
     "cpu": ("sdpa", "cpu", "reference", "chunked"),
-    "cuda": ("flex", "sdpa", "triton", "reference", "chunked"),
+    "cuda": ("sdpa", "triton", "flex", "reference", "chunked"),
 }
 ELSEWHERE = "sdpa", "reference", "chunked"
 """Order of backends for "auto" by device type, of those that serve a call well."""
@@ -148,8 +148,6 @@ def against(name: str, answer: Answer, chosen: str, favourite: str, size: int) -
         return answer.reason
     if chosen != favourite:
         return f"the call names {chosen}"
-    if name == "sdpa" and chosen == "flex":
-        return "it would lay the mask out and look at every pair, where flex skips whole blocks of forbidden ones"
     if chosen == "reference":
         return f"for a call this small ({size:,} bytes) the plain formula is faster"
     return f"{chosen} is faster here"

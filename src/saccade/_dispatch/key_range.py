@@ -2,7 +2,7 @@
 
 So a decoder's step costs its window, not its memory.
 
-    Window, Around, Causal, Lengths, Prefix, Intervals ──bounds──▶ first and last key of each batch entry
+    Window, Around, Causal, Lengths, Prefix, Intervals, Packed ──bounds──▶ first and last key of each batch entry
     call ──restrict_keys──▶ Near.call, as many keys for all entries ──run──▶ results ──widened──▶ results of all keys
 
 Blocks (`backends.blockwise.plan`) find the keys of many queries. Here a key beyond the bounds costs nothing, not even a
@@ -136,7 +136,7 @@ def restrict_keys(call: Call) -> Near | None:
     q_len, k_len = call.query.shape[-2], call.key.shape[-2]
     if k_len < LEAST or not 0 < q_len <= FEW or call.dropout_p > 0 or call.query.device.type != "cpu":
         return None
-    if 0 in call.batch or isinstance(call.score, Location) or not opaque(replace(call, state=None)):
+    if 0 in call.batch or isinstance(call.score, Location) or not opaque(replace(call, state=None, once=None)):
         return None  # a score by place has a row of weights a key
     aligned = call.aligned()
     assert aligned.mask is not None
@@ -193,4 +193,5 @@ def _reached(call: Call, aligned: Call, first: Bound, width: int) -> Call:
         bias=None if bias is None else biases.Dense(bias.values(grid, dtype)),
         gate=None if gate is None else biases.Weights(gate.factor(grid, dtype, allowed)),
         state=None,
+        once=None,
     )

@@ -2,6 +2,7 @@
 
     Arguments ──fast_path──▶ output           a small usual call: everything else is left out
         │
+        │ ragged                              nested tensors ──▶ one row of packed sequences, and back
         │ autocast, checked_call              Arguments ──▶ Call, or one clear error: nothing below checks again
         ▼
       Call ──PASSES──▶ an easier call         and its results as those of the whole call on the way back
@@ -22,7 +23,7 @@ from torch import Tensor
 from saccade._call.call import Arguments, Call
 from saccade._call.validation import checked_call
 from saccade._definitions.numerics import autocasting
-from saccade._dispatch import choose, fast_path, key_range, lazy_values
+from saccade._dispatch import choose, fast_path, key_range, lazy_values, ragged
 from saccade._dispatch.choose import Plan, Planning, Running
 from saccade.auxiliary import AuxOutput
 from saccade.scores import Score
@@ -44,12 +45,16 @@ def attention(arguments: Arguments) -> Tensor | tuple[Tensor, AuxOutput]:
 
 def full_path(arguments: Arguments) -> Tensor | tuple[Tensor, AuxOutput]:
     """The same without the fast path."""
+    if ragged.nested(arguments):
+        return ragged.attention(arguments, attention)
     output, statistics = RUN(_checked(arguments), arguments.backend)
     return output if arguments.aux is None else (output, statistics)
 
 
 def plan(arguments: Arguments) -> Plan:
     """The plan of the call, as `explain` returns it: nothing is run."""
+    if ragged.nested(arguments):
+        return ragged.plan(arguments, plan)
     return PLAN(_checked(arguments), arguments.backend)
 
 

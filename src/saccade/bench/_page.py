@@ -34,9 +34,7 @@ def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
 def cells(result: Result) -> list[str]:
     """Return the columns of a result, empty without a number, and last the reason."""
     row, rate = result.row, result.speed
-    targets = (
-        ", ".join(target.text for target in row.targets) + {True: ": met", False: ": missed", None: ""}[result.met]
-    )
+    targets = verdict([target.text for target in row.targets], result.met)
     absent = f"absent: {result.absent}" if result.absent else ""
     return [
         f"{row.family} {row.shape}",
@@ -47,6 +45,11 @@ def cells(result: Result) -> list[str]:
         "" if rate is None or result.limit is None else f"{rate / result.limit:.0%}",
         "; ".join(part for part in (targets, absent) if part),
     ]
+
+
+def verdict(targets: Sequence[str], met: bool | None) -> str:
+    """Targets of a row, and whether they are met."""
+    return ", ".join(targets) + {True: ": met", False: ": missed", None: ""}[met]
 
 
 def limits(machine: Machine) -> str:

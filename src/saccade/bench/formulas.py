@@ -3,13 +3,14 @@
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from saccade import AuxRequest, attend
-from saccade.bench.row import Inputs, Prepare, Row, Run, Setup, Work
+from saccade.bench.row import Inputs, Prepare, Row, Run, Setup, Work, package
 from saccade.normalizers import Entmax, Sparsemax
 from saccade.reads import Sample
 from saccade.scores import Additive, Cosine, ScaledDot
@@ -103,6 +104,19 @@ def compiled(function: Function, prepare: Callable[[Function], Prepare] = forwar
     return compile_it
 
 
+def flex(prepare: Callable[[Function], Prepare], allowed: Callable[..., Tensor] | None, *inputs: Tensor) -> Run:
+    """Prepare torch's flex_attention, compiled, with a function as its block mask."""
+    module, length, mask = package("torch.nn.attention.flex_attention"), inputs[0].shape[-2], None
+    if allowed is not None:
+        mask = module.create_block_mask(allowed, None, None, length, length, device=inputs[0].device)
+
+    def attended(query: Tensor, key: Tensor, value: Tensor, *rest: Tensor) -> Tensor:
+        output: Tensor = module.flex_attention(query, key, value, block_mask=mask)
+        return output
+
+    return compiled(attended, prepare)(*inputs)
+
+
 def attention(setup: Setup, options: Options) -> Function:
     """`attend` by a setup's backend, with options made of v."""
 
@@ -153,3 +167,31 @@ def attention_row(
         "ours": PASSES[step](attention(setup, options)),
     }
     return Row(family=family, **(fields | more))
+
+
+def bytes_of(length: int, dim: int) -> tuple[int, int]:
+    """Float32 bytes of query, key and value, and of the output and all gradients."""
+    return 3 * 4 * length * dim, 5 * 4 * length * dim
+
+
+def memory_row(setup: Setup, way: str, sizes: Sequence[int], theirs: Function, **more: Any) -> Row:
+    """A row of the memory of a training step beyond its inputs."""
+    return attention_row(
+        *(setup, f"{way} memory of training", sizes, "forward+backward", WAYS[way], way == "additive"),
+        shape=joined(sizes),
+        theirs=training(theirs),
+        memory=True,
+        warm=normal((128, 128, sizes[-1]), True, way == "additive"),  # compiles the kernels of a large call
+        **more,
+    )
+
+
+def in_bfloat16(row: Row) -> Row:
+    """A row in bfloat16, without the limit of speed of float32."""
+
+    def converted(setup: Setup) -> tuple[Tensor, ...]:
+        inputs = row.inputs(setup)
+        return tuple(tensor.detach().bfloat16().requires_grad_(tensor.requires_grad) for tensor in inputs)
+
+    work = None if row.work is None else replace(row.work, limit="")
+    return replace(row, family=f"{row.family}, bfloat16", inputs=converted, work=work, far=0.03)

@@ -19,8 +19,8 @@ from saccade.train.environment import free_bytes, hardware, versions
 
 _SAMPLE, _REPEATS = 1e-3, 1000  # least seconds of a sample; shorter calls are repeated, at most so often
 _SHORT = 20e-3  # seconds of a call that is made once more to warm up
-_FAR = 1e-3  # sides that differ by more than this share of the largest number do not compute the same
-_PACKAGES = ("numpy", "numba", "triton", "entmax", "x-transformers", "statsmodels")  # which change the figures
+_PEERS = ("entmax", "x-transformers", "statsmodels", "adasplash", "flash-colreduce")
+_PACKAGES = ("numpy", "numba", "triton", *_PEERS)  # which change the figures
 
 
 def turns(
@@ -193,7 +193,7 @@ def measure_row(
     if row.same and len(runs) == 2:
         apart = distances(*outputs)
         values["difference"] = worst = max(apart, key=lambda distance: (math.isnan(distance), distance))
-        if not worst <= _FAR:  # NaN too
+        if not worst <= row.far:  # NaN too
             part = f" in part {apart.index(worst)} of {len(apart)}" if len(apart) > 1 else ""
             return Result(row, absent=f"both: their numbers differ by {worst:.1e}{part}", **values)
     del outputs  # their memory

@@ -25,8 +25,12 @@ def peak_of(row: Row, side: str, setup: Setup) -> int:
 
 def alone(module: str, words: Sequence[str]) -> int:
     """Return the number that a module prints in a fresh process, as in `run_python`."""
-    search = os.pathsep.join(folder for folder in sys.path if folder)
-    return int(run_python(["-W", "ignore", "-m", module, *words], {**os.environ, "PYTHONPATH": search}))
+    return int(run_python(["-W", "ignore", "-m", module, *words], environment()))
+
+
+def environment() -> dict[str, str]:
+    """Environment of a process that imports from the same folders as this one."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(folder for folder in sys.path if folder)}
 
 
 def growth(run: Run, device: torch.device) -> int:

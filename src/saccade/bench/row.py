@@ -1,5 +1,6 @@
 """A row of the benchmark: a call of ours, a peer's, their work, and targets."""
 
+import math
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -92,6 +93,8 @@ class Row:
     warm: Inputs | None = None  # small inputs for a first call of a memory row, whose compiling must not count
     peer_bytes: int = 0  # least allocation of the peer; it is absent if that is not free
     same: bool = True  # whether both sides compute the same numbers, which is then checked
+    far: float = 1e-3  # the distance, as a share of the largest number, from which they are not the same
+    half: bool = False  # whether a GPU measures it in bfloat16 too
     quick: bool = False  # whether `--quick` measures it
     subject: str = ""  # the table of a page that it belongs to
 
@@ -167,6 +170,30 @@ def speed_of(rate: float, unit: str, threads: int) -> Target:
     """So many units of work a second and thread, whatever the peer does."""
     text = f"≥ {rate / 1e9:g} G {unit}/s a thread"
     return Target(text, lambda result: (result.speed or 0.0) >= rate * threads, beside=False)
+
+
+def of_limit(share: float) -> Target:
+    """At least a share of the speed that the machine's limit allows."""
+
+    def met(result: Result) -> bool:
+        return (result.speed or 0.0) >= share * (result.limit or math.inf)
+
+    return Target(f"≥ {share:g}x the limit", met, beside=False)
+
+
+def linear(factor: float, inputs: int, results: int) -> Target:
+    """At most so many times the bytes of inputs, outputs and gradients together."""
+
+    def met(result: Result) -> bool:
+        return inputs + (result.ours or 0.0) <= factor * (inputs + results)
+
+    return Target(f"≤ {factor:g}x of inputs, outputs, gradients", met, beside=False)
+
+
+def quicker(seconds: float) -> Target:
+    """At most so many seconds, whatever the peer does."""
+    text = f"≤ {seconds * 1e6:g} µs"
+    return Target(text, lambda result: result.ours is not None and result.ours <= seconds, beside=False)
 
 
 def within(mebibytes: int) -> Target:

@@ -7,13 +7,14 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from saccade.bench import Result, Row, Setup, rows, select
+from saccade.bench._compare import Stored, compare, read, stored
 from saccade.bench._page import COLUMNS, cells, limits, line, page, record, summary, widths
 from saccade.bench.measure import Machine, look_at, measure_rows, probes
 from saccade.bench.row import BACKENDS
@@ -64,12 +65,23 @@ class Arguments:
     plot: str | None = None
     """Also draw the ratios as PNG and SVG of this name; both files must be new."""
 
+    compare: tuple[str, ...] | None = None
+    """Earlier file of --json to compare with. With a second file, nothing is measured."""
+
+    gpu: str | None = None
+    """Check and measure a GPU within eight minutes, and write all to this new folder."""
+
 
 def run(arguments: list[str]) -> int:
     """Print each row as soon as it is measured, and write the files."""
     options = parse(Arguments, arguments, "saccade bench", Arguments.__doc__ or "")
     _check(options)
+    earlier = [read(path) for path in options.compare or ()]
+    if len(earlier) == 2:
+        return _print_comparison(earlier[0], earlier[1], options.rows)
     device = choose_device(options.device)
+    if options.gpu is not None:
+        return _check_gpu(Path(options.gpu), device, options.device)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     setup = Setup(device, options.backend, torch.get_num_threads())
@@ -92,6 +104,8 @@ def run(arguments: list[str]) -> int:
             interrupted = False
         _progress(chosen, None)
         output(summary(results))
+        for old in earlier:
+            _print_comparison(old, stored("this measurement", record(results, machine, {})), options.rows)
     finally:  # an error, such as a lack of memory, must not lose the rows before it
         about = {
             "command": shlex.join(["saccade", "bench", *arguments]),
@@ -104,6 +118,21 @@ def run(arguments: list[str]) -> int:
     if interrupted:
         say(f"interrupted after {len(results)} of {len(chosen)} rows")
     return INTERRUPTED if interrupted else 0
+
+
+def _check_gpu(folder: Path, device: torch.device, name: str) -> int:
+    from saccade.bench import _gpu
+
+    if device.type != "cuda" and name == "auto":
+        raise UsageError("--gpu: expected a machine with a GPU, got none; --device cpu tries the parts without one")
+    folder.mkdir()
+    return _gpu.run(folder, _gpu.parts(folder, device), _gpu.SECONDS)
+
+
+def _print_comparison(old: Stored, new: Stored, pattern: str) -> int:
+    for text in compare(old, new, pattern):
+        output(text)
+    return 0
 
 
 def _progress(chosen: Sequence[Row], index: int | None) -> None:
@@ -123,6 +152,17 @@ def _check(options: Arguments) -> None:
     if options.threads is not None and not 0 < options.threads <= cores:
         raise UsageError(f"--threads: expected a number from 1 to {cores}, got {options.threads}")
     choose("--backend", options.backend, BACKENDS)
+    _check_files(options)
+    if options.compare is not None:
+        _check_compared(options.compare, options)
+    if options.gpu is not None:
+        _check_alone(options, "--gpu", ("gpu", "device"))
+        if options.gpu == "" or os.path.lexists(options.gpu):
+            raise UsageError(f"--gpu: expected the name of a new folder, got {options.gpu or 'an empty name'}")
+
+
+def _check_files(options: Arguments) -> None:
+    """Reject names of files that exist."""
     taken: dict[Path, str] = {}
     for option, name in (("--json", options.json), ("--page", options.page), ("--plot", options.plot)):
         if name == "":
@@ -133,6 +173,21 @@ def _check(options: Arguments) -> None:
             _check_new(option, path)
             if (other := taken.setdefault(path.resolve(), option)) != option:
                 raise UsageError(f"{option}: expected a file of its own, got {path}, which {other} writes too")
+
+
+def _check_compared(files: Sequence[str], options: Arguments) -> None:
+    """Reject a wrong number of files, and options of a measurement beside two."""
+    if len(files) not in (1, 2):
+        raise UsageError(f"--compare: expected one file or two, got {len(files)}")
+    if len(files) == 2:
+        _check_alone(options, "--compare with two files", ("compare", "rows"))
+
+
+def _check_alone(options: Arguments, what: str, allowed: Sequence[str]) -> None:
+    """Reject options without effect beside another."""
+    for field in fields(options):
+        if field.name not in allowed and getattr(options, field.name) != field.default:
+            raise UsageError(f"--{field.name}: expected no such option beside {what}; leave one out")
 
 
 def _check_new(option: str, path: Path) -> None:

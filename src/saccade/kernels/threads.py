@@ -87,12 +87,14 @@ def extend(numbers: "array[int]", table: Iterable[Any]) -> None:
             extend(numbers, entry)
 
 
-def serves(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,)) -> bool:
-    return reason(*tensors, dtypes=dtypes) is None
+def serves(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,), device: str = "cpu") -> bool:
+    return reason(*tensors, dtypes=dtypes, device=device) is None
 
 
-def reason(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,)) -> str | None:
-    """Reason why kernels do not serve these tensors, or None.
+def reason(
+    *tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.float32,), device: str = "cpu"
+) -> str | None:
+    """Reason why a device's kernels do not serve these tensors, or None.
 
     A kernel reads memory at addresses: the tensors must be plain ones with memory of their own, and no mode may be
     recording the operations.
@@ -102,11 +104,14 @@ def reason(*tensors: torch.Tensor, dtypes: Collection[torch.dtype] = (torch.floa
     if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
         return "its kernels run eagerly, not under torch.func or forward-mode derivatives"
     for tensor in tensors:
-        if tensor.dtype not in dtypes or tensor.device.type != "cpu":
+        if tensor.dtype not in dtypes or tensor.device.type != device:
             supported = " and ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
-            return f"its kernels take {supported} on a CPU, and this is {tensor.dtype} on {tensor.device.type}"
+            where = "a CPU" if device == "cpu" else device
+            return f"its kernels take {supported} on {where}, and this is {tensor.dtype} on {tensor.device.type}"
         if type(tensor) not in _PLAIN or tensor.layout != torch.strided or tensor.is_neg() or not addressed(tensor):
             return f"its kernels take plain dense tensors, and this {type(tensor).__name__} is not one"
+    if device != "cpu":
+        return None
     if torch.is_autocast_enabled("cpu"):
         return "its kernels take the tensors as they are, and autocast is on"
     return numba_missing()

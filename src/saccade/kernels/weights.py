@@ -8,6 +8,7 @@ from torch import Tensor
 
 from saccade._definitions import simplex
 from saccade._definitions.numerics import HALF
+from saccade.kernels import gpu_rows
 from saccade.kernels.rows import TYPES, RowBlocks, of_type, row_blocks
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
@@ -63,10 +64,12 @@ class _Family(NamedTuple):
         return scores if self.temperature == 1 else scores / self.temperature
 
 
-def serves_rows(scores: Tensor, mask: Tensor | None, alpha: float | Tensor = 1.0) -> bool:
+def serves_rows(scores: Tensor, mask: Tensor | None, alpha: float | Tensor = 2.0) -> bool:
     """Whether `sparsemax` and `entmax` serve these tensors, half types as float32."""
     tensors = [part for part in (scores, mask, alpha) if isinstance(part, Tensor)]
-    if not serves(*tensors, dtypes=_DTYPES) or not scores.is_floating_point() or not (scores.ndim and scores.shape[-1]):
+    on_gpu = scores.device.type == gpu_rows.DEVICE
+    served = gpu_rows.serves_rows(alpha, *tensors) if on_gpu else serves(*tensors, dtypes=_DTYPES)
+    if not served or not scores.is_floating_point() or not (scores.ndim and scores.shape[-1]):
         return False
     if mask is not None and not (isinstance(mask, Tensor) and mask.dtype == torch.bool and _fits(mask, scores.shape)):
         return False
@@ -125,7 +128,7 @@ def softmax_over(scores: Tensor, temperature: float, statistics: Statistics) -> 
 
 def sparsemax(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
     r"""\([s_j - \tau]_+\), nearest on the simplex (Martins, Astudillo 2016, eq. 2)."""
-    return _weights(scores, allowed, _Family(alpha=2.0))[0]
+    return entmax(scores, 2.0, allowed)
 
 
 def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None = None) -> Tensor:
@@ -133,6 +136,8 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, allowed: Tensor | None =
 
     α is at least 1; a tensor that broadcasts against `(..., 1)` learns.
     """
+    if scores.device.type == gpu_rows.DEVICE:
+        return gpu_rows.entmax(scores, float(alpha), allowed)
     learned = alpha.to(dtype=scores.dtype, device=scores.device) if isinstance(alpha, Tensor) else float(alpha)
     return _weights(scores, allowed, _Family(alpha=learned))[0]
 

@@ -7,8 +7,8 @@ needs it, and then only for one block of queries.
 batch dimensions. If Lq ≠ Lk, `align` is required: for example, a cached decoder has one query and many keys.
 """
 
-from saccade.masks.base import Both, Dense, Either, Mask, Not, as_mask
-from saccade.masks.contents import Around, Documents, Intervals, Where
+from saccade.masks.base import Both, Dense, Either, Mask, Not, Prepared, as_mask, prepare
+from saccade.masks.contents import Around, Documents, Intervals, Packed, Where
 from saccade.masks.positions import Causal, Lengths, Positioned, Prefix, Window, shift
 
 __all__ = [
@@ -22,10 +22,13 @@ __all__ = [
     "Lengths",
     "Mask",
     "Not",
+    "Packed",
     "Positioned",
     "Prefix",
+    "Prepared",
     "Where",
     "Window",
     "as_mask",
+    "prepare",
     "shift",
 ]

@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade._definitions.checks import fits, warn_if_ambiguous
+from saccade._definitions.checks import fits, warn_if_ambiguous, whole
+from saccade._definitions.state import BackendState
 from saccade._definitions.structure import Axes, Definition, Extent, Grid, Pair, registered
-from saccade.errors import ArgumentTypeError
+from saccade.errors import ArgumentTypeError, ShapeError
 
 _AND, _OR = ("__and__", "__rand__", "bitwise_and"), ("__or__", "__ror__", "bitwise_or")
 
@@ -98,7 +99,7 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
         ArgumentTypeError: neither a mask nor a dense boolean tensor.
     """
     if isinstance(mask, Mask):
-        return mask
+        return mask.mask if isinstance(mask, Prepared) else mask
     if not isinstance(mask, Tensor):
         raise ArgumentTypeError(f"{name}: expected a boolean tensor or one of saccade.masks, got {type(mask).__name__}")
     if mask.dtype != torch.bool:
@@ -109,6 +110,73 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
     if mask.layout != torch.strided:
         raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {mask.layout}. Call .to_dense().")
     return Dense(mask)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared(Mask):
+    """A mask with the blocks that backends found for it, made by `prepare`.
+
+    Composed with another mask, it is the plain mask again.
+    """
+
+    mask: Mask
+    q_len: int
+    k_len: int
+    state: BackendState
+
+    def dense(self, grid: Grid) -> Tensor:
+        return self.mask.dense(grid)
+
+    def check(self, extent: Extent) -> None:
+        if (self.q_len, self.k_len) != (extent.q_len, extent.k_len):
+            raise ShapeError(
+                f"mask: expected Lq = {self.q_len} and Lk = {self.k_len}, for which it was prepared, got Lq = "
+                f"{extent.q_len} and Lk = {extent.k_len}. Prepare it again."
+            )
+
+    @property
+    def keys_alone(self) -> bool:
+        return self.mask.keys_alone
+
+    def __and__(self, other: Mask | Tensor) -> Mask:
+        return self.mask & other
+
+    def __or__(self, other: Mask | Tensor) -> Mask:
+        return self.mask | other
+
+    def __invert__(self) -> Mask:
+        return ~self.mask
+
+    __rand__, __ror__ = __and__, __or__
+
+
+def prepare(mask: Mask | Tensor, q_len: int, k_len: int, device: torch.device | str) -> Prepared:
+    """A mask that many calls of one size share, for example the layers of a network.
+
+    The first call lists the blocks that the mask leaves, and later ones read the lists. The tensors of the mask are
+    copied to the device, so that a later change of them has no effect.
+
+    Args:
+        mask: one of `saccade.masks`, or a boolean tensor.
+        q_len, k_len: Lq and Lk of the calls.
+        device: of the calls.
+
+    Raises:
+        ArgumentTypeError: neither a mask nor a boolean tensor.
+        ArgumentError: a length that is not an int of at least 0.
+        ShapeError: in a call, other lengths.
+
+    >>> import torch
+    >>> from saccade import attend, masks
+    >>> x, ids = torch.zeros(3, 1), torch.tensor([0, 0, 1])
+    >>> mask = masks.prepare(masks.Causal() & masks.Documents(ids, ids), 3, 3, "cpu")
+    >>> attend(x, x, torch.eye(3), mask=mask).tolist()
+    [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
+    """
+    whole("q_len", q_len, least=0)
+    whole("k_len", k_len, least=0)
+    plain = as_mask(mask).map(lambda tensor, axes: tensor.detach().to(device, copy=True))
+    return Prepared(plain, q_len, k_len, BackendState())
 
 
 @registered

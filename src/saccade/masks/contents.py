@@ -1,4 +1,4 @@
-"""Masks by a tensor (centres, intervals, documents), or a function of positions."""
+"""Masks by a tensor, for example of documents, or by a function of positions."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,12 +6,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from saccade._definitions.checks import FAR, batch_only, number, per_position, whole, whole_dtype
+from saccade._definitions.checks import FAR, batch_only, ensure, number, on_device, per_position, whole, whole_dtype
 from saccade._definitions.functions import OfPositions, PositionFunction
 from saccade._definitions.numerics import wide
 from saccade._definitions.structure import Axes, Extent, Grid, registered
-from saccade.errors import ArgumentTypeError
-from saccade.masks.base import Bounds, Contiguous, Mask
+from saccade.errors import ArgumentTypeError, ShapeError
+from saccade.masks.base import Contiguous, Mask
 
 
 @registered
@@ -88,7 +88,7 @@ class Intervals(Contiguous):
             if isinstance(bound, int):
                 whole(f"{name} of masks.Intervals", bound, least=-FAR)
 
-    def interval(self, grid: Grid, queries: Tensor | int | None = None) -> Bounds:
+    def interval(self, grid: Grid, queries: Tensor | int | None = None) -> tuple[Tensor | int, Tensor | int]:
         start, end = (b[..., None].long() if isinstance(b, Tensor) else b for b in (self.start, self.end))
         return start, end
 
@@ -127,6 +127,16 @@ class Documents(Mask):
     query_ids: Tensor
     key_ids: Tensor
 
+    @staticmethod
+    def packed(cu_seqlens: Tensor, key_cu_seqlens: Tensor | None = None) -> "Packed":
+        """The mask of packed documents by their offsets, as `Packed` takes them.
+
+        >>> import torch
+        >>> Documents.packed(torch.tensor([0, 2, 3]))
+        Packed(cu_seqlens=tensor([0, 2, 3]), key_cu_seqlens=None)
+        """
+        return Packed(cu_seqlens, key_cu_seqlens)
+
     def dense(self, grid: Grid) -> Tensor:
         return self.query_ids[..., :, None] == self.key_ids[..., None, :]
 
@@ -138,6 +148,70 @@ class Documents(Mask):
             per_position(name, ids, length, symbol, extent)
             whole_dtype(name, ids)
             batch_only(name, tuple(ids.shape[:-1]), extent)
+
+
+@registered
+@dataclass(frozen=True)
+class Packed(Contiguous):
+    """Keys of the query's own sequence, of sequences packed behind each other.
+
+    Sequence s has the queries cu_seqlens_s ≤ i < cu_seqlens_{s+1}, as in FlashAttention and torch's varlen attention.
+    Other masks beside it count positions from the start of the row.
+
+    Args:
+        cu_seqlens: integers `(..., N + 1)` from 0 to Lq that do not fall. Equal neighbours are an empty sequence.
+            Leading dimensions none, or exactly the query's.
+        key_cu_seqlens: the same of the keys, from 0 to Lk. None: as of the queries.
+
+    Raises:
+        ArgumentTypeError: offsets that are not a tensor of integers.
+        ShapeError: fewer than two offsets, different numbers of them, or leading dimensions that do not fit.
+        ArgumentError: offsets that fall, or do not go from 0 to the length.
+
+    >>> import torch
+    >>> from saccade import attend
+    >>> x, two_and_one = torch.zeros(3, 1), Packed(torch.tensor([0, 2, 3]))
+    >>> attend(x, x, torch.eye(3), mask=two_and_one).tolist()
+    [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
+    """
+
+    axes: ClassVar[dict[str, Axes]] = {"cu_seqlens": ("n",), "key_cu_seqlens": ("n",)}
+    cu_seqlens: Tensor
+    key_cu_seqlens: Tensor | None = None
+
+    @property
+    def key_offsets(self) -> Tensor:
+        """The offsets of the keys."""
+        return self.cu_seqlens if self.key_cu_seqlens is None else self.key_cu_seqlens
+
+    def interval(self, grid: Grid, queries: Tensor | int | None = None) -> tuple[Tensor, Tensor]:
+        queries = grid.queries() if queries is None else queries
+        queries = torch.full((1, 1), queries, device=grid.device) if isinstance(queries, int) else queries
+        offsets = keys = self.cu_seqlens.long()
+        if self.key_cu_seqlens is not None:
+            offsets, keys = torch.broadcast_tensors(offsets, self.key_cu_seqlens.long())
+        rows = queries[..., 0] - offsets[..., :1]  # the first offset is 0
+        offsets, keys = (side.expand(*rows.shape[:-1], -1) for side in (offsets, keys))
+        # the first offset beyond a query ends its sequence
+        end = torch.searchsorted(offsets.contiguous(), rows, right=True).clamp(1, offsets.shape[-1] - 1)
+        return keys.gather(-1, end - 1)[..., None], keys.gather(-1, end)[..., None]
+
+    def check(self, extent: Extent) -> None:
+        sides = [("cu_seqlens of masks.Packed", self.cu_seqlens, extent.q_len, "Lq")]
+        if self.key_cu_seqlens is not None or (extent.values and extent.q_len != extent.k_len):
+            sides.append(("key_cu_seqlens of masks.Packed", self.key_offsets, extent.k_len, "Lk"))
+        for name, offsets, length, symbol in sides:
+            if not isinstance(offsets, Tensor):
+                raise ArgumentTypeError(f"{name}: expected integers (..., N + 1), got {type(offsets).__name__}")
+            whole_dtype(name, offsets)
+            if offsets.ndim < 1 or offsets.shape[-1] < 2 or offsets.shape[-1] != self.cu_seqlens.shape[-1]:
+                count = "N + 1 ≥ 2" if offsets is self.cu_seqlens else f"N + 1 = {self.cu_seqlens.shape[-1]}"
+                raise ShapeError(f"{name}: expected integers (..., N + 1), {count}, got shape {tuple(offsets.shape)}")
+            batch_only(name, tuple(offsets.shape[:-1]), extent)
+            on_device(name, offsets, extent)
+            if extent.values:  # the message would make a constant of a symbolic length
+                ends = (offsets[..., 0] == 0) & (offsets[..., -1] == length) & (offsets.diff() >= 0).all(-1)
+                ensure(ends, f"{name}: expected offsets from 0 to {symbol} = {length} that do not fall, got others")
 
 
 @registered

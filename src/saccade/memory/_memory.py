@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 from saccade import normalizers, reads, scores
-from saccade._call.call import SCALED_DOT, SOFT, SOFTMAX, Arguments, BackendState
+from saccade._call.call import SCALED_DOT, SOFT, SOFTMAX, Arguments
 from saccade._call.lazy_value import LazyValue, ValueFunction, lazy
 from saccade._call.validation import kinds
 from saccade._definitions.checks import ensure, same_device, whole, whole_dtype
 from saccade._definitions.numerics import broadcast_shapes, tracing, transforming
+from saccade._definitions.state import BackendState
 from saccade._dispatch.passes import attention
 from saccade.auxiliary import AuxRequest
 from saccade.biases import Factor

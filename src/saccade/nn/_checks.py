@@ -30,7 +30,10 @@ def features(name: str, tensor: Any, size: int, weight: Any) -> None:
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
     if tensor.is_nested:
-        raise ArgumentTypeError(f"{name}: expected a dense tensor, got a nested one. Pad it and pass masks.Lengths.")
+        raise ArgumentTypeError(
+            f"{name}: expected a dense tensor, got a nested one. Pad it and pass masks.Lengths, or give attention its "
+            "values() and masks.Packed."
+        )
     if tensor.ndim < 2 or tensor.shape[-1] != size:
         raise ShapeError(f"{name}: expected (..., length, {size}), got shape {tuple(tensor.shape)}")
     same_dtype(name, tensor, weight)

@@ -14,7 +14,7 @@ from saccade._definitions.structure import Axes, Extent
 from saccade.auxiliary import AuxRequest
 from saccade.biases import GaussianWindow, Product, Total
 from saccade.errors import ArgumentError
-from saccade.masks import Around, Both, Either, Not
+from saccade.masks import Around, Both, Either, Not, Prepared
 
 _PAIRS = (Both, Either, Total, Product)
 
@@ -55,6 +55,8 @@ def beside_heads(definition: Any, rank: int, heads: int) -> Any:
         return type(definition)(*(beside_heads(part, rank, heads) for part in parts))
     if isinstance(definition, Not):
         return type(definition)(beside_heads(definition.other, rank, heads))
+    if isinstance(definition, Prepared):  # backends keep blocks by the number of batch dimensions
+        return replace(definition, mask=beside_heads(definition.mask, rank, heads))
     if not rank or not (isinstance(definition, Around | GaussianWindow) or getattr(definition, "per_example", False)):
         return definition
 

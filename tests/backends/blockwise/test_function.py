@@ -76,7 +76,7 @@ def test_the_backward_operator_is_a_good_one(name, engine):
     results = dict(zip(result_names(call), forward(engine_named(engine), call), strict=True))
     grads = [torch.randn_like(results[part]) for part in floating_results(call)]
     wanted = [tensor.is_floating_point() for tensor in tensors[:-1]] + [False]
-    opcheck(function.backward_op, (grads, tensors, skeleton, engine, wanted))
+    opcheck(function.backward_op, (grads, tensors, [], skeleton, engine, wanted))
 
 
 @ENGINE
@@ -86,8 +86,8 @@ def test_the_operators_are_the_functions(name, engine):
     call = call_of(CASES[name]())
     tensors, skeleton = encoded(call)
     leaves = [tensor.detach().requires_grad_(tensor.is_floating_point()) for tensor in tensors[:-1]]
-    eager = function.Blockwise.apply(engine, call, *leaves)
-    opaque = function.Blockwise.apply(engine, skeleton, *leaves, tensors[-1])
+    eager = function.Blockwise.apply(engine, call, False, None, *leaves)
+    opaque = function.Blockwise.apply(engine, skeleton, False, None, *leaves, tensors[-1])
     assert all(map(torch.equal, eager, opaque))
     learning = [leaf for leaf in leaves if leaf.requires_grad]
     ours, theirs = (
@@ -112,5 +112,5 @@ def test_the_engines_agree(name):
 def test_integers_carry_no_gradient(engine):
     call = call_of(CASES["statistics"]())
     leaves = [leaf.tensor.detach().requires_grad_(leaf.tensor.is_floating_point()) for leaf in call.leaves()]
-    found = dict(zip(result_names(call), function.Blockwise.apply(engine, call, *leaves), strict=True))
+    found = dict(zip(result_names(call), function.Blockwise.apply(engine, call, False, None, *leaves), strict=True))
     assert {name for name, part in found.items() if not part.requires_grad} == {"index", "top_indices"}

@@ -1,12 +1,9 @@
-import math
-
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from saccade import AuxRequest, attend, biases, errors, explain, masks, normalizers, reads, scores
-from saccade.backends import flex
-from tiers import every
+from saccade.backends import flex, triton
 
 X = torch.randn(2, 3, 5, 16)
 
@@ -89,75 +86,31 @@ def test_a_learned_bias_is_served_without_gradients(monkeypatch):
         assert explain(X, X, X, bias=biases.Alibi(torch.ones(3, requires_grad=True)), backend="flex").backend == "flex"
 
 
-def test_auto_takes_it_where_blocks_can_be_skipped(cuda, monkeypatch):
-    for name in ("PAIRS", "FLOAT_PAIRS"):
-        monkeypatch.setattr(flex, name, 1 << 20)
-    x, ids = long(), torch.empty(2, 1, 4096, device="cuda", dtype=torch.int64)
-    lengths = masks.Lengths(torch.empty(2, 1, device="cuda", dtype=torch.int64))
-    for mask in (masks.Window(100, 100), masks.Causal() & lengths, masks.Causal() & masks.Documents(ids, ids)):
-        plan = explain(x, x, x, mask=mask)
-        assert plan.backend == "flex"
-        assert "laid out" in plan.why["sdpa"] or "skips" in plan.why["sdpa"]
-        assert plan.why["chunked"] == "flex is faster here" and plan.peak_bytes < 64 << 20
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Functions of positions, which nothing calls on a device that is not there."""
+    monkeypatch.setattr(triton, "MISSING", False)
+    monkeypatch.setattr(masks.Where, "check", lambda self, extent: None)
+    monkeypatch.setattr(flex.points, "unknown", lambda call: None)
+    monkeypatch.setattr(triton, "closing_over", lambda call: False)
 
 
-def test_auto_takes_it_where_torchs_other_kernels_refuse(cuda):
-    x = long()
-    for options in ({"score": scores.ScaledDot(softcap=2.0)}, {"aux": AuxRequest(lse=True)}):
-        assert explain(x, x, x, **options).backend == "flex"
+def test_auto_takes_it_for_functions_of_positions(cuda, unchecked):
+    x, dilated = long(), masks.Where(lambda i, j: (i - j) % 2 == 0)
+    plan = explain(x, x, x, mask=dilated)
+    assert plan.backend == "flex" and plan.peak_bytes < 64 << 20
+    assert "flex compiles" in plan.why["triton"] and "lay mask or bias out" in plan.why["sdpa"]
+    assert explain(x, x, x, mask=dilated, aux=AuxRequest(entropy=True)).backend == "triton"
+    assert explain(x, x, x, mask=masks.Window(100, 100)).backend == "triton"
 
 
-@pytest.mark.parametrize(
-    ("mask", "reason"),
-    [
-        (None, "without a mask"),
-        (masks.Causal(), "know this mask themselves"),
-        (masks.Window(None, 3000), "too many"),
-        (~masks.Window(0, 0), "too many"),
-    ],
-)
-def test_auto_leaves_the_rest_to_torchs_other_kernels(mask, reason, cuda, monkeypatch):
-    for name in ("PAIRS", "FLOAT_PAIRS"):
-        monkeypatch.setattr(flex, name, 1 << 20)
-    x = long()
-    plan = explain(x, x, x, mask=mask)
-    assert plan.backend == "sdpa" and reason in plan.why["flex"]
-
-
-def test_auto_leaves_calls_of_few_pairs_alone(cuda):
+def test_auto_leaves_calls_of_few_pairs_alone(cuda, unchecked):
     x = long(512)
-    plan = explain(x, x, x, mask=masks.Window(9, 9))
-    assert plan.backend == "sdpa" and "too few" in plan.why["flex"]
+    plan = explain(x, x, x, mask=masks.Where(lambda i, j: i >= j))
+    assert plan.backend == "triton" and "too few" in plan.why["flex"]
 
 
 def test_a_named_flex_says_no_more_of_the_others_than_is_so(cuda):
     x = long()
     plan = explain(x, x, x, backend="flex")
     assert plan.backend == "flex" and plan.why["sdpa"] == "the call names flex"
-
-
-@every(
-    "mask",
-    [
-        masks.Causal("start"),
-        masks.Causal("end"),
-        masks.Causal(-300),
-        masks.Window(50, 20, "end"),
-        masks.Window(None, 20, "start"),
-        masks.Prefix(200),
-        masks.Prefix(5000),
-        masks.Around(torch.full((900,), 600.0), 40.0),
-        masks.Causal("end") & masks.Window(100, 100, "end"),
-        masks.Prefix(100) | masks.Window(50, 0, "end"),
-        ~masks.Causal("end"),
-        masks.Lengths(torch.tensor(5)),
-    ],
-)
-@every("lengths", [(900, 1300), (900, 700)])
-def test_the_share_of_pairs_is_about_right_and_never_too_small(mask, lengths):
-    grid = flex.Grid(lengths[0], lengths[1], 0, lengths[0], torch.device("cpu"))
-    share = mask.dense(grid).expand(lengths).double().mean().item()
-    told = flex.allowed(mask, *lengths)
-    assert share - 0.02 <= told <= 1
-    if not isinstance(mask, masks.Both | masks.Either | masks.Not | masks.Lengths):
-        assert math.isclose(told, share, abs_tol=0.03)

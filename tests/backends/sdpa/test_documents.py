@@ -1,4 +1,4 @@
-from itertools import cycle, product
+from itertools import accumulate, cycle, product
 
 import pytest
 import torch
@@ -75,6 +75,33 @@ def test_documents_are_computed_one_after_the_other(name, causal):
     mask = masks.Documents(ids, ids) & masks.Causal() if causal else masks.Documents(ids, ids)
     inputs = tensors(batches, sum(LENGTHS), sum(LENGTHS), dtype=torch.float64)
     assert documents.documented(call_of(*inputs, mask=mask)) is not None
+    compare(inputs, mask=mask)
+
+
+@pytest.mark.parametrize(("name", "causal"), list(zip(BATCHES, cycle([True, False]))))
+def test_packed_rows_are_computed_one_after_the_other(name, causal):
+    *batches, batch = BATCHES[name]
+    turned = [[*LENGTHS[entry:], 0, *LENGTHS[:entry]] for entry in range(torch.Size(batch).numel())]
+    offsets = torch.tensor([[0, *accumulate(lengths)] for lengths in turned]).view(*batch, -1)
+    mask = masks.Packed(offsets) & masks.Causal() if causal else masks.Packed(offsets)
+    inputs = tensors(batches, sum(LENGTHS), sum(LENGTHS), dtype=torch.float64)
+    assert documents.documented(call_of(*inputs, mask=mask)) is not None
+    compare(inputs, mask=mask)
+
+
+def test_packed_rows_that_one_side_lacks():
+    mask = masks.Packed(torch.tensor([0, 300, 300, 600]), torch.tensor([0, 400, 800, 800]))
+    inputs = tensors(((2,),) * 3, 600, 800, dtype=torch.float64)
+    assert documents.documented(call_of(*inputs, mask=mask)) is not None
+    compare(inputs, mask=mask)
+    assert not attend(*inputs, mask=mask)[:, 300:].any(), "nothing to attend to gives zeros"
+
+
+def test_one_query_of_each_sequence_costs_its_own_keys():
+    lengths = [20_000, 300, 35_000, 0, 47_000]
+    inputs = tensors(((2,),) * 3, len(lengths), sum(lengths), dtype=torch.float64)
+    mask = masks.Packed(torch.arange(6), torch.tensor([0, *accumulate(lengths)]))
+    assert explain(*inputs, mask=mask).pairs.computed == 2 * sum(lengths)
     compare(inputs, mask=mask)
 
 

@@ -1,71 +1,74 @@
-"""What of a block the kernels compute, against the reference's own parts."""
+"""Lists of the blocks that a mask leaves, and ranges of blocks without a list."""
 
 import pytest
 import torch
 
-from calls import call_of, drawn
+from backends.triton.cases import ENTRIES, SMALL, Case, forward, masks
 from interpreter import interpreted, tiles
-from saccade import masks, normalizers, reads, scores
-from saccade.backends import reference
-from saccade.backends.triton import blocks
+from saccade.backends.triton import blocks, fused
 
+TILE = blocks.Shape(SMALL, SMALL, 4, 1)
 pytestmark = interpreted
 
 
 @pytest.fixture(autouse=True, scope="module")
-def small():
+def small_tiles():
     with pytest.MonkeyPatch.context() as patch:
-        tiles(patch, 4, 4, 8)
+        tiles(patch, SMALL, SMALL)
         yield
 
 
-def call(**options):
-    return call_of(drawn(2, 5, 4), drawn(2, 7, 4, seed=1), drawn(2, 7, 3, seed=2), **options)
+@pytest.mark.parametrize("by_key", [False, True])
+@pytest.mark.parametrize("name", ["window", "two", "ids", "bytes", "ids+window+bytes", "two+band+entry", "ids+causal"])
+def test_lists_hold_the_blocks_of_a_mask(name, by_key):
+    q_len, k_len = 70, 53
+    mask, allowed = masks(name, q_len, k_len)
+    lists = blocks.lists(mask, q_len, k_len, allowed.device, by_key=by_key, sizes=TILE)
+    padded = torch.zeros(ENTRIES, 80, 64, dtype=torch.bool)
+    padded[:, :q_len, :k_len] = allowed
+    split = padded.unflatten(2, (-1, SMALL)).unflatten(1, (-1, SMALL)).movedim(3, 2)  # (N, blocks, blocks, rows, keys)
+    split = split.transpose(1, 2) if by_key else split
+    for n, rows in enumerate(split):
+        for row, pairs in enumerate(rows):
+            codes = lists.order[n, row, : lists.counts[n, row]]
+            assert codes.tolist() == sorted(codes.tolist())
+            assert set(pairs.any((-1, -2)).nonzero()[:, 0].tolist()) <= set((codes // 2).tolist())
+            other = q_len if by_key else k_len
+            for code in codes[codes % 2 == 1].tolist():
+                inner = pairs[code // 2]
+                assert (code // 2 + 1) * SMALL <= other
+                assert (inner[:, : k_len - row * SMALL] if by_key else inner[: q_len - row * SMALL]).all()
 
 
-NORMALIZERS = {
-    "softmax": normalizers.Softmax(),
-    "a temperature": normalizers.Softmax(0.5),
-    "a sink": normalizers.Softmax(sink=0.2),
-    "a sink that is not there": normalizers.Softmax(sink=-float("inf")),
-    "a sink a query": normalizers.Softmax(sink=torch.linspace(-1, 1, 5)[:, None]),
-    "sparsemax": normalizers.Sparsemax(),
-    "entmax": normalizers.Entmax(1.5),
-    "an alpha a query": normalizers.Entmax(torch.linspace(1.1, 2.5, 5)[:, None]),
-    "sigmoid": normalizers.Sigmoid(),
-    "sum": normalizers.Sum(),
-}
+def test_exact_lists_of_bands_have_no_empty_block():
+    q_len, k_len = 70, 53
+    mask, allowed = masks("causal", q_len, k_len)
+    alike = {"q_ids": torch.zeros(ENTRIES, q_len).int(), "k_ids": torch.zeros(ENTRIES, k_len).int()}
+    lists = blocks.lists(mask._replace(**alike), q_len, k_len, allowed.device, by_key=False, sizes=TILE)
+    assert lists.counts.tolist() == [[1, 2, 3, 4, 4]] * ENTRIES
 
 
-@pytest.mark.parametrize("name", NORMALIZERS)
-def test_weights_are_the_references(name):
-    one = call(normalizer=NORMALIZERS[name], mask=masks.Lengths(torch.tensor([7, 0])))
-    found, allowed, _ = blocks.weigh(one, one.grid())
-    expected, same, _ = reference.weigh(one, one.grid())
-    torch.testing.assert_close(found, expected)
-    assert torch.equal(allowed, same)
+@pytest.mark.parametrize(
+    ("name", "by_query", "by_key"), [("window", 0, 1), ("causal", 0, 0), ("band+entry", 0, 0), ("two", 1, 1)]
+)
+def test_ranges_need_no_lists(name, by_query, by_key, monkeypatch):
+    made, make = [], fused.lists
+
+    def noted(*arguments, by_key, sizes):
+        made.append(by_key)
+        return make(*arguments, by_key=by_key, sizes=sizes)
+
+    monkeypatch.setattr(fused, "lists", noted)
+    setup, results = forward(Case(mask=name))
+    fused.backward(setup, results, torch.ones_like(results["output"]))
+    assert made == [False] * by_query * 2 + [True] * by_key
 
 
-def test_exponentials_of_keys_lie_as_the_kernel_reads():
-    prepared = blocks.prepare(call(score=scores.Additive(drawn(4))))
-    assert prepared.cache.mT.is_contiguous()
-    again = blocks.prepare(prepared)
-    assert torch.equal(again.cache, prepared.cache) and again.cache.stride() == prepared.cache.stride()
-    assert blocks.prepare(call()).cache is None
-
-
-@pytest.mark.parametrize("wider", [False, True])
-def test_a_value_of_a_wider_batch_takes_no_mask_into_the_scores(wider):
-    """One score then stands for entries that may attend to other keys."""
-    value = drawn(3, 2, 7, 3) if wider else drawn(2, 7, 3)
-    mask = torch.rand(3, 2, 5, 7) < 0.3 if wider else torch.rand(2, 5, 7) < 0.3
-    one = call_of(drawn(2, 5, 4), drawn(2, 7, 4, seed=1), value, score=scores.Additive(drawn(4)), mask=mask)
-    prepared = blocks.prepare(one)
-    found = blocks.read(prepared, one.grid(), *blocks.weigh(prepared, one.grid()))[0]
-    torch.testing.assert_close(found, reference.run(one)[0])
-
-
-def test_draws_alone_are_by_the_kernel():
-    weights = torch.softmax(drawn(2, 5, 7), -1)
-    for read in (reads.Sample(uniform=torch.rand(2, 5)), reads.Argmax()):
-        assert torch.equal(blocks.chosen(read, weights, None), read.index(weights, None))
+def test_lists_are_kept_for_later_calls(monkeypatch):
+    setup, _ = forward(Case(mask="two"))
+    kept = setup._replace(kept={})
+    ones = torch.ones_like(fused.forward(kept)["output"])
+    expected = fused.backward(kept, fused.forward(kept), ones)
+    monkeypatch.setattr(fused, "lists", None)
+    again = fused.backward(kept, fused.forward(kept), ones)
+    assert all(torch.equal(again[name], expected[name]) for name in expected)

@@ -5,8 +5,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from interpreter import interpreted
-from saccade import AuxRequest, attend, errors, explain, normalizers, reads, scores
-from saccade.backends import reference, triton
+from saccade import AuxRequest, attend, biases, errors, explain, masks, normalizers, reads, scores
+from saccade.backends import triton
 
 X = torch.randn(2, 5, 8)
 
@@ -49,36 +49,47 @@ def test_auto_never_takes_the_interpreter(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("options", "taken"),
+    ("options", "backend"),
     [
-        ({"normalizer": normalizers.Sparsemax()}, True),
-        ({"normalizer": normalizers.Entmax()}, True),
-        ({"read": reads.Sample()}, True),
-        ({"aux": AuxRequest(entropy=True)}, True),
-        ({"normalizer": normalizers.Sigmoid()}, False),
-        ({}, False),
+        ({"normalizer": normalizers.Sparsemax()}, "triton"),
+        ({"read": reads.Sample()}, "triton"),
+        ({"aux": AuxRequest(entropy=True)}, "triton"),
+        ({"normalizer": normalizers.Sigmoid()}, "triton"),
+        ({"mask": masks.Window(2, 0)}, "triton"),
+        ({"mask": masks.Causal()}, "sdpa"),
+        ({}, "sdpa"),
     ],
 )
-def test_on_cuda_it_is_taken_if_its_kernels_take_part(options, taken, cuda):
-    assert (planned(**options).backend == "triton") == taken
+def test_on_cuda_it_is_taken_beyond_torchs_kernels(options, backend, cuda):
+    assert planned(**options).backend == backend
 
 
-def test_on_cuda_few_terms_are_left_to_the_plain_formula(cuda, monkeypatch):
-    additive = {"score": scores.Additive(tensor(8))}
-    small = planned(**additive)
-    assert small.backend == "reference" and "plain formula" in small.why["triton"]
-    assert planned(**additive, aux=AuxRequest(entropy=True)).backend == "triton"
-    monkeypatch.setattr(reference, "FAR_SMALL", 4 * 2 * 5 * 5 * 8 - 1)
-    assert planned(**additive).backend == "triton"
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"gate": biases.Alibi(torch.ones(2))}, "no gate"),
+        ({"score": scores.Kernel("boxcar", 1.0)}, "compact support"),
+        ({"normalizer": normalizers.Entmax(3.0)}, "alpha from 1 to 2"),
+        ({"normalizer": normalizers.Sum(), "aux": AuxRequest(top=2)}, "rank"),
+        ({"normalizer": normalizers.Identity(), "read": reads.Sample()}, "sum to one"),
+        ({"read": reads.TopK(17)}, "at most 16"),
+        ({"read": reads.Argmax(), "dropout_p": 0.1}, "soft read alone"),
+        ({"bias": biases.Position(lambda i, j: -1.0 * (i - j).abs())}, "function"),
+    ],
+)
+def test_other_calls_are_refused_with_a_reason(options, reason, monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setattr(triton, "MISSING", False)
+    with pytest.raises(errors.UnsupportedBackend, match=reason):
+        explain(X, X, X, backend="triton", **options)
 
 
-def test_on_cuda_fewer_terms_are_kept_for_a_backward(cuda, monkeypatch):
-    additive = {"score": scores.Additive(tensor(8, requires_grad=True))}
-    assert planned(**additive).backend == "reference"
-    monkeypatch.setattr(reference, "FAR_SMALL_RECORDED", 4 * 2 * 5 * 5 * 8 - 1)
-    assert planned(**additive).backend == "triton"
-    with torch.no_grad():
-        assert planned(**additive).backend == "reference"
+def test_wide_and_double_features_are_refused(monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setattr(triton, "MISSING", False)
+    for x, reason in ((X.double(), "float64"), (X.bfloat16(), "bfloat16"), (torch.zeros(2, 257), "1 to 256 features")):
+        with pytest.raises(errors.UnsupportedBackend, match=reason):
+            explain(x, x, x, backend="triton")
 
 
 @interpreted

@@ -23,12 +23,12 @@ from saccade.backends import reference
 from saccade.backends.blockwise.blocks import forward, reached_results, result_names
 from saccade.backends.blockwise.callables import checkpointed
 from saccade.backends.blockwise.engine import Engine, Whole
-from saccade.backends.blockwise.function import Blockwise, forward_op
+from saccade.backends.blockwise.function import Blockwise, applied, forward_op
 from saccade.backends.blockwise.plan import pairs
 from saccade.backends.offers import Answer, Offer, Pairs, Refusal
 from saccade.scores import Cosine, ScaledDot
 
-__all__ = ["Engine", "Whole", "counted", "offer", "peak_bytes", "run", "unsupported"]
+__all__ = ["Engine", "Whole", "counted", "offer", "peak_bytes", "recorded", "run", "unsupported"]
 
 
 def offer(engine: Engine, call: Call, unwise: str | None = None) -> Answer:
@@ -64,13 +64,20 @@ def counted(engine: Engine, call: Call) -> Pairs:
 def run(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     if not call.built_in or foreign(call) or closing_over(call):
         return checkpointed(engine, call)
-    call = normalized_once(call).aligned()
+    return recorded(engine, normalized_once(call).aligned())
+
+
+def recorded(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
+    """Run a call of built-in definitions as one Function.
+
+    Under a transform the call is aligned.
+    """
     if not call.aux.weights:
-        results = dict(zip(result_names(call), apply(engine, call), strict=True))
+        results = dict(zip(result_names(call), apply(engine, call), strict=False))
         top = (results.pop("top_values"), results.pop("top_indices")) if call.aux.top else None
         return results.pop("output"), AuxOutput(top=top, **results)
     weighing = replace(call, aux=AuxRequest(weights=True, lse=call.aux.lse))
-    statistics = dict(zip(result_names(weighing), apply(engine, weighing), strict=True))
+    statistics = dict(zip(result_names(weighing), apply(engine, weighing), strict=False))
     grid = call.grid()
     allowed = reference.allowed_keys(call, grid) if call.mask is not None or call.bias is not None else None
     call = reference.cleaned(call) if reference.untrusted(call) else call
@@ -92,19 +99,23 @@ def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
     """The results, as outputs of one Function if a gradient is needed."""
     leaves, reached = [leaf.tensor for leaf in call.leaves()], reached_results(call)
     moving = any(reached) and (transforming() or torch.is_grad_enabled())
+    kinds = engine.residuals(call) if moving else None
+    residuals = None if kinds is None else len(kinds)
     if not tracing():
-        return detached(Blockwise.apply(engine.name, call, *leaves), reached) if moving else forward(engine, call)
+        if not moving:
+            return forward(engine, call)
+        return detached(applied(Blockwise, engine.name, call, not transforming(), residuals, *leaves), reached)
     numbers: list[float] = []
     skeleton = encode(call, numbers)
     tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64, device="cpu")]
     # self-attention passes a tensor twice, but a compiler expects every input of a Function once
     tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
     if moving:
-        return detached(Blockwise.apply(engine.name, skeleton, *tensors), reached)
+        return detached(Blockwise.apply(engine.name, skeleton, False, residuals, *tensors), reached)
     results: Sequence[Tensor] = forward_op(tensors, skeleton, engine.name)
     return results
 
 
 def detached(results: Sequence[Tensor], reached: Sequence[bool]) -> Sequence[Tensor]:
-    """Results of one Function, detached if no gradient reaches them."""
-    return [result if moves else result.detach() for result, moves in zip(results, reached, strict=True)]
+    """Results without the residuals, detached if no gradient reaches them."""
+    return [result if moves else result.detach() for result, moves in zip(results, reached, strict=False)]

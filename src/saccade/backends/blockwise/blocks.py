@@ -10,7 +10,7 @@ from saccade._call.call import Call
 from saccade._definitions.numerics import transforming, wide
 from saccade._definitions.structure import Axes, Definition, Grid
 from saccade.backends import reference
-from saccade.backends.blockwise.engine import Engine
+from saccade.backends.blockwise.engine import Engine, Kind
 from saccade.backends.blockwise.parts import Block, Part, Tiles
 from saccade.backends.blockwise.plan import parts
 from saccade.backends.blockwise.products import Sliding, Unread
@@ -43,7 +43,7 @@ def floating_results(call: Call) -> list[str]:
     return [name for name in result_names(call) if name not in INTEGERS]
 
 
-def result_kinds(call: Call) -> list[tuple[tuple[int, ...], torch.dtype]]:
+def result_kinds(call: Call) -> list[Kind]:
     batch, grid = call.batch, call.grid()
     sizes = {"q": grid.q_len, "k": grid.k_len, "e": call.value.shape[-1], "t": min(call.aux.top, grid.k_len)}
     kinds = []
@@ -111,7 +111,7 @@ def participants(call: Call, planned: Sequence[Part]) -> tuple[Tensor, Tensor]:
 
 
 def forward(engine: Engine, call: Call) -> list[Tensor]:
-    """All results of an aligned call, by blocks unless the engine computes it whole."""
+    """Results and residuals of an aligned call, whole if possible, else by blocks."""
     if engine.whole is not None and (results := engine.whole.forward(call)) is not None:
         return results
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
@@ -133,16 +133,26 @@ def whole(part: Tensor, shape: tuple[int, ...]) -> Tensor:
     return part.expand(shape).clone(memory_format=torch.contiguous_format)
 
 
-def backward(engine: Engine, call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> list[Tensor]:
-    """Gradients of the leaves that need one: each block is computed again."""
-    if engine.whole is not None and (gradients := engine.whole.backward(call, grads, needed)) is not None:
+def backward(
+    engine: Engine, call: Call, grads: Sequence[Tensor | None], needed: Sequence[bool], kept: Sequence[Tensor] = ()
+) -> list[Tensor]:
+    """Gradients of the leaves that need one: each block is computed again.
+
+    Args:
+        engine, call: as of `forward`.
+        grads: of the floating results. None: no gradient reaches it.
+        needed: whether a leaf needs a gradient.
+        kept: all that `forward` returned, if it has residuals.
+    """
+    if engine.whole is not None and (gradients := engine.whole.backward(call, grads, needed, kept)) is not None:
         return gradients
     grid, (planned, shared, prepare) = call.grid(), divided(engine, call)
     # without the output's product: one of six
     shared = replace(shared, read=Unread()) if type(shared.read) in (Soft, Sliding) else shared
     leaves, names = shared.leaves(), floating_results(call)
     positions = [position for position, need in enumerate(needed) if need]
-    grads = [grad.contiguous() for grad in grads]  # a sum's gradient is expanded, and products would copy it again
+    # a sum's gradient is expanded, and products would copy it again
+    grads = [None if grad is None else grad.contiguous() for grad in grads]
     totals = [torch.zeros_like(leaves[position].tensor) for position in positions]
     for part in planned:
         tensors = [part.narrow(tensor, axes).detach() for tensor, axes in leaves]
@@ -154,7 +164,7 @@ def backward(engine: Engine, call: Call, grads: Sequence[Tensor], needed: Sequen
         pairs = [
             (tensor, part.narrow(grad, RESULTS[name]).to(tensor.dtype))
             for name, tensor, grad in zip(names, floating, grads, strict=True)
-            if tensor.requires_grad
+            if grad is not None and tensor.requires_grad
         ]
         if not pairs:
             continue

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from saccade._call.call import Call, rows
-from saccade._definitions.numerics import transforming, valueless
+from saccade._definitions.numerics import float32_precision, transforming, valueless
 from saccade._definitions.structure import Definition, Grid
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
@@ -115,7 +115,7 @@ def row_function(name: str, call: Call, size: int) -> Callable[[int, int], Tenso
 
 
 def alike(row: Tensor, other: Tensor) -> bool:
-    rounded = torch.get_float32_matmul_precision() != "highest" and row.dtype == torch.float32
+    rounded = row.dtype == torch.float32 and float32_precision(row.device.type) != "ieee"
     tolerance = TOLERANCE[torch.bfloat16 if rounded else row.dtype]
     largest = torch.where(other.isfinite(), other, 0.0).abs().amax() if other.numel() else 0.0
     return torch.allclose(row, other, rtol=0.0, atol=tolerance * float(largest), equal_nan=True)

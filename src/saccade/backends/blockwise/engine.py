@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pkgutil import resolve_name
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+import torch
 from torch import Tensor
 
 from saccade._call.call import Call
@@ -16,12 +18,19 @@ from saccade.backends import reference
 Weighed = tuple[Tensor, Tensor | None, reference.Statistics]
 
 
+Kind: TypeAlias = tuple[tuple[int, ...], torch.dtype]
+"""Shape and dtype of a result."""
+
+
 class Whole(NamedTuple):
     """A way to compute some calls without blocks; it returns None for the others."""
 
-    forward: Callable[[Call], list[Tensor] | None]  # all results of an aligned call, in their order
-    # Gradients of the leaves that need one, from those of the floating results.
-    backward: Callable[[Call, Sequence[Tensor], Sequence[bool]], list[Tensor] | None]
+    forward: Callable[[Call], list[Tensor] | None]  # all results of an aligned call, in their order, then residuals
+    # Gradients of the leaves that need one, from those of the floating results (None: no gradient) and, with
+    # residuals, all that `forward` returned.
+    backward: Callable[[Call, Sequence[Tensor | None], Sequence[bool], Sequence[Tensor]], list[Tensor] | None]
+    # Further tensors that the backward reads, `(*batch, ...)`, beside the results; None: it reads none of them.
+    residuals: Callable[[Call], list[Kind]] | None = None
 
 
 FAR_PAIRS = 1 << 25  # pairs a block off the CPU: 128 MiB of float32 scores, to repay a block's start
@@ -42,6 +51,13 @@ class Engine:
     pairs: int  # largest number of pairs of a query and a key in one block on a CPU
     whole: Whole | None = None
 
+    def residuals(self, call: Call) -> list[Kind] | None:
+        """Shapes and dtypes of the tensors kept for the backward of an aligned call.
+
+        None if it keeps nothing, not even results.
+        """
+        return None if self.whole is None or self.whole.residuals is None else self.whole.residuals(call)
+
     def budget(self, call: Call) -> int:
         """Largest number of pairs of a query and a key in one block of a call."""
         return self.pairs if call.query.device.type == "cpu" else max(self.pairs, FAR_PAIRS)
@@ -58,6 +74,7 @@ ENGINES = {
 }
 
 
+@cache
 def engine_named(name: str) -> Engine:
     engine: Engine = resolve_name(ENGINES[name])
     return engine

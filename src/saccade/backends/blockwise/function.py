@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._functorch.utils import unwrap_dead_wrappers
 
 from saccade._call.call import Call
-from saccade._definitions.numerics import transforming
+from saccade._definitions.numerics import tracing, transforming
 from saccade._definitions.structure import decode
 from saccade.backends import reference
 from saccade.backends.blockwise.blocks import backward, empty_results, evaluate, forward
@@ -26,64 +27,107 @@ def restored(skeleton: "Call | str", tensors: Sequence[Tensor], numbers: list[fl
     return structure.with_leaves(iter(leaves))
 
 
+def applied(function: type[torch.autograd.Function], *arguments: Any) -> Any:
+    """Call `function.apply` without its inspection of a signature.
+
+    That inspection takes as long as ten operations.
+    """
+    if tracing() or transforming():
+        return function.apply(*arguments)
+    return super(torch.autograd.Function, function).apply(*unwrap_dead_wrappers(arguments))  # type: ignore[misc]
+
+
 class Blockwise(torch.autograd.Function):
     """Results of an aligned call as a function of its leaves."""
 
     @staticmethod
-    def forward(engine: str, skeleton: "Call | str", *leaves: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        engine: str, skeleton: "Call | str", holds_leaves: bool, residuals: int | None, *leaves: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Results, and behind them as many residuals.
+
+        Args:
+            engine: its name.
+            skeleton, leaves: a call, and its tensors.
+            holds_leaves: whether the call holds these tensors itself, as it does except under a transform.
+            residuals: number of tensors that the backward reads beside the results. None: it reads none of them.
+        """
         if isinstance(skeleton, str):
             return tuple(forward_op(list(leaves), skeleton, engine))
-        return tuple(forward(engine_named(engine), restored(skeleton, leaves)))
+        return tuple(forward(engine_named(engine), skeleton if holds_leaves else restored(skeleton, leaves)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.engine, ctx.skeleton, *leaves = inputs
-        ctx.save_for_backward(*leaves)
-        ctx.floating = tuple(tensor.is_floating_point() for tensor in output)
-        ctx.mark_non_differentiable(*(tensor for tensor in output if not tensor.is_floating_point()))
+        ctx.engine, ctx.skeleton, _, residuals, *leaves = inputs
+        results = output[: len(output) - (residuals or 0)]
+        ctx.leaves = len(leaves)
+        ctx.save_for_backward(*leaves, *(() if residuals is None else output))
+        ctx.floating = tuple(tensor.is_floating_point() for tensor in results)
+        ctx.mark_non_differentiable(
+            *(tensor for tensor in results if not tensor.is_floating_point()), *output[len(results) :]
+        )
+        ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        leaves = ctx.saved_tensors
-        upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=True) if floating]
-        needed = list(ctx.needs_input_grad[2:])
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
+        saved = ctx.saved_tensors  # once: a checkpoint unpacks them when they are read
+        leaves, kept = saved[: ctx.leaves], saved[ctx.leaves :]
+        upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=False) if floating]
+        present = [grad for grad in upstream if grad is not None]
+        needed = list(ctx.needs_input_grad[4:])
         if isinstance(ctx.skeleton, str):
-            gradients = backward_op(upstream, list(leaves), ctx.skeleton, ctx.engine, needed)
-        elif transforming() or all(addressed(grad) for grad in upstream):
-            apply = BlockwiseBackward.apply
-            gradients = apply(ctx.engine, ctx.skeleton, tuple(needed), len(upstream), *upstream, *leaves)
+            gradients = backward_op(upstream, list(leaves), list(kept), ctx.skeleton, ctx.engine, needed)
+        elif transforming() or all(addressed(grad) for grad in present):
+            reached, kept = tuple(grad is not None for grad in upstream), [tensor.detach() for tensor in kept]
+            arguments = ctx.engine, ctx.skeleton, tuple(needed), reached, *present, *leaves, *kept
+            gradients = applied(BlockwiseBackward, *arguments)
         else:  # many upstream gradients at once (`is_grads_batched`): no kernel can write into them
 
             def results(*moved: Tensor) -> tuple[Tensor, ...]:
-                return floating_by_definition(restored(ctx.skeleton, moved))
+                computed = floating_by_definition(restored(ctx.skeleton, moved))
+                return tuple(c for c, grad in zip(computed, upstream, strict=True) if grad is not None)
 
-            return (None, None, *by_definition(results, leaves, needed, upstream))
+            return (*[None] * 4, *by_definition(results, leaves, needed, present))
         remaining = iter(gradients)
-        return (None, None, *(next(remaining) if need else None for need in needed))
+        return (*[None] * 4, *(next(remaining) if need else None for need in needed))
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, *leaves: Tensor) -> tuple[Any, Any]:
-        results = Blockwise.apply(engine, skeleton, *batched_first(info, in_dims[2:], leaves))
+    def vmap(
+        info: Any,
+        in_dims: tuple[Any, ...],
+        engine: str,
+        skeleton: Any,
+        holds_leaves: bool,
+        residuals: int | None,
+        *leaves: Tensor,
+    ) -> tuple[Any, Any]:
+        results = Blockwise.apply(engine, skeleton, False, residuals, *batched_first(info, in_dims[4:], leaves))
         return results, (0,) * len(results)
 
 
 class BlockwiseBackward(torch.autograd.Function):
-    """Gradients as a function; their derivative goes through the reference."""
+    """Gradients as a function; their derivative goes through the reference.
+
+    Its tensors are the gradients of the reached results, the leaves, and all that the forward returned.
+    """
 
     @staticmethod
     def forward(
-        engine: str, skeleton: Call, needed: tuple[bool, ...], count: int, *tensors: Tensor
+        engine: str, skeleton: Call, needed: tuple[bool, ...], reached: tuple[bool, ...], *tensors: Tensor
     ) -> tuple[Tensor, ...]:
-        return tuple(backward(engine_named(engine), restored(skeleton, tensors[count:]), tensors[:count], needed))
+        upstream = iter(tensors)
+        grads = [next(upstream) if reaches else None for reaches in reached]
+        leaves, kept = tensors[sum(reached) :][: len(needed)], tensors[sum(reached) + len(needed) :]
+        return tuple(backward(engine_named(engine), restored(skeleton, leaves), grads, needed, kept))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        _, ctx.skeleton, ctx.needed, ctx.count, *tensors = inputs
-        ctx.save_for_backward(*tensors)
+        _, ctx.skeleton, ctx.needed, ctx.reached, *tensors = inputs
+        ctx.save_for_backward(*tensors[: sum(ctx.reached) + len(ctx.needed)])
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        tensors, count = ctx.saved_tensors, ctx.count
+        tensors, count = ctx.saved_tensors, sum(ctx.reached)
         moving = [position for position in range(len(tensors)) if ctx.needs_input_grad[4 + position]]
         learning = [position for position, need in enumerate(ctx.needed) if need]
 
@@ -92,7 +136,8 @@ class BlockwiseBackward(torch.autograd.Function):
             upstream, leaves = current[:count], current[count:]
 
             def results(*learned: Tensor) -> tuple[Tensor, ...]:
-                return floating_by_definition(restored(ctx.skeleton, replaced(leaves, learning, learned)))
+                computed = floating_by_definition(restored(ctx.skeleton, replaced(leaves, learning, learned)))
+                return tuple(c for c, reaches in zip(computed, ctx.reached, strict=True) if reaches)
 
             outputs, pull = torch.func.vjp(results, *(leaves[position] for position in learning))[:2]
             pulled: tuple[Tensor, ...] = pull(tuple(g.to(out.dtype) for g, out in zip(upstream, outputs, strict=True)))
@@ -100,13 +145,14 @@ class BlockwiseBackward(torch.autograd.Function):
 
         pull = torch.func.vjp(first_derivative, *(tensors[position] for position in moving))[1]
         gradients = dict(zip(moving, pull(grads), strict=True))
-        return (*[None] * 4, *(gradients.get(position) for position in range(len(tensors))))
+        return (*[None] * 4, *(gradients.get(position) for position in range(len(ctx.needs_input_grad) - 4)))
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, needed: Any, count: int, *tensors: Tensor
+        info: Any, in_dims: tuple[Any, ...], engine: str, skeleton: Any, needed: Any, reached: Any, *tensors: Tensor
     ) -> tuple[Any, Any]:
-        results = BlockwiseBackward.apply(engine, skeleton, needed, count, *batched_first(info, in_dims[4:], tensors))
+        tensors = tuple(batched_first(info, in_dims[4:], tensors))
+        results = BlockwiseBackward.apply(engine, skeleton, needed, reached, *tensors)
         return results, (0,) * len(results)
 
 
@@ -137,21 +183,35 @@ def forward_op(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]
 
 @forward_op.register_fake
 def _(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]:
-    return empty_results(restored(skeleton, leaves, [0.0] * leaves[-1].numel()))  # shapes depend on no numbers
+    call = restored(skeleton, leaves, [0.0] * leaves[-1].numel())  # shapes depend on no numbers
+    kinds = engine_named(engine).residuals(call) or []
+    return [*empty_results(call), *(call.query.new_empty(shape, dtype=dtype) for shape, dtype in kinds)]
 
 
 @torch.library.custom_op("saccade::blockwise_backward", mutates_args=())
 def backward_op(
-    grads: list[Tensor], leaves: list[Tensor], skeleton: str, engine: str, needed: list[bool]
+    grads: list[Tensor | None],
+    leaves: list[Tensor],
+    kept: list[Tensor],
+    skeleton: str,
+    engine: str,
+    needed: list[bool],
 ) -> list[Tensor]:
     # inside an operator the dispatcher has already passed autograd: it has to record again
     keys, excluded = torch._C.DispatchKey, torch._C._dispatch_tls_local_exclude_set()
     for key in (keys.AutogradFunctionality, keys.AutogradOther, keys.AutogradNestedTensor, keys.ADInplaceOrView):
         excluded = excluded.remove(key)
     with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded):
-        return backward(engine_named(engine), restored(skeleton, leaves), grads, needed)
+        return backward(engine_named(engine), restored(skeleton, leaves), grads, needed, kept)
 
 
 @backward_op.register_fake
-def _(grads: list[Tensor], leaves: list[Tensor], skeleton: str, engine: str, needed: list[bool]) -> list[Tensor]:
+def _(
+    grads: list[Tensor | None],
+    leaves: list[Tensor],
+    kept: list[Tensor],
+    skeleton: str,
+    engine: str,
+    needed: list[bool],
+) -> list[Tensor]:
     return [torch.empty_like(leaf) for leaf, need in zip(leaves, needed, strict=True) if need]

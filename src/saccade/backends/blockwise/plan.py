@@ -115,17 +115,20 @@ def needed(call: Call) -> list[Need] | None:
 
 
 class Possible:
-    blocks: Tensor | None = None
+    """Blocks of a mask with an allowed pair, by the number of batch dimensions."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, Tensor] = {}
 
 
 def possible(call: Call) -> Tensor:
-    """Whether the mask allows any pair of each block, computed once a call."""
+    """Blocks with an allowed pair, computed once for a call or a prepared mask."""
     assert call.mask is not None
-    cache = Possible() if call.once is None else call.once.of(Possible)
-    if cache.blocks is None:  # off the CPU from the mask's outline: reading its tensors would wait for the device
+    blocks, rank = (Possible() if call.once is None else call.once.of(Possible)).blocks, len(call.batch)
+    if rank not in blocks:  # off the CPU from the mask's outline: reading its tensors would wait for the device
         mask = call.mask if call.query.device.type == "cpu" else outline(call.mask, call.key.shape[-2])
-        cache.blocks = block_map.possible(mask, on_host(call), SIZE)
-    return cache.blocks
+        blocks[rank] = block_map.possible(mask, on_host(call), SIZE)
+    return blocks[rank]
 
 
 def outline(mask: Mask, k_len: int, *, allow: bool = True) -> Mask:

@@ -70,13 +70,14 @@ def multiplied(call: Call) -> Call:
     return replace(call, query=query, key=key, score=ScaledDot(score.beta))
 
 
-def backward(call: Call, grads: Sequence[Tensor], needed: Sequence[bool]) -> list[Tensor] | None:
+def backward(
+    call: Call, grads: Sequence[Tensor | None], needed: Sequence[bool], kept: Sequence[Tensor] = ()
+) -> list[Tensor] | None:
     """Gradients of the leaves that need one, or None if the kernels do not serve."""
     upstream = dict(zip(floating_results(call), grads, strict=True))
-    if "output" not in upstream:
-        return None
-    grad, leaves = upstream.pop("output"), call.leaves()[: 4 if isinstance(call.score, Additive) else 3]
-    if any(needed[len(leaves) :]) or any(bool(other.any()) for other in upstream.values()):
+    grad, leaves = upstream.pop("output", None), call.leaves()[: 4 if isinstance(call.score, Additive) else 3]
+    others = any(other is not None and bool(other.any()) for other in upstream.values())
+    if grad is None or others or any(needed[len(leaves) :]):
         return None
     if not served(grad, dtypes=(torch.float32, *HALF)):
         return None

@@ -23,8 +23,8 @@ Score = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 SERVED = (
     masks.Dense, masks.Both, masks.Either, masks.Not, masks.Causal, masks.Window, masks.Around, masks.Lengths,
-    masks.Documents, masks.Prefix, masks.Intervals, masks.Where, biases.Dense, biases.Total, biases.Alibi,
-    biases.RelativePosition, biases.GaussianWindow, biases.Position, Tables,
+    masks.Documents, masks.Packed, masks.Prefix, masks.Intervals, masks.Where, biases.Dense, biases.Total,
+    biases.Alibi, biases.RelativePosition, biases.GaussianWindow, biases.Position, Tables,
 )  # fmt: skip
 
 
@@ -71,8 +71,9 @@ def permitted(mask: Mask, fold: Fold) -> Read:
     if isinstance(mask, masks.Documents):
         query_ids, key_ids = fold.read(mask.query_ids, "q"), fold.read(mask.key_ids, "k")
         return lambda b, h, i, j: query_ids(b, h, i, j) == key_ids(b, h, i, j)
-    if isinstance(mask, masks.Intervals):
-        start, end = integer(mask.start, fold, "q"), integer(mask.end, fold, "q")
+    if isinstance(mask, masks.Intervals | masks.Packed):
+        bounds = (bound[..., 0] if isinstance(bound, Tensor) else bound for bound in mask.interval(fold.grid))
+        start, end = (integer(bound, fold, "q") for bound in bounds)
         return lambda b, h, i, j: (j >= start(b, h, i, j)) & (j < end(b, h, i, j))
     if isinstance(mask, masks.Around):
         positions = wide(mask.center)

@@ -15,7 +15,15 @@ from saccade import biases
 from saccade._call.call import Call, Widened, closing_over
 from saccade._call.dot_products import is_causal, product, sharing, why_not_sdpa
 from saccade._definitions.functions import functions
-from saccade._definitions.numerics import HALF, broadcast_shapes, tracing, transforming, valueless, wide
+from saccade._definitions.numerics import (
+    HALF,
+    broadcast_shapes,
+    float32_precision,
+    tracing,
+    transforming,
+    valueless,
+    wide,
+)
 from saccade._definitions.structure import aligned
 from saccade.auxiliary import AuxOutput
 from saccade.backends import reference
@@ -42,7 +50,7 @@ FEW_HALF = 256  # least queries for torch's kernels of half types on a CPU: they
 HALF_EMPTY = 0.5
 # Numbers of keys, and of values, converted together by a thread: a megabyte each.
 NUMBERS = 1 << 18
-MANY = 1 << 20  # least pairs of queries and keys for a search for empty blocks
+MANY = 1 << 20  # pairs of the whole batch from which on empty blocks are searched: `cpu` computes fewer as one block
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
@@ -68,6 +76,8 @@ def unwise(call: Call, rivals: Answers) -> str | None:
     if not tracing() and query.dtype == torch.float32 and query.device.type == "cpu" and rounding():
         return "its kernels take seven times as long where products of float32 may be rounded to bfloat16"
     reason = _sinking(call) if sunk(call) else None
+    if reason is None and query.device.type == "cuda" and detours(call) and rivals.serves("triton"):
+        return "it would lay mask or bias out and look at every pair, where Triton's kernels pass over forbidden blocks"
     if tracing() or reason is not None:
         return reason
     masked = call.mask is not None or call.bias is not None
@@ -76,8 +86,7 @@ def unwise(call: Call, rivals: Answers) -> str | None:
     reason = _laying_out(call)
     if reason is not None or call.mask is None or query.device.type != "cpu":
         return reason
-    many = query.shape[-2] * call.key.shape[-2] >= MANY
-    if many and lays_out(call) and rivals.serves("cpu") and plan.share(call) <= HALF_EMPTY:
+    if call.pairs > MANY and lays_out(call) and rivals.serves("cpu") and plan.share(call) <= HALF_EMPTY:
         return "it would lay the mask out and look at every pair, where ours passes over blocks of forbidden ones"
     return None
 
@@ -114,7 +123,7 @@ def sunk(call: Call) -> bool:
 
 def rounding() -> bool:
     """Whether float32 products are rounded to bfloat16, slow for small products here."""
-    return torch.get_float32_matmul_precision() == "medium" and _native(torch.bfloat16)
+    return float32_precision("cpu") == "bf16" and _native(torch.bfloat16)
 
 
 @cache
@@ -128,6 +137,12 @@ def lays_out(call: Call) -> bool:
     if call.bias is not None:
         return True
     return call.mask is not None and not is_causal(call) and documented(call) is None
+
+
+def detours(call: Call) -> bool:
+    """Whether mask or bias must be laid out anew for torch's kernels."""
+    parts = [part for part in (call.mask, call.bias) if part is not None]
+    return lays_out(call) and not (len(parts) == 1 and isinstance(parts[0], Dense | biases.Dense))
 
 
 def laid_out(call: Call) -> int:

@@ -16,11 +16,11 @@ from saccade._call.call import Call, rows
 from saccade._definitions.numerics import tracing, transforming
 from saccade._definitions.structure import Axes, aligned
 from saccade.backends.blockwise.parts import Block
-from saccade.masks import Both, Causal, Documents, Mask, shift
+from saccade.masks import Both, Causal, Documents, Mask, Packed, shift
 
-LEAST = 1 << 18  # least pairs of a head for a search for documents
-# Least mean queries a document. Each document is a call of torch's kernel, and blocks of 64 queries and keys hold
-# several shorter ones.
+LEAST = 1 << 17  # least pairs of a head for a search for documents
+# Least mean queries, or keys, a document. Each document is a call of torch's kernel, and blocks of 64 queries and keys
+# hold several shorter ones.
 SHORT = 64
 
 
@@ -62,21 +62,25 @@ def documented(call: Call) -> Documented | None:
     return documents
 
 
-def _documented(call: Call, mask: Documents, causal: Causal | None) -> Documented | None:
+def _documented(call: Call, mask: Documents | Packed, causal: Causal | None) -> Documented | None:
     rank = len(call.batch)
-    sides = [aligned(ids, (axis,), rank) for ids, axis in ((mask.query_ids, "q"), (mask.key_ids, "k"))]
+    packed = isinstance(mask, Packed)
+    ids = (mask.cu_seqlens, mask.key_offsets) if isinstance(mask, Packed) else (mask.query_ids, mask.key_ids)
+    sides = [aligned(side, ("n",), rank) for side in ids]
     differing = [dim for dim in range(rank) if any(side.shape[dim] > 1 for side in sides)]
     if len(differing) > 1:
         return None
     moved = 0 if causal is None else shift(causal.align, call.grid())
     assert isinstance(moved, int)
     count, documents = max(side.shape[:-1].numel() for side in sides), []
-    for ids in zip(*(side.reshape(-1, side.shape[-1]).expand(count, -1) for side in sides), strict=True):
-        (q_ids, q_lens), (k_ids, k_lens) = (consecutive(side) for side in ids)
-        if len(q_ids) * SHORT > len(ids[0]) or len(set(q_ids)) < len(q_ids) or len(set(k_ids)) < len(k_ids):
+    for entry in zip(*(side.reshape(-1, side.shape[-1]).expand(count, -1) for side in sides), strict=True):
+        (q_ids, q_lens), (k_ids, k_lens) = map(sequences if packed else consecutive, entry)
+        repeated = len(set(q_ids)) < len(q_ids) or len(set(k_ids)) < len(k_ids)
+        if repeated or len(q_ids) * SHORT > max(sum(q_lens), sum(k_lens)):
             return None
-        indices = {document: index for index, document in enumerate(k_ids)}
-        row = Row(q_lens, k_lens, [indices.get(document, -1) for document in q_ids])
+        indices = {document: index for index, document in enumerate(k_ids) if k_lens[index]}
+        of_queries = zip(q_ids, q_lens, strict=True)
+        row = Row(q_lens, k_lens, [indices.get(document, -1) if length else -1 for document, length in of_queries])
         queries, keys = ([0, *accumulate(lengths)] for lengths in (q_lens, k_lens))
         # under a causal mask, the first query of each document is at its first key
         if causal is not None and not all(key < 0 or queries[i] + moved == keys[key] for i, key in enumerate(row.keys)):
@@ -92,14 +96,24 @@ def consecutive(ids: Tensor) -> tuple[list[int], list[int]]:
     return values.tolist(), counts.tolist()
 
 
-def parts_of(mask: Mask | None) -> tuple[Documents, Causal | None] | None:
+def sequences(offsets: Tensor) -> tuple[list[int], list[int]]:
+    """Numbers and lengths of packed sequences, empty ones too."""
+    lengths = offsets.diff().tolist()
+    return list(range(len(lengths))), lengths
+
+
+def parts_of(mask: Mask | None) -> tuple[Documents | Packed, Causal | None] | None:
     """A mask of documents, and the causal one beside it, if any; None of any other."""
-    if isinstance(mask, Documents):
+    if isinstance(mask, Documents | Packed):
         return mask, None
     if not isinstance(mask, Both):
         return None
     for first, second in ((mask.first, mask.second), (mask.second, mask.first)):
-        if isinstance(first, Documents) and isinstance(second, Causal) and not isinstance(second.align, Tensor):
+        if (
+            isinstance(first, Documents | Packed)
+            and isinstance(second, Causal)
+            and not isinstance(second.align, Tensor)
+        ):
             return first, second
     return None
 

@@ -1,44 +1,130 @@
-"""Attention by Triton kernels on CUDA, block by block.
+"""Attention in one launch each way by Triton kernels, on CUDA.
 
-Kernels replace the reference's formulas for one block of queries (`blockwise`). They compute additive scores without a
-tensor of queries by keys by features, softmax, sparsemax and entmax, draws by inverse CDF, entropy and the largest
-weights. Other scores are torch's matrix products, and other steps torch's own operations, within the same blocks.
+A program computes a block of queries against the blocks of keys that the mask leaves: scores, weights and statistics
+never lie in memory (`kernels.fused`). `setup` makes the kernels' tensors of a call, and `whole` its results.
 """
 
-import importlib.util
 import os
 from functools import partial
 
-from saccade._call.call import Call
+import torch
+from torch import Tensor
+
+from saccade._call.call import Call, closing_over
+from saccade._definitions.functions import functions
 from saccade._definitions.numerics import tracing, transforming
+from saccade._definitions.state import BackendState
+from saccade._definitions.structure import Definition, foreign
+from saccade.auxiliary import AuxOutput
 from saccade.backends import blockwise, reference
-from saccade.backends.offers import Answer, Answers, Refusal
-from saccade.backends.triton.blocks import prepare, read, weigh
-from saccade.backends.triton.single import SINGLE
-from saccade.normalizers import Entmax, Sparsemax
-from saccade.reads import Sample
-from saccade.scores import Additive
+from saccade.backends.offers import Answer, Answers, Offer, Refusal
+from saccade.backends.triton.blocks import LARGEST
+from saccade.backends.triton.whole import WHOLE
+from saccade.kernels.launch import MISSING
+from saccade.normalizers import Entmax, Identity, Sigmoid, Softmax, Sparsemax, Sum
+from saccade.reads import Argmax, Sample, Soft, TopK
+from saccade.scores import Gaussian, Kernel
 
-ENGINE = blockwise.Engine("triton", prepare, weigh, read, 1 << 23, SINGLE)
+ENGINE = blockwise.Engine("triton", lambda call: call, reference.weigh, reference.read, 1 << 23, WHOLE)
 
-MISSING = importlib.util.find_spec("triton") is None
+WIDEST = 256  # most features of a key and of a value, which lie in registers
+MANY = 16  # most of the largest weights of a row
 
-run = partial(blockwise.run, ENGINE)
+
+def run(call: Call) -> tuple[Tensor, AuxOutput]:
+    if tracing() or transforming():
+        return blockwise.recorded(ENGINE, call.aligned())
+    if call.mask is not None and call.once is None:  # the backward reads the blocks that the forward found
+        object.__setattr__(call, "once", BackendState())
+    return blockwise.recorded(ENGINE, call)
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
     """Offer of the kernels, or Refusal. With rivals ("auto"), slow calls are refused."""
+    reason = unsupported(call)
+    if reason is not None:
+        return Refusal(reason)
+    return Offer(peak_bytes, partial(blockwise.counted, ENGINE), None if rivals is None else unwise(call, rivals))
+
+
+def unsupported(call: Call) -> str | None:
+    """Reason against the kernels for the call, or None."""
     device = call.query.device.type
     if device != "cuda" and not (device == "cpu" and interpreted()):
-        return Refusal(
+        return (
             f"its kernels run on CUDA, and the tensors are on {device}; with TRITON_INTERPRET=1, set before Triton is "
             "imported, its interpreter runs them on a CPU"
         )
+    if device == "cpu" and call.query.dtype == torch.bfloat16:
+        return "Triton's interpreter multiplies bfloat16 as integers"
     if MISSING:
-        return Refusal("Triton is not installed: pip install triton")
+        return "Triton is not installed: pip install triton"
     if not call.built_in:
-        return Refusal("it computes built-in scores and normalizers, and one of them is a callable")
-    return blockwise.offer(ENGINE, call, None if rivals is None else unwise(call))
+        return "it computes built-in scores and normalizers, and one of them is a callable"
+    return blockwise.unsupported(call) or unserved(call)
+
+
+def unserved(call: Call) -> str | None:
+    """A part of the call that the kernels do not compute, or None."""
+    if call.query.dtype == torch.float64:
+        return "its kernels sum in float32, which loses the digits of float64"
+    widths = call.query.shape[-1], call.key.shape[-1], call.value.shape[-1]
+    if not 0 < min(widths) <= max(widths) <= WIDEST:
+        return f"its kernels take 1 to {WIDEST} features"
+    if max(call.query.shape[-2], call.key.shape[-2]) * (max(widths) + 1) > LARGEST:
+        return "its offsets within a sequence have 32 bits"
+    parts = call.score, call.normalizer, call.mask, call.bias
+    if any(isinstance(part, Definition) and foreign(part) for part in parts):
+        return "its kernels know no class of yours"
+    if (call.mask is not None or call.bias is not None) and (any(functions(call.bias)) or closing_over(call)):
+        return "its kernels call no function of yours"
+    if call.gate is not None:
+        return "its kernels know no gate"
+    return of_score(call) or of_normalizer(call) or of_read(call)
+
+
+def of_score(call: Call) -> str | None:
+    score = call.score
+    if isinstance(score, Kernel):
+        return "its kernels know no score of compact support"
+    if isinstance(score, Gaussian):
+        bandwidth = score.bandwidth
+        many = isinstance(bandwidth, Tensor) and bandwidth.ndim > 1 and bandwidth.shape[-2] != 1
+        return "its kernels know no bandwidth of single queries" if many else None
+    return "its kernels know no softcap tensor" if isinstance(getattr(score, "softcap", None), Tensor) else None
+
+
+def of_normalizer(call: Call) -> str | None:
+    normalizer = call.normalizer
+    if not isinstance(normalizer, Softmax | Sparsemax | Entmax | Sigmoid | Sum | Identity):
+        return f"its kernels do not know the normalizer {type(normalizer).__name__}"
+    alpha = getattr(normalizer, "alpha", 2.0)
+    if isinstance(alpha, Tensor) or not 1 <= alpha <= 2:
+        return "its kernels know an alpha from 1 to 2, and no tensor of them"
+    return None
+
+
+def of_read(call: Call) -> str | None:
+    read, normalizer = call.read, call.normalizer
+    if not isinstance(read, Soft) and call.dropout_p > 0:
+        return "its kernels know dropout with the soft read alone"
+    if max(call.aux.top, read.k if isinstance(read, TopK) else 0) > MANY:
+        return f"its kernels find at most {MANY} largest weights of a row"
+    ranks = call.aux.top or isinstance(read, TopK | Argmax | Sample)
+    if ranks and isinstance(normalizer, Sum):
+        return "its kernels do not rank weights that may change their sign with the sum"
+    unlikely = isinstance(normalizer, Identity) or (call.aux.log_prob and not getattr(normalizer, "sums_to_one", False))
+    if isinstance(read, Sample) and unlikely:
+        return "its kernels draw from weights that sum to one"
+    return None
+
+
+def peak_bytes(call: Call) -> int:
+    """Memory beside inputs and output: gradients, statistics, laid out pairs."""
+    rows, size = call.pairs // max(call.key.shape[-2], 1), 4
+    copies = 2 * (call.query.numel() + call.key.numel() + call.value.numel())
+    laid_out = call.pairs if call.bias is not None or call.aux.weights else 0
+    return size * (copies + 4 * rows + laid_out)
 
 
 def interpreted() -> bool:
@@ -46,17 +132,12 @@ def interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "on", "yes", "y")
 
 
-def unwise(call: Call) -> str | None:
+def unwise(call: Call, rivals: Answers) -> str | None:
     """Reason why "auto" passes over a call that the kernels could serve, or None."""
     if call.query.device.type == "cpu":
         return "Triton's interpreter is for tests"
     if tracing() and transforming():
         return "a transform of torch.func inside a compiler looks into no operator"
-    sparse = isinstance(call.normalizer, Sparsemax | Entmax)
-    plain = not sparse and not call.asks() and call.soft() and isinstance(call.score, Additive)
-    if plain and reference.is_small(call):
-        size = reference.peak_bytes(call)
-        return f"the plain formula, which lays out no more than {size:,} bytes, is done before its kernels begin"
-    if isinstance(call.score, Additive) or sparse or isinstance(call.read, Sample) or call.asks():
-        return None
-    return "no kernel of it takes part in this call"
+    if any(functions(call.mask)) and rivals.of("flex").reason is None:
+        return "it would lay a mask by a function out, which flex compiles"
+    return None

@@ -12,16 +12,17 @@ from saccade.bench.formulas import (
     WAYS,
     attention,
     attention_row,
+    bytes_of,
     compiled,
     joined,
     keras,
+    memory_row,
     normal,
     remembered,
     textbook,
-    training,
     work_of,
 )
-from saccade.bench.row import Prepare, Row, Run, Setup, Target, Work, as_fast, speed_of, times, within
+from saccade.bench.row import Prepare, Row, Run, Setup, Target, Work, as_fast, linear, of_limit, speed_of, times, within
 from saccade.scores import Additive
 
 _LENGTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -60,7 +61,7 @@ def _sequence(setup: Setup, length: int, step: str) -> list[Row]:
             peer=peer,
             theirs=theirs,
             work=work_of("additive", math.prod(sizes), step),
-            targets=_targets(setup, peer, backward) if length == 256 else (),
+            targets=_targets(setup, peer, backward, length),
             peer_bytes=4 * math.prod(sizes) * (4 if backward else 2),
             quick=length == 256 and (peer == "eager" or (peer == "torch.compile" and not backward)),
         )
@@ -68,10 +69,13 @@ def _sequence(setup: Setup, length: int, step: str) -> list[Row]:
     ]
 
 
-def _targets(setup: Setup, peer: str, backward: bool) -> tuple[Target, ...]:
+def _targets(setup: Setup, peer: str, backward: bool, length: int) -> tuple[Target, ...]:
     if setup.device.type == "cuda":
-        speed = speed_of(1e12 if backward else 5e12, "terms", 1)
-        return (speed,) if backward else (times(15), speed) if peer == "eager" else ()
+        if length == _LENGTHS[-1] and not backward:
+            return times(25), of_limit(0.6)
+        return (times(5 if length == 256 else 1),) if peer == "eager" else ()
+    if length != 256:
+        return ()
     if backward:
         return (times(25),) if peer == "eager" else ()
     speed = speed_of(5e9, "terms", setup.threads)
@@ -138,15 +142,11 @@ def _plain_sum(setup: Setup, batch: int, keys: int, dim: int) -> Row:
 
 
 def _memory(setup: Setup, length: int) -> Row:
-    """Memory of a training step beyond its inputs."""
-    return attention_row(
-        *(setup, "additive memory of training", (length, length, 32), "forward+backward", WAYS["additive"], True),
-        shape=joined((length, length, 32)),
+    target = linear(1.2, *bytes_of(length, 32)) if setup.device.type == "cuda" else within(400)
+    return memory_row(
+        *(setup, "additive", (length, length, 32), textbook),
         peer="eager",
-        theirs=training(textbook),
-        targets=(within(400),) if length == _MEMORY[-1] else (),
-        memory=True,
-        warm=normal((128, 128, 32), True, True),  # compiles the kernels of a large call
+        targets=(target,) if length == _MEMORY[-1] else (),
         peer_bytes=16 * length**2 * 32,
         quick=length == _MEMORY[0],
     )

@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from saccade import attend
 from saccade.bench import formulas
-from saccade.bench.formulas import PASSES, compiled, joined, work_of
+from saccade.bench.formulas import PASSES, compiled, flex, joined, work_of
 from saccade.bench.row import Prepare, Row, Setup, close_behind, package
 from saccade.masks import Causal
 
@@ -53,7 +53,7 @@ def _rows(setup: Setup, kind: str, shape: tuple[int, ...]) -> list[Row]:
         peers["x-transformers"] = partial(_x_transformers, prepare, kind == "causal", False)
         peers["x-transformers, flash"] = partial(_x_transformers, prepare, kind == "causal", True)
         if kind != "forward+backward":
-            peers["flex_attention"] = partial(_flex, kind == "causal")
+            peers["flex_attention"] = partial(flex, prepare, (lambda b, h, i, j: i >= j) if causal else None)
         if kind != "causal":
             peers["torch.compile"] = compiled(formulas.dot, prepare)
     terms = math.prod(shape) * length / (2 if causal else 1)  # half of the pairs are forbidden
@@ -87,11 +87,3 @@ def _x_transformers(prepare: Any, causal: bool, flash: bool, *inputs: Tensor) ->
         warnings.simplefilter("ignore")  # of the package and its dependencies about themselves
         attention = package("x_transformers.attend").Attend(causal=causal, flash=flash)
     return prepare(lambda *x: attention(*x)[0])(*inputs)
-
-
-def _flex(causal: bool, query: Tensor, key: Tensor, value: Tensor) -> Any:
-    """torch's flex_attention, compiled, a causal mask as its blocks."""
-    flex, length, mask = package("torch.nn.attention.flex_attention"), query.shape[-2], None
-    if causal:
-        mask = flex.create_block_mask(lambda b, h, i, j: i >= j, None, None, length, length, device=query.device)
-    return compiled(lambda q, k, v: flex.flex_attention(q, k, v, block_mask=mask))(query, key, value)

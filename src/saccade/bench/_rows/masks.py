@@ -1,6 +1,7 @@
 """Masks that leave most pairs out, and steps of decoders with a constant cost."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -8,11 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
-from saccade import remember
+from saccade import attend, remember
 from saccade._definitions.structure import Grid
-from saccade.bench.formulas import PASSES, WAYS, Function, attention, attention_row, joined, normal, work_of
-from saccade.bench.row import Row, Run, Setup, Target, Work, at_most, close_behind, times, within
-from saccade.masks import Around, Causal, Documents, Mask, Prefix, Window
+from saccade.bench.formulas import PASSES, WAYS, Function, attention, attention_row, flex, joined, normal, work_of
+from saccade.bench.row import Prepare, Row, Run, Setup, Target, Work, at_most, close_behind, times, within
+from saccade.masks import Around, Causal, Documents, Lengths, Mask, Prefix, Window
 from saccade.memory import Memory
 
 _HEADS, _DIM, _DOCUMENT = 8, 64, 512
@@ -42,9 +43,11 @@ def rows(setup: Setup) -> list[Row]:
     narrow = _window("dot", "window 128", 128, 0, _LENGTH, times(15), times(10))
     wide = _window("dot", "window 512 + 512", 512, 512, _LENGTH, times(4), times(3))
     causal = _Case("dot", "causal", Causal(), triangle, _LENGTH, (close_behind(),) * 2)
-    apart = _Case("dot", "16 documents", None, _LENGTH * _DOCUMENT, _LENGTH, (at_most(1.2),) * 2)
+    card = setup.device.type == "cuda"
+    apart = _Case("dot", "16 documents", None, _LENGTH * _DOCUMENT, _LENGTH, (at_most(1.3 if card else 1.2),) * 2)
+    alone = _window("additive", "window 128", 128, 0, _LENGTH, *map(times, (15, 10) if card else (25, 20)))
     masked = (
-        _window("additive", "window 128", 128, 0, _LENGTH, times(25), times(20)),
+        alone,
         _Case("additive", "causal", Causal(), triangle, _LENGTH, (times(1.7), times(1.7))),
         *(case for way in _WAYS if way != "dot" for case in _ideal(way)),
     )
@@ -61,11 +64,16 @@ def rows(setup: Setup) -> list[Row]:
         *((case, "backend chunked", attention(blocks, partial(_options, case)), case.way != "draws") for case in short),
     ]
     made = [
-        _row(setup, case, peer, theirs, step, same=same, quick=case is narrow and step == "forward")
+        _row(
+            *(setup, case, peer, theirs, step),
+            same=same,
+            quick=case is narrow and step == "forward",
+            half=case in (narrow, apart, alone),
+        )
         for step in PASSES
         for case, peer, theirs, same in table
     ]
-    return [*made, _memory(setup), *(_gpu(setup) if setup.device.type == "cuda" else []), *_steps(setup)]
+    return [*made, _memory(setup), *_ragged(setup), *(_gpu(setup) if card else []), *_steps(setup)]
 
 
 def _ideal(way: str) -> list[_Case]:
@@ -93,7 +101,16 @@ def _gpu(setup: Setup) -> list[Row]:
             ):
                 case = _Case("dot", f"{name}, by {backend}", mask, pairs, length)
                 made += [_row(Setup(setup.device, backend), case, _DENSE, _dense(case), step) for step in PASSES]
-    return made
+    narrow = _window("dot", "window 128", 128, 0, _LENGTH, times(0.9), times(0.9))
+    blocks = [_row(setup, narrow, "flex_attention", _dense(narrow), step, half=True) for step in PASSES]
+    return made + [
+        replace(row, theirs=partial(flex, PASSES[step], _near)) for row, step in zip(blocks, PASSES, strict=True)
+    ]
+
+
+def _near(b: Tensor, h: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    """Pairs of the window of 128, as flex_attention takes them."""
+    return (query >= key) & (query - key <= 128)
 
 
 def _memory(setup: Setup) -> Row:
@@ -109,6 +126,61 @@ def _memory(setup: Setup) -> Row:
         peer_bytes=_MILLION**2,
         same=False,
     )
+
+
+def _ragged(setup: Setup) -> list[Row]:
+    """Nested tensors of 16 lengths, beside a padded batch and torch's kernel."""
+    lengths = [_DOCUMENT * count // 16 for count in range(1, 17)]
+    total, terms = sum(lengths), _HEADS * _DIM * sum(length**2 for length in lengths)
+    ours, padded = _nested(lengths, partial(attend, backend=setup.backend)), "a padded batch and its lengths"
+    peers = [(padded, step, _padded(lengths, setup.backend, step), times(1.5)) for step in PASSES]
+    peers.append(("torch, nested tensors", "forward", PASSES["forward"](_nested(lengths, sdpa)), times(2)))
+    return [
+        attention_row(
+            *(setup, f"dot, 16 ragged sequences {step}", (total, _HEADS, _HEADS, _DIM), step, lambda v: {}),
+            ours=PASSES[step](ours),
+            peer=peer,
+            theirs=theirs,
+            work=work_of("dot", terms, step),
+            targets=(target,),
+        )
+        for peer, step, theirs, target in peers
+    ]
+
+
+def _nested(lengths: list[int], function: Function) -> Function:
+    def run(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
+        offsets = torch.tensor([0, *lengths], device=query.device).cumsum(0)
+        made = (torch.nested.nested_tensor_from_jagged(row, offsets).transpose(1, 2) for row in (query, key, value))
+        output: Any = function(*made).transpose(1, 2)
+        rows: Tensor = output.values()
+        return rows
+
+    return run
+
+
+def _padded(lengths: list[int], backend: str, step: str) -> Prepare:
+    """A batch of sequences up to the longest, padded before the measurement."""
+
+    def prepare(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Run:
+        of_keys = torch.tensor(lengths, device=query.device)[:, None]
+        filled = torch.arange(max(lengths), device=query.device) < of_keys
+
+        def padded(row: Tensor) -> Tensor:
+            batch = row.new_zeros(*filled.shape, *row.shape[1:])
+            batch[filled] = row.detach()
+            return batch.transpose(1, 2).contiguous().requires_grad_(row.requires_grad)
+
+        def unpadded(batch: Tensor) -> Tensor:
+            return batch.transpose(1, 2)[filled]
+
+        def function(*batch: Tensor) -> Tensor:
+            return unpadded(attend(*batch, mask=Lengths(of_keys), backend=backend))
+
+        run = PASSES[step](function)(*map(padded, (query, key, value)))
+        return run if step == "forward" else lambda: tuple(map(unpadded, run()))
+
+    return prepare
 
 
 def _row(setup: Setup, case: _Case, peer: str, theirs: Function, step: str, **more: Any) -> Row:

@@ -15,7 +15,7 @@ from saccade.kernels.cells import lstm_cell
 from saccade.kernels.threads import without_kernels
 from saccade.models.padded import Padded
 from saccade.models.rnnsearch import Options, RNNSearch
-from saccade.nn import MixtureOfExperts
+from saccade.nn import MixtureOfExperts, MultiheadAttention
 from saccade.nn._bandwidth import leave_one_out
 from saccade.nn.external_memory import ExternalMemory
 from saccade.train.environment import bound_shape_caches, matmul_precision
@@ -202,6 +202,42 @@ def experts(setup: Setup) -> list[Row]:
         )
         for count, noise in ((16, False), (64, False), (256, False), (256, True))
     ]
+
+
+_BATCH, _TOKENS_EACH, _EMBEDDING, _HEADS = 8, 512, 512, 8
+
+
+def multihead(setup: Setup) -> list[Row]:
+    """Return the row of multi-head attention on a GPU, beside torch's module."""
+    if setup.device.type != "cuda":
+        return []
+    ours, theirs = (partial(_multihead, by_torch) for by_torch in (False, True))
+    return [
+        Row(
+            family="nn.MultiheadAttention forward+backward",
+            shape=joined((_BATCH, _TOKENS_EACH, _EMBEDDING)),
+            peer="torch's module",
+            inputs=lambda setup: (setup.normal(_BATCH, _TOKENS_EACH, _EMBEDDING, grad=True),),
+            ours=ours,
+            theirs=theirs,
+            targets=(times(1),),
+            half=True,
+        )
+    ]
+
+
+def _multihead(by_torch: bool, tokens: Tensor) -> Run:
+    torch.manual_seed(0)
+    like = nn.MultiheadAttention(_EMBEDDING, _HEADS, batch_first=True)
+    module = like if by_torch else MultiheadAttention(_EMBEDDING, _HEADS)
+    module.load_state_dict(like.state_dict())
+    module.to(tokens)
+
+    def run(tokens: Tensor, *_: Tensor) -> Tensor:
+        output: Tensor = module(tokens, tokens, tokens, need_weights=False)[0] if by_torch else module(tokens)
+        return output
+
+    return training(run)(tokens, *module.parameters())
 
 
 _DRAWS = {"read": "reinforce", "samples": 2}

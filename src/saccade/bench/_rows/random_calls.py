@@ -39,22 +39,22 @@ def rows(setup: Setup) -> list[Row]:
 
 def _side(setup: Setup, first: int, trained: bool, *, ours: bool) -> Run:
     """Calls of a row that the backend serves, or if none all, for the reason."""
-    calls = [_drawn(number, setup.device) for number in range(first, first + _CALLS)]
+    calls = [drawn(number, setup.device) for number in range(first, first + _CALLS)]
     if setup.backend != "auto":
         calls = [call for call in calls if _serves(call, setup.backend, trained)] or calls
     backend = setup.backend if ours else "reference"
-    return lambda: tuple(_vector(call, backend, trained, double=not ours) for call in calls)
+    return lambda: tuple(vector(call, backend, trained, double=not ours) for call in calls)
 
 
 def _serves(call: Call, backend: str, trained: bool) -> bool:
     try:
-        _vector(call, backend, trained)
+        vector(call, backend, trained)
     except UnsupportedBackend:
         return False
     return True
 
 
-def _vector(call: Call, backend: str, trained: bool, *, double: bool = False) -> Tensor:
+def vector(call: Call, backend: str, trained: bool, *, double: bool = False) -> Tensor:
     """The output, and gradients of the tensors if trained, as one vector."""
 
     def converted(value: Tensor | Definition) -> Any:
@@ -71,8 +71,11 @@ def _vector(call: Call, backend: str, trained: bool, *, double: bool = False) ->
     return torch.cat([part.detach().flatten() for part in (output, *gradients)])
 
 
-def _drawn(number: int, device: torch.device) -> Call:
-    """The call with this number, in float64 unless smooth, since rounding may choose."""
+def drawn(number: int, device: torch.device, *, single: bool = False) -> Call:
+    """The call of a number.
+
+    It is in float64 if rounding may choose a key, unless `single`.
+    """
     rng, generator = random.Random(number), torch.Generator().manual_seed(number)
     batch = rng.choice(((), (1,), (3,), (2, 3), (1, 5)))
     queries, keys = (rng.choice((1, 2, rng.randint(3, 40), rng.randint(41, 300), rng.randint(301, 1000))) for _ in "qk")
@@ -80,7 +83,7 @@ def _drawn(number: int, device: torch.device) -> Call:
     while queries * keys * dim * torch.Size(batch).numel() > _TERMS:
         queries, keys = (queries + 1) // 2, (keys + 1) // 2
     smooth = rng.random() < 0.6
-    dtype = torch.float32 if smooth and rng.random() < 0.7 else torch.float64
+    dtype = torch.float32 if (smooth and rng.random() < 0.7) or single else torch.float64
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator, dtype=dtype).to(device)

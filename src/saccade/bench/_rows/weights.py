@@ -2,22 +2,40 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention as sdpa
 
-from saccade import attend
-from saccade.bench.formulas import PASSES, WAYS, Options, attention, attention_row, joined, work_of
-from saccade.bench.row import Prepare, Row, Run, Setup, Work, at_most, package, times
-from saccade.masks import Window
+from saccade import AuxRequest, attend
+from saccade.bench.formulas import (
+    PASSES,
+    WAYS,
+    Function,
+    Options,
+    attention,
+    attention_row,
+    bytes_of,
+    forward,
+    joined,
+    memory_row,
+    work_of,
+)
+from saccade.bench.row import Prepare, Row, Run, Setup, Target, Work, at_most, linear, package, times
+from saccade.masks import Causal, Window
 from saccade.normalizers import Entmax, Normalizer, Sparsemax
 from saccade.reads import Argmax, Read, Sample, Soft, TopK
 from saccade.scores import Dot
 
+_LENGTH = 8192  # queries and keys of rows for a GPU alone
 _SCORES = (1, 1, 30), (32, 1, 30), (64, 32), (64, 256), (64, 1024), (64, 4096)
-_SPARSE_TARGETS = {(64, 1024): (times(10),), (32, 1, 30): (at_most(1.2),)}
+_SPARSE_TARGETS: dict[str, dict[tuple[int, ...], tuple[Target, ...]]] = {
+    "cpu": {(64, 1024): (times(10),), (32, 1, 30): (at_most(1.2),)},
+    "cuda": {(64, 4096): (times(5),)},
+}
 _SPARSE: dict[str, tuple[str, Normalizer, dict[str, float]]] = {
     "sparsemax": ("sparsemax", Sparsemax(), {}),
     "entmax15": ("entmax 1.5", Entmax(1.5), {}),
@@ -31,12 +49,17 @@ def sparse(setup: Setup) -> list[Row]:
     """Return the rows of sparsemax and entmax beside the `entmax` package."""
     kinds = [(peer, step) for peer in _SPARSE for step in PASSES]
     calls = [(peer, step, sizes) for peer, step in kinds if peer != "entmax_bisect" for sizes in _SPARSE_CALLS]
-    alone = [_normalized(peer, step, shape) for peer, step in kinds for shape in _SCORES]
-    return [*alone, *(_attention(setup, *call) for call in calls)]
+    alone = [_normalized(setup, peer, step, shape) for peer, step in kinds for shape in _SCORES]
+    return [
+        *alone,
+        *(_attention(setup, *call) for call in calls),
+        *(_gpu(setup) if setup.device.type == "cuda" else []),
+    ]
 
 
-def _normalized(peer: str, step: str, shape: tuple[int, ...]) -> Row:
+def _normalized(setup: Setup, peer: str, step: str, shape: tuple[int, ...]) -> Row:
     (name, normalizer, options), prepare, backward = _SPARSE[peer], PASSES[step], step != "forward"
+    targets = _SPARSE_TARGETS.get(setup.device.type, {})
     return Row(
         family=f"{name} {step}",
         shape=joined(shape),
@@ -47,8 +70,8 @@ def _normalized(peer: str, step: str, shape: tuple[int, ...]) -> Row:
         theirs=lambda scores: prepare(partial(getattr(package("entmax"), peer), **options))(scores),
         # weights and gradient are read again; scores of a decoder's step lie in the cache, and bound nothing
         work=Work(4 * math.prod(shape) * (5 if backward else 2), "B", "copy") if len(shape) == 2 else None,
-        targets=_SPARSE_TARGETS.get(shape, ()),
-        quick=shape in _SPARSE_TARGETS and peer != "entmax_bisect",
+        targets=targets.get(shape, ()),
+        quick=shape in targets and peer != "entmax_bisect",
     )
 
 
@@ -68,6 +91,47 @@ def _attention(setup: Setup, peer: str, step: str, sizes: tuple[int, ...]) -> Ro
         work=work_of("dot", math.prod(sizes), step),
         quick=sizes[2] == 256 and peer == "sparsemax" and step == "forward",
     )
+
+
+def _gpu(setup: Setup) -> list[Row]:
+    """Causal entmax of long sequences beside AdaSplash-2, and its memory."""
+    causal: Options = lambda v: {"normalizer": Entmax(1.5), "mask": Causal()}  # noqa: E731 a table of one entry
+    eager, sizes = attention(replace(setup, backend="reference"), causal), (1, 8, _LENGTH, _LENGTH, 64)
+
+    def adasplash(*inputs: Tensor) -> Any:
+        return package("adasplash").adasplash_v2(*inputs[:3])
+
+    peers: tuple[tuple[str, Function, float, float], ...] = (
+        ("adasplash", adasplash, 0.8, 0.01),  # its threshold takes one step
+        ("eager", eager, 10, 1e-3),
+    )
+    made = [
+        attention_row(
+            *(setup, f"entmax 1.5 attention, causal {step}", sizes, step, causal),
+            peer=peer,
+            theirs=PASSES[step](function),
+            work=work_of("dot", math.prod(sizes) / 2, step),
+            targets=(times(ratio),),
+            far=far,
+            peer_bytes=4 * 8 * _LENGTH**2 * 4 if peer == "eager" else 0,
+            half=True,
+        )
+        for step in PASSES
+        for peer, function, ratio, far in peers
+    ]
+    length, dim = 2 * _LENGTH, 32
+    memory = memory_row(
+        *(
+            setup,
+            "entmax 1.5",
+            (length, length, dim),
+            attention(replace(setup, backend="reference"), WAYS["entmax 1.5"]),
+        ),
+        peer="eager",
+        targets=(linear(1.2, *bytes_of(length, dim)),),
+        peer_bytes=4 * length**2 * 4,
+    )
+    return [*made, memory]
 
 
 _TYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -124,7 +188,8 @@ _TOP = ((8, 8, 512, 64), (32, 8, 128, 64), (1, 8, 2048, 64), (4, 8, 64, 64))
 def statistics(setup: Setup) -> list[Row]:
     """Return the rows of statistics and of draws beside the call without them."""
     usual = [_statistic(setup, score, name, shape) for score, shape in _SHAPES.items() for name in _STATISTICS]
-    return [*usual, *(_statistic(setup, "dot", "top 4", shape) for shape in _TOP)]
+    made = [*usual, *(_statistic(setup, "dot", "top 4", shape) for shape in _TOP)]
+    return [*made, *_long(setup)] if setup.device.type == "cuda" else made
 
 
 def _statistic(setup: Setup, score: str, name: str, shape: tuple[int, ...]) -> Row:
@@ -141,6 +206,33 @@ def _statistic(setup: Setup, score: str, name: str, shape: tuple[int, ...]) -> R
         same=name != "sample",
         quick=score != "cosine" and shape not in _TOP,
     )
+
+
+def _long(setup: Setup) -> list[Row]:
+    """Statistics and draws of long sequences beside torch and a package."""
+    shape = 1, 8, _LENGTH, 64
+    made = [
+        replace(
+            _statistic(setup, "dot", name, shape),
+            peer="torch",
+            theirs=forward(lambda query, key, value, v: sdpa(query, key, value)),
+            targets=(at_most(2 if name == "received" else 1.3),),
+            half=True,
+        )
+        for name in _STATISTICS
+    ]
+    received = next(row for row in made if row.family.startswith("received"))
+
+    def ours(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Tensor:
+        result: Any = attend(query, key, value, aux=AuxRequest(received=True), backend=setup.backend)
+        received: Tensor = result[1].received
+        return received
+
+    def theirs(query: Tensor, key: Tensor, value: Tensor, v: Tensor) -> Any:
+        return package("flash_colreduce").flash_colreduce(query, key, "sum")
+
+    sides: dict[str, Any] = {"peer": "flash-colreduce", "ours": forward(ours), "theirs": forward(theirs)}
+    return [*made, replace(received, **sides, targets=(times(0.9),), far=0.01)]
 
 
 _BATCH, _KEYS, _DIM = 8, 1024, 64
