@@ -60,7 +60,7 @@ def call_of(number):
                 scores.ScaledDot(),
                 scores.ScaledDot(0.3, softcap=2.0),
                 scores.Cosine(2.0),
-                scores.General(normal(dim, dim)),
+                scores.General(normal(dim, dim) / dim),
                 scores.Additive(normal(dim)),
                 scores.Gaussian(2.0),
             ]
