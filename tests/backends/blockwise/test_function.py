@@ -80,6 +80,17 @@ def test_the_backward_operator_is_a_good_one(name, engine):
 
 
 @ENGINE
+def test_the_operators_have_the_strides_of_their_fakes(engine):
+    call = call_of({})  # heads transposed behind rows, as in most networks
+    call = call.map(lambda tensor, axes: tensor.transpose(0, 1).contiguous().transpose(0, 1))
+    tensors, skeleton = encoded(call)
+    grads = [torch.randn_like(part) for part in forward(engine_named(engine), call)]
+    opcheck(function.forward_op, (tensors, skeleton, engine), test_utils="test_faketensor")
+    arguments = grads, tensors, [], skeleton, engine, [True] * 3 + [False]
+    opcheck(function.backward_op, arguments, test_utils="test_faketensor")
+
+
+@ENGINE
 @CASE
 def test_the_operators_are_the_functions(name, engine):
     """What a compiler calls and what runs eagerly, forward and backward."""
