@@ -210,6 +210,35 @@ def test_a_prepared_mask_is_listed_once(monkeypatch):
     checks.same(outputs[0][0], attend(x, x, x, mask=plain, backend="reference"))
 
 
+def test_streams_and_graphs_share_no_lists(monkeypatch):
+    from saccade.backends import triton
+    from saccade.backends.triton import fused, setup
+
+    x, ids = drawn(2, 9, 4), torch.arange(9) // 5
+    mask, listed, made = masks.prepare(masks.Documents(ids, ids), 9, 9, "cpu"), [], fused.lists
+    monkeypatch.setattr(fused, "lists", lambda *call, **more: listed.append(more["by_key"]) or made(*call, **more))
+    for stream, capturing in ((1, False), (2, False), (1, True), (1, True), (2, False), (1, False)):
+        monkeypatch.setattr(setup, "stream_of", lambda device, stream=stream: stream)
+        monkeypatch.setattr(triton, "capturing", lambda call, capturing=capturing: capturing)
+        leaf = x.clone().requires_grad_()
+        attend(leaf, leaf, leaf, mask=mask, backend="triton").sum().backward()
+    assert listed == [False, True] * 4
+
+
+@pytest.mark.parametrize("normalizer", [normalizers.Softmax(), normalizers.Entmax(1.5)], ids=str)
+def test_gradients_under_vmap_are_those_of_each(normalizer):
+    query, key, value, pulls = drawn(5, 4), drawn(7, 4, seed=1), drawn(7, 3, seed=2), drawn(6, 5, 3, seed=3)
+
+    def pulled(backend):
+        _, pull = torch.func.vjp(
+            lambda *rows: attend(*rows, normalizer=normalizer, backend=backend), query, key, value
+        )
+        return torch.func.vmap(pull)(pulls)
+
+    for actual, expected in zip(pulled("triton"), pulled("reference"), strict=True):
+        torch.testing.assert_close(actual, expected)
+
+
 @pytest.mark.parametrize("normalizer", [normalizers.Softmax(), normalizers.Entmax(1.5)], ids=str)
 def test_on_a_device_nothing_is_waited_for(normalizer, monkeypatch):
     """On "meta" there is nothing to look at: what asks for a value fails."""

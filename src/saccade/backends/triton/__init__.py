@@ -34,9 +34,15 @@ MANY = 16  # most of the largest weights of a row
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
     if tracing() or transforming():
         return blockwise.recorded(ENGINE, call.aligned())
-    if call.mask is not None and call.once is None:  # the backward reads the blocks that the forward found
+    # the backward reads the blocks that the forward found
+    if call.mask is not None and (call.once is None or capturing(call)):
         object.__setattr__(call, "once", BackendState())
     return blockwise.recorded(ENGINE, call)
+
+
+def capturing(call: Call) -> bool:
+    """Whether a CUDA graph records the call, so that lists lie in the graph's memory and are no one else's."""
+    return call.query.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
