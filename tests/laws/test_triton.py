@@ -230,9 +230,7 @@ def test_gradients_under_vmap_are_those_of_each(normalizer):
     query, key, value, pulls = drawn(5, 4), drawn(7, 4, seed=1), drawn(7, 3, seed=2), drawn(6, 5, 3, seed=3)
 
     def pulled(backend):
-        _, pull = torch.func.vjp(
-            lambda *rows: attend(*rows, normalizer=normalizer, backend=backend), query, key, value
-        )
+        _, pull = torch.func.vjp(lambda *rows: attend(*rows, normalizer=normalizer, backend=backend), query, key, value)
         return torch.func.vmap(pull)(pulls)
 
     for actual, expected in zip(pulled("triton"), pulled("reference"), strict=True):
