@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch.library import opcheck
 
+from interpreter import interpreted
 from saccade import AuxRequest, attend, masks, normalizers, reads, scores
 from saccade._definitions.structure import encode
 from saccade._dispatch import choose
@@ -88,6 +89,14 @@ def test_the_operators_have_the_strides_of_their_fakes(engine):
     opcheck(function.forward_op, (tensors, skeleton, engine), test_utils="test_faketensor")
     arguments = grads, tensors, [], skeleton, engine, [True] * 3 + [False]
     opcheck(function.backward_op, arguments, test_utils="test_faketensor")
+
+
+@interpreted
+@pytest.mark.parametrize("top", [0, 3])
+@pytest.mark.parametrize("read", [reads.TopK(2), reads.TopK(5), reads.Argmax(), reads.Soft()], ids=str)
+def test_kernels_have_the_residuals_of_their_fake(read, top):
+    tensors, skeleton = encoded(call_of({"read": read, "aux": AuxRequest(top=top)}))
+    opcheck(function.forward_op, (tensors, skeleton, "triton"), test_utils="test_faketensor")
 
 
 @ENGINE
