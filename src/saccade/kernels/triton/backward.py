@@ -139,7 +139,9 @@ def queries(
     there, i = i < q_len, tl.minimum(i, q_len - 1)
     row = n * q_len + i
     norm, whole, factor, dice = statistics_of(norms, wholes, factors, noise, row, NORMALIZER, FLAGS)
-    do, left = rows_of(upstream_rows, i, E, WIDTH), i
+    do, left = i, i
+    if OF_OUTPUT & FLAGS:
+        do = rows_of(upstream_rows, i, E, WIDTH)
     if SCORE == DOT:
         left = rows_of(inputs[0], i, D, FEATURES)
     count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, False)
@@ -290,9 +292,10 @@ def keys(
             scale, softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION,
         )  # fmt: skip
         w, u = weights(s, norm[None], whole[None], a, NORMALIZER)
-        do, keep = rows_of(upstream_rows, i, E, WIDTH), w
+        do, keep = i, w
         dp, dropped = tl.zeros([KEYS, ROWS], tl.float32), w
         if OF_OUTPUT & FLAGS:
+            do = rows_of(upstream_rows, i, E, WIDTH)
             dp = tl.dot(vs, tl.trans(do), input_precision=PRECISION)
         if DROPOUT & FLAGS:
             keep = kept(dice[None], j[:, None], threshold, keep_scale)
