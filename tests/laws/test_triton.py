@@ -237,6 +237,26 @@ def test_gradients_under_vmap_are_those_of_each(normalizer):
         torch.testing.assert_close(actual, expected)
 
 
+@pytest.mark.parametrize("name", ["none", "documents", "pairs", "bias"])
+@pytest.mark.parametrize("batch", [(), (2, 3)])
+@pytest.mark.parametrize(("q_len", "k_len"), [(0, 7), (5, 0), (0, 0)])
+def test_no_queries_or_no_keys(q_len, k_len, batch, name):
+    query, key, value = drawn(*batch, q_len, 4), drawn(*batch, k_len, 4), drawn(*batch, k_len, 3)
+    ids = torch.zeros(q_len, dtype=torch.int64), torch.zeros(k_len, dtype=torch.int64)
+    pairs = torch.ones(q_len, k_len, dtype=torch.bool)
+    options = {"documents": {"mask": masks.Documents(*ids)}, "pairs": {"mask": pairs}, "bias": {"bias": pairs.float()}}
+    leaves = [tensor.requires_grad_() for tensor in (query, key, value)]
+    output = attend(*leaves, **options.get(name, {}), backend="triton")
+    assert torch.equal(output, torch.zeros(*batch, q_len, 3))
+    assert all(torch.equal(part, torch.zeros_like(part)) for part in torch.autograd.grad(output.sum(), leaves))
+
+
+def test_no_keys_to_rank_are_refused():
+    query, key = drawn(5, 4), drawn(0, 4)
+    with pytest.raises(errors.UnsupportedBackend, match="at least one key"):
+        attend(query, key, key, aux=AuxRequest(top=2), backend="triton")
+
+
 @pytest.mark.parametrize("normalizer", [normalizers.Softmax(), normalizers.Entmax(1.5)], ids=str)
 def test_on_a_device_nothing_is_waited_for(normalizer, monkeypatch):
     """On "meta" there is nothing to look at: what asks for a value fails."""

@@ -117,6 +117,8 @@ def of_read(call: Call) -> str | None:
     if max(call.aux.top, read.k if isinstance(read, TopK) else 0) > MANY:
         return f"its kernels find at most {MANY} largest weights of a row"
     ranks = call.aux.top or isinstance(read, TopK | Argmax | Sample)
+    if ranks and not call.key.shape[-2]:
+        return "its kernels rank at least one key"
     if ranks and isinstance(normalizer, Sum):
         return "its kernels do not rank weights that may change their sign with the sum"
     unlikely = isinstance(normalizer, Identity) or (call.aux.log_prob and not getattr(normalizer, "sums_to_one", False))

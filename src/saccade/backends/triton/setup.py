@@ -162,7 +162,7 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
         entries = folding(batch, batch, batch, batch, () if mask is None else batch, () if bias is None else batch)
         assert entries is not None
     if bias is not None:
-        bias = bias.reshape(-1, *bias.shape[bias.ndim - axes :])
+        bias = bias.flatten(0, bias.ndim - axes - 1) if bias.ndim > axes else bias[None]
         step = bias.stride(0) if bias.shape[0] > 1 else 0
         entries = (*entries[:9], *(entry * step for entry in entries[9:]))
     if v is not None:
@@ -195,7 +195,7 @@ TRAILING = {SLOPE: 0, TABLE: 1, PAIRS: 2}
 def stacked(tensor: Tensor, axes: int) -> Tensor:
     """The batch dimensions of a tensor as one, contiguous."""
     if tensor.ndim != axes + 1:
-        tensor = tensor.reshape(-1, *tensor.shape[tensor.ndim - axes :])
+        tensor = tensor.flatten(0, tensor.ndim - axes - 1) if tensor.ndim > axes else tensor[None]
     return tensor.contiguous()
 
 
