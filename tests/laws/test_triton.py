@@ -237,6 +237,19 @@ def test_gradients_under_vmap_are_those_of_each(normalizer):
         torch.testing.assert_close(actual, expected)
 
 
+@pytest.mark.parametrize("size", [0.0, 50.0, 95.0])
+def test_gradients_of_lse_beside_a_large_sink(size):
+    leaves = [drawn(2, 9, 4, seed=seed).requires_grad_() for seed in range(3)]
+    sink, gradients = torch.full((1, 1), size, requires_grad=True), []
+    for backend in ("triton", "reference"):
+        output, aux = attend(
+            *leaves, normalizer=normalizers.Softmax(sink=sink), aux=AuxRequest(lse=True), backend=backend
+        )
+        gradients.append(torch.autograd.grad(output.sum() + aux.lse.sin().sum(), [*leaves, sink]))
+    for actual, expected in zip(*gradients, strict=True):
+        torch.testing.assert_close(actual, expected)
+
+
 @pytest.mark.parametrize("name", ["none", "documents", "pairs", "bias"])
 @pytest.mark.parametrize("batch", [(), (2, 3)])
 @pytest.mark.parametrize(("q_len", "k_len"), [(0, 7), (5, 0), (0, 0)])
