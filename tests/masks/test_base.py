@@ -164,3 +164,15 @@ def test_a_mask_is_prepared_from_a_mask_and_lengths():
         masks.prepare(torch.ones(2, 2), 2, 2, "cpu")
     with pytest.raises(errors.ArgumentError, match="q_len: expected an int of at least 0, got -1"):
         masks.prepare(masks.Causal(), -1, 2, "cpu")
+    assert repr(masks.prepare(masks.Causal(), 2, 2, "cpu")) == "Prepared(mask=Causal(align=None), q_len=2, k_len=2)"
+
+
+@pytest.mark.parametrize("mask", [masks.Causal(), torch.ones(2, 2, dtype=torch.bool)], ids=["numbers", "tensor"])
+def test_a_mask_is_prepared_for_a_device_that_is_there(mask):
+    for device in ("disk", "cpu:x", "cuda:99"):
+        message = f"^device: expected a device of this machine, got '{device}'. Pass query.device.$"
+        with pytest.raises(errors.ArgumentError, match=message):
+            masks.prepare(mask, 2, 2, device)
+    for device in (None, 0):
+        with pytest.raises(errors.ArgumentTypeError, match="^device: expected a torch.device or its name, got "):
+            masks.prepare(mask, 2, 2, device)
