@@ -86,6 +86,8 @@ def test_a_number_that_is_none_is_a_file_of_another_kind(change, tmp_path):
 def test_a_pattern_of_no_row_is_an_error():
     with pytest.raises(ArgumentError, match="^--rows: expected a part of a row's name, got slow, which matches no row"):
         compare(side(), side("new"), "slow")
+    empty = stored("empty", record([], MACHINE, {}))
+    assert compare(empty, empty) == ["rows: 0 faster, 0 slower, 0 within noise, 0 no interval, 0 not measured"]
 
 
 def test_a_written_file_is_read_back(tmp_path):

@@ -77,7 +77,7 @@ def compare(old: Stored, new: Stored, pattern: str = "*") -> list[str]:
     before, after = (
         {key: row for key, row in side.rows.items() if matches(" ".join(key), pattern)} for side in (old, new)
     )
-    if not (before or after):
+    if not (before or after) and (old.rows or new.rows):
         raise ArgumentError(
             f"--rows: expected a part of a row's name, got {pattern}, which matches no row of the files"
         )

@@ -45,7 +45,7 @@ def output_gating(kind: str | None, sizes: tuple[int, int, int], bias: bool, **f
 
 
 class StateBesideHeads:
-    """Blocks of a prepared mask as modules with heads widen it, apart from those of the mask itself.
+    """Blocks of a prepared mask in modules with heads, apart from its own.
 
     For example, centers `(2, Lq)` of `masks.Around` are two heads to `attend`, and two examples to a module.
     """
