@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from saccade._definitions.checks import fits, warn_if_ambiguous, whole
+from saccade._definitions.checks import dense, fits, warn_if_ambiguous, whole
 from saccade._definitions.state import BackendState
 from saccade._definitions.structure import Axes, Definition, Extent, Grid, Pair, registered
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
@@ -107,8 +107,7 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
             f"{name}: expected a boolean tensor (True: may attend), got dtype {mask.dtype}. Pass additive scores "
             "as bias=, weights as gate=, or compare first (mask != 0)."
         )
-    if mask.layout != torch.strided:
-        raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {mask.layout}. Call .to_dense().")
+    dense(name, mask)
     return Dense(mask)
 
 
