@@ -41,7 +41,7 @@ def run(call: Call) -> tuple[Tensor, AuxOutput]:
 
 
 def capturing(call: Call) -> bool:
-    """Whether a CUDA graph records the call, so that lists lie in the graph's memory and are no one else's."""
+    """Whether a CUDA graph records the call: its lists lie in the memory of the graph."""
     return call.query.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
 

@@ -98,7 +98,7 @@ def gradients_of_weights(dp, w, keep, upstream, row, n, j, k_len, FLAGS: tl.cons
 
 @triton.jit
 def slopes_of_lse(s, norm, lse_grads):
-    """Gradients of scores by an lse beside a sink, whose weights are without it."""
+    """Gradients of scores by an lse beside a sink: its weights have no sink."""
     return tl.where(s == -float("inf"), 0.0, tl.load(lse_grads) * tl.exp(s - finite(norm)))
 
 
