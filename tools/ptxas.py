@@ -110,7 +110,7 @@ def calls(dtype: torch.dtype, features: int) -> dict[str, Callable[[], Any]]:
 def recorded() -> Iterator[list[Launch]]:
     """Record launches instead of running them."""
     from saccade.backends import triton
-    from saccade.backends.triton import fused
+    from saccade.backends.triton import blocks, fused
     from saccade.kernels import gpu_rows
 
     launches: list[Launch] = []
@@ -122,6 +122,7 @@ def recorded() -> Iterator[list[Launch]]:
         launches.append(Launch(kernel, arguments, constants))
 
     with (
+        mock.patch.object(blocks, "launch", launch),
         mock.patch.object(fused, "launch", launch),
         mock.patch.object(gpu_rows, "launch", launch),
         mock.patch.object(gpu_rows, "DEVICE", "cpu"),

@@ -14,6 +14,7 @@ from saccade._definitions.checks import (
     Align,
     broadcasts,
     check_align,
+    dense,
     fits,
     on_device,
     per_position,
@@ -111,6 +112,7 @@ def floating(tensor: Any, name: str) -> Tensor:
         raise ArgumentTypeError(
             f"{name}: expected a floating tensor, got dtype {tensor.dtype}. Pass a boolean tensor as mask=."
         )
+    dense(name, tensor)
     return tensor
 
 

@@ -234,6 +234,7 @@ class TopK(Read):
     [[4.0]]
     """
 
+    sizes: ClassVar[tuple[str, ...]] = ("k",)
     k: int
 
     def __post_init__(self) -> None:

@@ -298,6 +298,43 @@ def test_other_errors_are_those_of_dense_tensors(options):
     assert messages[0] == messages[1]
 
 
+def test_a_prepared_mask_is_rejected_by_its_name():
+    for call in (attend, explain):
+        with pytest.raises(ArgumentTypeError, match="^mask: expected a plain mask .* got Prepared. Pass its .mask.$"):
+            call(*nested(sides()), mask=masks.prepare(masks.Causal(), 12, 13, "cpu"))
+
+
+@pytest.mark.parametrize("k_lens", [K_LENS, [3, 1, 0, 6, 2]], ids=["other sum", "equal sum"])
+@pytest.mark.parametrize("part", [{"mask": masks.Causal()}, {"bias": biases.Alibi(torch.tensor(0.5).double())}])
+def test_align_is_required_if_lengths_differ(part, k_lens):
+    message = "^align of .*: expected 'start', 'end' or an int, since queries and keys differ in length, got None$"
+    with pytest.raises(ArgumentError, match=message):
+        attend(*nested(sides(k_lens=k_lens)), **part)
+
+
+@pytest.mark.parametrize("score", [scores.ScaledDot(), lambda query, key: query @ key.mT], ids=["row", "loop"])
+def test_no_sequences_have_no_results(score):
+    empty = torch.nested.nested_tensor_from_jagged(torch.zeros(0, 8), torch.tensor([0]))
+    output, aux = attend(empty, empty, empty, score=score, mask=masks.Causal(), aux=STATISTICS)
+    assert (len(output), output.values().shape, aux.top[0].values().shape[0]) == (0, (0, 8), 0)
+    assert explain(empty, empty, empty, score=score).backend in ("sdpa", "reference")
+
+
+@pytest.mark.parametrize("offsets", [[0, 5, 3, 9], [0, 5, 8], [1, 3, 9], [0, 3, 12]])
+@pytest.mark.parametrize("score", [scores.ScaledDot(), lambda query, key: query @ key.mT], ids=["row", "loop"])
+def test_wrong_offsets_are_an_error_of_the_nested_tensor(score, offsets):
+    wrong = torch.nested.nested_tensor_from_jagged(torch.zeros(9, 8), torch.tensor(offsets))
+    message = "^query: expected offsets from 0 to 9, its positions, that do not fall, got others$"
+    with pytest.raises(ArgumentError, match=message):
+        attend(wrong, wrong, wrong, score=score)
+
+
+def test_tensors_of_two_devices_are_one_error():
+    query, key, value = nested(sides())
+    with pytest.raises(ArgumentError, match="^key: expected device cpu, that of query, got meta"):
+        attend(query, key.to("meta"), value.to("meta"))
+
+
 def test_a_memory_has_no_nested_queries():
     query, key, _ = nested(sides())
     memory = remember(torch.randn(3, 11).double(), torch.randn(3, 2).double())

@@ -59,6 +59,37 @@ def test_a_file_of_another_kind_is_rejected(content, tmp_path):
         read(str(tmp_path / "a.json"))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ours": "1"},
+        {"ours": True},
+        {"ours": -1.0},
+        {"ours": 10**400},
+        {"ratio": float("nan")},
+        {"interval": [1.0]},
+        {"interval": [1.0, 2.0, 3.0]},
+        {"interval": [2.0, 1.0]},
+        {"interval": [None, 1.0]},
+        {"interval": "12"},
+    ],
+    ids=str,
+)
+def test_a_number_that_is_none_is_a_file_of_another_kind(change, tmp_path):
+    content = record([Result(row(), 1e-3, 3e-3, 3.0, interval=(2.5, 3.5))], MACHINE, {})
+    content["rows"][0] |= change
+    (tmp_path / "a.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ArgumentError, match="^--compare: expected a file of saccade bench --json, got .*a.json$"):
+        read(str(tmp_path / "a.json"))
+
+
+def test_a_pattern_of_no_row_is_an_error():
+    with pytest.raises(ArgumentError, match="^--rows: expected a part of a row's name, got slow, which matches no row"):
+        compare(side(), side("new"), "slow")
+    empty = stored("empty", record([], MACHINE, {}))
+    assert compare(empty, empty) == ["rows: 0 faster, 0 slower, 0 within noise, 0 no interval, 0 not measured"]
+
+
 def test_a_written_file_is_read_back(tmp_path):
     content = record([Result(row(), 1e-3, 3e-3, 3.0, interval=(2.5, 3.5))], MACHINE, {})
     (tmp_path / "a.json").write_text(json.dumps(content), encoding="utf-8")

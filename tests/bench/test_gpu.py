@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -6,6 +7,8 @@ import torch
 from saccade.bench import Setup, _gpu, rows
 from saccade.bench._gpu import MEASURED, Part, parts, run
 from saccade.bench._rows import matches
+from saccade.cli.arguments import parse
+from saccade.cli.bench import Arguments
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -33,6 +36,12 @@ def test_every_part_has_rows_on_a_gpu():
 def test_parts_without_rows_are_left_out_on_a_cpu(tmp_path):
     assert {"graphs", "random", *MEASURED} == {part.name for part in parts(tmp_path, CUDA)}
     assert {"statistics", "entmax", "flex"} == set(MEASURED) - {part.name for part in parts(tmp_path, CPU)}
+
+
+def test_a_folder_may_begin_with_a_dash():
+    [*_, part] = parts(Path("-card"), CPU)
+    options = parse(Arguments, part.commands[0][3:], "saccade bench", "")
+    assert (options.json, options.page) == (f"-card/{part.name}.json", f"-card/{part.name}.md")
 
 
 @pytest.mark.slow  # three processes

@@ -91,6 +91,7 @@ def test_an_earlier_file_is_compared_with_and_without_measuring(monkeypatch, cap
             "--quick: expected no such option beside --compare with two files; leave one out",
         ),
         (["a.json"], "a.json: No such file or directory"),
+        ([""], "--compare: expected the name of a file, got an empty name"),
     ],
 )
 def test_a_wrong_comparison_is_refused_before_measuring(words, complaint, capsys):
@@ -106,9 +107,13 @@ def test_a_gpu_is_checked_into_a_new_folder(monkeypatch, capsys):
     assert main(["bench", "--gpu", "card", "--device", "cpu"]) == 1
     assert main(["bench", "--gpu", "card", "--device", "cpu"]) == 2
     assert main(["bench", "--gpu", "other", "--rows", "dot"]) == 2
+    assert main(["bench", "--gpu", "other/card", "--device", "cpu"]) == 2
+    assert main(["bench", "--gpu", "", "--device", "cpu"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "error: --gpu: expected the name of a new folder, got card",
+        "error: --gpu: expected the name of a new folder, got card, which is there already",
         "error: --rows: expected no such option beside --gpu; leave one out",
+        "error: --gpu: expected a name in a folder that exists, got other/card",
+        "error: --gpu: expected the name of a new folder, got an empty name",
     ]
 
 

@@ -97,7 +97,7 @@ def test_shares_of_sums(normalizer):
 def test_empty_rows_and_hidden_keys(score, normalizer):
     sampled = case(score, normalizer, read="sample", sizes=SMALL)
     checks.law_empty_rows(sampled)
-    checks.law_no_keys(sampled)
+    checks.law_no_keys(case(score, normalizer, sizes=SMALL))
     checks.law_hidden_keys(sampled)
     checks.law_forbidden_weights(sampled)
 
@@ -208,6 +208,66 @@ def test_a_prepared_mask_is_listed_once(monkeypatch):
         outputs.append((output, *torch.autograd.grad(output.square().sum(), leaf)))
     assert listed == ["mask", False, True] and all(torch.equal(*pair) for pair in zip(*outputs, strict=True))
     checks.same(outputs[0][0], attend(x, x, x, mask=plain, backend="reference"))
+
+
+def test_streams_and_graphs_share_no_lists(monkeypatch):
+    from saccade.backends import triton
+    from saccade.backends.triton import fused, setup
+
+    x, ids = drawn(2, 9, 4), torch.arange(9) // 5
+    mask, listed, made = masks.prepare(masks.Documents(ids, ids), 9, 9, "cpu"), [], fused.lists
+    monkeypatch.setattr(fused, "lists", lambda *call, **more: listed.append(more["by_key"]) or made(*call, **more))
+    for stream, capturing in ((1, False), (2, False), (1, True), (1, True), (2, False), (1, False)):
+        monkeypatch.setattr(setup, "stream_of", lambda device, stream=stream: stream)
+        monkeypatch.setattr(triton, "capturing", lambda call, capturing=capturing: capturing)
+        leaf = x.clone().requires_grad_()
+        attend(leaf, leaf, leaf, mask=mask, backend="triton").sum().backward()
+    assert listed == [False, True] * 4
+
+
+@pytest.mark.parametrize("normalizer", [normalizers.Softmax(), normalizers.Entmax(1.5)], ids=str)
+def test_gradients_under_vmap_are_those_of_each(normalizer):
+    query, key, value, pulls = drawn(5, 4), drawn(7, 4, seed=1), drawn(7, 3, seed=2), drawn(6, 5, 3, seed=3)
+
+    def pulled(backend):
+        _, pull = torch.func.vjp(lambda *rows: attend(*rows, normalizer=normalizer, backend=backend), query, key, value)
+        return torch.func.vmap(pull)(pulls)
+
+    for actual, expected in zip(pulled("triton"), pulled("reference"), strict=True):
+        torch.testing.assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("size", [0.0, 50.0, 95.0])
+def test_gradients_of_lse_beside_a_large_sink(size):
+    leaves = [drawn(2, 9, 4, seed=seed).requires_grad_() for seed in range(3)]
+    sink, gradients = torch.full((1, 1), size, requires_grad=True), []
+    for backend in ("triton", "reference"):
+        output, aux = attend(
+            *leaves, normalizer=normalizers.Softmax(sink=sink), aux=AuxRequest(lse=True), backend=backend
+        )
+        gradients.append(torch.autograd.grad(output.sum() + aux.lse.sin().sum(), [*leaves, sink]))
+    for actual, expected in zip(*gradients, strict=True):
+        torch.testing.assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("name", ["none", "documents", "pairs", "bias"])
+@pytest.mark.parametrize("batch", [(), (2, 3)])
+@pytest.mark.parametrize(("q_len", "k_len"), [(0, 7), (5, 0), (0, 0)])
+def test_no_queries_or_no_keys(q_len, k_len, batch, name):
+    query, key, value = drawn(*batch, q_len, 4), drawn(*batch, k_len, 4), drawn(*batch, k_len, 3)
+    ids = torch.zeros(q_len, dtype=torch.int64), torch.zeros(k_len, dtype=torch.int64)
+    pairs = torch.ones(q_len, k_len, dtype=torch.bool)
+    options = {"documents": {"mask": masks.Documents(*ids)}, "pairs": {"mask": pairs}, "bias": {"bias": pairs.float()}}
+    leaves = [tensor.requires_grad_() for tensor in (query, key, value)]
+    output = attend(*leaves, **options.get(name, {}), backend="triton")
+    assert torch.equal(output, torch.zeros(*batch, q_len, 3))
+    assert all(torch.equal(part, torch.zeros_like(part)) for part in torch.autograd.grad(output.sum(), leaves))
+
+
+def test_no_keys_to_rank_are_refused():
+    query, key = drawn(5, 4), drawn(0, 4)
+    with pytest.raises(errors.UnsupportedBackend, match="at least one key"):
+        attend(query, key, key, aux=AuxRequest(top=2), backend="triton")
 
 
 @pytest.mark.parametrize("normalizer", [normalizers.Softmax(), normalizers.Entmax(1.5)], ids=str)

@@ -127,6 +127,27 @@ def test_what_torch_is_told_beside_the_two_is_not_dropped():
         torch.bitwise_and(torch.ones(3, 3, dtype=torch.bool), masks.Causal(), out=torch.ones(3, 3, dtype=torch.bool))
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided, torch.sparse_coo], ids=str)
+def test_masks_biases_and_gates_are_dense(layout):
+    x, ones = torch.zeros(1, 3, 2), torch.ones(3, 3)
+    if layout == torch.sparse_coo:
+        tensor, ending = ones.to_sparse(), r"layout torch.sparse_coo. Call .to_dense\(\)"
+    else:
+        tensor = torch.nested.nested_tensor([ones], layout=layout)
+        ending = r"a nested one. Call .to_padded_tensor\(0\)"
+    for name in ("mask", "bias", "gate"):
+        with pytest.raises(errors.ArgumentTypeError, match=f"^{name}: expected a dense tensor, got {ending}.$"):
+            attend(x, x, x, **{name: tensor.bool() if name == "mask" else tensor})
+
+
+def test_a_memory_checks_lengths_of_a_prepared_mask():
+    x = torch.randn(3, 2)
+    for mask in (None, masks.Lengths(torch.tensor(2))):
+        with pytest.raises(errors.ShapeError, match="^mask: expected Lq = 3 and Lk = 3.*got Lq = 1 and Lk = 3"):
+            remember(x, x, mask=mask).read(x[:1], mask=masks.prepare(masks.Causal("end"), 3, 3, "cpu"))
+
+
 def test_a_prepared_mask_is_the_mask_at_its_lengths():
     x, lengths = torch.randn(2, 300, 4), torch.tensor([300, 17])
     plain = masks.Window(20, 0) & masks.Lengths(lengths)
@@ -164,3 +185,15 @@ def test_a_mask_is_prepared_from_a_mask_and_lengths():
         masks.prepare(torch.ones(2, 2), 2, 2, "cpu")
     with pytest.raises(errors.ArgumentError, match="q_len: expected an int of at least 0, got -1"):
         masks.prepare(masks.Causal(), -1, 2, "cpu")
+    assert repr(masks.prepare(masks.Causal(), 2, 2, "cpu")) == "Prepared(mask=Causal(align=None), q_len=2, k_len=2)"
+
+
+@pytest.mark.parametrize("mask", [masks.Causal(), torch.ones(2, 2, dtype=torch.bool)], ids=["numbers", "tensor"])
+def test_a_mask_is_prepared_for_a_device_that_is_there(mask):
+    for device in ("disk", "cpu:x", "cuda:99"):
+        message = f"^device: expected a device of this machine, got '{device}'. Pass query.device.$"
+        with pytest.raises(errors.ArgumentError, match=message):
+            masks.prepare(mask, 2, 2, device)
+    for device in (None, 0):
+        with pytest.raises(errors.ArgumentTypeError, match="^device: expected a torch.device or its name, got "):
+            masks.prepare(mask, 2, 2, device)

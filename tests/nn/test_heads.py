@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from saccade import biases, masks, nn, remember
+from saccade import attend, biases, masks, nn, remember
 from saccade.errors import ArgumentError, ShapeError
 from saccade.nn._heads import beside_heads
 
@@ -195,4 +195,15 @@ def test_a_prepared_mask_of_examples_serves_modules_with_heads():
         nn.Attention(16, 16, 16),
     ):
         torch.testing.assert_close(module(x, mask=prepared), module(x, mask=lengths))
-    assert beside_heads(prepared, rank=1, heads=1).state is prepared.state
+    widened = [beside_heads(prepared, rank=1, heads=heads).state for heads in (1, 1, 2)]
+    assert widened[0] is widened[1] and len({prepared.state, *widened}) == 3
+
+
+def test_a_prepared_mask_serves_modules_and_plain_calls():
+    center = torch.arange(1100.0)
+    plain = masks.Around(torch.stack([center, center.flip(0)]), 20.0)  # of two examples, or of two heads
+    prepared, module, x = masks.prepare(plain, 1100, 1100, "cpu"), nn.MultiheadAttention(8, 2), torch.randn(2, 1100, 8)
+    torch.testing.assert_close(module(x, mask=prepared), module(x, mask=plain))
+    heads = torch.randn(2, 2, 1100, 4)
+    output = attend(heads, heads, heads, mask=prepared)
+    torch.testing.assert_close(output, attend(heads, heads, heads, mask=plain, backend="reference"))

@@ -80,7 +80,7 @@ def checked_call(arguments: Arguments) -> Call:
     tensors(query, key, value)
     batch = batch_of(query, key, value)
     probability(dropout_p)
-    prepared = mask if isinstance(mask, Prepared) and memory is None else None
+    prepared = mask if isinstance(mask, Prepared) else None
     mask = None if mask is None else as_mask(mask)
     if memory is not None:  # with all dimensions of the query, so that none can be taken for another
         remembered = as_mask(aligned(memory, ("q", "k"), query.ndim - 2))
@@ -93,6 +93,7 @@ def checked_call(arguments: Arguments) -> Call:
     extent = Extent.of(batch, query, key)
     if prepared is not None:
         prepared.check(extent)
+        prepared = prepared if memory is None else None  # composed with another mask, it is the plain mask
     for part in (score, normalizer, mask):
         if isinstance(part, Score | Normalizer | Mask):
             part.check(extent)

@@ -185,10 +185,17 @@ def _by_example(name: str, extent: Extent) -> str:
     return f"{name}[:, {', '.join(['None'] * len(extent.batch))}]"
 
 
+def dense(name: str, tensor: Tensor) -> None:
+    """Raise for a nested or sparse tensor."""
+    if tensor.is_nested:
+        raise ArgumentTypeError(f"{name}: expected a dense tensor, got a nested one. Call .to_padded_tensor(0).")
+    if tensor.layout != torch.strided:
+        raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {tensor.layout}. Call .to_dense().")
+
+
 def on_device(name: str, tensor: Tensor, extent: Extent) -> None:
     """Raise unless `tensor` is dense and on the query's device."""
-    if tensor.layout != torch.strided:
-        raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {tensor.layout}; write .to_dense()")
+    dense(name, tensor)
     same_device(name, tensor, extent.device, "query")
 
 

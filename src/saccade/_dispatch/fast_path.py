@@ -103,7 +103,9 @@ def _alike(query: Tensor, key: Tensor, value: Tensor) -> bool:
 
 def _dense(mask: object, shape: torch.Size) -> Tensor | None:
     """A boolean tensor of four dimensions for torch's kernel, or None."""
-    if type(mask) is not Tensor or mask.dtype != torch.bool or not mask.is_cpu or mask.layout != torch.strided:
+    if type(mask) is not Tensor or mask.dtype != torch.bool or not mask.is_cpu:
+        return None
+    if mask.is_nested or mask.layout != torch.strided:
         return None
     if not 2 <= mask.ndim <= len(shape) or ambiguous(mask.shape, shape) or 4 * mask.numel() > sdpa.LAYOUT_LIMIT:
         return None

@@ -16,7 +16,7 @@ from torch import Tensor
 from saccade import biases, masks
 from saccade._call.call import NOTHING, Arguments
 from saccade._call.validation import batch_of, kinds
-from saccade._definitions.checks import ensure
+from saccade._definitions.checks import ensure, same_device
 from saccade._definitions.functions import OfPositions
 from saccade._definitions.numerics import HALF, tracing, transforming, valueless
 from saccade._definitions.structure import Definition, Extent, Grid, Pair, foreign
@@ -81,6 +81,7 @@ class Rows:
         self.arguments, (self.query, self.key, self.value) = arguments, (tensor.values() for tensor in tensors)
         self.q_offsets, self.k_offsets, of_values = (tensor.offsets() for tensor in tensors)
         for name, offsets in (("key", self.k_offsets), ("value", of_values)):
+            same_device(name, offsets, self.q_offsets.device, "query")
             if offsets.shape != self.q_offsets.shape:
                 counts = f"{len(self.q_offsets) - 1} sequences, as query has, got {len(offsets) - 1}"
                 raise ShapeError(f"{name}: expected {counts}")
@@ -99,7 +100,10 @@ class Rows:
             self._check(name, getattr(arguments, name))
 
     def _check(self, name: str, part: Any) -> None:
-        """Reject tensors of a batch, of queries or of keys."""
+        """Reject tensors of a batch, of queries or of keys, and masks of one length."""
+        if isinstance(part, masks.Prepared):
+            plain = "expected a plain mask beside nested tensors, got Prepared. Pass its .mask."
+            raise ArgumentTypeError(f"{name}: {plain}")
         leaves = part.leaves() if isinstance(part, Definition) else [(part, "qk")] if isinstance(part, Tensor) else []
         for tensor, axes in leaves:
             sizes = dict(zip(reversed(axes), reversed(tensor.shape), strict=False))
@@ -118,6 +122,8 @@ class Rows:
 
     def calls(self) -> list[Arguments]:
         """The packed row as one call, or a call for each sequence."""
+        if len(self.q_offsets) == 1:  # no sequences, so the row is empty
+            return [self.arguments._replace(query=self.query, key=self.key, value=self.value)]
         packed = self._packed()
         if not self._mixes() and (not self.readable or self._finite()):
             return [packed]
@@ -171,11 +177,13 @@ class Rows:
             raise ArgumentTypeError(f"{name}: expected {_POSITIONS}, got {owner}. {_WAY_OUT}")
         if distance and self.alike:
             return part  # the same in the row
+        if distance and part.align is None:
+            message = f"align of {owner}: expected 'start', 'end' or an int, since queries and keys differ in length"
+            if self.query.shape[-2] != self.key.shape[-2]:
+                raise ArgumentError(f"{message}, got None")
+            ensure(self.positions.q_lens == self.positions.k_lens, f"{message}, got None")
         extent = Extent.of(self.batch, self.query, self.key)
         part.check(extent) if contiguous else part.check(extent, name)
-        if distance and part.align is None:
-            message = "expected 'start', 'end' or an int, since lengths of queries and keys differ, got None"
-            ensure(self.positions.q_lens == self.positions.k_lens, f"align of {owner}: {message}")
         return self._of_intervals(part) if contiguous else self._of_distance(part)
 
     def _of_intervals(self, mask: Contiguous) -> masks.Mask:
@@ -249,7 +257,12 @@ def _checked(name: str, tensor: Any) -> Any:
     if tensor._ragged_idx != len(shape) - 2:
         expected = "(B, j, D) or (B, H, j, D), ragged in front of the features"
         raise ShapeError(f"{name}: expected {expected}, got {shape}. Write .transpose(1, 2) of (B, j, H, D).")
-    return tensor if tensor.lengths() is None else tensor.contiguous()
+    tensor = tensor if tensor.lengths() is None else tensor.contiguous()
+    offsets, length = tensor.offsets(), tensor.values().shape[-2]
+    if not (tracing() or offsets.is_cuda):  # on a GPU masks.Packed checks them without a wait
+        right = (offsets[:1] == 0) & (offsets[-1:] == length) & (offsets.diff() >= 0).all()
+        ensure(right, f"{name}: expected offsets from 0 to {length}, its positions, that do not fall, got others")
+    return tensor
 
 
 def _placed(offsets: Tensor, length: int) -> tuple[Tensor, Tensor]:

@@ -1,5 +1,6 @@
 """Comparison of two stored measurements: rows that changed beyond noise."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ def read(path: str) -> Stored:
     """Read a file of `saccade bench --json`, or raise `ArgumentError`."""
     try:
         return stored(path, read_json(Path(path)))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ArgumentError(f"--compare: expected a file of saccade bench --json, got {path}") from error
 
 
@@ -39,12 +40,29 @@ def stored(name: str, record: Mapping[str, Any]) -> Stored:
     rows = {
         (str(row["row"]), str(row["peer"])): {
             "memory": row["unit"] == "bytes",
-            **{field: None if row[field] is None else float(row[field]) for field in ("ours", "ratio")},
-            "interval": [float(end) for end in row.get("interval") or ()],
+            **{field: None if row[field] is None else _number(row[field]) for field in ("ours", "ratio")},
+            "interval": _interval(row.get("interval")),
         }
         for row in record["rows"]
     }
     return Stored(name, {**record["machine"], **versions}, rows)
+
+
+def _number(value: Any) -> float:
+    """A time, an amount of memory or a ratio, or `ValueError`."""
+    if isinstance(value, str | bool) or not 0 <= (number := float(value)) < math.inf:  # not NaN
+        raise ValueError(f"expected a finite number of at least 0, got {value}")
+    return number
+
+
+def _interval(ends: Any) -> list[float]:
+    """Both ends, or nothing for files without intervals."""
+    if ends is None:
+        return []
+    low, high = map(_number, ends)
+    if low > high:
+        raise ValueError(f"expected an interval, got {ends}")
+    return [low, high]
 
 
 def compare(old: Stored, new: Stored, pattern: str = "*") -> list[str]:
@@ -52,10 +70,17 @@ def compare(old: Stored, new: Stored, pattern: str = "*") -> list[str]:
 
     A verdict compares ratios to the peer by their 95% intervals, since machines differ. Our times are compared only if
     all conditions are equal.
+
+    Raises:
+        ArgumentError: if no row matches the pattern.
     """
     before, after = (
         {key: row for key, row in side.rows.items() if matches(" ".join(key), pattern)} for side in (old, new)
     )
+    if not (before or after) and (old.rows or new.rows):
+        raise ArgumentError(
+            f"--rows: expected a part of a row's name, got {pattern}, which matches no row of the files"
+        )
     both = [key for key in after if key in before]
     changed = [
         f"{name} {old.conditions.get(name)} → {new.conditions.get(name)}"

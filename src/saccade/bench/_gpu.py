@@ -61,7 +61,7 @@ def parts(folder: Path, device: torch.device) -> list[Part]:
     names = [row.name for row in rows(Setup(device))]
     for name, (pattern, share) in MEASURED.items():
         if any(matches(row, pattern) for row in names):
-            files = ["--json", f"{folder / name}.json", "--page", f"{folder / name}.md"]
+            files = [f"--json={folder / name}.json", f"--page={folder / name}.md"]  # a folder may be called -card
             settings = ["--rows", pattern, "--seconds", "0.2", "--device", f"{device}"]
             made.append(Part(name, [["-m", "saccade", "bench", *settings, *files]], share))
     return made

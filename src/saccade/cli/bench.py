@@ -104,7 +104,7 @@ def run(arguments: list[str]) -> int:
             interrupted = False
         _progress(chosen, None)
         output(summary(results))
-        for old in earlier:
+        for old in earlier if results else ():
             _print_comparison(old, stored("this measurement", record(results, machine, {})), options.rows)
     finally:  # an error, such as a lack of memory, must not lose the rows before it
         about = {
@@ -157,8 +157,9 @@ def _check(options: Arguments) -> None:
         _check_compared(options.compare, options)
     if options.gpu is not None:
         _check_alone(options, "--gpu", ("gpu", "device"))
-        if options.gpu == "" or os.path.lexists(options.gpu):
-            raise UsageError(f"--gpu: expected the name of a new folder, got {options.gpu or 'an empty name'}")
+        if options.gpu == "":
+            raise UsageError("--gpu: expected the name of a new folder, got an empty name")
+        _check_new("--gpu", Path(options.gpu), "folder")
 
 
 def _check_files(options: Arguments) -> None:
@@ -179,6 +180,8 @@ def _check_compared(files: Sequence[str], options: Arguments) -> None:
     """Reject a wrong number of files, and options of a measurement beside two."""
     if len(files) not in (1, 2):
         raise UsageError(f"--compare: expected one file or two, got {len(files)}")
+    if "" in files:
+        raise UsageError("--compare: expected the name of a file, got an empty name")
     if len(files) == 2:
         _check_alone(options, "--compare with two files", ("compare", "rows"))
 
@@ -190,10 +193,10 @@ def _check_alone(options: Arguments, what: str, allowed: Sequence[str]) -> None:
             raise UsageError(f"--{field.name}: expected no such option beside {what}; leave one out")
 
 
-def _check_new(option: str, path: Path) -> None:
-    """Reject a file that exists, or that cannot be made."""
+def _check_new(option: str, path: Path, kind: str = "file") -> None:
+    """Reject a file or folder that exists, or that cannot be made."""
     if os.path.lexists(path):
-        raise UsageError(f"{option}: expected the name of a new file, got {path}, which is there already")
+        raise UsageError(f"{option}: expected the name of a new {kind}, got {path}, which is there already")
     if not path.parent.is_dir():
         raise UsageError(f"{option}: expected a name in a folder that exists, got {path}")
     try:

@@ -65,7 +65,7 @@ def _launch(kernel: Any, alpha: float, arguments: tuple[Any, ...], **constants: 
     from saccade.kernels.triton.weights import ENTMAX, ENTMAX15, SPARSEMAX
 
     keys = arguments[0].shape[-1]
-    rows, size = arguments[0].numel() // keys, min(PIECE, 1 << (keys - 1).bit_length())
+    rows, size = arguments[0].numel() // max(keys, 1), min(PIECE, 1 << (keys - 1).bit_length())
     together = max(1, PAIRS // size)
     constants["NORMALIZER"] = {2.0: SPARSEMAX, 1.5: ENTMAX15}.get(alpha, ENTMAX).value
     constants.update(ROWS=together, PIECE=size, WHOLE=keys <= size, num_warps=8 if size > 2048 else 4)

@@ -1,15 +1,15 @@
 """Base class of masks, boolean tensors as masks, and their composition."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from saccade._definitions.checks import fits, warn_if_ambiguous, whole
+from saccade._definitions.checks import dense, fits, warn_if_ambiguous, whole
 from saccade._definitions.state import BackendState
 from saccade._definitions.structure import Axes, Definition, Extent, Grid, Pair, registered
-from saccade.errors import ArgumentTypeError, ShapeError
+from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 _AND, _OR = ("__and__", "__rand__", "bitwise_and"), ("__or__", "__ror__", "bitwise_or")
 
@@ -107,8 +107,7 @@ def as_mask(mask: Any, name: str = "mask") -> Mask:
             f"{name}: expected a boolean tensor (True: may attend), got dtype {mask.dtype}. Pass additive scores "
             "as bias=, weights as gate=, or compare first (mask != 0)."
         )
-    if mask.layout != torch.strided:
-        raise ArgumentTypeError(f"{name}: expected a dense tensor, got layout {mask.layout}. Call .to_dense().")
+    dense(name, mask)
     return Dense(mask)
 
 
@@ -122,7 +121,7 @@ class Prepared(Mask):
     mask: Mask
     q_len: int
     k_len: int
-    state: BackendState
+    state: BackendState = field(repr=False)
 
     def dense(self, grid: Grid) -> Tensor:
         return self.mask.dense(grid)
@@ -150,11 +149,23 @@ class Prepared(Mask):
     __rand__, __ror__ = __and__, __or__
 
 
+def _there(device: torch.device | str) -> None:
+    """Raise unless tensors can be made on the device."""
+    if not isinstance(device, torch.device | str):
+        raise ArgumentTypeError(f"device: expected a torch.device or its name, got {type(device).__name__}")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
+        way_out = "Pass query.device."
+        raise ArgumentError(f"device: expected a device of this machine, got {str(device)!r}. {way_out}") from error
+
+
 def prepare(mask: Mask | Tensor, q_len: int, k_len: int, device: torch.device | str) -> Prepared:
     """A mask that many calls of one size share, for example the layers of a network.
 
     The first call lists the blocks that the mask leaves, and later ones read the lists. The tensors of the mask are
-    copied to the device, so that a later change of them has no effect.
+    copied to the device, so that a later change of them has no effect. Tensors inside a function of `Where` or inside a
+    mask of your own are not copied, and must not change.
 
     Args:
         mask: one of `saccade.masks`, or a boolean tensor.
@@ -163,7 +174,7 @@ def prepare(mask: Mask | Tensor, q_len: int, k_len: int, device: torch.device | 
 
     Raises:
         ArgumentTypeError: neither a mask nor a boolean tensor.
-        ArgumentError: a length that is not an int of at least 0.
+        ArgumentError: a length that is not an int of at least 0, or a device that is not there.
         ShapeError: in a call, other lengths.
 
     >>> import torch
@@ -175,6 +186,7 @@ def prepare(mask: Mask | Tensor, q_len: int, k_len: int, device: torch.device | 
     """
     whole("q_len", q_len, least=0)
     whole("k_len", k_len, least=0)
+    _there(device)
     plain = as_mask(mask).map(lambda tensor, axes: tensor.detach().to(device, copy=True))
     return Prepared(plain, q_len, k_len, BackendState())
 

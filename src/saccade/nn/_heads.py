@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from saccade import normalizers, reads, scores
 from saccade._definitions.checks import batch_only, on_device, per_position
 from saccade._definitions.numerics import wide
+from saccade._definitions.state import BackendState
 from saccade._definitions.structure import Axes, Extent
 from saccade.auxiliary import AuxRequest
 from saccade.biases import GaussianWindow, Product, Total
@@ -43,6 +44,19 @@ def output_gating(kind: str | None, sizes: tuple[int, int, int], bias: bool, **f
     return None if kind is None else nn.Linear(embed_dim, gates, bias=bias, **factory)
 
 
+class StateBesideHeads:
+    """Blocks of a prepared mask in modules with heads, apart from its own.
+
+    For example, centers `(2, Lq)` of `masks.Around` are two heads to `attend`, and two examples to a module.
+    """
+
+    def __init__(self) -> None:
+        self._states: dict[tuple[int, int], BackendState] = {}
+
+    def of(self, rank: int, heads: int) -> BackendState:
+        return self._states.setdefault((rank, heads), BackendState())
+
+
 def beside_heads(definition: Any, rank: int, heads: int) -> Any:
     """A mask, bias or gate of examples, for scores with dimensions of heads.
 
@@ -55,8 +69,9 @@ def beside_heads(definition: Any, rank: int, heads: int) -> Any:
         return type(definition)(*(beside_heads(part, rank, heads) for part in parts))
     if isinstance(definition, Not):
         return type(definition)(beside_heads(definition.other, rank, heads))
-    if isinstance(definition, Prepared):  # backends keep blocks by the number of batch dimensions
-        return replace(definition, mask=beside_heads(definition.mask, rank, heads))
+    if isinstance(definition, Prepared):
+        state = definition.state.of(StateBesideHeads).of(rank, heads)
+        return replace(definition, mask=beside_heads(definition.mask, rank, heads), state=state)
     if not rank or not (isinstance(definition, Around | GaussianWindow) or getattr(definition, "per_example", False)):
         return definition
 

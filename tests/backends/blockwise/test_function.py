@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch.library import opcheck
 
+from interpreter import interpreted
 from saccade import AuxRequest, attend, masks, normalizers, reads, scores
 from saccade._definitions.structure import encode
 from saccade._dispatch import choose
@@ -77,6 +78,25 @@ def test_the_backward_operator_is_a_good_one(name, engine):
     grads = [torch.randn_like(results[part]) for part in floating_results(call)]
     wanted = [tensor.is_floating_point() for tensor in tensors[:-1]] + [False]
     opcheck(function.backward_op, (grads, tensors, [], skeleton, engine, wanted))
+
+
+@ENGINE
+def test_the_operators_have_the_strides_of_their_fakes(engine):
+    call = call_of({})  # heads transposed behind rows, as in most networks
+    call = call.map(lambda tensor, axes: tensor.transpose(0, 1).contiguous().transpose(0, 1))
+    tensors, skeleton = encoded(call)
+    grads = [torch.randn_like(part) for part in forward(engine_named(engine), call)]
+    opcheck(function.forward_op, (tensors, skeleton, engine), test_utils="test_faketensor")
+    arguments = grads, tensors, [], skeleton, engine, [True] * 3 + [False]
+    opcheck(function.backward_op, arguments, test_utils="test_faketensor")
+
+
+@interpreted
+@pytest.mark.parametrize("top", [0, 3])
+@pytest.mark.parametrize("read", [reads.TopK(2), reads.TopK(5), reads.Argmax(), reads.Soft()], ids=str)
+def test_kernels_have_the_residuals_of_their_fake(read, top):
+    tensors, skeleton = encoded(call_of({"read": read, "aux": AuxRequest(top=top)}))
+    opcheck(function.forward_op, (tensors, skeleton, "triton"), test_utils="test_faketensor")
 
 
 @ENGINE

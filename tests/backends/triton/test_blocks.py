@@ -72,3 +72,11 @@ def test_lists_are_kept_for_later_calls(monkeypatch):
     monkeypatch.setattr(fused, "lists", None)
     again = fused.backward(kept, fused.forward(kept), ones)
     assert all(torch.equal(again[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_ids_of_documents_may_have_64_bits(by_key):
+    q_ids, k_ids = torch.tensor([[5, 2**32 + 1] * 16]), torch.tensor([[5] * 16 + [2**32 + 1] * 16])
+    mask = blocks.Allowed(1, q_ids=q_ids, k_ids=k_ids)
+    lists = blocks.lists(mask, 32, 32, q_ids.device, by_key=by_key, sizes=TILE)
+    assert lists.order.tolist() == [[[0, 2], [0, 2]]] and lists.counts.tolist() == [[2, 2]]

@@ -177,6 +177,21 @@ def test_nan_at_forbidden_keys_and_queries_stays_there():
     assert all(torch.equal(both[0][name], both[1][name]) for name in both[0])
 
 
+@pytest.mark.parametrize("alpha", [1.3, 1.5, 2.0])
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+def test_entmax_of_nan_and_infinite_scores_is_nan(number, alpha):
+    case = Case(normalizer=fused.ENTMAX, alpha=alpha, mask="causal")
+    leaves = leaves_of(case)
+    leaves["key"][:, 3] = number
+    setup = setup_of(case, leaves)
+    setup = setup._replace(query=setup.query.abs())
+    results = fused.forward(setup, entropy=True)
+    assert results["output"][:, :3].isfinite().all() and results["output"][:, 3:].isnan().all()
+    assert results["entropy"][:, :3].isfinite().all() and results["entropy"][:, 3:].isnan().all()
+    values = fused.backward(setup, results, torch.ones_like(results["output"]))["value"]
+    assert values[:, :4].isnan().all()
+
+
 def test_offsets_and_grids_beyond_32_bits_are_errors(monkeypatch):
     setup = setup_of(Case(), leaves_of(Case()))
     for module in (blocks, fused):

@@ -152,3 +152,10 @@ def test_formulas_serve_what_the_kernels_do_not(monkeypatch):
     monkeypatch.setattr(gpu_rows, "MISSING", True)
     assert not weights.serves_rows(scores, None)
     assert not gpu_rows.serves_rows(2.0, scores.to("meta"))
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
+def test_rows_without_keys_have_no_weights(alpha):
+    scores = draw(3, 0)
+    result = with_gradient(lambda scores: gpu_rows.entmax(scores, alpha, None), scores, scores)
+    assert [part.shape for part in result] == [(3, 0)] * 2

@@ -178,7 +178,7 @@ def floating_by_definition(call: Call) -> tuple[Tensor, ...]:
 
 @torch.library.custom_op("saccade::blockwise_forward", mutates_args=())
 def forward_op(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]:
-    return forward(engine_named(engine), restored(skeleton, leaves))
+    return [result.contiguous() for result in forward(engine_named(engine), restored(skeleton, leaves))]
 
 
 @forward_op.register_fake
@@ -202,7 +202,8 @@ def backward_op(
     for key in (keys.AutogradFunctionality, keys.AutogradOther, keys.AutogradNestedTensor, keys.ADInplaceOrView):
         excluded = excluded.remove(key)
     with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded):
-        return backward(engine_named(engine), restored(skeleton, leaves), grads, needed, kept)
+        gradients = backward(engine_named(engine), restored(skeleton, leaves), grads, needed, kept)
+        return [gradient.contiguous() for gradient in gradients]  # compilers rely on the strides of the fakes
 
 
 @backward_op.register_fake
@@ -214,4 +215,4 @@ def _(
     engine: str,
     needed: list[bool],
 ) -> list[Tensor]:
-    return [torch.empty_like(leaf) for leaf, need in zip(leaves, needed, strict=True) if need]
+    return [leaf.new_empty(leaf.shape) for leaf, need in zip(leaves, needed, strict=True) if need]

@@ -34,9 +34,15 @@ MANY = 16  # most of the largest weights of a row
 def run(call: Call) -> tuple[Tensor, AuxOutput]:
     if tracing() or transforming():
         return blockwise.recorded(ENGINE, call.aligned())
-    if call.mask is not None and call.once is None:  # the backward reads the blocks that the forward found
+    # the backward reads the blocks that the forward found
+    if call.mask is not None and (call.once is None or capturing(call)):
         object.__setattr__(call, "once", BackendState())
     return blockwise.recorded(ENGINE, call)
+
+
+def capturing(call: Call) -> bool:
+    """Whether a CUDA graph records the call: its lists lie in the memory of the graph."""
+    return call.query.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
 
 def offer(call: Call, rivals: Answers | None = None) -> Answer:
@@ -111,6 +117,8 @@ def of_read(call: Call) -> str | None:
     if max(call.aux.top, read.k if isinstance(read, TopK) else 0) > MANY:
         return f"its kernels find at most {MANY} largest weights of a row"
     ranks = call.aux.top or isinstance(read, TopK | Argmax | Sample)
+    if ranks and not call.key.shape[-2]:
+        return "its kernels rank at least one key"
     if ranks and isinstance(normalizer, Sum):
         return "its kernels do not rank weights that may change their sign with the sum"
     unlikely = isinstance(normalizer, Identity) or (call.aux.log_prob and not getattr(normalizer, "sums_to_one", False))

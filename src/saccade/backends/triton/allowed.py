@@ -111,7 +111,7 @@ def combined(
     batch = tuple(broadcast_shapes(*batches)) if batches else ()
 
     def entries(tensor: Tensor, *shape: int) -> Tensor:
-        return tensor.expand((*batch, *shape)).reshape(-1, *shape)
+        return tensor.expand((*batch, *shape)).reshape(math.prod(batch), *shape)
 
     named: dict[str, Tensor] = {}
     if len(union) == 1 and all(bound.shape[-1] == 1 for bound in union[0]):

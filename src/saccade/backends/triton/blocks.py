@@ -107,11 +107,12 @@ def lists(mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key
     starts, ends, q_ids, k_ids, pairs, *steps, _, low, high, firsts, lasts = mask.arguments(counts, q_len, k_len)
     of_queries = of_keys = codes = counts
     if intervals or documents:
-        of_queries = counts.new_empty(4 * intervals + 2 * documents, entries, q_blocks)
+        dtype = torch.promote_types(q_ids.dtype, counts.dtype)  # ids may have 64 bits
+        of_queries = counts.new_empty((4 * intervals + 2 * documents, entries, q_blocks), dtype=dtype)
         sides = starts, ends, q_ids, of_queries, q_len, k_len, q_blocks, entries
         launch(kernels.summarize, entries * q_blocks, *sides, INTERVALS=intervals, DOCUMENTS=documents, ROWS=rows)
     if documents:
-        of_keys = counts.new_empty(2, entries, k_blocks)
+        of_keys = k_ids.new_empty(2, entries, k_blocks)
         sides = starts, ends, k_ids, of_keys, k_len, q_len, k_blocks, entries
         launch(kernels.summarize, entries * k_blocks, *sides, INTERVALS=0, DOCUMENTS=True, ROWS=keys)
     if mask.pairs is not None:

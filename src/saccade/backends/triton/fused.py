@@ -228,11 +228,11 @@ def backward(
     output = results["output"]
     upstream = [output if grad is None else grad.contiguous()]
     upstream += [norms if part is None else part for part in (entropy_grad, received_grad, weights_grad, sums_grad)]
-    statistics = norms, wholes, deltas, *upstream, pick_keys, pick_grads
+    statistics = norms, wholes, deltas, *upstream, pick_keys, pick_grads, norms if lse_grad is None else lse_grad
     targets = gradients["query"], gradients.get("factor", norms), gradients.get("v", norms), bias_grad
     picked = 0 if picks is None else pick_keys.shape[-1]
     inputs, constants = _arguments(setup, sizes, flags=flags)
-    rest = norms if lse_grad is None else lse_grad, results["entropy"], output, *targets
+    rest = results["entropy"], output, *targets
     launch(kernels.queries, grid(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
     sizes = shape(setup, "keys", looked=looked)
     inputs, constants = _arguments(setup, sizes, flags=flags, by_key=True, sides=inputs[4:6])
@@ -240,14 +240,8 @@ def backward(
     programs = grid(count * -(-k_len // sizes.keys))
     launch(kernels.keys, programs, *inputs, *statistics, *of_keys, **constants, PICKS=picked)
     if setup.sinks is not None:
-        if lse_grad is not None:
-            deltas = deltas + lse_grad * torch.exp(_finite(wholes) - _finite(norms))
-        gradients["sink"] = -deltas * torch.exp(setup.sinks - _finite(wholes))
+        gradients["sink"] = -deltas * torch.exp(setup.sinks - wholes.masked_fill(wholes == -math.inf, 0.0))
     return gradients
-
-
-def _finite(lse: Tensor) -> Tensor:
-    return lse.masked_fill(lse == -math.inf, 0.0)
 
 
 def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:

@@ -118,19 +118,27 @@ def of_rows(value: Tensor | float, query: Tensor) -> Tensor:
 
 
 class Kept:
-    """A mask for the kernels and its lists of blocks, kept for later calls."""
+    """A mask for the kernels and its lists of blocks, kept for later calls.
+
+    They are those of a stream: another stream might read them before they are written.
+    """
 
     def __init__(self) -> None:
-        self._masks: dict[int, tuple[Allowed, tuple[int, ...]]] = {}
-        self.lists: dict[Any, Lists] = {}
+        self._kept: dict[Any, tuple[Allowed, tuple[int, ...], dict[Any, Lists]]] = {}
 
-    def mask(self, call: Call) -> tuple[Allowed, tuple[int, ...]]:
-        """The mask of an aligned call and its batch dimensions."""
+    def of(self, call: Call) -> tuple[Allowed, tuple[int, ...], dict[Any, Lists]]:
+        """The mask of a call, its batch dimensions, and its lists."""
         assert call.mask is not None
-        rank = len(call.batch)
-        if rank not in self._masks:
-            self._masks[rank] = allowed_of(call.mask, call.grid())
-        return self._masks[rank]
+        device, rank = call.query.device, len(call.batch)
+        name = device, stream_of(device), rank
+        if name not in self._kept:
+            self._kept[name] = *allowed_of(call.mask, call.grid()), {}
+        return self._kept[name]
+
+
+def stream_of(device: torch.device) -> int:
+    """The current stream of a device, 0 on a CPU."""
+    return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
 
 
 def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup:
@@ -142,8 +150,7 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
     mask, lists = None, None
     if call.mask is not None:
         kept = Kept() if call.once is None else call.once.of(Kept)
-        mask, of_mask = kept.mask(call)
-        lists = kept.lists
+        mask, of_mask, lists = kept.of(call)
     if bias is not None:
         axes = TRAILING[constants["bias_kind"]]
         of_bias = bias.shape[: bias.ndim - axes]
@@ -155,7 +162,7 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
         entries = folding(batch, batch, batch, batch, () if mask is None else batch, () if bias is None else batch)
         assert entries is not None
     if bias is not None:
-        bias = bias.reshape(-1, *bias.shape[bias.ndim - axes :])
+        bias = bias.flatten(0, bias.ndim - axes - 1) if bias.ndim > axes else bias[None]
         step = bias.stride(0) if bias.shape[0] > 1 else 0
         entries = (*entries[:9], *(entry * step for entry in entries[9:]))
     if v is not None:
@@ -188,7 +195,7 @@ TRAILING = {SLOPE: 0, TABLE: 1, PAIRS: 2}
 def stacked(tensor: Tensor, axes: int) -> Tensor:
     """The batch dimensions of a tensor as one, contiguous."""
     if tensor.ndim != axes + 1:
-        tensor = tensor.reshape(-1, *tensor.shape[tensor.ndim - axes :])
+        tensor = tensor.flatten(0, tensor.ndim - axes - 1) if tensor.ndim > axes else tensor[None]
     return tensor.contiguous()
 
 

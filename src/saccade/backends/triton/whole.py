@@ -97,6 +97,7 @@ def backward(
     call: Call, grads: Sequence[Tensor | None], needed: Sequence[bool], kept: Sequence[Tensor]
 ) -> list[Tensor]:
     """Gradients of the needed leaves, from those of the floating results."""
+    kept = [tensor.contiguous() for tensor in kept]  # transforms and hooks on saved tensors may change strides
     results = dict(zip((*result_names(call), *residual_kinds(call)), kept, strict=True))
     upstream = {n: grad for n, grad in zip(floating_results(call), grads, strict=True) if grad is not None}
     inputs, names = inputs_of(call), own_inputs(call, needed)

@@ -96,6 +96,12 @@ def gradients_of_weights(dp, w, keep, upstream, row, n, j, k_len, FLAGS: tl.cons
     return dp
 
 
+@triton.jit
+def slopes_of_lse(s, norm, lse_grads):
+    """Gradients of scores by an lse beside a sink: its weights have no sink."""
+    return tl.where(s == -float("inf"), 0.0, tl.load(lse_grads) * tl.exp(s - finite(norm)))
+
+
 @kernel
 def queries(
     query, key, value, v, q_side, k_side,
@@ -104,8 +110,8 @@ def queries(
     bias, bias_i, bias_j, align,
     order, counts, factors, noise, q_len, k_len, scale, softcap, a, threshold, keep_scale,
     norms, wholes, deltas, grads,
-    entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads,
-    lse_grads, entropies, output, query_grad, factor_grad, v_parts, bias_grad,
+    entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads, lse_grads,
+    entropies, output, query_grad, factor_grad, v_parts, bias_grad,
     D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, BIAS: tl.constexpr,
     MASK: tl.constexpr, FLAGS: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
     PICKS: tl.constexpr,
@@ -139,7 +145,9 @@ def queries(
     there, i = i < q_len, tl.minimum(i, q_len - 1)
     row = n * q_len + i
     norm, whole, factor, dice = statistics_of(norms, wholes, factors, noise, row, NORMALIZER, FLAGS)
-    do, left = rows_of(upstream_rows, i, E, WIDTH), i
+    do, left = i, i
+    if OF_OUTPUT & FLAGS:
+        do = rows_of(upstream_rows, i, E, WIDTH)
     if SCORE == DOT:
         left = rows_of(inputs[0], i, D, FEATURES)
     count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, False)
@@ -171,8 +179,8 @@ def queries(
             delta = tl.sum(do.to(tl.float32) * out.to(tl.float32), 1)
         if ENTROPY & FLAGS:  # of a softmax without a sink: Σ w (1 + log w) = 1 - H
             delta += tl.load(entropy_grads + row) * (tl.load(entropies + row) - 1.0)
-    if OF_LSE & FLAGS:
-        delta -= tl.load(lse_grads + row) * tl.exp(finite(whole) - finite(norm))
+    if (OF_LSE & FLAGS) and ((SINKS & FLAGS) == 0):
+        delta -= tl.load(lse_grads + row)
     tl.store(deltas + row, delta, mask=there)
     of_query, sums = tl.zeros([ROWS, FEATURES], tl.float32), tl.zeros([ROWS], tl.float32)
     of_factor, of_slope, of_v = sums, sums, of_query
@@ -189,6 +197,8 @@ def queries(
             keep = kept(dice[:, None], j[None], threshold, keep_scale)
         dp = gradients_of_weights(dp, w, keep, upstream, row[:, None], n, j[None], k_len, FLAGS, PICKS)
         ds = tl.where(u != 0, u * (dp - delta[:, None]), 0.0)
+        if (OF_LSE & FLAGS) and (SINKS & FLAGS):
+            ds += slopes_of_lse(s, norm[:, None], lse_grads + row[:, None])
         if (SCORE == ADDITIVE) or (BIAS == TABLE):  # which add over rows
             ds = tl.where(there[:, None], ds, 0.0)
         if SHIFTS & FLAGS:
@@ -242,7 +252,7 @@ def keys(
     bias, bias_i, bias_j, align,
     order, counts, factors, noise, q_len, k_len, scale, softcap, a, threshold, keep_scale,
     norms, wholes, deltas, grads,
-    entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads,
+    entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads, lse_grads,
     key_grad, value_grad,
     D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, BIAS: tl.constexpr,
     MASK: tl.constexpr, FLAGS: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
@@ -290,9 +300,10 @@ def keys(
             scale, softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION,
         )  # fmt: skip
         w, u = weights(s, norm[None], whole[None], a, NORMALIZER)
-        do, keep = rows_of(upstream_rows, i, E, WIDTH), w
+        do, keep = i, w
         dp, dropped = tl.zeros([KEYS, ROWS], tl.float32), w
         if OF_OUTPUT & FLAGS:
+            do = rows_of(upstream_rows, i, E, WIDTH)
             dp = tl.dot(vs, tl.trans(do), input_precision=PRECISION)
         if DROPOUT & FLAGS:
             keep = kept(dice[None], j[:, None], threshold, keep_scale)
@@ -301,6 +312,8 @@ def keys(
             of_value = tl.dot(dropped.to(do.dtype), do, of_value, input_precision=PRECISION)
         dp = gradients_of_weights(dp, w, keep, upstream, row[None], n, j[:, None], k_len, FLAGS, PICKS)
         ds = tl.where(u != 0, u * (dp - tl.load(deltas + row)[None]), 0.0)
+        if (OF_LSE & FLAGS) and (SINKS & FLAGS):
+            ds += slopes_of_lse(s, norm[None], lse_grads + row[None])
         if FACTORS & FLAGS:
             ds = ds * factor[None]
         if SOFTCAP & FLAGS:

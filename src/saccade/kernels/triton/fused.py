@@ -101,12 +101,13 @@ def forward(
                 step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
                 D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
             )  # fmt: skip
-            top = tl.maximum(top, tl.max(s, 1))
-        empty, top = top == -float("inf"), finite(top)
+            top = tl.maximum(top, tl.max(tl.where(s == s, s, float("inf")), 1))  # a GPU's maximum passes over NaN
+        apart = tl.abs(top) == float("inf")  # nothing is allowed, or the weights are NaN
+        empty, top = top == -float("inf"), tl.where(top == float("inf"), float("nan"), finite(top))
         # Σ p falls in t: the solution lies between two trials. Exponentials of several cost more than rounds
         TRIALS: tl.constexpr = 1 if NORMALIZER == ENTMAX else 4
         high_t, rounds, c = zero + tl.minimum(tl.log(k_len * 1.0), 1.0 / a), 0, tl.arange(0, TRIALS)
-        move = tl.where(empty, 0.0, high_t + 1.0)
+        move = tl.where(apart, 0.0, high_t + 1.0)
         while (rounds < 64) & (tl.max(move) > tolerance):
             trial = t[:, None] + (high_t - t)[:, None] * (c[None] * (1.0 / TRIALS))
             masses, slopes = tl.zeros([ROWS, TRIALS], tl.float32), tl.zeros([ROWS, TRIALS], tl.float32)
@@ -126,9 +127,9 @@ def forward(
             low_t = tl.sum(tl.where(here, trial, 0.0), 1)
             high_t = tl.min(tl.where(heavy, high_t[:, None], trial), 1)
             mass, slope = tl.sum(tl.where(here, masses, 0.0), 1), tl.sum(tl.where(here, slopes, 0.0), 1)
-            right = newton_step(tl.where(empty, 1.0, mass), tl.where(empty, 1.0, slope), a, NORMALIZER)
+            right = newton_step(tl.where(apart, 1.0, mass), tl.where(apart, 1.0, slope), a, NORMALIZER)
             t = tl.minimum(tl.maximum(low_t + right, low_t), tl.maximum(high_t, low_t))
-            move = tl.where(empty, 0.0, tl.minimum(t - low_t, high_t - low_t))
+            move = tl.where(apart, 0.0, tl.minimum(t - low_t, high_t - low_t))
             rounds += 1
     acc = tl.zeros([ROWS, WIDTH], tl.float32)
     total, moment, below, below_moment = zero, zero, zero, zero
@@ -180,10 +181,11 @@ def forward(
             entropy = left * (entropy - log_of_positive(left))
             share = share * left
             larger_one = tl.maximum(lse, sink)
-            apart = tl.where(larger_one == -float("inf"), 0.0, tl.minimum(lse, sink) - larger_one)
-            whole = larger_one + tl.log(1.0 + tl.exp(apart))
+            distance = tl.where(larger_one == -float("inf"), 0.0, tl.abs(lse - sink))  # NaN stays NaN
+            whole = larger_one + tl.log(1.0 + tl.exp(-distance))
     elif NORMALIZER >= ENTMAX:
-        share, entropy = 1.0 / safe, tl.where(empty, 0.0, tl.log(safe) - moment / safe)
+        share, entropy = tl.where(top == top, 1.0 / safe, top), tl.where(empty, 0.0, tl.log(safe) - moment / safe)
+        entropy = tl.where(top == top, entropy, top)
         norm, whole = tl.where(empty, float("inf"), top + t), share
     elif NORMALIZER == SUM:
         divisor = total + eps
