@@ -133,8 +133,8 @@ class Lengths(Contiguous):
         integers(name, self.key_lengths, extent)
         if not extent.values:  # the message below would make a constant of a symbolic Lk
             return
-        bounded = self.key_lengths.long().clamp(0, extent.k_len)  # Lk may overflow a short type
-        ensure(self.key_lengths == bounded, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside")
+        inside = self.key_lengths.long().clamp(0, extent.k_len) == self.key_lengths  # Lk may overflow a short type
+        ensure(inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside")
 
 
 @registered

@@ -16,14 +16,11 @@ from saccade._definitions.structure import Grid
 from saccade.backends.triton import fused
 from saccade.backends.triton.allowed import allowed_of
 from saccade.backends.triton.blocks import Allowed, Lists
+from saccade.backends.triton.fused import ADDITIVE, DISTANCE, ENTMAX, IDENTITY, PAIRS, SIGMOID, SLOPE, SUM, TABLE
 from saccade.biases import Bias
 from saccade.masks import shift
 from saccade.normalizers import Entmax, Normalizer, NormalizerFunction, Sigmoid, Softmax, Sparsemax, Sum
 from saccade.scores import Additive, Dot, Gaussian, Location, ScaledDot, Score, ScoreFunction
-
-DOT, ADDITIVE, DISTANCE = 0, 1, 2
-SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = range(5)
-SLOPE, TABLE, PAIRS = 1, 2, 3
 
 
 class Inputs(NamedTuple):
@@ -65,11 +62,8 @@ def compared(
         return query / bandwidth, key / bandwidth, None, {"score": DISTANCE, "scale": -0.5}
     if isinstance(score, Location):
         return query, score.weight[..., : key.shape[-2], :].to(query.dtype), None, {}
-    dtype, plain = (
-        query.dtype,
-        type(score) in (Dot, ScaledDot) and not isinstance(getattr(score, "scale", None), Tensor),
-    )
-    factors = product(score, *((query, key) if plain else (wide(query), wide(key))))
+    dtype = query.dtype
+    factors = product(score, *((query, key) if is_plain(score) else (wide(query), wide(key))))
     return factors.query.to(dtype), factors.key.to(dtype), None, {"scale": factors.scale, "softcap": factors.softcap}
 
 
@@ -103,11 +97,9 @@ def normalized(
     if isinstance(normalizer, Sparsemax | Entmax):
         alpha = getattr(normalizer, "alpha", 2.0)
         return None, None, {"normalizer": ENTMAX, "alpha": alpha} if alpha > 1 else {}
-    return (
-        None,
-        None,
-        {"normalizer": SUM, "eps": normalizer.eps} if isinstance(normalizer, Sum) else {"normalizer": IDENTITY},
-    )
+    if isinstance(normalizer, Sum):
+        return None, None, {"normalizer": SUM, "eps": normalizer.eps}
+    return None, None, {"normalizer": IDENTITY}
 
 
 def of_rows(value: Tensor | float, query: Tensor) -> Tensor:

@@ -102,8 +102,7 @@ def backward(
     upstream = {n: grad for n, grad in zip(floating_results(call), grads, strict=True) if grad is not None}
     inputs, names = inputs_of(call), own_inputs(call, needed)
     if names is not None and weighs_output(call.read):
-        setup = setup_of(call, inputs, learns="bias" in names)
-        of_kernels = fused.backward(setup, **looked(results, upstream))
+        of_kernels = fused.backward(setup_of(call, inputs), **looked(results, upstream))
         return list(gradients_of(call, inputs, of_kernels, names).values())
     leaves = [leaf.tensor.detach() for leaf in call.leaves()]
     moving = [leaf.requires_grad_() for leaf, needs in zip(leaves, needed, strict=False) if needs]
