@@ -169,7 +169,7 @@ def formula(case, leaves):
             weights = weights / (total + case.eps).masked_fill(total == 0, 1.0)
     dropped = weights * kept(case)
     output = (dropped @ leaves["value"].to(dropped.dtype)).to(scores.dtype)
-    return {"output": output, "lse": lse, "entropy": entropy_of(weights), "weights": weights, "sums": dropped.sum(-1),
+    return {"output": output, "lse": lse, "entropy": entropy_of(weights), "weights": weights,
             "received": weights.sum(-2), "picks": weights.gather(-1, picks_of(case).clamp(min=0))}  # fmt: skip
 
 
@@ -241,6 +241,6 @@ def forward(case):
 def backward(case, setup, results, exact, looks):
     grads = {name: upstream(case, name, exact[name], seed).float() for name, seed in looks.items()}
     picks = (picks_of(case).int(), grads["picks"]) if "picks" in grads else None
-    names = "lse", "entropy", "received", "weights", "sums"
+    names = "lse", "entropy", "received", "weights"
     of_looks = {f"{name}_grad": grads[name] for name in names if name in grads}
     return fused.backward(setup, results, grads.get("output"), picks=picks, **of_looks)

@@ -20,7 +20,7 @@ SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = 0, 1, 2, 3, 4
 SLOPE, TABLE, PAIRS = 1, 2, 3
 
 SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, V_OF_ENTRIES, SHIFTS = 1, 2, 4, 8, 16, 32, 64  # parts of FLAGS
-OF_OUTPUT, OF_LSE, OF_RECEIVED, OF_WEIGHTS, OF_SUMS, PULL, LEARNS = 128, 256, 512, 1024, 2048, 4096, 8192
+OF_OUTPUT, OF_LSE, OF_RECEIVED, OF_WEIGHTS, PULL, LEARNS = 128, 256, 512, 1024, 2048, 4096
 
 FEW = 16
 """Rows of a block if there are no more queries, for example of a decoder."""
@@ -174,7 +174,6 @@ def backward(
     picks: tuple[Tensor, Tensor] | None = None,
     received_grad: Tensor | None = None,
     weights_grad: Tensor | None = None,
-    sums_grad: Tensor | None = None,
 ) -> dict[str, Tensor]:
     """Gradients of each entry's tensors.
 
@@ -185,7 +184,6 @@ def backward(
         picks: int32 keys `(N, Lq, K)`, -1 for none, and gradients of their weights.
         received_grad: of each key's sum of weights, `(N, Lk)`.
         weights_grad: `(N, Lq, Lk)`, float32.
-        sums_grad: of each row's sum of the weights that dropout leaves, `(N, Lq)`.
 
     Returns:
         query, key, value; factor and sink `(N, Lq)`; v `(N, blocks, D)`, to be summed over blocks; slope `(N, Lq)`, to
@@ -195,7 +193,7 @@ def backward(
 
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
     batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.entries, query.shape[1:], value.shape[1:]
-    looked = picks is not None or received_grad is not None or weights_grad is not None or sums_grad is not None
+    looked = picks is not None or received_grad is not None or weights_grad is not None
     looked = looked or (entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None))
     pulls = setup.normalizer == ENTMAX or (looked and setup.normalizer in (SOFTMAX, SUM))
     deltas = torch.empty_like(norms)
@@ -221,13 +219,13 @@ def backward(
     flags = (
         ENTROPY * (entropy_grad is not None) + OF_OUTPUT * (grad is not None) + OF_LSE * (lse_grad is not None)
         + OF_RECEIVED * (received_grad is not None) + OF_WEIGHTS * (weights_grad is not None)
-        + OF_SUMS * (sums_grad is not None) + PULL * pulls
+        + PULL * pulls
         + LEARNS * setup.bias_learns
     )  # fmt: skip
     pick_keys, pick_grads = (norms, norms) if picks is None else picks
     output = results["output"]
     upstream = [output if grad is None else grad.contiguous()]
-    upstream += [norms if part is None else part for part in (entropy_grad, received_grad, weights_grad, sums_grad)]
+    upstream += [norms if part is None else part for part in (entropy_grad, received_grad, weights_grad)]
     statistics = norms, wholes, deltas, *upstream, pick_keys, pick_grads, norms if lse_grad is None else lse_grad
     targets = gradients["query"], gradients.get("factor", norms), gradients.get("v", norms), bias_grad
     picked = 0 if picks is None else pick_keys.shape[-1]

@@ -29,6 +29,7 @@ from saccade.kernels.triton.tiles import (
     padded,
     rows_of,
     scores,
+    statistics_of,
     walk,
 )  # fmt: skip
 from saccade.kernels.triton.weights import (
@@ -41,32 +42,15 @@ from saccade.kernels.triton.weights import (
     weights,
 )
 
-OF_OUTPUT, OF_LSE, OF_RECEIVED, OF_WEIGHTS, OF_SUMS, PULL, LEARNS = (
+OF_OUTPUT, OF_LSE, OF_RECEIVED, OF_WEIGHTS, PULL, LEARNS = (
     tl.constexpr(128),
     tl.constexpr(256),
     tl.constexpr(512),
     tl.constexpr(1024),
     tl.constexpr(2048),
     tl.constexpr(4096),
-    tl.constexpr(8192),
 )
 """More parts of FLAGS: gradients of results, a pass for δ, a bias that learns."""
-
-
-@triton.jit
-def statistics_of(norms, wholes, factors, noise, row, NORMALIZER: tl.constexpr, FLAGS: tl.constexpr):
-    """Norm, whole, factor and noise of rows."""
-    norm = tl.load(norms + row)
-    whole, factor, dice = norm, tl.zeros_like(norm), tl.zeros_like(norm).to(tl.uint32)
-    if (NORMALIZER >= ENTMAX) or (SINKS & FLAGS):
-        whole = tl.load(wholes + row)
-    if (FACTORS | SHIFTS) & FLAGS:
-        factor = tl.load(factors + row)
-    if NORMALIZER == SIGMOID:
-        whole = factor
-    if DROPOUT & FLAGS:
-        dice = tl.load(noise + row).to(tl.uint32)
-    return norm, whole, factor, dice
 
 
 @triton.jit
@@ -76,13 +60,10 @@ def gradients_of_weights(dp, w, keep, upstream, row, n, j, k_len, FLAGS: tl.cons
     Args:
         dp: products of the output's gradients and values.
         keep: dropout's factors of weights.
-        upstream: gradients of entropies, of received, of weights, of sums of dropped weights, and those of picked keys
-            with their indices.
+        upstream: gradients of entropies, of received, of weights, and those of picked keys with their indices.
         row: row of each query.
     """
-    entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads = upstream
-    if OF_SUMS & FLAGS:
-        dp += tl.load(sums_grads + row)
+    entropy_grads, received_grads, weights_grads, pick_keys, pick_grads = upstream
     if DROPOUT & FLAGS:
         dp = dp * keep
     if OF_RECEIVED & FLAGS:
@@ -110,7 +91,7 @@ def queries(
     bias, bias_i, bias_j, align,
     order, counts, factors, noise, q_len, k_len, scale, softcap, a, threshold, keep_scale,
     norms, wholes, deltas, grads,
-    entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads, lse_grads,
+    entropy_grads, received_grads, weights_grads, pick_keys, pick_grads, lse_grads,
     entropies, output, query_grad, factor_grad, v_parts, bias_grad,
     D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, BIAS: tl.constexpr,
     MASK: tl.constexpr, FLAGS: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
@@ -123,7 +104,7 @@ def queries(
     Args:
         deltas: `(N, Lq)`, written here and read for keys. Gradients of scores are u (dp - δ).
         output, grads: `(N, Lq, E)`.
-        lse_grads, entropy_grads, sums_grads: `(N, Lq)`. received_grads: `(N, Lk)`. weights_grads: `(N, Lq, Lk)`.
+        lse_grads, entropy_grads: `(N, Lq)`. received_grads: `(N, Lk)`. weights_grads: `(N, Lq, Lk)`.
         pick_keys, pick_grads: `(N, Lq, PICKS)`: keys of single weights, -1 for none, and their gradients.
         query_grad: `(N, Lq, D)`. factor_grad: `(N, Lq)`. v_parts: `(N, blocks of queries, D)`.
         bias_grad: slopes `(N, Lq)`, sums of tables `(N, blocks of queries, 2 R + 1)`, or pairs `(N, Lq, Lk)`.
@@ -139,7 +120,7 @@ def queries(
     values = value + (n_1 * value_1 + n_2 * value_2) * k_len * E
     added = bias + (n_1 * bias_1 + n_2 * bias_2), bias_i, bias_j, align
     mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts
-    upstream = entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads
+    upstream = entropy_grads, received_grads, weights_grads, pick_keys, pick_grads
     upstream_rows, lengths = grads + n * q_len * E, (q_len, k_len)
     d, i = tl.arange(0, FEATURES), block * ROWS + tl.arange(0, ROWS)
     there, i = i < q_len, tl.minimum(i, q_len - 1)
@@ -252,7 +233,7 @@ def keys(
     bias, bias_i, bias_j, align,
     order, counts, factors, noise, q_len, k_len, scale, softcap, a, threshold, keep_scale,
     norms, wholes, deltas, grads,
-    entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads, lse_grads,
+    entropy_grads, received_grads, weights_grads, pick_keys, pick_grads, lse_grads,
     key_grad, value_grad,
     D: tl.constexpr, E: tl.constexpr, SCORE: tl.constexpr, NORMALIZER: tl.constexpr, BIAS: tl.constexpr,
     MASK: tl.constexpr, FLAGS: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
@@ -276,7 +257,7 @@ def keys(
     values = value + (n_1 * value_1 + n_2 * value_2) * k_len * E
     added = bias + (n_1 * bias_1 + n_2 * bias_2), bias_i, bias_j, align
     mask = starts, ends, q_ids, k_ids, pairs, pairs_n, pairs_i, pairs_j, masks, low, high, firsts, lasts
-    upstream = entropy_grads, received_grads, weights_grads, sums_grads, pick_keys, pick_grads
+    upstream = entropy_grads, received_grads, weights_grads, pick_keys, pick_grads
     upstream_rows, lengths = grads + n * q_len * E, (q_len, k_len)
     d, e, j = tl.arange(0, FEATURES), tl.arange(0, WIDTH), block * KEYS + tl.arange(0, KEYS)
     inside, j = j < k_len, tl.minimum(j, k_len - 1)

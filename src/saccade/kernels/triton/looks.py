@@ -6,9 +6,6 @@ from saccade.kernels.triton import kernel
 from saccade.kernels.triton.tiles import (
     DOT,
     DROPOUT,
-    FACTORS,
-    SHIFTS,
-    SINKS,
     code_of,
     inputs_of,
     last_first,
@@ -16,9 +13,10 @@ from saccade.kernels.triton.tiles import (
     padded,
     rows_of,
     scores,
+    statistics_of,
     walk,
 )
-from saccade.kernels.triton.weights import ENTMAX, SIGMOID, kept
+from saccade.kernels.triton.weights import kept
 from saccade.kernels.triton.weights import weights as weights_of
 
 
@@ -54,14 +52,7 @@ def received(
         i = (code // 2) * ROWS + tl.arange(0, ROWS)
         rows, i = (i < q_len)[None], tl.minimum(i, q_len - 1)
         row = n * q_len + i
-        norm = tl.load(norms + row)
-        whole, factor = norm, tl.zeros_like(norm)
-        if (NORMALIZER >= ENTMAX) or (SINKS & FLAGS):
-            whole = tl.load(wholes + row)
-        if (FACTORS | SHIFTS) & FLAGS:
-            factor = tl.load(factors + row)
-        if NORMALIZER == SIGMOID:
-            whole = factor
+        norm, whole, factor, _ = statistics_of(norms, wholes, factors, noise, row, NORMALIZER, FLAGS)
         right = i
         if SCORE == DOT:
             right = rows_of(inputs[0], i, D, padded(D))
@@ -104,16 +95,7 @@ def read(
     i = block * ROWS + tl.arange(0, ROWS)
     there, i = i < q_len, tl.minimum(i, q_len - 1)
     row = n * q_len + i
-    norm = tl.load(norms + row)
-    whole, factor, dice = norm, tl.zeros_like(norm), tl.zeros([ROWS], tl.uint32)
-    if (NORMALIZER >= ENTMAX) or (SINKS & FLAGS):
-        whole = tl.load(wholes + row)
-    if (FACTORS | SHIFTS) & FLAGS:
-        factor = tl.load(factors + row)
-    if NORMALIZER == SIGMOID:
-        whole = factor
-    if DRAW and (DROPOUT & FLAGS):
-        dice = tl.load(noise + row).to(tl.uint32)
+    norm, whole, factor, dice = statistics_of(norms, wholes, factors, noise, row, NORMALIZER, FLAGS)
     left = i
     if SCORE == DOT:
         left = rows_of(inputs[0], i, D, padded(D))

@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 
 from saccade.kernels.triton.terms import distances, tanh, terms
+from saccade.kernels.triton.weights import ENTMAX, SIGMOID
 
 DOT, ADDITIVE, DISTANCE = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 """Scores: q · k; v · tanh(q + k); ‖q − k‖²."""
@@ -265,6 +266,22 @@ def scores(
     if code % 2 == 0:
         s = tl.where(there & allowed(mask, entry, i, j, q_len, k_len, MASK), s, -float("inf"))
     return raw, biased, s
+
+
+@triton.jit
+def statistics_of(norms, wholes, factors, noise, row, NORMALIZER: tl.constexpr, FLAGS: tl.constexpr):
+    """Norm, whole, factor and noise of rows."""
+    norm = tl.load(norms + row)
+    whole, factor, dice = norm, tl.zeros_like(norm), tl.zeros_like(norm).to(tl.uint32)
+    if (NORMALIZER >= ENTMAX) or (SINKS & FLAGS):
+        whole = tl.load(wholes + row)
+    if (FACTORS | SHIFTS) & FLAGS:
+        factor = tl.load(factors + row)
+    if NORMALIZER == SIGMOID:
+        whole = factor
+    if DROPOUT & FLAGS:
+        dice = tl.load(noise + row).to(tl.uint32)
+    return norm, whole, factor, dice
 
 
 @triton.jit
