@@ -97,3 +97,13 @@ def test_a_plan_says_what_it_would_allocate():
     long = torch.empty(1, 1 << 15, 32)
     plan = explain(long, long, long, score=scores.Additive(torch.ones(32)), backend="triton")
     assert plan.backend == "triton" and plan.peak_bytes < 300 << 20
+
+
+@interpreted
+def test_a_plan_counts_a_mask_that_is_laid_out():
+    x = torch.empty(1, 1000, 16)
+    plain, laid_out = (
+        explain(x, x, x, mask=mask, backend="triton").peak_bytes
+        for mask in (masks.Causal(), masks.Where(lambda i, j: i >= j))
+    )
+    assert laid_out - plain == 1000 * 1000

@@ -132,7 +132,8 @@ def peak_bytes(call: Call) -> int:
     rows, size = call.pairs // max(call.key.shape[-2], 1), 4
     copies = 2 * (call.query.numel() + call.key.numel() + call.value.numel())
     laid_out = call.pairs if call.bias is not None or call.aux.weights else 0
-    return size * (copies + 4 * rows + laid_out)
+    bytes_of_mask = call.pairs if any(functions(call.mask)) else 0
+    return size * (copies + 4 * rows + laid_out) + bytes_of_mask
 
 
 def interpreted() -> bool:
