@@ -106,31 +106,33 @@ def forward(
         empty, top = top == -float("inf"), tl.where(top == float("inf"), float("nan"), finite(top))
         # Σ p falls in t: the solution lies between two trials. Exponentials of several cost more than rounds
         TRIALS: tl.constexpr = 1 if NORMALIZER == ENTMAX else 4
-        high_t, rounds, c = zero + tl.minimum(tl.log(k_len * 1.0), 1.0 / a), 0, tl.arange(0, TRIALS)
+        high_t, c = zero + tl.minimum(tl.log(k_len * 1.0), 1.0 / a), tl.arange(0, TRIALS)
         move = tl.where(apart, 0.0, high_t + 1.0)
-        while (rounds < 64) & (tl.max(move) > tolerance):
-            trial = t[:, None] + (high_t - t)[:, None] * (c[None] * (1.0 / TRIALS))
-            masses, slopes = tl.zeros([ROWS, TRIALS], tl.float32), tl.zeros([ROWS, TRIALS], tl.float32)
-            for step in range(count):
-                code, j, _, _, _, s = next_keys(
-                    step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
-                    D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
-                )  # fmt: skip
-                for number in tl.static_range(TRIALS):
-                    p, slope = sparse_weights(
-                        s, top[:, None], (t + (high_t - t) * (number * (1.0 / TRIALS)))[:, None], a, NORMALIZER
-                    )
-                    masses += tl.where(c[None] == number, tl.sum(p, 1)[:, None], 0.0)
-                    slopes += tl.where(c[None] == number, tl.sum(slope, 1)[:, None], 0.0)
-            heavy = masses >= 1.0
-            here = c[None] == tl.max(tl.where(heavy, c[None], 0), 1)[:, None]
-            low_t = tl.sum(tl.where(here, trial, 0.0), 1)
-            high_t = tl.min(tl.where(heavy, high_t[:, None], trial), 1)
-            mass, slope = tl.sum(tl.where(here, masses, 0.0), 1), tl.sum(tl.where(here, slopes, 0.0), 1)
-            right = newton_step(tl.where(apart, 1.0, mass), tl.where(apart, 1.0, slope), a, NORMALIZER)
-            t = tl.minimum(tl.maximum(low_t + right, low_t), tl.maximum(high_t, low_t))
-            move = tl.where(apart, 0.0, tl.minimum(t - low_t, high_t - low_t))
-            rounds += 1
+        going = tl.max(move) > tolerance
+        for attempt in range(64):  # noqa: B007 a `while` fails in Triton 3.6
+            if going:
+                trial = t[:, None] + (high_t - t)[:, None] * (c[None] * (1.0 / TRIALS))
+                masses, slopes = tl.zeros([ROWS, TRIALS], tl.float32), tl.zeros([ROWS, TRIALS], tl.float32)
+                for step in range(count):
+                    code, j, _, _, _, s = next_keys(
+                        step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+                        D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
+                    )  # fmt: skip
+                    for number in tl.static_range(TRIALS):
+                        p, slope = sparse_weights(
+                            s, top[:, None], (t + (high_t - t) * (number * (1.0 / TRIALS)))[:, None], a, NORMALIZER
+                        )
+                        masses += tl.where(c[None] == number, tl.sum(p, 1)[:, None], 0.0)
+                        slopes += tl.where(c[None] == number, tl.sum(slope, 1)[:, None], 0.0)
+                heavy = masses >= 1.0
+                here = c[None] == tl.max(tl.where(heavy, c[None], 0), 1)[:, None]
+                low_t = tl.sum(tl.where(here, trial, 0.0), 1)
+                high_t = tl.min(tl.where(heavy, high_t[:, None], trial), 1)
+                mass, slope = tl.sum(tl.where(here, masses, 0.0), 1), tl.sum(tl.where(here, slopes, 0.0), 1)
+                right = newton_step(tl.where(apart, 1.0, mass), tl.where(apart, 1.0, slope), a, NORMALIZER)
+                t = tl.minimum(tl.maximum(low_t + right, low_t), tl.maximum(high_t, low_t))
+                move = tl.where(apart, 0.0, tl.minimum(t - low_t, high_t - low_t))
+                going = tl.max(move) > tolerance
     acc = tl.zeros([ROWS, WIDTH], tl.float32)
     total, moment, below, below_moment = zero, zero, zero, zero
     if TOP > 0:
