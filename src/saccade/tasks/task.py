@@ -70,8 +70,8 @@ class Predictor(Protocol):
     def loss(self, model: nn.Module, batch: Any) -> Loss:
         """Return the loss of a training batch."""
 
-    def predict(self, model: nn.Module, batch: Any, request: Any) -> Sequence[Any]:
-        """Return a prediction for each sample of a batch."""
+    def predict(self, model: nn.Module, samples: Sequence[Any], request: Any) -> Sequence[Any]:
+        """Return a prediction for each sample."""
 
     def measure(
         self, model: nn.Module, predictions: Sequence[Any], examples: Sequence[Any], request: Any
@@ -115,6 +115,7 @@ class Task:
         inputs: lines of text, or paths of files. "-" is standard input.
         suffixes: of the files that it takes from a folder.
         suit: recipe of a model for data that are not built in.
+        at_once: examples of a split that are in memory together. Default: `AT_ONCE`.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Task:
     inputs: Literal["lines", "files"] = "lines"
     suffixes: tuple[str, ...] = ()
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
+    at_once: int | None = None
 
     def recipe(self, model: str, data: str) -> dict[str, Any]:
         """Return the defaults of a model on a data set."""
@@ -252,13 +254,13 @@ class Job:
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Measure a model on a split, or on `limit` examples spread over it."""
-        indices, device = take(self.data, split, limit), next(model.parameters()).device
+        indices, at_once = take(self.data, split, limit), self.task.at_once or AT_ONCE
         predictions, examples, seconds = list[Any](), list[Any](), 0.0
-        for first in range(0, len(indices), AT_ONCE):
-            chunk = [self.data.example(split, index) for index in indices[first : first + AT_ONCE]]
-            batch = self.codec.collate(self.codec.encode(chunk, split)).to(device)
+        for first in range(0, len(indices), at_once):
+            chunk = [self.data.example(split, index) for index in indices[first : first + at_once]]
+            samples = self.codec.encode(chunk, split)
             began = time.perf_counter()
-            predictions += self.predictor.predict(model, batch, request)
+            predictions += self.predictor.predict(model, samples, request)
             seconds += time.perf_counter() - began
             examples += chunk
         return replace(self.predictor.measure(model, predictions, examples, request), seconds=seconds)

@@ -139,12 +139,14 @@ class Glimpses:
         total = model.cost(batch.images, batch.labels, batch.progress, self.codec.options.label_smoothing)
         return Loss(total, len(batch.labels))
 
-    def predict(self, model: Any, batch: Batch, request: Any) -> list[Predicted]:
+    def predict(self, model: Any, samples: Sequence[Sample], request: Any) -> list[Predicted]:
         """Return labels of each image by drawn paths and by the likeliest one."""
-        spelling, rollouts = self.codec.spelling, self._rollouts(request)
-        numbers = numbers_of([*batch.images], self.codec.options.seed, rollouts, most_glimpses(model))
-        path = model.look(batch.images, rollouts, numbers=numbers.to(batch.images.device))
-        every, sure = self._shares(path), self._shares(model.look(batch.images, draw=False))
+        spelling, rollouts, device = self.codec.spelling, self._rollouts(request), next(model.parameters()).device
+        images = self.codec.collate(samples).images
+        numbers = numbers_of([*images], self.codec.options.seed, rollouts, most_glimpses(model)).to(device)
+        images = images.to(device)
+        path = model.look(images, rollouts, numbers=numbers)
+        every, sure = self._shares(path), self._shares(model.look(images, draw=False))
         found = spelling.found(every[:, 0]), spelling.found(every.mean(1)), spelling.found(sure[:, 0])
         return [Predicted(*labels) for labels in zip(*found, path.entropy.flatten(1).cpu(), strict=True)]
 

@@ -37,8 +37,9 @@ class Ranks:
         logits, smoothing = model(batch.images).float(), self.codec.options.label_smoothing
         return Loss(F.cross_entropy(logits, batch.labels, label_smoothing=smoothing), len(batch.labels))
 
-    def predict(self, model: nn.Module, batch: Any, request: Any) -> list[int]:
+    def predict(self, model: nn.Module, samples: Sequence[Any], request: Any) -> list[int]:
         """Return the number of the most probable class of each sample."""
+        batch = self.codec.collate(samples).to(next(model.parameters()).device)
         return model(batch.images).argmax(-1).tolist()  # type: ignore[no-any-return]
 
     def measure(
