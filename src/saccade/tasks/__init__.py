@@ -16,7 +16,7 @@ TASKS = {
     "glimpse": "saccade.tasks.glimpse:GLIMPSE",
     "caption": "saccade.tasks.caption:Caption",
     "answer": "saccade.tasks.answer:AnswerQuestions",
-    "memorize": "saccade.tasks.memorize:Memorize",
+    "memorize": "saccade.tasks.memorize:MEMORIZE",
     "regress": "saccade.tasks.regress:Regress",
 }
 
