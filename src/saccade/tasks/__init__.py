@@ -9,7 +9,7 @@ from saccade.train.task import Kind, find
 __all__ = ["TASKS", "load_task"]
 
 TASKS = {
-    "translate": "saccade.tasks.translate:Translate",
+    "translate": "saccade.tasks.translate:TRANSLATE",
     "classify-text": "saccade.tasks.classify_text:ClassifyText",
     "transcribe": "saccade.tasks.transcribe:Transcribe",
     "classify-image": "saccade.tasks.classify_image:CLASSIFY_IMAGE",
