@@ -104,7 +104,7 @@ def checked_call(arguments: Arguments) -> Call:
     defined(request, normalizer, gate, read)
     once = None
     if extent.values:
-        once = BackendState() if prepared is None and any(functions(mask)) else getattr(prepared, "state", None)
+        once = BackendState() if prepared is None and functions(mask) else getattr(prepared, "state", None)
     kept = cache, state if extent.values else None, once, values
     return Call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, None, request, *kept)
 

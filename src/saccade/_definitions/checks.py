@@ -34,13 +34,25 @@ def ensure(condition: Tensor, message: str, *, values: bool = True) -> None:
         raise ArgumentError(message)
 
 
+def ensure_range(numbers: Tensor, least: int, largest: int, message: str) -> None:
+    """`ensure` that integers lie from `least` to `largest`, by one operation on a CPU."""
+    if not numbers.is_cpu or not numbers.numel() or valueless(numbers):
+        ensure(numbers.long().clamp(least, largest) == numbers, message)  # a limit may overflow a short type
+        return
+    low, high = torch.aminmax(numbers)
+    if int(low) < least or int(high) > largest:
+        raise ArgumentError(message)
+
+
 def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ...], shape: str, extent: Extent) -> None:
     """Raise unless a score's tensor fits the call, with trailing `sizes` (None: any)."""
     where = f"{name} of scores.{type(score).__name__}"
     if not isinstance(tensor, Tensor):
         raise ArgumentError(f"{where}: expected a tensor {shape}, got {type(tensor).__name__}")
     trailing = tensor.shape[tensor.ndim - len(sizes) :] if tensor.ndim >= len(sizes) else None
-    if trailing is None or any(size is not None and got != size for got, size in zip(trailing, sizes, strict=True)):
+    if trailing != sizes and (
+        trailing is None or any(size is not None and got != size for got, size in zip(trailing, sizes, strict=True))
+    ):
         expected = ", ".join("any" if size is None else str(size) for size in sizes)
         raise ShapeError(
             f"{where}: expected {shape} with last dimensions ({expected}), got shape {tuple(tensor.shape)}"
@@ -58,6 +70,8 @@ def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ..
 
 def fitting(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     """Whether a shape broadcasts to another."""
+    if not shape:
+        return True
     return len(shape) <= len(to) and all(a == 1 or a == b for a, b in zip(reversed(shape), reversed(to), strict=False))
 
 

@@ -135,14 +135,11 @@ def transformed() -> bool:
     return transforming() or (not tracing() and forward_ad._current_level >= 0)
 
 
-def transforming() -> bool:
-    """Whether a torch.func transform is running: values must not be read."""
-    return torch._C._are_functorch_transforms_active()
+transforming = torch._C._are_functorch_transforms_active
+"""Whether a torch.func transform is running: values must not be read."""
 
-
-def tracing() -> bool:
-    """Whether a compiler is tracing: no values to read, sizes may be symbols."""
-    return torch.compiler.is_compiling()
+tracing = torch.compiler.is_compiling
+"""Whether a compiler is tracing: no values to read, sizes may be symbols."""
 
 
 def valueless(tensor: Tensor) -> bool:
@@ -152,7 +149,9 @@ def valueless(tensor: Tensor) -> bool:
 
 def autocasting(tensor: Any) -> bool:
     """Whether autocast is on for the tensor's device."""
-    return isinstance(tensor, Tensor) and not tensor.is_meta and torch.is_autocast_enabled(tensor.device.type)
+    if not torch._C._is_any_autocast_enabled() or not isinstance(tensor, Tensor) or tensor.is_meta:
+        return False
+    return torch.is_autocast_enabled(tensor.device.type)
 
 
 def without_autocast(tensor: Tensor) -> AbstractContextManager[Any]:

@@ -63,13 +63,14 @@ class Definition:
         names = self.__match_args__ if self.is_registered else vars(self)
         return frozenset((name, _comparable(getattr(self, name))) for name in names)
 
-    def walk(self) -> "Iterator[Definition]":
+    def walk(self) -> "list[Definition]":
         """The definitions of the tree, this one first."""
-        yield self
+        parts: list[Definition] = [self]
         for name in self.__match_args__:
             part = getattr(self, name)
             if isinstance(part, Definition):
-                yield from part.walk()
+                parts += part.walk()
+        return parts
 
     def leaves(self) -> list[Leaf]:
         """All tensors of the tree, in the order of the fields."""

@@ -82,7 +82,7 @@ def unserved(call: Call) -> str | None:
     parts = call.score, call.normalizer, call.mask, call.bias
     if any(isinstance(part, Definition) and foreign(part) for part in parts):
         return "its kernels know no class of yours"
-    if (call.mask is not None or call.bias is not None) and (any(functions(call.bias)) or closing_over(call)):
+    if (call.mask is not None or call.bias is not None) and (functions(call.bias) or closing_over(call)):
         return "its kernels call no function of yours"
     if call.gate is not None:
         return "its kernels know no gate"
@@ -132,7 +132,7 @@ def peak_bytes(call: Call) -> int:
     rows, size = call.pairs // max(call.key.shape[-2], 1), 4
     copies = 2 * (call.query.numel() + call.key.numel() + call.value.numel())
     laid_out = call.pairs if call.bias is not None or call.aux.weights else 0
-    bytes_of_mask = call.pairs if any(functions(call.mask)) else 0
+    bytes_of_mask = call.pairs if functions(call.mask) else 0
     return size * (copies + 4 * rows + laid_out) + bytes_of_mask
 
 
@@ -147,6 +147,6 @@ def unwise(call: Call, rivals: Answers) -> str | None:
         return "Triton's interpreter is for tests"
     if tracing() and transforming():
         return "a transform of torch.func inside a compiler looks into no operator"
-    if any(functions(call.mask)) and rivals.of("flex").reason is None:
+    if functions(call.mask) and rivals.of("flex").reason is None:
         return "it would lay a mask by a function out, which flex compiles"
     return None
