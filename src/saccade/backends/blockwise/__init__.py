@@ -104,7 +104,7 @@ def apply(engine: Engine, call: Call) -> dict[str, Tensor]:
     if tracing():
         results = traced(engine, call, len(names) if moving else None)
     elif moving:
-        settings = engine.name, call, not transforming(), len(names)
+        settings = engine.name, call, not transforming(), len(names), engine.keeps
         results = applied(Blockwise, settings, [leaf.tensor for leaf in call.leaves()])
     else:
         results = forward(engine, call)
@@ -125,6 +125,6 @@ def traced(engine: Engine, call: Call, count: int | None) -> Sequence[Tensor]:
     # self-attention passes a tensor twice, but a compiler expects every input of a Function once
     tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
     if count is not None:
-        return Blockwise.apply(engine.name, skeleton, False, count, *tensors)  # type: ignore[no-any-return]
+        return Blockwise.apply(engine.name, skeleton, False, count, engine.keeps, *tensors)  # type: ignore[no-any-return]
     results: Sequence[Tensor] = forward_op(tensors, skeleton, engine.name)
     return results

@@ -37,12 +37,16 @@ def applied(function: type[torch.autograd.Function], settings: tuple[Any, ...], 
     return super(torch.autograd.Function, function).apply(*settings, *map(unwrap_if_dead, tensors))  # type: ignore[misc]
 
 
+SETTINGS = 5
+"""Number of arguments of `Blockwise` before its tensors."""
+
+
 class Blockwise(torch.autograd.Function):
     """Results of an aligned call as a function of its leaves."""
 
     @staticmethod
     def forward(
-        engine: str, skeleton: "Call | str", holds_leaves: bool, count: int, *leaves: Tensor
+        engine: str, skeleton: "Call | str", holds_leaves: bool, count: int, keeps: bool, *leaves: Tensor
     ) -> tuple[Tensor, ...]:
         """Results, and behind them the residuals.
 
@@ -51,6 +55,7 @@ class Blockwise(torch.autograd.Function):
             skeleton, leaves: a call, and its tensors.
             holds_leaves: whether the call holds these tensors itself, as it does except under a transform.
             count: number of results.
+            keeps: whether the backward reads results and residuals.
         """
         if isinstance(skeleton, str):
             return tuple(forward_op(list(leaves), skeleton, engine))
@@ -58,9 +63,9 @@ class Blockwise(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.engine, ctx.skeleton, _, count, *leaves = inputs
+        ctx.engine, ctx.skeleton, _, count, keeps, *leaves = inputs
         ctx.leaves = len(leaves)
-        ctx.save_for_backward(*leaves, *(output if engine_named(ctx.engine).keeps else ()))
+        ctx.save_for_backward(*leaves, *(output if keeps else ()))
         ctx.floating = [tensor.is_floating_point() for tensor in output[:count]]
         integers = [tensor for tensor, floating in zip(output, ctx.floating, strict=False) if not floating]
         ctx.mark_non_differentiable(*integers, *output[count:])
@@ -72,7 +77,7 @@ class Blockwise(torch.autograd.Function):
         leaves, kept = saved[: ctx.leaves], saved[ctx.leaves :]
         upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=False) if floating]
         present = [grad for grad in upstream if grad is not None]
-        needed = list(ctx.needs_input_grad[4:])
+        needed = list(ctx.needs_input_grad[SETTINGS:])
         if isinstance(ctx.skeleton, str):
             gradients = backward_op(upstream, list(leaves), list(kept), ctx.skeleton, ctx.engine, needed)
         elif transforming() or all(addressed(grad) for grad in present):
@@ -85,9 +90,9 @@ class Blockwise(torch.autograd.Function):
                 computed = floating_by_definition(restored(ctx.skeleton, moved))
                 return tuple(c for c, grad in zip(computed, upstream, strict=True) if grad is not None)
 
-            return (*[None] * 4, *by_definition(results, leaves, needed, present))
+            return (*[None] * SETTINGS, *by_definition(results, leaves, needed, present))
         remaining = iter(gradients)
-        return (*[None] * 4, *(next(remaining) if need else None for need in needed))
+        return (*[None] * SETTINGS, *(next(remaining) if need else None for need in needed))
 
     @staticmethod
     def vmap(
@@ -97,9 +102,11 @@ class Blockwise(torch.autograd.Function):
         skeleton: Any,
         holds_leaves: bool,
         count: int,
+        keeps: bool,
         *leaves: Tensor,
     ) -> tuple[Any, Any]:
-        results = Blockwise.apply(engine, skeleton, False, count, *batched_first(info, in_dims[4:], leaves))
+        leaves = tuple(batched_first(info, in_dims[SETTINGS:], leaves))
+        results = Blockwise.apply(engine, skeleton, False, count, keeps, *leaves)
         return results, (0,) * len(results)
 
 
