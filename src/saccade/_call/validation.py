@@ -94,12 +94,16 @@ def checked_call(arguments: Arguments) -> Call:
     if prepared is not None:
         prepared.check(extent)
         prepared = prepared if memory is None else None  # composed with another mask, it is the plain mask
-    for part in (score, normalizer, mask):
-        if isinstance(part, Score | Normalizer | Mask):
-            part.check(extent)
-    for name, factor in (("bias", bias), ("gate", gate)):
-        if factor is not None:
-            factor.check(extent, name)
+    if isinstance(score, Score):
+        score.check(extent)
+    if isinstance(normalizer, Normalizer):
+        normalizer.check(extent)
+    if mask is not None:
+        mask.check(extent)
+    if bias is not None:
+        bias.check(extent, "bias")
+    if gate is not None:
+        gate.check(extent, "gate")
     read.check(extent)
     defined(request, normalizer, gate, read)
     once = None

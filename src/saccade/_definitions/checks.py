@@ -18,6 +18,10 @@ FAR = 1 << 61
 """A position beyond all others; sums of a few of them do not overflow 64 bits."""
 
 _LARGEST = (1 << 63) - 1
+FEW = 128
+"""Numbers that Python compares faster than torch."""
+
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
@@ -34,13 +38,13 @@ def ensure(condition: Tensor, message: str, *, values: bool = True) -> None:
         raise ArgumentError(message)
 
 
-def ensure_range(numbers: Tensor, least: int, largest: int, message: str) -> None:
-    """`ensure` that integers lie from `least` to `largest`, by one operation on a CPU."""
-    if not numbers.is_cpu or not numbers.numel() or valueless(numbers):
-        ensure(numbers.long().clamp(least, largest) == numbers, message)  # a limit may overflow a short type
+def ensure_range(integers: Tensor, least: int, largest: int, message: str) -> None:
+    """`ensure` that integers lie from `least` to `largest`; a few on a CPU are plain ints."""
+    if not integers.is_cpu or not 0 < integers.numel() <= FEW or valueless(integers):
+        ensure(integers.long().clamp(least, largest) == integers, message)  # a limit may overflow a short type
         return
-    low, high = torch.aminmax(numbers)
-    if int(low) < least or int(high) > largest:
+    numbers = integers.flatten().tolist()
+    if min(numbers) < least or max(numbers) > largest:
         raise ArgumentError(message)
 
 
@@ -248,10 +252,10 @@ def in_ranges(options: object, ranges: Iterable[tuple[str, float, float]]) -> No
 
 def whole_dtype(name: str, tensor: Tensor) -> None:
     """Raise unless the tensor holds integers."""
-    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
-        raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
     if tensor.dtype in _UNSIGNED:  # torch does not compare them with other dtypes
         raise ArgumentTypeError(f"{name}: expected a signed integer tensor, got dtype {tensor.dtype}; write .long()")
+    if tensor.dtype not in _INTEGERS:
+        raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
 
 
 def integers(name: str, tensor: Tensor, extent: Extent) -> None:

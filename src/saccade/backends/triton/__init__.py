@@ -82,7 +82,7 @@ def unserved(call: Call) -> str | None:
     parts = call.score, call.normalizer, call.mask, call.bias
     if any(isinstance(part, Definition) and foreign(part) for part in parts):
         return "its kernels know no class of yours"
-    if (call.mask is not None or call.bias is not None) and (functions(call.bias) or closing_over(call)):
+    if functions(call.bias) or (functions(call.mask) and closing_over(call)):
         return "its kernels call no function of yours"
     if call.gate is not None:
         return "its kernels know no gate"

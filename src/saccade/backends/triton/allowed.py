@@ -23,9 +23,8 @@ Interval = tuple[Tensor, Tensor]
 def allowed_of(mask: Mask, grid: Grid) -> tuple[Allowed, tuple[int, ...]]:
     """An aligned mask for the kernels, and its batch dimensions."""
     if type(mask) is Lengths:
-        lengths = mask.key_lengths
-        end = lengths.reshape(-1).to(torch.int32)
-        return Allowed(len(end), first=torch.zeros_like(end), end=end), tuple(lengths.shape)
+        end = mask.key_lengths.int().reshape(-1)
+        return Allowed(end.numel(), first=torch.zeros_like(end), end=end), mask.key_lengths.shape
     low, high, ends, unions, ids, pairs = None, None, [], [], None, None
     for part in conjuncts(mask):
         if isinstance(part, Positioned) and part.is_registered and not isinstance(part.align, Tensor):

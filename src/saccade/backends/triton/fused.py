@@ -134,9 +134,9 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
         entropy: `(*batch, Lq)`.
         top_weights, top_keys: `(*batch, Lq, top)`, falling. The key is -1 if the weight is 0, except of the identity.
     """
-    from saccade.kernels.triton import fused
+    from saccade.kernels.triton.fused import forward as kernel
 
-    query, value, count, rows = setup.query, setup.value, setup.entries, setup.rows
+    query, value, rows = setup.query, setup.value, setup.rows
     out = value.new_empty((*rows, value.shape[2]))
     norms = query.new_empty(rows, dtype=torch.float32)
     wholes = torch.empty_like(norms) if setup.normalizer == ENTMAX or setup.sinks is not None else norms
@@ -149,18 +149,9 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     inputs, constants = _arguments(setup, sizes, flags=ENTROPY * entropy)
     sinks = norms if setup.sinks is None else setup.sinks
     results = sinks, out, norms, wholes, entropies, top_weights, top_keys
-    programs = grid(count * -(-rows[-1] // sizes.rows))
-    launch(
-        fused.forward,
-        programs,
-        *inputs,
-        *results,
-        setup.eps,
-        TOLERANCE,
-        **constants,
-        TOP=triton_size(top) if top else 0,
-        COUNT=top,
-    )
+    programs = grid(setup.entries * -(-rows[-1] // sizes.rows))
+    constants |= {"TOP": triton_size(top) if top else 0, "COUNT": top}
+    launch(kernel, programs, *inputs, *results, setup.eps, TOLERANCE, **constants)
     names = "output", "norms", "wholes", "entropy", "top_weights", "top_keys"
     return dict(zip(names, results[1:], strict=True))
 
@@ -189,7 +180,7 @@ def backward(
         query, key, value; factor and sink `(N, Lq)`; v `(N, blocks, D)`, to be summed over blocks; slope `(N, Lq)`, to
         be summed over queries; table `(N, blocks, 2 R + 1)`; bias `(N, Lq, Lk)`: those that the setup has.
     """
-    from saccade.kernels.triton import backward as kernels
+    from saccade.kernels.triton.backward import keys, queries
 
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
     batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.entries, query.shape[1:], value.shape[1:]
@@ -231,12 +222,12 @@ def backward(
     picked = 0 if picks is None else pick_keys.shape[-1]
     inputs, constants = _arguments(setup, sizes, flags=flags)
     rest = results["entropy"], output, *targets
-    launch(kernels.queries, grid(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
+    launch(queries, grid(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
     sizes = shape(setup, "keys", looked=looked)
     inputs, constants = _arguments(setup, sizes, flags=flags, by_key=True, sides=inputs[4:6])
     of_keys = gradients["key"], gradients["value"]
     programs = grid(count * -(-k_len // sizes.keys))
-    launch(kernels.keys, programs, *inputs, *statistics, *of_keys, **constants, PICKS=picked)
+    launch(keys, programs, *inputs, *statistics, *of_keys, **constants, PICKS=picked)
     if setup.sinks is not None:
         gradients["sink"] = -deltas * torch.exp(setup.sinks - wholes.masked_fill(wholes == -math.inf, 0.0))
     return gradients
@@ -334,13 +325,13 @@ def _bias(setup: Setup) -> tuple[Tensor, tuple[int, ...]]:
 
 def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
     """e^2x and max |x| of each row, from `kernels.terms.powers`."""
-    from saccade.kernels.triton import terms
+    from saccade.kernels.triton.terms import powers
 
     count, length, dim = tensor.shape
     out = tensor.new_empty((count, dim + 1, length) if by_key else (count, length, dim + 1), dtype=torch.float32)
     programs = grid(-(-count * length // 8))
     constants = {"BY_KEY": by_key, "ROWS": 8, "WIDTH": triton_size(dim)}
-    launch(terms.powers, programs, tensor, out, count * length, length, dim, **constants)
+    launch(powers, programs, tensor, out, count * length, length, dim, **constants)
     return out
 
 

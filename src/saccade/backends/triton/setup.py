@@ -43,7 +43,7 @@ class Inputs(NamedTuple):
 def inputs_of(call: Call) -> Inputs:
     """Inputs of the kernels from an aligned call, recorded by autograd."""
     query, key, v, of_score = compared(call.score, call.query, call.key)
-    bias, of_bias = biased(call.bias, call.grid(), wide(query).dtype)
+    bias, of_bias = (None, {}) if call.bias is None else biased(call.bias, call.grid(), wide(query).dtype)
     factors, sinks, of_weights = normalized(call.normalizer, wide(query))
     return Inputs(query, key, call.value, v, bias, factors, sinks, {**of_score, **of_bias, **of_weights})
 
@@ -62,9 +62,12 @@ def compared(
         return query / bandwidth, key / bandwidth, None, {"score": DISTANCE, "scale": -0.5}
     if isinstance(score, Location):
         return query, score.weight[..., : key.shape[-2], :].to(query.dtype), None, {}
-    dtype = query.dtype
-    factors = product(score, *((query, key) if is_plain(score) else (wide(query), wide(key))))
-    return factors.query.to(dtype), factors.key.to(dtype), None, {"scale": factors.scale, "softcap": factors.softcap}
+    if is_plain(score):
+        query, key, scale, softcap = product(score, query, key)
+    else:
+        *rows, scale, softcap = product(score, wide(query), wide(key))
+        query, key = (part.to(query.dtype) for part in rows)
+    return query, key, None, {"scale": scale, "softcap": softcap}
 
 
 def is_plain(score: Score | ScoreFunction) -> bool:
@@ -72,10 +75,8 @@ def is_plain(score: Score | ScoreFunction) -> bool:
     return isinstance(score, Dot | ScaledDot | Additive) and not isinstance(getattr(score, "scale", None), Tensor)
 
 
-def biased(bias: Bias | None, grid: Grid, dtype: torch.dtype) -> tuple[Tensor | None, dict[str, Any]]:
+def biased(bias: Bias, grid: Grid, dtype: torch.dtype) -> tuple[Tensor, dict[str, Any]]:
     """The numbers of a bias and its kind; one without a kind of its own is laid out."""
-    if bias is None:
-        return None, {}
     if isinstance(bias, biases.Alibi | biases.RelativePosition) and not isinstance(bias.align, Tensor):
         kind, numbers = (SLOPE, bias.slopes) if isinstance(bias, biases.Alibi) else (TABLE, bias.table)
         return numbers.to(dtype), {"bias_kind": kind, "align": int(shift(bias.align, grid))}
@@ -121,11 +122,12 @@ class Kept:
     def of(self, call: Call) -> tuple[Allowed, tuple[int, ...], dict[Any, Lists]]:
         """The mask of a call, its batch dimensions, and its lists."""
         assert call.mask is not None
-        device, rank = call.query.device, len(call.batch)
-        name = device, stream_of(device), rank
-        if name not in self._kept:
-            self._kept[name] = *allowed_of(call.mask, call.grid()), {}
-        return self._kept[name]
+        device = call.query.device
+        name = device, stream_of(device), call.rank
+        kept = self._kept.get(name)
+        if kept is None:
+            kept = self._kept[name] = *allowed_of(call.mask, call.grid()), {}
+        return kept
 
 
 def stream_of(device: torch.device) -> int:
@@ -158,8 +160,7 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
         step = bias.stride(0) if bias.shape[0] > 1 else 0
         entries = (*entries[:9], *(entry * step for entry in entries[9:]))
     if v is not None:
-        v = v.expand(*batch, v.shape[-1]) if math.prod(v.shape[:-1]) > 1 else v.reshape(-1)
-        v = stacked(v, 1) if v.ndim > 1 else v.contiguous()
+        v = stacked(v.expand(*batch, v.shape[-1]), 1) if v.numel() > v.shape[-1] else v.reshape(-1).contiguous()
     rows = (*batch, q_len)
     return fused.Setup(
         stacked(query, 2),

@@ -49,20 +49,21 @@ def leading(call: Call) -> int:
 
 def returns_leading(call: Call) -> bool:
     """Whether the largest weights of the kernels are those that the call returns."""
-    same = min(call.aux.top, call.key.shape[-2]) == leading(call)
-    return same and not call.read.chooses and not isinstance(call.normalizer, Identity)
+    if call.read.chooses or isinstance(call.normalizer, Identity):
+        return False
+    return min(call.aux.top, call.key.shape[-2]) == leading(call)
 
 
 def forward(call: Call) -> list[Tensor]:
     """All results, then the residuals."""
-    setup, aux, names = setup_of(call, inputs_of(call)), call.aux, result_names(call)
-    results = fused.forward(setup, entropy=aux.entropy, top=leading(call))
+    setup, aux, count = setup_of(call, inputs_of(call)), call.aux, leading(call)
+    results = fused.forward(setup, entropy=aux.entropy, top=count)
     results["lse"] = norms = results["norms"]
     if aux.weights:
         results["weights"] = fused.weights(setup, results)
     if aux.received:
         results["received"] = fused.received(setup, results)
-    if leading(call):
+    if count:
         weights, keys = results["top_weights"], results["top_keys"]
         if returns_leading(call):
             results |= {"top_values": weights, "top_indices": keys}
@@ -79,7 +80,7 @@ def forward(call: Call) -> list[Tensor]:
             results["index"] = results["drawn"].clone()
     if not isinstance(call.read, Soft) and not aux.weights:
         results["soft"], results["output"] = results["output"], read(call, call.value, results)
-    return [results[name] for name in (*names, *residual_names(call))]
+    return [results[name] for name in (*result_names(call), *residual_names(call))]
 
 
 def read(call: Call, value: Tensor, results: Results) -> Tensor:
