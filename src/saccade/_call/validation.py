@@ -17,7 +17,7 @@ from saccade._definitions.structure import Definition, Extent, aligned
 from saccade.auxiliary import AuxRequest
 from saccade.biases import as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.masks import Mask, Prepared, as_mask
+from saccade.masks import Prepared, as_mask
 from saccade.normalizers import Normalizer, Softmax
 from saccade.reads import Read, Sample
 from saccade.scores import Score

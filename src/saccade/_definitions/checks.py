@@ -43,7 +43,7 @@ def ensure_range(integers: Tensor, least: int, largest: int, message: str) -> No
     if not integers.is_cpu or not 0 < integers.numel() <= FEW or valueless(integers):
         ensure(integers.long().clamp(least, largest) == integers, message)  # a limit may overflow a short type
         return
-    numbers = integers.flatten().tolist()
+    numbers = integers.reshape(-1).tolist()
     if min(numbers) < least or max(numbers) > largest:
         raise ArgumentError(message)
 

@@ -169,7 +169,7 @@ def float32_precision(device_type: str) -> str:
 
     `torch.get_float32_matmul_precision` raises once a precision of one device is set.
     """
-    backend = torch.backends.cuda if device_type == "cuda" else torch.backends.mkldnn
-    of_device = backend.matmul.fp32_precision
-    precision: str = torch.backends.fp32_precision if of_device == "none" else of_device  # type: ignore[attr-defined]
+    precision = torch._C._get_fp32_precision_getter("cuda" if device_type == "cuda" else "mkldnn", "matmul")
+    if precision == "none":
+        precision = torch._C._get_fp32_precision_getter("generic", "all")
     return "ieee" if precision == "none" else precision

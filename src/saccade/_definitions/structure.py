@@ -286,7 +286,13 @@ def registered(cls: type[D]) -> type[D]:
 
 def foreign(tree: Definition) -> bool:
     """Whether a definition in the tree has a class of the user's own."""
-    return not all(part.is_registered for part in tree.walk())
+    if not tree.is_registered:
+        return True
+    for name in tree.__match_args__:
+        part = getattr(tree, name)
+        if isinstance(part, Definition) and foreign(part):
+            return True
+    return False
 
 
 def encodable(tree: Definition) -> bool:

@@ -190,7 +190,8 @@ def reached_results(call: Call, names: Sequence[str]) -> list[bool]:
     if transforming():  # only the transform knows which tensors it differentiates
         return [name not in INTEGERS for name in names]
     normalizer = call.normalizer
-    scored = learns(call.query, call.key, call.score, call.bias, getattr(normalizer, "temperature", None))
+    scored = call.query.requires_grad or call.key.requires_grad
+    scored = scored or learns(call.score, call.bias, getattr(normalizer, "temperature", None))
     weighed = scored or learns(normalizer, call.gate)
     output = call.value.requires_grad or (weighed and call.read.differentiable)
     moves = {"output": output, "lse": scored, "index": False, "top_indices": False}

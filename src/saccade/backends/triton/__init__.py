@@ -50,7 +50,7 @@ def offer(call: Call, rivals: Answers | None = None) -> Answer:
     reason = unsupported(call)
     if reason is not None:
         return Refusal(reason)
-    return Offer(peak_bytes, partial(blockwise.counted, ENGINE), None if rivals is None else unwise(call, rivals))
+    return OFFER if rivals is None else OFFER._replace(reason=unwise(call, rivals))
 
 
 def unsupported(call: Call) -> str | None:
@@ -74,14 +74,15 @@ def unserved(call: Call) -> str | None:
     """A part of the call that the kernels do not compute, or None."""
     if call.query.dtype == torch.float64:
         return "its kernels sum in float32, which loses the digits of float64"
-    widths = call.query.shape[-1], call.key.shape[-1], call.value.shape[-1]
-    if not 0 < min(widths) <= max(widths) <= WIDEST:
+    (q_len, q_dim), (k_len, k_dim), (_, width) = (part.shape[-2:] for part in (call.query, call.key, call.value))
+    widest = max(q_dim, k_dim, width)
+    if not (q_dim and k_dim and width) or widest > WIDEST:
         return f"its kernels take 1 to {WIDEST} features"
-    if max(call.query.shape[-2], call.key.shape[-2]) * (max(widths) + 1) > LARGEST:
+    if max(q_len, k_len) * (widest + 1) > LARGEST:
         return "its offsets within a sequence have 32 bits"
-    parts = call.score, call.normalizer, call.mask, call.bias
-    if any(isinstance(part, Definition) and foreign(part) for part in parts):
-        return "its kernels know no class of yours"
+    for part in (call.score, call.normalizer, call.mask, call.bias):
+        if isinstance(part, Definition) and foreign(part):
+            return "its kernels know no class of yours"
     if functions(call.bias) or (functions(call.mask) and closing_over(call)):
         return "its kernels call no function of yours"
     if call.gate is not None:
@@ -134,6 +135,10 @@ def peak_bytes(call: Call) -> int:
     laid_out = call.pairs if call.bias is not None or call.aux.weights else 0
     bytes_of_mask = call.pairs if functions(call.mask) else 0
     return size * (copies + 4 * rows + laid_out) + bytes_of_mask
+
+
+OFFER = Offer(peak_bytes, partial(blockwise.counted, ENGINE))
+"""The offer for a call that names the kernels."""
 
 
 def interpreted() -> bool:

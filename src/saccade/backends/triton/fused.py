@@ -299,7 +299,7 @@ def _arguments(
         threshold = min(int(setup.dropout_p * (1 << 32)) - (1 << 31), LARGEST)
         keep_scale = 0.0 if setup.dropout_p == 1 else 1 / (1 - setup.dropout_p)
     if sides is None:
-        sides = (_side(query), _side(key, by_key=True)) if setup.score == ADDITIVE else (query, key)
+        sides = _sides(query, key) if setup.score == ADDITIVE else (query, key)
     inputs = (
         query, key, value, v, *sides, *steps_of_entries, *mask.arguments(query, q_len, k_len), bias, *steps,
         setup.align, *listed, factors, noise, q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1,
@@ -323,16 +323,18 @@ def _bias(setup: Setup) -> tuple[Tensor, tuple[int, ...]]:
     return bias, (bias.shape[-1] // 2 if setup.bias_kind == TABLE else 0, 0)
 
 
-def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
-    """e^2x and max |x| of each row, from `kernels.terms.powers`."""
+def _sides(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    """e^2x and max |x| of each query and each key, from `kernels.terms.powers`."""
     from saccade.kernels.triton.terms import powers
 
-    count, length, dim = tensor.shape
-    out = tensor.new_empty((count, dim + 1, length) if by_key else (count, length, dim + 1), dtype=torch.float32)
-    programs = grid(-(-count * length // 8))
-    constants = {"BY_KEY": by_key, "ROWS": 8, "WIDTH": triton_size(dim)}
-    launch(powers, programs, tensor, out, count * length, length, dim, **constants)
-    return out
+    (entries, q_len, dim), (k_entries, k_len, _) = query.shape, key.shape
+    of_queries = query.new_empty((entries, q_len, dim + 1), dtype=torch.float32)
+    of_keys = query.new_empty((k_entries, dim + 1, k_len), dtype=torch.float32)
+    queries, keys = (query, of_queries, entries * q_len, q_len), (key, of_keys, k_entries * k_len, k_len)
+    constants = {"ROWS": 8, "WIDTH": triton_size(dim)}
+    launch(powers, grid(-(-queries[2] // 8)), *queries, dim, BY_KEY=False, **constants)
+    launch(powers, grid(-(-keys[2] // 8)), *keys, dim, BY_KEY=True, **constants)
+    return of_queries, of_keys
 
 
 def _precision(query: Tensor) -> str:

@@ -1,7 +1,6 @@
 """A call as the kernels of `fused` take it, and its gradients from theirs."""
 
 import functools
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -159,8 +158,8 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
         bias = bias.flatten(0, bias.ndim - axes - 1) if bias.ndim > axes else bias[None]
         step = bias.stride(0) if bias.shape[0] > 1 else 0
         entries = (*entries[:9], *(entry * step for entry in entries[9:]))
-    if v is not None:
-        v = stacked(v.expand(*batch, v.shape[-1]), 1) if v.numel() > v.shape[-1] else v.reshape(-1).contiguous()
+    if v is not None and v.ndim > 1:
+        v = stacked(v.expand(*batch, v.shape[-1]), 1) if v.numel() > v.shape[-1] else v.reshape(-1)
     rows = (*batch, q_len)
     return fused.Setup(
         stacked(query, 2),
@@ -169,7 +168,7 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
         batch,
         entries,
         mask,
-        v=v,
+        v=None if v is None else v.contiguous(),
         bias=bias,
         factors=None if factors is None else factors.expand(rows).contiguous(),
         sinks=None if sinks is None else sinks.expand(rows).contiguous(),
