@@ -74,7 +74,7 @@ def unserved(call: Call) -> str | None:
     """A part of the call that the kernels do not compute, or None."""
     if call.query.dtype == torch.float64:
         return "its kernels sum in float32, which loses the digits of float64"
-    (q_len, q_dim), (k_len, k_dim), (_, width) = (part.shape[-2:] for part in (call.query, call.key, call.value))
+    (q_len, q_dim), (k_len, k_dim), width = call.query.shape[-2:], call.key.shape[-2:], call.value.shape[-1]
     widest = max(q_dim, k_dim, width)
     if not (q_dim and k_dim and width) or widest > WIDEST:
         return f"its kernels take 1 to {WIDEST} features"

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from saccade._definitions.numerics import float32_precision
 from saccade.backends.triton.blocks import ALL, LARGEST, LISTED, Allowed, Lists, Shape, grid, lists
-from saccade.kernels.launch import launch
+from saccade.kernels.launch import launch, triton_kernels
 
 DOT, ADDITIVE, DISTANCE = 0, 1, 2
 SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = 0, 1, 2, 3, 4
@@ -134,8 +134,6 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
         entropy: `(*batch, Lq)`.
         top_weights, top_keys: `(*batch, Lq, top)`, falling. The key is -1 if the weight is 0, except of the identity.
     """
-    from saccade.kernels.triton.fused import forward as kernel
-
     query, value, rows = setup.query, setup.value, setup.rows
     out = value.new_empty((*rows, value.shape[2]))
     norms = query.new_empty(rows, dtype=torch.float32)
@@ -151,7 +149,7 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     results = sinks, out, norms, wholes, entropies, top_weights, top_keys
     programs = grid(setup.entries * -(-rows[-1] // sizes.rows))
     constants |= {"TOP": triton_size(top) if top else 0, "COUNT": top}
-    launch(kernel, programs, *inputs, *results, setup.eps, TOLERANCE, **constants)
+    launch(triton_kernels("fused").forward, programs, *inputs, *results, setup.eps, TOLERANCE, **constants)
     names = "output", "norms", "wholes", "entropy", "top_weights", "top_keys"
     return dict(zip(names, results[1:], strict=True))
 
@@ -180,8 +178,7 @@ def backward(
         query, key, value; factor and sink `(N, Lq)`; v `(N, blocks, D)`, to be summed over blocks; slope `(N, Lq)`, to
         be summed over queries; table `(N, blocks, 2 R + 1)`; bias `(N, Lq, Lk)`: those that the setup has.
     """
-    from saccade.kernels.triton.backward import keys, queries
-
+    kernels = triton_kernels("backward")
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
     batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.entries, query.shape[1:], value.shape[1:]
     looked = picks is not None or received_grad is not None or weights_grad is not None
@@ -222,12 +219,12 @@ def backward(
     picked = 0 if picks is None else pick_keys.shape[-1]
     inputs, constants = _arguments(setup, sizes, flags=flags)
     rest = results["entropy"], output, *targets
-    launch(queries, grid(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
+    launch(kernels.queries, grid(count * blocks), *inputs, *statistics, *rest, **constants, PICKS=picked)
     sizes = shape(setup, "keys", looked=looked)
     inputs, constants = _arguments(setup, sizes, flags=flags, by_key=True, sides=inputs[4:6])
     of_keys = gradients["key"], gradients["value"]
     programs = grid(count * -(-k_len // sizes.keys))
-    launch(keys, programs, *inputs, *statistics, *of_keys, **constants, PICKS=picked)
+    launch(kernels.keys, programs, *inputs, *statistics, *of_keys, **constants, PICKS=picked)
     if setup.sinks is not None:
         gradients["sink"] = -deltas * torch.exp(setup.sinks - wholes.masked_fill(wholes == -math.inf, 0.0))
     return gradients
@@ -235,13 +232,11 @@ def backward(
 
 def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     """The sum of each key's weights, `(N, Lk)`."""
-    from saccade.kernels.triton import looks
-
     norms, k_len, sizes = results["norms"], setup.value.shape[1], shape(setup, "received")
     out = norms.new_empty((*setup.batch, k_len))
     inputs, constants = _arguments(setup, sizes, by_key=True)
     programs = grid(setup.entries * -(-k_len // sizes.keys))
-    launch(looks.received, programs, *inputs, norms, results["wholes"], out, **constants)
+    launch(triton_kernels("looks").received, programs, *inputs, norms, results["wholes"], out, **constants)
     return out
 
 
@@ -263,12 +258,10 @@ def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> tuple[Te
 
 
 def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor, logs: Tensor, *, draw: bool) -> None:
-    from saccade.kernels.triton import looks
-
     norms, sizes = results["norms"], shape(setup, "read")
     inputs, constants = _arguments(setup, sizes)
     programs = grid(setup.entries * -(-setup.query.shape[1] // sizes.rows))
-    launch(looks.read, programs, *inputs, norms, results["wholes"], uniform, out, logs, **constants, DRAW=draw)
+    launch(triton_kernels("looks").read, programs, *inputs, norms, results["wholes"], uniform, out, logs, **constants, DRAW=draw)
 
 
 def _arguments(
@@ -325,13 +318,11 @@ def _bias(setup: Setup) -> tuple[Tensor, tuple[int, ...]]:
 
 def _sides(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
     """e^2x and max |x| of each query and each key, from `kernels.terms.powers`."""
-    from saccade.kernels.triton.terms import powers
-
     (entries, q_len, dim), (k_entries, k_len, _) = query.shape, key.shape
     of_queries = query.new_empty((entries, q_len, dim + 1), dtype=torch.float32)
     of_keys = query.new_empty((k_entries, dim + 1, k_len), dtype=torch.float32)
     queries, keys = (query, of_queries, entries * q_len, q_len), (key, of_keys, k_entries * k_len, k_len)
-    constants = {"ROWS": 8, "WIDTH": triton_size(dim)}
+    powers, constants = triton_kernels("terms").powers, {"ROWS": 8, "WIDTH": triton_size(dim)}
     launch(powers, grid(-(-queries[2] // 8)), *queries, dim, BY_KEY=False, **constants)
     launch(powers, grid(-(-keys[2] // 8)), *keys, dim, BY_KEY=True, **constants)
     return of_queries, of_keys
