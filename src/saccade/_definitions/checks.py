@@ -38,14 +38,12 @@ def ensure(condition: Tensor, message: str, *, values: bool = True) -> None:
         raise ArgumentError(message)
 
 
-def ensure_range(integers: Tensor, least: int, largest: int, message: str) -> None:
-    """`ensure` that integers lie from `least` to `largest`; a few on a CPU are plain ints."""
-    if not integers.is_cpu or not 0 < integers.numel() <= FEW or valueless(integers):
-        ensure(integers.long().clamp(least, largest) == integers, message)  # a limit may overflow a short type
-        return
-    numbers = integers.reshape(-1).tolist()
-    if min(numbers) < least or max(numbers) > largest:
-        raise ArgumentError(message)
+def few_within(integers: Tensor, least: int, largest: int) -> bool:
+    """Whether integers are few, on a CPU, and from `least` to `largest`: a quick look."""
+    if not integers.is_cpu or not 0 < integers.numel() <= FEW or valueless(row := integers.reshape(-1)):
+        return False
+    numbers = row.tolist()
+    return least <= min(numbers) and max(numbers) <= largest
 
 
 def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ...], shape: str, extent: Extent) -> None:
@@ -74,9 +72,8 @@ def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ..
 
 def fitting(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     """Whether a shape broadcasts to another."""
-    if not shape:
-        return True
-    return len(shape) <= len(to) and all(a == 1 or a == b for a, b in zip(reversed(shape), reversed(to), strict=False))
+    pairs = zip(reversed(shape), reversed(to), strict=False)
+    return len(shape) <= len(to) and not [a for a, b in pairs if not (a == 1 or a == b)]
 
 
 def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:
@@ -154,8 +151,8 @@ positive_number = partial(number, least=SMALLEST, high=LARGEST)
 
 def positive(name: str, value: float | Tensor | None, extent: Extent) -> None:
     """Raise unless `value` fits the queries and the range of positive parameters."""
-    per_query(name, value, extent)
     if isinstance(value, Tensor):
+        per_query(name, value, extent)
         within(name, value, extent)
 
 

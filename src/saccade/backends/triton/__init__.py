@@ -105,14 +105,15 @@ def of_normalizer(call: Call) -> str | None:
     normalizer = call.normalizer
     if not isinstance(normalizer, Softmax | Sparsemax | Entmax | Sigmoid | Sum | Identity):
         return f"its kernels do not know the normalizer {type(normalizer).__name__}"
-    alpha = getattr(normalizer, "alpha", 2.0)
-    if isinstance(alpha, Tensor) or not 1 <= alpha <= 2:
+    if isinstance(normalizer, Entmax) and (isinstance(normalizer.alpha, Tensor) or not 1 <= normalizer.alpha <= 2):
         return "its kernels know an alpha from 1 to 2, and no tensor of them"
     return None
 
 
 def of_read(call: Call) -> str | None:
     read, normalizer = call.read, call.normalizer
+    if isinstance(read, Soft) and not call.aux.top:
+        return None
     if not isinstance(read, Soft) and call.dropout_p > 0:
         return "its kernels know dropout with the soft read alone"
     if max(call.aux.top, read.k if isinstance(read, TopK) else 0) > MANY:

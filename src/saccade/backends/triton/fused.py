@@ -261,7 +261,8 @@ def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor
     norms, sizes = results["norms"], shape(setup, "read")
     inputs, constants = _arguments(setup, sizes)
     programs = grid(setup.entries * -(-setup.query.shape[1] // sizes.rows))
-    launch(triton_kernels("looks").read, programs, *inputs, norms, results["wholes"], uniform, out, logs, **constants, DRAW=draw)
+    arguments = *inputs, norms, results["wholes"], uniform, out, logs
+    launch(triton_kernels("looks").read, programs, *arguments, **constants, DRAW=draw)
 
 
 def _arguments(

@@ -13,11 +13,11 @@ from saccade._call.dot_products import product
 from saccade._definitions.numerics import bounded, like, wide
 from saccade._definitions.structure import Grid
 from saccade.backends.triton import fused
-from saccade.backends.triton.allowed import allowed_of
+from saccade.backends.triton.allowed import allowed_of, of_lengths
 from saccade.backends.triton.blocks import Allowed, Lists
 from saccade.backends.triton.fused import ADDITIVE, DISTANCE, ENTMAX, IDENTITY, PAIRS, SIGMOID, SLOPE, SUM, TABLE
 from saccade.biases import Bias
-from saccade.masks import shift
+from saccade.masks import Lengths, shift
 from saccade.normalizers import Entmax, Normalizer, NormalizerFunction, Sigmoid, Softmax, Sparsemax, Sum
 from saccade.scores import Additive, Dot, Gaussian, Location, ScaledDot, Score, ScoreFunction
 
@@ -120,12 +120,13 @@ class Kept:
 
     def of(self, call: Call) -> tuple[Allowed, tuple[int, ...], dict[Any, Lists]]:
         """The mask of a call, its batch dimensions, and its lists."""
-        assert call.mask is not None
-        device = call.query.device
+        mask, device = call.mask, call.query.device
+        assert mask is not None
         name = device, stream_of(device), call.rank
         kept = self._kept.get(name)
         if kept is None:
-            kept = self._kept[name] = *allowed_of(call.mask, call.grid()), {}
+            of_mask = of_lengths(mask.key_lengths) if type(mask) is Lengths else allowed_of(mask, call.grid())
+            kept = self._kept[name] = *of_mask, {}
         return kept
 
 
