@@ -78,7 +78,7 @@ def fitting(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:
     """Raise `ShapeError` unless the leading dimensions `batch` broadcast to `to`."""
-    if not fitting(batch, to):
+    if batch and not fitting(batch, to):
         raise ShapeError(f"{where}: expected leading dimensions that broadcast to {tuple(to)}, got {tuple(batch)}")
 
 

@@ -182,7 +182,7 @@ def backward(
 
 
 def reached_results(call: Call, names: Sequence[str]) -> list[bool]:
-    """Whether a gradient can reach each of the results, as autograd decides for the reference.
+    """Whether a gradient can reach each result, as autograd decides for the reference.
 
     It reaches the weights and their statistics from all tensors that make them. It reaches the output from the values
     too, and from the weights if the read passes gradients.
