@@ -39,7 +39,7 @@ def ensure(condition: Tensor, message: str, *, values: bool = True) -> None:
 
 
 def few_within(integers: Tensor, least: int, largest: int) -> bool:
-    """Whether integers are few, on a CPU, and from `least` to `largest`: a quick look."""
+    """Whether integers are from `least` to `largest`, if they are few and on a CPU."""
     if not integers.is_cpu or not 0 < integers.numel() <= FEW or valueless(row := integers.reshape(-1)):
         return False
     numbers = row.tolist()
@@ -72,8 +72,7 @@ def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ..
 
 def fitting(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     """Whether a shape broadcasts to another."""
-    pairs = zip(reversed(shape), reversed(to), strict=False)
-    return len(shape) <= len(to) and not [a for a, b in pairs if not (a == 1 or a == b)]
+    return len(shape) <= len(to) and all(a == 1 or a == b for a, b in zip(reversed(shape), reversed(to), strict=False))
 
 
 def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:

@@ -167,6 +167,6 @@ def functions(tree: Definition | None) -> list[OfPositions]:
 def closing(*trees: Definition | None, device: torch.device) -> bool:
     """Whether autograd has to record functions: gradients may reach their closures."""
     closures = [function for tree in trees for function in functions(tree)]
-    if not closures or transforming():
-        return bool(closures)
-    return torch.is_grad_enabled() and any(function.first(device).requires_grad for function in closures)
+    if closures and transforming():
+        return True
+    return bool(closures) and torch.is_grad_enabled() and any(part.first(device).requires_grad for part in closures)

@@ -322,10 +322,10 @@ def _sides(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
     (entries, q_len, dim), (k_entries, k_len, _) = query.shape, key.shape
     of_queries = query.new_empty((entries, q_len, dim + 1), dtype=torch.float32)
     of_keys = query.new_empty((k_entries, dim + 1, k_len), dtype=torch.float32)
-    queries, keys = (query, of_queries, entries * q_len, q_len), (key, of_keys, k_entries * k_len, k_len)
+    q_rows, k_rows = entries * q_len, k_entries * k_len
     powers, constants = triton_kernels("terms").powers, {"ROWS": 8, "WIDTH": triton_size(dim)}
-    launch(powers, grid(-(-queries[2] // 8)), *queries, dim, BY_KEY=False, **constants)
-    launch(powers, grid(-(-keys[2] // 8)), *keys, dim, BY_KEY=True, **constants)
+    launch(powers, grid(-(-q_rows // 8)), query, of_queries, q_rows, q_len, dim, BY_KEY=False, **constants)
+    launch(powers, grid(-(-k_rows // 8)), key, of_keys, k_rows, k_len, dim, BY_KEY=True, **constants)
     return of_queries, of_keys
 
 
