@@ -42,7 +42,7 @@ def few_within(integers: Tensor, least: int, largest: int) -> bool:
     """Whether integers are from `least` to `largest`, if they are few and on a CPU."""
     if not integers.is_cpu or not 0 < integers.numel() <= FEW or valueless(row := integers.reshape(-1)):
         return False
-    numbers = row.tolist()
+    numbers: list[int] = row.tolist()
     return least <= min(numbers) and max(numbers) <= largest
 
 
