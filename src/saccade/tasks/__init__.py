@@ -11,7 +11,7 @@ __all__ = ["TASKS", "load_task"]
 TASKS = {
     "translate": "saccade.tasks.translate:TRANSLATE",
     "classify-text": "saccade.tasks.classify_text:ClassifyText",
-    "transcribe": "saccade.tasks.transcribe:Transcribe",
+    "transcribe": "saccade.tasks.transcribe:TRANSCRIBE",
     "classify-image": "saccade.tasks.classify_image:CLASSIFY_IMAGE",
     "glimpse": "saccade.tasks.glimpse:GLIMPSE",
     "caption": "saccade.tasks.caption:Caption",

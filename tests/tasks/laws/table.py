@@ -31,8 +31,8 @@ from saccade.tasks.memorize import task as memory_task
 from saccade.tasks.memorize.data import made as memorized
 from saccade.tasks.memorize.data import problems
 from saccade.tasks.regress.data import builtin as numbers
+from saccade.tasks.transcribe import codec as spoken
 from saccade.tasks.transcribe import task as speech_task
-from saccade.tasks.transcribe import vocabulary as spoken
 from saccade.tasks.transcribe.data import tones
 from saccade.tasks.translate import codec as tokens
 from saccade.tasks.translate import task as translation_task
