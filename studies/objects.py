@@ -9,11 +9,12 @@ import numpy as np
 
 from saccade import look
 from saccade.errors import ArgumentError
-from saccade.tasks.caption import Caption
+from saccade.tasks.caption import CAPTION
 from saccade.tasks.caption.data import BUILTIN, Corpus, open_corpus
 from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.image.scenes.grammar import named, read
 from saccade.tasks.image.shown import Shown
+from saccade.tasks.task import Job
 from saccade.train.results import undisturbed
 from studies.frame.claims import NOTHING, Claim, Estimate, Result, Verdict, both_bars, conclude, rule, tabled, together
 from studies.frame.growth import weights
@@ -70,7 +71,7 @@ def _variants(options: Options) -> list[Variant]:
     return [attends, *(Variant(model, model, shared, recipe=ATTENTION) for model in FIXED)]
 
 
-def measured(task: Caption, model: Any, seed: int) -> dict[str, Any]:
+def measured(task: Job, model: Any, seed: int) -> dict[str, Any]:
     """Return the things of each test image, those named, and whether all is true."""
     rows, size = list[tuple[int, int, bool]](), task.data.size("test") or 0
     with undisturbed(model, seed, "test"):
@@ -197,7 +198,7 @@ STUDY = Study(
     "2015, figure 2, https://arxiv.org/abs/1409.0473, for sentences",
     options=Options,
     measure=Trainings(
-        _variants, lambda *_: [Part({"measured": "captions"}, measured)], "scenes", task=Caption, open_data=_opened
+        _variants, lambda *_: [Part({"measured": "captions"}, measured)], "scenes", task=CAPTION, open_data=_opened
     ),
     compare=Findings,
     plot=_plot,

@@ -14,7 +14,7 @@ TASKS = {
     "transcribe": "saccade.tasks.transcribe:TRANSCRIBE",
     "classify-image": "saccade.tasks.classify_image:CLASSIFY_IMAGE",
     "glimpse": "saccade.tasks.glimpse:GLIMPSE",
-    "caption": "saccade.tasks.caption:Caption",
+    "caption": "saccade.tasks.caption:CAPTION",
     "answer": "saccade.tasks.answer:AnswerQuestions",
     "memorize": "saccade.tasks.memorize:MEMORIZE",
     "regress": "saccade.tasks.regress:Regress",
