@@ -1,6 +1,6 @@
 """Captions by the number of things in an image (after Xu et al. 2015)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -78,7 +78,8 @@ def measured(task: Job, model: Any, seed: int) -> dict[str, Any]:
         for first in range(0, size, _AT_ONCE):
             examples = [task.data.example("test", index) for index in range(first, min(first + _AT_ONCE, size))]
             images = [Shown(example.name, example.image) for example in examples if example.image is not None]
-            texts = best_texts([answer.outputs for answer in task.answer(model, images, None)])
+            answers: Sequence[Any] = task.answer(model, images, None)
+            texts = best_texts([answer.outputs for answer in answers])
             for text, scene in zip(texts, (example.scene for example in examples), strict=True):
                 exact = (reading := read(text, scene)) is not None and reading.exact
                 rows.append((len(scene.things), named(text, scene), exact))

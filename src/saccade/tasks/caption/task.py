@@ -38,7 +38,7 @@ class Describes(Generates):
     codec: Captions
 
     decoded, read, attended = 1024, 1000, "the image"
-    Request, LookRequest = Request, LookRequest
+    request, look = Request, LookRequest
 
     def measure(self, model: nn.Module, blocks: Iterable[Block], size: int) -> Evaluation:
         """Return overlaps with the references, or exact matches of scenes and whether attention points at things."""

@@ -41,7 +41,7 @@ class Transcribes(Generates):
     codec: Recordings
 
     decoded, read, attended = 100_000, 400, "the recording"
-    Request, LookRequest = Request, LookRequest
+    request, look = Request, LookRequest
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return the cross-entropy of the next tokens, ends included, counted in frames."""
