@@ -10,8 +10,7 @@ from torch import Tensor
 from saccade.look import overlays
 from saccade.look._files import file_name
 from saccade.tasks.generate.attention import looks_told
-from saccade.tasks.generate.generate import Output, best_texts
-from saccade.tasks.generate.written import Written
+from saccade.tasks.generate.generate import Output, Written, best_texts
 from saccade.tasks.image.influence import cells_of, influence
 from saccade.tasks.image.scenes.judging import Judged, judged
 from saccade.tasks.image.scenes.scene import Scene

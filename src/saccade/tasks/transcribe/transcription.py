@@ -13,8 +13,7 @@ from saccade.look._files import file_name
 from saccade.models.padded import Padded
 from saccade.tasks.generate import Hypotheses
 from saccade.tasks.generate.attention import weights_of
-from saccade.tasks.generate.generate import Output, Search
-from saccade.tasks.generate.written import Written
+from saccade.tasks.generate.generate import Output, Search, Written
 from saccade.tasks.looking import JACOBIAN
 from saccade.tasks.transcribe.alignment_metrics import alignment_metrics
 from saccade.tasks.transcribe.codec import Utterance, pad
