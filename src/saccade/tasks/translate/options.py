@@ -1,4 +1,4 @@
-"""What can be said about a translation run, and the defaults that suit each data set."""
+"""Options of translation, and recipes of each data set."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +74,7 @@ _RANGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(SplitOptions, generate.Options):
-    """The options of every translation run, whatever its model.
+    """Options of all translation runs.
 
     >>> Options(beam_size=5).beam_size
     5
@@ -100,7 +100,6 @@ class Options(SplitOptions, generate.Options):
     """Tokens a batch, about, padding included; of each pair the longer side counts."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         generate.Options.__post_init__(self)
         SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
@@ -110,7 +109,7 @@ class Options(SplitOptions, generate.Options):
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest(coverage.EvalRequest):
-    """How translations are found when a run is measured.
+    """Options of an evaluation.
 
     >>> EvalRequest(coverage_penalty=0.2).attends
     True
@@ -121,13 +120,13 @@ class EvalRequest(coverage.EvalRequest):
 
     @property
     def attends(self) -> bool:
-        """Whether it needs to know what the model attended to."""
+        """Whether outputs depend on attention weights."""
         return self.replace_unknown or self.coverage_penalty > 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest, coverage.Request):
-    """How translations are written.
+    """Options of a prediction.
 
     >>> Request(nbest=3).coverage_penalty
     0.0
