@@ -8,10 +8,11 @@ from dataclasses import fields
 import pytest
 
 from saccade.cli import main
+from saccade.cli.catalogue import FILE, written
 from saccade.cli.train import options, read_command
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import options_class
-from tiny import environment, python
+from tiny import environment, python, registered
 
 
 def test_every_task_model_and_data_set_has_a_sentence(capsys):
@@ -89,8 +90,31 @@ def test_words_of_a_choice_are_spelt_out(described):
     assert choices and all("Literal" not in told for told in choices.values())
 
 
-@pytest.mark.slow  # a process of its own
-def test_without_docstrings_sentences_are_empty():
-    command = python("-OO", "-m", "saccade", "list")
-    found = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
-    assert (found.returncode, found.stderr) == (0, "") and "\ntranslate" in f"\n{found.stdout}"
+def test_the_catalogue_of_the_package_is_current():
+    assert FILE.read_text(encoding="utf-8") == written(), "run python -m saccade.cli.catalogue"
+
+
+WITHOUT_TORCH = """
+import sys
+from saccade.cli import main
+from saccade.cli.catalogue import FILE, written
+for words in (["--help"], [], ["list"], ["list", "--json"], ["list", "--help"]):
+    try:
+        code = main(words)
+    except SystemExit as stop:
+        code = stop.code
+    assert not code and not {"torch", "numpy"} & set(sys.modules), words
+"""
+
+
+def test_lists_and_help_need_no_torch():
+    done = subprocess.run(python("-c", WITHOUT_TORCH), capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_task_of_another_package_is_listed_too(capsys):
+    with registered():
+        assert main(["list", "--json"]) == 0
+    tasks = {task["name"]: task for task in json.loads(capsys.readouterr().out)["tasks"]}
+    assert list(tasks)[:-2] == list(TASKS) and {*tasks} == {*TASKS, "line", "opened"}
+    assert tasks["line"]["summary"] and tasks["line"]["models"][0]["options"][0]["name"] == "model"

@@ -1,10 +1,15 @@
 """The jobs: each turns raw data into a trained model, and raw input into raw output.
 
-Adding one is a folder here with a class of the shape of `saccade.train.Task`, and a line in `TASKS`.
+Adding one is a folder here with a class of the shape of `saccade.train.task.Task`, and a line in `TASKS`.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from saccade.errors import SaccadeError
-from saccade.train.task import Task, find
+
+if TYPE_CHECKING:
+    from saccade.train.task import Task
 
 __all__ = ["TASKS", "load_task"]
 
@@ -21,7 +26,7 @@ TASKS = {
 }
 
 
-def load_task(name: str) -> type[Task]:
+def load_task(name: str) -> type["Task"]:
     """Return a task by its name.
 
     Raises:
@@ -33,5 +38,6 @@ def load_task(name: str) -> type[Task]:
     """
     if name not in TASKS:
         raise SaccadeError(f"TASK: expected one of {', '.join(TASKS)}, got {name}")
-    task: type[Task] = find(TASKS[name])
+    module, _, attribute = TASKS[name].partition(":")
+    task: type[Task] = getattr(import_module(module), attribute)
     return task

@@ -1,0 +1,116 @@
+"""Tasks, models, data and options for `saccade list` and shell completion, without torch.
+
+catalogue.json holds those of Saccade itself. `python -m saccade.cli.catalogue` writes it anew.
+"""
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+from saccade.tasks import TASKS, load_task
+
+if TYPE_CHECKING:
+    from saccade.train.task import Task
+
+FILE = Path(__file__).with_name("catalogue.json")
+
+
+def tasks() -> list[dict[str, Any]]:
+    """Return each task with its models, their options, and its data."""
+    listed = expanded(json.loads(FILE.read_bytes()))
+    here = {task["name"] for task in listed}
+    other = [load_task(name) for name in TASKS if name not in here]
+    return listed + expanded(packed(other)) if other else listed
+
+
+def expanded(catalogue: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the tasks of a catalogue, with all options of every model."""
+    for task in catalogue["tasks"]:
+        for model in task["models"]:
+            options = {}
+            for name in model.pop("classes"):  # a derived class may redefine a field
+                options |= catalogue["classes"][name]
+            usual = model.pop("defaults")
+            model["options"] = [
+                {"name": name, "type": kind, "default": usual.get(name, default), "help": text}
+                for name, (kind, default, text) in options.items()
+            ]
+    return list(catalogue["tasks"])
+
+
+def packed(kinds: Iterable[type["Task"]]) -> dict[str, Any]:
+    """Return tasks as a catalogue, each class of options once.
+
+    Defaults are those of the first built-in data set.
+    """
+    from saccade.train.recipes import defaults
+    from saccade.train.task import options_class
+
+    classes: dict[str, dict[str, Any]] = {}
+    listed = []
+    for kind in kinds:
+        models = []
+        for name in kind.models:
+            parts = options_class(kind, name).__mro__[-2:0:-1]
+            classes |= {_name(part): _options(part) for part in parts}
+            usual = defaults(kind, name, next(iter(kind.builtin)), {})
+            models.append(
+                {
+                    "name": name,
+                    "summary": _model_summary(kind, name),
+                    "classes": [_name(part) for part in parts],
+                    "defaults": usual,
+                }
+            )
+        data = [{"name": name, "summary": sentence} for name, sentence in kind.builtin.items()]
+        summary = _first_line(sys.modules[TASKS[kind.name].partition(":")[0]].__doc__ or kind.__doc__)
+        listed.append({"name": kind.name, "summary": summary, "models": models, "data": data})
+    return {"classes": dict(sorted(classes.items())), "tasks": listed}
+
+
+def _name(part: type) -> str:
+    return f"{part.__module__}:{part.__qualname__}"
+
+
+def _options(part: type) -> dict[str, tuple[str, Any, str]]:
+    """Type, default and help of the fields that a dataclass itself defines."""
+    from saccade.cli.arguments import help_texts
+
+    texts, own = help_texts([part]), vars(part).get("__annotations__", {})
+    return {
+        field.name: (_type(field.type), None if field.default is MISSING else field.default, texts[field.name])
+        for field in fields(part)  # type: ignore[arg-type]
+        if field.name in own
+    }
+
+
+def _type(kind: Any) -> str:
+    if get_origin(kind) is not None and all(isinstance(choice, str) for choice in get_args(kind)):
+        return " or ".join(get_args(kind))
+    return getattr(kind, "__name__", str(kind)) if get_origin(kind) is None else str(kind)
+
+
+def _model_summary(kind: type["Task"], model: str) -> str:
+    """First line about a model: of its module, or of its class in a shared module."""
+    from saccade.train.task import find
+
+    modules = [where.partition(":")[0] for where in kind.models.values()]
+    network, module = find(kind.models[model]), kind.models[model].partition(":")[0]
+    return _first_line((sys.modules[module] if modules.count(module) == 1 else network).__doc__)
+
+
+def _first_line(text: str | None) -> str:
+    return next(iter((text or "").strip().splitlines()), "")  # python -OO leaves docstrings out
+
+
+def written() -> str:
+    """Return the current content of catalogue.json."""
+    kinds = [load_task(name) for name, where in TASKS.items() if where.startswith("saccade.")]
+    return json.dumps(packed(kinds), ensure_ascii=False, indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(written(), encoding="utf-8")
