@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade._definitions.argument_hints import suggest
+from saccade._definitions.argument_hints import choose, suggest
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.ensembles import check_drawn
@@ -71,7 +71,7 @@ def train(
         KeyboardInterrupt: if it was interrupted. The last checkpoint is kept, and the same call goes on from there.
         SystemExit: with 0, once it is trained, in each process of torchrun but the first.
     """
-    kind = load_task(_choose("task", task, TASKS))
+    kind = load_task(choose("task", task, TASKS))
     name, objects = _source(kind, _kept(data))
     if objects is not None and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
@@ -133,7 +133,7 @@ def _loaded(folder: str | Path, device: str, option: str, data: Any) -> Trained:
     if not str(folder):
         raise ArgumentError(f"{option}: expected the folder of a run, got an empty name")
     run = Folder.open(Path(folder))
-    kind = load_task(_choose(f"{run.folder}: task", run.config["task"], TASKS))
+    kind = load_task(choose(f"{run.folder}: task", run.config["task"], TASKS))
     return load_trained(kind, run, choose_device(device), data)
 
 
@@ -158,7 +158,7 @@ def options(
 
 def _checked(kind: type[Task], data: str | None, model: str | None, named: Mapping[str, Any]) -> tuple[str, str]:
     """Names of model and data, after a check of the named options."""
-    model = _choose("model", next(iter(kind.models)) if model is None else model, kind.models)
+    model = choose("model", next(iter(kind.models)) if model is None else model, kind.models)
     flat = options_class(kind, model)
     _check_options(named, flat, f"{kind.name} with the model {model}")
     return model, next(iter(kind.builtin)) if data is None else data
@@ -174,7 +174,7 @@ def examples(task: str | type[Task], split: str, count: int, *, data: Any = None
         data: as for `train`.
         more: options of the task that say how data are read.
     """
-    kind = load_task(_choose("task", task, TASKS)) if isinstance(task, str) else task
+    kind = load_task(choose("task", task, TASKS)) if isinstance(task, str) else task
     name, objects = _source(kind, data)
     prepared = kind.prepare(options(kind, name, None, more), objects)
     size = prepared.data.size(split)
@@ -273,7 +273,7 @@ class Run:
         Raises:
             SaccadeError: if there is no such split, or an option means nothing here.
         """
-        _choose("split", split, ("test", "validation"))
+        choose("split", split, ("test", "validation"))
         return self.measure(split, self.request("eval", request))
 
     def request(self, verb: str, values: Mapping[str, Any]) -> Any:
@@ -345,12 +345,6 @@ class Run:
         path = self.folder / f"{_file_name(split, unusual, self.folder)}.json"
         write_json(path, {**results, "asked": unusual})
         return path
-
-
-def _choose(what: str, name: str, table: Iterable[str]) -> str:
-    if name not in (names := list(table)):
-        raise ArgumentError(f"{what}: there is no {name}; {suggest(name, names)}")
-    return name
 
 
 def _check_options(values: Mapping[str, Any], kind: Any, where: str) -> None:

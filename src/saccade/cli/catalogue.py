@@ -26,6 +26,11 @@ def tasks() -> list[dict[str, Any]]:
     return listed + expanded(packed(other)) if other else listed
 
 
+def summaries() -> dict[str, str]:
+    """Return a sentence about each task."""
+    return {task["name"]: task["summary"] for task in tasks()}
+
+
 def expanded(catalogue: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the tasks of a catalogue, with all options of every model."""
     for task in catalogue["tasks"]:
@@ -77,7 +82,7 @@ def _name(part: type) -> str:
 
 def _options(part: type) -> dict[str, tuple[str, Any, str]]:
     """Type, default and help of the fields that a dataclass itself defines."""
-    from saccade.cli.arguments import help_texts
+    from saccade.cli.help import help_texts
 
     texts, own = help_texts([part]), vars(part).get("__annotations__", {})
     return {

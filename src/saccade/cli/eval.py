@@ -1,8 +1,8 @@
 """`saccade eval RUN`: measure a trained model on a split of its data."""
 
 from dataclasses import dataclass
+from typing import Literal
 
-from saccade.cli.arguments import choose
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.requests import Device, Ensemble, open_request
 
@@ -14,12 +14,8 @@ class Arguments(Ensemble, Device):
     Baselines follow, such as the most frequent answer. The file's name has unusual options.
     """
 
-    split: str = "test"
-    """The split: test or validation."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        choose("--split", self.split, ("test", "validation"))
+    split: Literal["test", "validation"] = "test"
+    """The split to measure."""
 
 
 def run(arguments: list[str]) -> int:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from saccade.cli.arguments import INTERRUPTED, UsageError, choose, named_options, parse, peek
+from saccade._definitions.argument_hints import choose
+from saccade.cli.arguments import INTERRUPTED, UsageError, named_options, names_of, parse, peek
+from saccade.cli.catalogue import summaries
+from saccade.cli.help import show_choices
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.threads import set_threads
 from saccade.errors import ArgumentError
@@ -16,14 +19,15 @@ from saccade.train.notes import output, say
 from saccade.train.options import Options
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING
-from saccade.train.task import Suited, Task, options_class
+from saccade.train.task import Suited, Task, find, options_class
+
+_USUAL = ("data", "model", "run", "max_steps", "max_minutes", "seed", "device", "threads")  # first in the help
 
 
 def run(arguments: list[str]) -> int:
     """Train as the arguments say, and print what the model came to."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        output("usage: saccade train TASK [OPTIONS]\n\nsaccade train TASK --help says which options there are.\n")
-        output("TASK:\n" + "\n".join(f"  {name}" for name in TASKS))
+        show_choices("saccade train", "TASK", summaries())
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
     command = read_command(kind, arguments[1:])
@@ -86,6 +90,7 @@ def read_command(kind: type[Task], arguments: list[str]) -> Command:
         default,
         others=lambda: {name: options_class(kind, name) for name in kind.models},
         owner="--model",
+        groups=_groups(kind, model),
     )
     typed = {name: getattr(parsed, name) for name in named_options(flat, arguments)}
     return Command(model, data, {**typed, "data": data} if "data" in typed else typed)
@@ -98,6 +103,16 @@ def options(kind: type[Task], command: Command, suited: Suited | None = None) ->
         return options_class(kind, command.model)(**values)
     except ArgumentError as error:
         raise UsageError(f"{error}; see {_program(kind)} --help") from error
+
+
+def _groups(kind: type[Task], model: str) -> dict[str, list[str]]:
+    """Names of options by title, the usual ones first."""
+    parts = {kind.name: kind.Options, model: find(kind.models[model]).Options, "training": Options}
+    groups = {"options": list(_USUAL)}
+    for title, part in parts.items():
+        seen = {name for names in groups.values() for name in names}
+        groups[title] = [name for name in names_of(part) if name not in seen]
+    return {title: names for title, names in groups.items() if names}
 
 
 def _program(kind: type[Task]) -> str:
