@@ -8,6 +8,7 @@ from typing import Any
 from saccade._definitions.argument_hints import choose
 from saccade.cli.arguments import INTERRUPTED, UsageError, named_options, names_of, parse, peek
 from saccade.cli.catalogue import summaries
+from saccade.cli.config import check_names, read_config, words_of
 from saccade.cli.help import show_choices
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.threads import set_threads
@@ -16,12 +17,12 @@ from saccade.tasks import TASKS, load_task
 from saccade.train.baselines import kept
 from saccade.train.fit import train
 from saccade.train.notes import output, say
-from saccade.train.options import Options
+from saccade.train.options import Options, flat
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING
 from saccade.train.task import Suited, Task, find, options_class
 
-_USUAL = ("data", "model", "run", "max_steps", "max_minutes", "seed", "device", "threads")  # first in the help
+_USUAL = ("data", "model", "run", "config", "max_steps", "max_minutes", "seed", "device")  # first in the help
 
 
 def run(arguments: list[str]) -> int:
@@ -61,6 +62,14 @@ def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     return way_on
 
 
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A file of options."""
+
+    config: str | None = None
+    """YAML file of options, or config.json of a run. Options of the command line take precedence."""
+
+
 @dataclass(frozen=True)
 class Command:
     """Parsed words of a command line."""
@@ -72,27 +81,31 @@ class Command:
 
 def read_command(kind: type[Task], arguments: list[str]) -> Command:
     """Parse the arguments, without reading data or checking values together."""
+    path = peek(arguments, "--config")
+    configured = {} if path is None else read_config(path, kind.name)
+    arguments = [*words_of(configured), *arguments]  # of two equal options the last one counts
     named = peek(arguments, "--model")
     model = choose("--model", usual_model(kind, peek(arguments, "--run")) if named is None else named, kind.models)
     if (data := peek(arguments, "--data")) == "":
         raise UsageError("--data: expected a built-in data set, a folder or a file, got an empty name")
     data = data_of(kind, data)
-    flat = options_class(kind, model, checked=False)
+    options = options_class(kind, model, checked=False)
+    check_names(configured, names_of(options), f"{path}", model)
     description = f"Train {kind.name}. Models: {', '.join(kind.models)}. Built-in data: {', '.join(kind.builtin)}."
     if data not in kind.builtin:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."
-    default = flat(**defaults(kind, model, data, {}))
+    with_config: Any = flat(options, Config, checked=False)
     parsed = parse(
-        flat,
+        with_config,
         arguments,
         _program(kind),
         description,
-        default,
+        with_config(**defaults(kind, model, data, {})),
         others=lambda: {name: options_class(kind, name) for name in kind.models},
         owner="--model",
         groups=_groups(kind, model),
     )
-    typed = {name: getattr(parsed, name) for name in named_options(flat, arguments)}
+    typed = {name: getattr(parsed, name) for name in named_options(options, arguments)}
     return Command(model, data, {**typed, "data": data} if "data" in typed else typed)
 
 
