@@ -98,7 +98,7 @@ WITHOUT_TORCH = """
 import sys
 from saccade.cli import main
 from saccade.cli.catalogue import FILE, written
-for words in (["--help"], [], ["list"], ["list", "--json"], ["list", "--help"]):
+for words in (["--help"], [], ["list"], ["list", "--json"], ["list", "--help"], ["--complete", "train", "answer", "-"]):
     try:
         code = main(words)
     except SystemExit as stop:
@@ -107,7 +107,7 @@ for words in (["--help"], [], ["list"], ["list", "--json"], ["list", "--help"]):
 """
 
 
-def test_lists_and_help_need_no_torch():
+def test_lists_help_and_completion_need_no_torch():
     done = subprocess.run(python("-c", WITHOUT_TORCH), capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 0, done.stderr
 

@@ -5,11 +5,13 @@ catalogue.json holds those of Saccade itself. `python -m saccade.cli.catalogue` 
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
+from saccade.cli.help import choices_of, help_texts, positional
 from saccade.tasks import TASKS, load_task
 
 if TYPE_CHECKING:
@@ -18,12 +20,18 @@ if TYPE_CHECKING:
 FILE = Path(__file__).with_name("catalogue.json")
 
 
-def tasks() -> list[dict[str, Any]]:
-    """Return each task with its models, their options, and its data."""
-    listed = expanded(json.loads(FILE.read_bytes()))
-    here = {task["name"] for task in listed}
-    other = [load_task(name) for name in TASKS if name not in here]
-    return listed + expanded(packed(other)) if other else listed
+def load() -> dict[str, Any]:
+    """Return the content of catalogue.json."""
+    content: dict[str, Any] = json.loads(FILE.read_bytes())
+    return content
+
+
+def tasks(names: Iterable[str] = TASKS) -> list[dict[str, Any]]:
+    """Return tasks by their names, each with its models, their options, and its data."""
+    listed = {task["name"]: task for task in expanded(load())}
+    if other := [load_task(name) for name in names if name in TASKS and name not in listed]:
+        listed |= {task["name"]: task for task in expanded(packed(other))}
+    return [listed[name] for name in names if name in listed]
 
 
 def summaries() -> dict[str, str]:
@@ -76,14 +84,23 @@ def packed(kinds: Iterable[type["Task"]]) -> dict[str, Any]:
     return {"classes": dict(sorted(classes.items())), "tasks": listed}
 
 
+def _verbs(kinds: Sequence[type["Task"]]) -> dict[str, dict[str, list[str]]]:
+    """Options of each verb but `train`, for any task, with their values if these are few."""
+    verbs: dict[str, dict[str, list[str]]] = {"train": {"config": []}}
+    for verb in ("eval", "predict", "look", "data", "bench", "list"):
+        shared = import_module(f"saccade.cli.{verb}").Arguments
+        parts = [shared, *(kind.Options if verb == "data" else kind.requests.get(verb, shared) for kind in kinds)]
+        options = {field.name: field for part in parts for field in fields(part) if not positional(field)}
+        verbs[verb] = {name: choices_of(field.type) for name, field in options.items()}
+    return verbs
+
+
 def _name(part: type) -> str:
     return f"{part.__module__}:{part.__qualname__}"
 
 
 def _options(part: type) -> dict[str, tuple[str, Any, str]]:
     """Type, default and help of the fields that a dataclass itself defines."""
-    from saccade.cli.help import help_texts
-
     texts, own = help_texts([part]), vars(part).get("__annotations__", {})
     return {
         field.name: (_type(field.type), None if field.default is MISSING else field.default, texts[field.name])
@@ -114,7 +131,7 @@ def _first_line(text: str | None) -> str:
 def written() -> str:
     """Return the current content of catalogue.json."""
     kinds = [load_task(name) for name, where in TASKS.items() if where.startswith("saccade.")]
-    return json.dumps(packed(kinds), ensure_ascii=False, indent=1) + "\n"
+    return json.dumps({**packed(kinds), "verbs": _verbs(kinds)}, ensure_ascii=False, indent=1) + "\n"
 
 
 if __name__ == "__main__":

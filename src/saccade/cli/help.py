@@ -40,17 +40,17 @@ def show_help(
     table = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     groups = groups or {"options": list(table)}
     texts = help_texts(kind.__mro__)
-    positional = [name for name, option in table.items() if _positional(option)]
+    first_words = [name for name, option in table.items() if positional(option)]
 
     def described(title: str, *, briefly: bool = False) -> list[str]:
         lines = ["", f"{title}:"]
-        for name in sorted(groups[title], key=lambda name: name not in positional):
+        for name in sorted(groups[title], key=lambda name: name not in first_words):
             text = _annotation(table[name], "help") or texts.get(name, "")
             text = re.split(r"[.;] ", text)[0].removesuffix(".") + "." if briefly else text
             lines += _explained(table[name], text, defaults.get(name, table[name].default), width)
         return lines
 
-    usage = " ".join([program, *(_positional(table[name]) for name in positional), "[OPTIONS]"])
+    usage = " ".join([program, *(positional(table[name]) for name in first_words), "[OPTIONS]"])
     top = [f"usage: {usage}", "", *_wrapped(cleandoc(description), width)]
     lines = [line for title in groups for line in described(title)]
     if not everything and len(top) + len(lines) >= height:
@@ -78,9 +78,20 @@ def help_texts(kinds: Iterable[type]) -> dict[str, str]:
     return {option.arg_name: " ".join((option.description or "").split()) for options in parsed for option in options}
 
 
+def choices_of(kind: Any) -> list[str]:
+    """The words that a type allows, none if it is no choice.
+
+    >>> choices_of(Literal["pre", "post"] | None), choices_of(str)
+    (['pre', 'post'], [])
+    """
+    if get_origin(kind) is Literal:
+        return [str(word) for word in get_args(kind) if word is not None]
+    return [word for part in get_args(kind) for word in choices_of(part)]
+
+
 def _explained(option: Field[Any], text: str, default: Any, width: int) -> list[str]:
     """Lines of an option: its name and value, its text, its default."""
-    head = f"  {_positional(option) or _flag(option.name)} {_value(option)}".rstrip()
+    head = f"  {positional(option) or _flag(option.name)} {_value(option)}".rstrip()
     if isinstance(default, bool):
         head = f"  --[no-]{option.name.replace('_', '-')}" if default else head
     elif default not in (MISSING, None, "", ()):
@@ -95,8 +106,8 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _positional(option: Field[Any]) -> str:
-    """The word for a positional argument, "" for an option."""
+def positional(option: Field[Any]) -> str:
+    """Return the word for a positional argument, "" for an option."""
     import tyro
 
     return _annotation(option, "metavar") if tyro.conf.Positional in _metadata(option) else ""
@@ -114,11 +125,10 @@ def _value(option: Field[Any]) -> str:
     """What an option's value is, in one word; "" for positional arguments and flags."""
     kind = option.type
     if metavar := _annotation(option, "metavar"):
-        return "" if _positional(option) else metavar
-    kind = get_args(kind)[0] if _metadata(option) else kind
+        return "" if positional(option) else metavar
+    if choices := choices_of(kind):
+        return "{" + ",".join(choices) + "}"
     kinds = [part for part in get_args(kind) or [kind] if part is not NoneType]
-    if choices := [word for part in [kind, *kinds] if get_origin(part) is Literal for word in get_args(part)]:
-        return "{" + ",".join(str(word) for word in choices if word is not None) + "}"
     return {bool: "", int: "INT", float: "FLOAT"}.get(kinds[0], "TEXT")
 
 
