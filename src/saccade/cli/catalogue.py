@@ -15,7 +15,7 @@ from saccade.cli.help import choices_of, help_texts, positional
 from saccade.tasks import TASKS, load_task
 
 if TYPE_CHECKING:
-    from saccade.train.task import Task
+    from saccade.train.task import Kind
 
 FILE = Path(__file__).with_name("catalogue.json")
 
@@ -54,7 +54,7 @@ def expanded(catalogue: dict[str, Any]) -> list[dict[str, Any]]:
     return list(catalogue["tasks"])
 
 
-def packed(kinds: Iterable[type["Task"]]) -> dict[str, Any]:
+def packed(kinds: Iterable["Kind"]) -> dict[str, Any]:
     """Return tasks as a catalogue, each class of options once.
 
     Defaults are those of the first built-in data set.
@@ -79,12 +79,12 @@ def packed(kinds: Iterable[type["Task"]]) -> dict[str, Any]:
                 }
             )
         data = [{"name": name, "summary": sentence} for name, sentence in kind.builtin.items()]
-        summary = _first_line(sys.modules[TASKS[kind.name].partition(":")[0]].__doc__ or kind.__doc__)
+        summary = getattr(kind, "summary", "") or _first_line(sys.modules[TASKS[kind.name].partition(":")[0]].__doc__)
         listed.append({"name": kind.name, "summary": summary, "models": models, "data": data})
     return {"classes": dict(sorted(classes.items())), "tasks": listed}
 
 
-def _verbs(kinds: Sequence[type["Task"]]) -> dict[str, dict[str, list[str]]]:
+def _verbs(kinds: Sequence["Kind"]) -> dict[str, dict[str, list[str]]]:
     """Options of each verb but `train`, for any task, with their values if these are few."""
     verbs: dict[str, dict[str, list[str]]] = {"train": {"config": []}}
     for verb in ("eval", "predict", "look", "data", "bench", "list"):
@@ -115,7 +115,7 @@ def _type(kind: Any) -> str:
     return getattr(kind, "__name__", str(kind)) if get_origin(kind) is None else str(kind)
 
 
-def _model_summary(kind: type["Task"], model: str) -> str:
+def _model_summary(kind: "Kind", model: str) -> str:
     """First line about a model: of its module, or of its class in a shared module."""
     from saccade.train.task import find
 

@@ -20,7 +20,7 @@ from saccade.train.notes import output, say
 from saccade.train.options import Options, flat
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING
-from saccade.train.task import Suited, Task, find, options_class
+from saccade.train.task import Kind, Suited, find, options_class
 
 _USUAL = ("data", "model", "run", "config", "max_steps", "max_minutes", "seed", "device")  # first in the help
 
@@ -79,7 +79,7 @@ class Command:
     named: dict[str, Any]  # options in it, by their names
 
 
-def read_command(kind: type[Task], arguments: list[str]) -> Command:
+def read_command(kind: Kind, arguments: list[str]) -> Command:
     """Parse the arguments, without reading data or checking values together."""
     path = peek(arguments, "--config")
     configured = {} if path is None else read_config(path, kind.name)
@@ -109,7 +109,7 @@ def read_command(kind: type[Task], arguments: list[str]) -> Command:
     return Command(model, data, {**typed, "data": data} if "data" in typed else typed)
 
 
-def options(kind: type[Task], command: Command, suited: Suited | None = None) -> Options:
+def options(kind: Kind, command: Command, suited: Suited | None = None) -> Options:
     """Return all options of the run: the named ones, and suitable defaults."""
     values = {**defaults(kind, command.model, command.data, command.named, suited), **command.named}
     try:
@@ -118,7 +118,7 @@ def options(kind: type[Task], command: Command, suited: Suited | None = None) ->
         raise UsageError(f"{error}; see {_program(kind)} --help") from error
 
 
-def _groups(kind: type[Task], model: str) -> dict[str, list[str]]:
+def _groups(kind: Kind, model: str) -> dict[str, list[str]]:
     """Names of options by title, the usual ones first."""
     parts = {kind.name: kind.Options, model: find(kind.models[model]).Options, "training": Options}
     groups = {"options": list(_USUAL)}
@@ -128,5 +128,5 @@ def _groups(kind: type[Task], model: str) -> dict[str, list[str]]:
     return {title: names for title, names in groups.items() if names}
 
 
-def _program(kind: type[Task]) -> str:
+def _program(kind: Kind) -> str:
     return f"saccade train {kind.name}"

@@ -37,7 +37,7 @@ from saccade.train.ranks import Ranks, joined, place
 from saccade.train.results import TrainState, complete, measure, summarize
 from saccade.train.run import Run, RunError
 from saccade.train.schedules import FALLING
-from saccade.train.task import Evaluation, Suited, Task, options_class, value, values
+from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, value, values
 from saccade.train.weights import load_into
 
 __all__ = ["Outcome", "train"]
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def train(
-    kind: type[Task],
+    kind: Kind,
     options: Options,
     objects: Any = None,
     suited: Suited | None = None,
@@ -124,9 +124,7 @@ def _lead(wanted: Wanted, device: torch.device, ranks: Ranks, accepted: Callable
         return _train(task, opened.model or new_model(task, options), run, options, device, ranks, accepted)
 
 
-def _follow(
-    kind: type[Task], options: Options, given: Collection[str] | None, device: torch.device, ranks: Ranks
-) -> Outcome:
+def _follow(kind: Kind, options: Options, given: Collection[str] | None, device: torch.device, ranks: Ranks) -> Outcome:
     """What every other process does: train beside the first, from the checkpoint that it has chosen."""
     from saccade.train.engine import advance
 
@@ -145,7 +143,7 @@ def _follow(
     return Outcome(run, state.step, None, fresh=True, follows=True)
 
 
-def _work(kind: type[Task], options: dict[str, Any]) -> None:
+def _work(kind: Kind, options: dict[str, Any]) -> None:
     """What a process does that `launch` starts."""
     train(kind, options_class(kind, options["model"])(**options))
 
@@ -175,7 +173,7 @@ def _train(
 
         if accepted is not None:
             accepted()
-        with launch(ranks, device, _work, type(task), asdict(options)):
+        with launch(ranks, device, _work, kind_of(task), asdict(options)):
             ranks.share((run.folder, state.step))
             if not advance(task, model, run, options, device, state, checkpoint, ranks):
                 return Outcome(run, state.step, None, fresh=True)

@@ -18,7 +18,7 @@ from saccade.train.randomness import seeded
 from saccade.train.recipes import defaults
 from saccade.train.run import Run, beside, folder_of
 from saccade.train.speed import plan_for
-from saccade.train.task import Suited, Task, options_class
+from saccade.train.task import Kind, Suited, Task, options_class
 
 __all__ = ["Opened", "Wanted", "new_model", "open_run"]
 
@@ -36,7 +36,7 @@ class Wanted:
         began: when the command began, by time.perf_counter.
     """
 
-    kind: type[Task]
+    kind: Kind
     options: Options
     objects: Any
     suited: Suited | None

@@ -10,7 +10,7 @@ from saccade.train.notes import say
 from saccade.train.options import Options, check_types, identity
 from saccade.train.run import Run, RunError, folder_of
 from saccade.train.schedules import FALLING, SCHEDULES
-from saccade.train.task import Suited, Task, options_class, recipe
+from saccade.train.task import Kind, Suited, options_class, recipe
 
 __all__ = ["data_of", "defaults", "suit", "usual_model"]
 
@@ -18,7 +18,7 @@ _HORIZON = ("schedule_steps", "final_rate")  # of a recipe: a schedule that does
 
 
 def defaults(
-    kind: type[Task], model: str, data: str, given: Mapping[str, Any], suited: Suited | None = None
+    kind: Kind, model: str, data: str, given: Mapping[str, Any], suited: Suited | None = None
 ) -> dict[str, Any]:
     """Return the options of a run that follow from its model and data, and from the few others that change them.
 
@@ -41,7 +41,7 @@ def defaults(
     return {**values, "model": model, "data": data}
 
 
-def suit(kind: type[Task], model: str, data: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
     """Return what suits a run: its own options if it is there, else what its data say, which are read unless built in.
 
     Args:
@@ -63,7 +63,7 @@ def suit(kind: type[Task], model: str, data: str, given: Mapping[str, Any], obje
     return kind.suited(model, {**given, "data": data}, objects)
 
 
-def data_of(kind: type[Task], data: str | Path | None) -> str:
+def data_of(kind: Kind, data: str | Path | None) -> str:
     """Return the data of a run: a path beside you comes before built-in data.
 
     A note says so. Without a name it is the first built-in data set. `./NAME` is always the path, so that a run's
@@ -76,7 +76,7 @@ def data_of(kind: type[Task], data: str | Path | None) -> str:
     return f"./{name}"
 
 
-def usual_model(kind: type[Task], run: str | None) -> str:
+def usual_model(kind: Kind, run: str | None) -> str:
     """Return the model where none is named: that of the run in a folder, if it is there, else the task's first one."""
     first = next(iter(kind.models))
     if not run or not (Path(run) / "config.json").exists():
@@ -85,13 +85,13 @@ def usual_model(kind: type[Task], run: str | None) -> str:
     return str(config["model"]) if config["task"] == kind.name and config["model"] in kind.models else first
 
 
-def _there(kind: type[Task], given: Mapping[str, Any], model: str, data: str) -> Run | None:
+def _there(kind: Kind, given: Mapping[str, Any], model: str, data: str) -> Run | None:
     """The run that the options go on with, None where they begin one."""
     folder = folder_of(kind.name, model, data, given.get("run"))
     return Run.open(folder) if given.get("resume", True) and (folder / "config.json").exists() else None
 
 
-def _recorded(run: Run, kind: type[Task], model: str, data: str) -> Mapping[str, Any]:
+def _recorded(run: Run, kind: Kind, model: str, data: str) -> Mapping[str, Any]:
     """The recipe that a run was made by; runs from before there was a choice have that of their data's name."""
     if run.recipe is None:
         return recipe(kind, model, data)

@@ -11,7 +11,7 @@ from saccade.train.options import Options
 from saccade.train.plan import Plan, Speed, make_plan, sizes
 from saccade.train.results import measure
 from saccade.train.schedules import FALLING
-from saccade.train.task import Task, recipe
+from saccade.train.task import Task, kind_of, recipe
 
 __all__ = ["example_seconds", "plan_for"]
 
@@ -48,7 +48,7 @@ def plan_for(
     room = min(_MOST, _SHARE * 60 * options.max_minutes)
     step = step_seconds(task, model, options, device, room)
     speed = Speed(step, example_seconds(task, model.to(device), options, room))
-    found = recipe(type(task), options.model, options.data) if usual is None else usual
+    found = recipe(kind_of(task), options.model, options.data) if usual is None else usual
     steps: Any = options.schedule_steps if options.schedule in FALLING else found.get("max_steps")
     return make_plan(options, given, steps or _STEPS, speed, sizes(task, options), time.perf_counter() - began)
 
