@@ -39,7 +39,7 @@ from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.results import measure, split_results
 from saccade.train.run import Run as Folder
-from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, Task, options_class
+from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, Task, choose_model, options_class
 from saccade.train.trained import Trained, load_trained
 
 __all__ = ["Pictures", "Run", "examples", "load", "options", "train"]
@@ -158,7 +158,7 @@ def options(
 
 def _checked(kind: Kind, data: str | None, model: str | None, named: Mapping[str, Any]) -> tuple[str, str]:
     """Names of model and data, after a check of the named options."""
-    model = choose("model", next(iter(kind.models)) if model is None else model, kind.models)
+    model = next(iter(kind.models)) if model is None else choose_model(kind, model)
     flat = options_class(kind, model)
     _check_options(named, flat, f"{kind.name} with the model {model}")
     return model, next(iter(kind.builtin)) if data is None else data

@@ -107,7 +107,7 @@ def _run(arguments: list[str]) -> int:
         from saccade.cli.completion import print_candidates, print_script
 
         if verb == "--complete":
-            print_candidates(arguments[1:])
+            print_candidates(arguments[1:], VERBS)
         else:
             print_script("".join(arguments[1:2]))
         return 0

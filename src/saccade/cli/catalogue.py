@@ -5,9 +5,10 @@ catalogue.json holds those of Saccade itself. `python -m saccade.cli.catalogue` 
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -29,8 +30,11 @@ def load() -> dict[str, Any]:
 def tasks(names: Iterable[str] = TASKS) -> list[dict[str, Any]]:
     """Return tasks by their names, each with its models, their options, and its data."""
     listed = {task["name"]: task for task in expanded(load())}
-    if other := [load_task(name) for name in names if name in TASKS and name not in listed]:
-        listed |= {task["name"]: task for task in expanded(packed(other))}
+    extended = {point.name.partition(".")[0] for point in entry_points(group="saccade.models")}
+    if other := [load_task(name) for name in names if name in TASKS and (name not in listed or name in extended)]:
+        from saccade.train.task import models_of
+
+        listed |= {task["name"]: task for task in expanded(packed((kind, models_of(kind)) for kind in other))}
     return [listed[name] for name in names if name in listed]
 
 
@@ -54,8 +58,8 @@ def expanded(catalogue: dict[str, Any]) -> list[dict[str, Any]]:
     return list(catalogue["tasks"])
 
 
-def packed(kinds: Iterable["Kind"]) -> dict[str, Any]:
-    """Return tasks as a catalogue, each class of options once.
+def packed(models_of: Iterable[tuple["Kind", Mapping[str, str]]]) -> dict[str, Any]:
+    """Return tasks with the places of their models as a catalogue, each class of options once.
 
     Defaults are those of the first built-in data set.
     """
@@ -64,16 +68,16 @@ def packed(kinds: Iterable["Kind"]) -> dict[str, Any]:
 
     classes: dict[str, dict[str, Any]] = {}
     listed = []
-    for kind in kinds:
+    for kind, places in models_of:
         models = []
-        for name in kind.models:
+        for name in places:
             parts = options_class(kind, name).__mro__[-2:0:-1]
             classes |= {_name(part): _options(part) for part in parts}
             usual = defaults(kind, name, next(iter(kind.builtin)), {})
             models.append(
                 {
                     "name": name,
-                    "summary": _model_summary(kind, name),
+                    "summary": _model_summary(places, name),
                     "classes": [_name(part) for part in parts],
                     "defaults": usual,
                 }
@@ -115,12 +119,12 @@ def _type(kind: Any) -> str:
     return getattr(kind, "__name__", str(kind)) if get_origin(kind) is None else str(kind)
 
 
-def _model_summary(kind: "Kind", model: str) -> str:
+def _model_summary(places: Mapping[str, str], model: str) -> str:
     """First line about a model: of its module, or of its class in a shared module."""
     from saccade.train.task import find
 
-    modules = [where.partition(":")[0] for where in kind.models.values()]
-    network, module = find(kind.models[model]), kind.models[model].partition(":")[0]
+    modules = [place.partition(":")[0] for place in places.values()]
+    network, module = find(places[model]), places[model].partition(":")[0]
     return _first_line((sys.modules[module] if modules.count(module) == 1 else network).__doc__)
 
 
@@ -131,7 +135,8 @@ def _first_line(text: str | None) -> str:
 def written() -> str:
     """Return the current content of catalogue.json."""
     kinds = [load_task(name) for name, where in TASKS.items() if where.startswith("saccade.")]
-    return json.dumps({**packed(kinds), "verbs": _verbs(kinds)}, ensure_ascii=False, indent=1) + "\n"
+    content = {**packed((kind, kind.models) for kind in kinds), "verbs": _verbs(kinds)}
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
 if __name__ == "__main__":

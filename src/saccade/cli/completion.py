@@ -1,9 +1,8 @@
 """Shell completion: `eval "$(saccade --print-completion bash)"`, without torch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from saccade._definitions.argument_hints import choose
-from saccade.cli import VERBS
 from saccade.cli.arguments import peek
 from saccade.cli.catalogue import load, tasks
 from saccade.tasks import TASKS
@@ -37,17 +36,17 @@ def print_script(shell: str) -> None:
     output(_SCRIPTS[choose("--print-completion", shell, _SCRIPTS)].strip())
 
 
-def print_candidates(words: Sequence[str]) -> None:
+def print_candidates(words: Sequence[str], verbs: Iterable[str]) -> None:
     """Print all completions of the last word, a line each. The shell completes files if there are none."""
     *before, start = words or [""]
-    if found := [word for word in _candidates(before, start) if word.startswith(start)]:
+    if found := [word for word in _candidates(before, start, verbs) if word.startswith(start)]:
         output("\n".join(found))
 
 
-def _candidates(before: Sequence[str], start: str) -> list[str]:
+def _candidates(before: Sequence[str], start: str, verbs: Iterable[str]) -> list[str]:
     """Words that may follow the others, for a word that starts like this."""
     if not before:
-        return ["--help", "--print-completion", *VERBS] if start.startswith("-") else [*VERBS]
+        return ["--help", "--print-completion"] if start.startswith("-") else [*verbs]
     verb, *rest = before
     if verb == "--print-completion":
         return [*_SCRIPTS]

@@ -20,7 +20,7 @@ from saccade.train.notes import output, say
 from saccade.train.options import Options, flat
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING
-from saccade.train.task import Kind, Suited, find, options_class
+from saccade.train.task import Kind, Suited, choose_model, model_class, models_of, options_class
 
 _USUAL = ("data", "model", "run", "config", "max_steps", "max_minutes", "seed", "device")  # first in the help
 
@@ -85,13 +85,13 @@ def read_command(kind: Kind, arguments: list[str]) -> Command:
     configured = {} if path is None else read_config(path, kind.name)
     arguments = [*words_of(configured), *arguments]  # of two equal options the last one counts
     named = peek(arguments, "--model")
-    model = choose("--model", usual_model(kind, peek(arguments, "--run")) if named is None else named, kind.models)
+    model = usual_model(kind, peek(arguments, "--run")) if named is None else choose_model(kind, named, "--model")
     if (data := peek(arguments, "--data")) == "":
         raise UsageError("--data: expected a built-in data set, a folder or a file, got an empty name")
     data = data_of(kind, data)
     options = options_class(kind, model, checked=False)
     check_names(configured, names_of(options), f"{path}", model)
-    description = f"Train {kind.name}. Models: {', '.join(kind.models)}. Built-in data: {', '.join(kind.builtin)}."
+    description = f"Train {kind.name}. Models: {', '.join(models_of(kind))}. Built-in data: {', '.join(kind.builtin)}."
     if data not in kind.builtin:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."
     with_config: Any = flat(options, Config, checked=False)
@@ -101,7 +101,7 @@ def read_command(kind: Kind, arguments: list[str]) -> Command:
         _program(kind),
         description,
         with_config(**defaults(kind, model, data, {})),
-        others=lambda: {name: options_class(kind, name) for name in kind.models},
+        others=lambda: {name: options_class(kind, name) for name in models_of(kind)},
         owner="--model",
         groups=_groups(kind, model),
     )
@@ -120,7 +120,7 @@ def options(kind: Kind, command: Command, suited: Suited | None = None) -> Optio
 
 def _groups(kind: Kind, model: str) -> dict[str, list[str]]:
     """Names of options by title, the usual ones first."""
-    parts = {kind.name: kind.Options, model: find(kind.models[model]).Options, "training": Options}
+    parts = {kind.name: kind.Options, model: model_class(kind, model).Options, "training": Options}
     groups = {"options": list(_USUAL)}
     for title, part in parts.items():
         seen = {name for names in groups.values() for name in names}

@@ -1,9 +1,11 @@
 """The jobs: each turns raw data into a trained model, and raw input into raw output.
 
-A new one is a module here with a `saccade.tasks.task.Task`, and a line in `TASKS`.
+A new one is a module here with a `saccade.tasks.task.Task`, and a line in `TASKS`. Other packages name theirs by an
+entry point of the group `saccade.tasks`, and models for tasks by one of the group `saccade.models`.
 """
 
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from saccade.errors import SaccadeError
@@ -24,6 +26,7 @@ TASKS = {
     "memorize": "saccade.tasks.memorize:MEMORIZE",
     "regress": "saccade.tasks.regress:Regress",
 }
+TASKS |= {point.name: point.value for point in entry_points(group="saccade.tasks") if point.name not in TASKS}
 
 
 def load_task(name: str) -> "Kind":

@@ -15,7 +15,7 @@ from saccade.tasks.dataset import Dataset, Lazy, opened, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.stream import texts
 from saccade.train.notes import say
-from saccade.train.task import Answer, Baseline, Evaluation, Example, Form, Loss, Suited, find, recipe
+from saccade.train.task import Answer, Baseline, Evaluation, Example, Form, Loss, Suited, model_class, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -234,7 +234,7 @@ class Job:
 
     def build(self) -> nn.Module:
         """Return a freshly initialized model."""
-        return self.codec.build(find(self.task.models[self.settings.model]))  # type: ignore[no-any-return]
+        return self.codec.build(model_class(self.task, self.settings.model))  # type: ignore[no-any-return]
 
     def samples(self, split: str, indices: Iterable[int]) -> list[Any]:
         """Return samples of a split."""

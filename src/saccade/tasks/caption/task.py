@@ -28,7 +28,7 @@ from saccade.tasks.image.texts import training_texts
 from saccade.tasks.request import completed
 from saccade.tasks.text.special import PADDING
 from saccade.train import options as shared
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, model_class
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -87,7 +87,7 @@ class Caption(VisualTask):
 
     def build(self) -> nn.Module:
         """Make the model."""
-        kind, known = find(self.models[self.settings.model]), self.vocabulary
+        kind, known = model_class(type(self), self.settings.model), self.vocabulary
         options = shared.select(self.settings, kind.Options)
         model: nn.Module = kind(known.sight.encoder(options), len(known.target), options)
         return model

@@ -41,7 +41,7 @@ from saccade.train.task import (
     Loss,
     Suited,
     Unreadable,
-    find,
+    model_class,
     options_class,
     recipe,
 )
@@ -140,7 +140,7 @@ class Transcribe:
 
     def build(self) -> nn.Module:
         """Make the model."""
-        kind, words = find(self.models[self.settings.model]), self.vocabulary
+        kind, words = model_class(type(self), self.settings.model), self.vocabulary
         sizes = shared.select(self.settings, kind.Options)
         if self.settings.ctc_rescoring and not sizes.ctc_weight:
             raise ArgumentError(f"--ctc-rescoring: expected a --ctc-weight above 0, got {sizes.ctc_weight}")

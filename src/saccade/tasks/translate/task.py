@@ -35,7 +35,18 @@ from saccade.tasks.translate.translation import Translation, attends, translate
 from saccade.tasks.translate.vocabulary import Vocabulary, learn
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Metric, Suited, find, options_class
+from saccade.train.task import (
+    Baseline,
+    Evaluation,
+    Example,
+    Form,
+    Loss,
+    Metric,
+    Suited,
+    model_class,
+    options_class,
+    recipes_of,
+)
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -80,7 +91,7 @@ class Translate:
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
         """Return the recipe for as many pairs as there are, of their length."""
         corpus = _opened(options_class(cls, model, checked=False)(**given), objects)
-        seen, own = read(corpus.get()), find(cls.models[model]).recipes
+        seen, own = read(corpus.get()), recipes_of(cls, model)
         less: Suited | None = None
         for options, reason in reversed(smaller(*seen, own)):
             less = Suited(options, reason, corpus, less)
@@ -122,7 +133,7 @@ class Translate:
 
     def build(self) -> nn.Module:
         """Make the model."""
-        kind, words = find(self.models[self.settings.model]), self.vocabulary
+        kind, words = model_class(type(self), self.settings.model), self.vocabulary
         options = shared.select(self.settings, kind.Options)
         model: nn.Module = kind(len(words.source), len(words.target), options, words.joint)
         return model
