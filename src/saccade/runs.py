@@ -5,8 +5,6 @@
     >>> run.predict("mercredi 18 juin 2025")[0].lines()  # doctest: +SKIP
     ['2025-06-18']
 
-Every verb of the shell is one of these calls, and printing.
-
 Threads may share a run: `predict` and `align` answer side by side, with the answers of one thread. Calls that use
 the process's own state take turns: pictures (matplotlib's settings) with pictures, and `train`, `load` and `evaluate`
 (torch's generators) with each other. So a `load` waits for a training in another thread.
@@ -18,7 +16,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import torch
 from torch import nn
@@ -42,12 +40,35 @@ from saccade.train.run import Run as Folder
 from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, Task, choose_model, options_class
 from saccade.train.trained import Trained, load_trained
 
+if TYPE_CHECKING:
+    from saccade import _keywords as keywords
+
 __all__ = ["Pictures", "Run", "examples", "load", "options", "train"]
 
 _LONGEST = 180  # bytes of a request in a file's name: systems take 255 in all
 _AHEAD = 512  # inputs that are read at once: large batches of like length are the fastest
 
 
+@overload
+def train(task: Literal["translate"], **more: "Unpack[keywords.Translate]") -> "Run": ...
+@overload
+def train(task: Literal["classify-text"], **more: "Unpack[keywords.ClassifyText]") -> "Run": ...
+@overload
+def train(task: Literal["transcribe"], **more: "Unpack[keywords.Transcribe]") -> "Run": ...
+@overload
+def train(task: Literal["classify-image"], **more: "Unpack[keywords.ClassifyImage]") -> "Run": ...
+@overload
+def train(task: Literal["glimpse"], **more: "Unpack[keywords.Glimpse]") -> "Run": ...
+@overload
+def train(task: Literal["caption"], **more: "Unpack[keywords.Caption]") -> "Run": ...
+@overload
+def train(task: Literal["answer"], **more: "Unpack[keywords.Answer]") -> "Run": ...
+@overload
+def train(task: Literal["memorize"], **more: "Unpack[keywords.Memorize]") -> "Run": ...
+@overload
+def train(task: Literal["regress"], **more: "Unpack[keywords.Regress]") -> "Run": ...
+@overload
+def train(task: str, **more: Any) -> "Run": ...
 def train(
     task: str, *, data: Any = None, model: str | None = None, run: str | Path | None = None, **more: Any
 ) -> "Run":
@@ -225,7 +246,7 @@ class Run:
         """Content of results.json, or None before the end of training."""
         return self.trained.run.results()
 
-    def predict(self, inputs: str | Path | Iterable[Any], **request: Any) -> list[Answer]:
+    def predict(self, inputs: str | Path | Iterable[Any], **request: "Unpack[keywords.Predict]") -> list[Answer]:
         """Answer inputs as `saccade predict` does. `str` of an answer is its printed text.
 
         Args:
@@ -237,7 +258,7 @@ class Run:
         """
         return list(self.answers(self.task.lines(inputs), self.request("predict", request)))
 
-    def align(self, inputs: str | Path | Iterable[Any], **request: Any) -> list[dict[str, Any]]:
+    def align(self, inputs: str | Path | Iterable[Any], **request: "Unpack[keywords.Predict]") -> list[dict[str, Any]]:
         """Answer inputs with their attention, as `saccade predict --alignments` does."""
         answers = self.answers(self.task.lines(inputs), self.request("predict", request), "json")
         return [answer.to_json() for answer in answers]
@@ -248,7 +269,7 @@ class Run:
         output: str | Path | None = None,
         *,
         json: bool = False,
-        **request: Any,
+        **request: "Unpack[keywords.Look]",
     ) -> Pictures:
         """Draw what the model attends to, as `saccade look` does.
 
@@ -263,7 +284,7 @@ class Run:
         """
         return Pictures(self.pictures(self.task.lines(inputs), self.request("look", request), output, json=json))
 
-    def evaluate(self, split: str = "test", **request: Any) -> Evaluation:
+    def evaluate(self, split: str = "test", **request: "Unpack[keywords.Eval]") -> Evaluation:
         """Measure the model on a split of its data, as `saccade eval` does.
 
         Args:
@@ -338,7 +359,8 @@ class Run:
         Raises:
             OSError: if the folder cannot be written.
         """
-        unusual = {} if request is None else _unusual(request)
+        usual = {} if request is None else asdict(type(request)())
+        unusual = {name: getattr(request, name) for name in usual if getattr(request, name) != usual[name]}
         if self.ensemble:
             unusual["ensemble"] = self.ensemble
         results = split_results(self.trained.run, self.trained.options, self.model, split, found)
@@ -353,12 +375,6 @@ def _check_options(values: Mapping[str, Any], kind: Any, where: str) -> None:
         if name not in names:
             raise ArgumentError(f"{name}: {where} has no such option; {suggest(name, names)}")
     check_types(kind, values)
-
-
-def _unusual(request: Any) -> dict[str, Any]:
-    """Options of a request that differ from their defaults."""
-    usual = asdict(type(request)())
-    return {name: value for name, value in asdict(request).items() if value != usual[name]}
 
 
 def _file_name(split: str, unusual: Mapping[str, Any], folder: Path) -> str:

@@ -8,7 +8,6 @@ from dataclasses import fields
 import pytest
 
 from saccade.cli import main
-from saccade.cli.catalogue import FILE, written
 from saccade.cli.train import options, read_command
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import options_class
@@ -90,14 +89,9 @@ def test_words_of_a_choice_are_spelt_out(described):
     assert choices and all("Literal" not in told for told in choices.values())
 
 
-def test_the_catalogue_of_the_package_is_current():
-    assert FILE.read_text(encoding="utf-8") == written(), "run python -m saccade.cli.catalogue"
-
-
 WITHOUT_TORCH = """
 import sys
 from saccade.cli import main
-from saccade.cli.catalogue import FILE, written
 for words in (["--help"], [], ["list"], ["list", "--json"], ["list", "--help"], ["--complete", "train", "answer", "-"]):
     try:
         code = main(words)

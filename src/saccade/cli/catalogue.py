@@ -1,18 +1,18 @@
 """Tasks, models, data and options for `saccade list` and shell completion, without torch.
 
-catalogue.json holds those of Saccade itself. `python -m saccade.cli.catalogue` writes it anew.
+catalogue.json holds those of Saccade itself. `tools/write_options.py` writes it.
 """
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
-from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import get_annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from saccade.cli.help import choices_of, help_texts, positional
+from saccade.cli.help import help_texts
 from saccade.tasks import TASKS, load_task
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def expanded(catalogue: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the tasks of a catalogue, with all options of every model."""
     for task in catalogue["tasks"]:
         for model in task["models"]:
-            options = {}
+            options = dict[str, Any]()
             for name in model.pop("classes"):  # a derived class may redefine a field
                 options |= catalogue["classes"][name]
             usual = model.pop("defaults")
@@ -88,28 +88,17 @@ def packed(models_of: Iterable[tuple["Kind", Mapping[str, str]]]) -> dict[str, A
     return {"classes": dict(sorted(classes.items())), "tasks": listed}
 
 
-def _verbs(kinds: Sequence["Kind"]) -> dict[str, dict[str, list[str]]]:
-    """Options of each verb but `train`, for any task, with their values if these are few."""
-    verbs: dict[str, dict[str, list[str]]] = {"train": {"config": []}}
-    for verb in ("eval", "predict", "look", "data", "bench", "list"):
-        shared = import_module(f"saccade.cli.{verb}").Arguments
-        parts = [shared, *(kind.Options if verb == "data" else kind.requests.get(verb, shared) for kind in kinds)]
-        options = {field.name: field for part in parts for field in fields(part) if not positional(field)}
-        verbs[verb] = {name: choices_of(field.type) for name, field in options.items()}
-    return verbs
-
-
 def _name(part: type) -> str:
     return f"{part.__module__}:{part.__qualname__}"
 
 
 def _options(part: type) -> dict[str, tuple[str, Any, str]]:
     """Type, default and help of the fields that a dataclass itself defines."""
-    texts, own = help_texts([part]), vars(part).get("__annotations__", {})
+    texts, annotations = help_texts([part]), get_annotations(part)
     return {
-        field.name: (_type(field.type), None if field.default is MISSING else field.default, texts[field.name])
-        for field in fields(part)  # type: ignore[arg-type]
-        if field.name in own
+        field.name: (_type(field.type), None if field.default is MISSING else field.default, texts.get(field.name, ""))
+        for field in fields(part)
+        if field.name in annotations
     }
 
 
@@ -130,14 +119,3 @@ def _model_summary(places: Mapping[str, str], model: str) -> str:
 
 def _first_line(text: str | None) -> str:
     return next(iter((text or "").strip().splitlines()), "")  # python -OO leaves docstrings out
-
-
-def written() -> str:
-    """Return the current content of catalogue.json."""
-    kinds = [load_task(name) for name, where in TASKS.items() if where.startswith("saccade.")]
-    content = {**packed((kind, kind.models) for kind in kinds), "verbs": _verbs(kinds)}
-    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-
-
-if __name__ == "__main__":
-    FILE.write_text(written(), encoding="utf-8")

@@ -17,7 +17,7 @@ def read_config(path: str, task: str) -> dict[str, Any]:
         UsageError: in one line, if the file holds anything else.
         OSError: if it cannot be read.
     """
-    import yaml
+    import yaml  # type: ignore[import-untyped]
 
     try:
         content = yaml.safe_load(Path(path).read_bytes()) or {}  # JSON is YAML

@@ -37,7 +37,7 @@ def show_help(
     """
     width, height = shutil.get_terminal_size()
     width = max(_NARROWEST, width)
-    table = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    table = {field.name: field for field in fields(kind)}
     groups = groups or {"options": list(table)}
     texts = help_texts(kind.__mro__)
     first_words = [name for name, option in table.items() if positional(option)]
@@ -123,7 +123,7 @@ def _annotation(option: Field[Any], name: str) -> str:
 
 def _value(option: Field[Any]) -> str:
     """What an option's value is, in one word; "" for positional arguments and flags."""
-    kind = option.type
+    kind: Any = option.type
     if metavar := _annotation(option, "metavar"):
         return "" if positional(option) else metavar
     if choices := choices_of(kind):

@@ -89,7 +89,7 @@ def read_command(kind: Kind, arguments: list[str]) -> Command:
     if (data := peek(arguments, "--data")) == "":
         raise UsageError("--data: expected a built-in data set, a folder or a file, got an empty name")
     data = data_of(kind, data)
-    options = options_class(kind, model, checked=False)
+    options: Any = options_class(kind, model, checked=False)
     check_names(configured, names_of(options), f"{path}", model)
     description = f"Train {kind.name}. Models: {', '.join(models_of(kind))}. Built-in data: {', '.join(kind.builtin)}."
     if data not in kind.builtin:
