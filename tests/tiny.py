@@ -22,7 +22,7 @@ from saccade.tasks.request import LookRequest, completed
 from saccade.tasks.stream import texts
 from saccade.tasks.transcribe import vocabulary as spoken
 from saccade.tasks.transcribe.data import tones
-from saccade.tasks.translate import vocabulary as tokens
+from saccade.tasks.translate import codec as tokens
 from saccade.tasks.translate.data import dates
 from saccade.train.files import write_json
 from saccade.train.task import Baseline, Evaluation, Example, Loss, Suited, Unreadable, options_class, recipe

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
-from saccade.tasks.translate import Translate
+from saccade.tasks.translate import TRANSLATE
 from saccade.tasks.translate.data import open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.environment import choose_device
@@ -69,7 +69,7 @@ class Trainings:
     parts: Callable[[Any, Any], Sequence[Part]]
     quick: str = "dates"
     before: Sequence[Step] = ()
-    task: Any = Translate
+    task: Any = TRANSLATE
     open_data: Callable[[Any], Any] = opened
 
     def __call__(self, options: Seeded) -> Work:
@@ -138,7 +138,7 @@ def scored(about: Mapping[str, Any], pairs: Sequence[Pair], **columns: Any) -> P
 
 
 def settings(
-    options: Seeded, variant: Variant, seed: int, folder: Path, minutes: float, kind: Kind = Translate
+    options: Seeded, variant: Variant, seed: int, folder: Path, minutes: float, kind: Kind = TRANSLATE
 ) -> Options:
     """Return the options of one run."""
     flat = options_class(kind, variant.model)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["TASKS", "load_task"]
 
 TASKS = {
-    "translate": "saccade.tasks.translate:Translate",
+    "translate": "saccade.tasks.translate:TRANSLATE",
     "classify-text": "saccade.tasks.classify_text:ClassifyText",
     "transcribe": "saccade.tasks.transcribe:Transcribe",
     "classify-image": "saccade.tasks.classify_image:CLASSIFY_IMAGE",

@@ -34,8 +34,8 @@ from saccade.tasks.regress.data import builtin as numbers
 from saccade.tasks.transcribe import task as speech_task
 from saccade.tasks.transcribe import vocabulary as spoken
 from saccade.tasks.transcribe.data import tones
+from saccade.tasks.translate import codec as tokens
 from saccade.tasks.translate import task as translation_task
-from saccade.tasks.translate import vocabulary as tokens
 from saccade.tasks.translate.data import dates
 
 HELD_OUT, LEARNED_FROM, STEPS, EARLIER = 13, 120, 6, 4

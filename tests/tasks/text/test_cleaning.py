@@ -10,8 +10,8 @@ from saccade.tasks.text.cleaning import cleaned
 from saccade.tasks.text.pairs import open_pairs
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, one_line
 from saccade.tasks.transcribe.data.manifest import read_manifest
+from saccade.tasks.translate.codec import encode_sources
 from saccade.tasks.translate.data.folder import open_folder
-from saccade.tasks.translate.source import encode_sources
 
 
 def test_white_space_of_any_kind_is_one_space():

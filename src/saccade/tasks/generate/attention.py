@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from saccade import look
 from saccade.tasks.batches import rectangle
@@ -37,24 +39,46 @@ def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
     return None if found is None else found.cpu()
 
 
-def attended(model: Any, state: Any, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
-    """Return outputs with what was looked at before each token, None if the model does not attend, and with their
-    tokens as texts.
+def attended(
+    model: Any,
+    state: Any,
+    outputs: Sequence[Sequence[Output]],
+    target: Tokenizer,
+    widths: Sequence[int | None],
+    tokens: int,
+) -> list[list[Output]]:
+    """Return outputs with the attention weights of each token, None if the model does not attend, and tokens as texts.
 
     Args:
         model: a `saccade.models.seq2seq.Seq2Seq`, in evaluation mode.
-        state: before the first token, a row for each output.
-        outputs: one or more, without their ends; the end is the last token that each then has.
+        state: of a batch of examples before the first token.
+        outputs: of each example, without their ends. The end is the last token that each then has.
         target: tokenizer of the outputs.
+        widths: positions of each example's source that weights are of, or None for all.
+        tokens: of the outputs that are read together, padding included.
     """
-    texts = rectangle([[BEGIN, *output.ids] for output in outputs]).to(next(model.parameters()).device)
-    weights = weights_of(model, state, texts)
-    told = []
-    for number, output in enumerate(outputs):
-        own = None if weights is None else weights[number, : len(output.ids) + 1]
-        pieces = (*(target.piece(each) or NOTHING for each in output.ids), END_MARK)
-        told.append(replace(output, weights=own, tokens=pieces))
-    return told
+    count = max(map(len, outputs), default=0)
+    longest = max((1 + len(output.ids) for row in outputs for output in row), default=1)
+    size = max(1, tokens // max(1, count * longest))
+    results = list[list[Output]]()
+    for first in range(0, len(outputs) if count else 0, size):
+        rows = outputs[first : first + size]
+        ids = [[BEGIN, *output.ids] for row in rows for output in [*row, *[Output("", [], 0.0)] * (count - len(row))]]
+        texts = rectangle(ids).to(next(model.parameters()).device)
+        examples = torch.arange(first, first + len(rows), device=texts.device).repeat_interleave(count)
+        weights = weights_of(model, state.select(examples[:, None], examples), texts)
+        for number, (row, width) in enumerate(zip(rows, widths[first : first + size], strict=True)):
+            own = [None] * len(row) if weights is None else weights[count * number : count * number + len(row)]
+            results.append([_read(*pair, width, target) for pair in zip(row, own, strict=True)])
+    return results if count else [[] for _ in outputs]
+
+
+def _read(output: Output, weights: Tensor | None, width: int | None, target: Tokenizer) -> Output:
+    if weights is not None:
+        missing = 0 if width is None else max(0, width - weights.shape[1])  # positions that a model never looks at
+        weights = F.pad(weights, (0, missing))[: len(output.ids) + 1, :width]
+    pieces = (*(target.piece(number) or NOTHING for number in output.ids), END_MARK)
+    return replace(output, weights=weights, tokens=pieces)
 
 
 def looks_told(output: Output) -> list[str]:

@@ -9,7 +9,7 @@ from saccade._threads import hooked
 from saccade.look import sequential_jacobian, shares
 from saccade.look._jacobian import differentiable, returning
 from saccade.models.padded import Padded
-from saccade.tasks.translate.batches import Encoded, pad
+from saccade.tasks.translate.codec import Encoded, pad
 
 __all__ = ["influence", "jacobian"]
 
