@@ -5,7 +5,7 @@ import pytest
 
 from saccade.cli import VERBS, main
 from saccade.tasks import TASKS
-from saccade.tasks.translate import Translate
+from saccade.tasks.translate import TRANSLATE
 from saccade.train.task import options_class
 from tiers import every
 from tiny import environment, python, registered
@@ -29,7 +29,7 @@ def test_verbs_and_tasks_complete(completed):
 
 def test_options_of_the_model_complete(completed):
     for model in ("rnnsearch", "transformer"):
-        names = {name.replace("_", "-") for name in options_class(Translate, model).__dataclass_fields__}
+        names = {name.replace("_", "-") for name in options_class(TRANSLATE, model).__dataclass_fields__}
         found = completed(f"train translate --model {model} --")
         assert {word.removeprefix("--") for word in found} == names | {"help", "help-all", "no-resume", "config"}
         assert len(found) == len(set(found))
@@ -38,9 +38,9 @@ def test_options_of_the_model_complete(completed):
 @every(
     ("line", "words"),
     [
-        ("train translate --model ", [*Translate.models]),
+        ("train translate --model ", [*TRANSLATE.models]),
         ("train translate --model t", ["transformer"]),
-        ("train translate --data ", [*Translate.builtin]),
+        ("train translate --data ", [*TRANSLATE.builtin]),
         ("train translate --data ./", []),
         ("train translate --model transformer --norm ", ["pre", "post"]),
         ("train translate --seed ", []),

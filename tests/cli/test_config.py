@@ -5,7 +5,7 @@ import pytest
 from saccade.cli import main
 from saccade.cli.arguments import UsageError
 from saccade.cli.train import read_command
-from saccade.tasks.translate import Translate
+from saccade.tasks.translate import TRANSLATE
 from tiers import every
 from tiny import train
 
@@ -17,7 +17,7 @@ def named(tmp_path):
     def parsed(text, *words):
         path = tmp_path / "options.yaml"
         path.write_text(text, encoding="utf-8")
-        return read_command(Translate, ["--config", str(path), *words])
+        return read_command(TRANSLATE, ["--config", str(path), *words])
 
     return parsed
 
