@@ -11,10 +11,9 @@ the process's own state take turns: pictures (matplotlib's settings) with pictur
 """
 
 import base64
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -26,7 +25,9 @@ from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.ensembles import check_drawn
 from saccade.tasks.objects import OBJECTS
+from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
+from saccade.tasks.task import Hard
 from saccade.train.baselines import baselines
 from saccade.train.environment import choose_device
 from saccade.train.files import check_folder, write_json
@@ -36,6 +37,7 @@ from saccade.train.options import Options, check_types
 from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.results import measure, split_results
+from saccade.train.results import undisturbed as in_evaluation
 from saccade.train.run import Run as Folder
 from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, Task, choose_model, options_class
 from saccade.train.trained import Trained, load_trained
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Pictures", "Run", "examples", "load", "options", "train"]
 
-_LONGEST = 180  # bytes of a request in a file's name: systems take 255 in all
 _AHEAD = 512  # inputs that are read at once: large batches of like length are the fastest
 
 
@@ -297,6 +298,15 @@ class Run:
         choose("split", split, ("test", "validation"))
         return self.measure(split, self.request("eval", request))
 
+    def hardest(self, split: str = "test", count: int = 20, request: Any = None) -> list[Hard]:
+        """Return the examples of a split with the largest losses, as `saccade eval --errors` lists them."""
+        task: Any = self.task
+        if self.ensemble or not hasattr(task, "hardest"):
+            got = "an ensemble" if self.ensemble else f"a run of {task.name}, whose loss is that of a batch"
+            raise ArgumentError(f"errors: expected one run whose examples have a loss each, got {got}")
+        with in_evaluation(self.model, self.trained.options.seed, split):
+            return list(task.hardest(self.model, split, count, request))
+
     def request(self, verb: str, values: Mapping[str, Any]) -> Any:
         """Return options as a checked request: the task's dataclass for a verb.
 
@@ -359,12 +369,11 @@ class Run:
         Raises:
             OSError: if the folder cannot be written.
         """
-        usual = {} if request is None else asdict(type(request)())
-        unusual = {name: getattr(request, name) for name in usual if getattr(request, name) != usual[name]}
+        unusual = {} if request is None else changes(request)
         if self.ensemble:
             unusual["ensemble"] = self.ensemble
         results = split_results(self.trained.run, self.trained.options, self.model, split, found)
-        path = self.folder / f"{_file_name(split, unusual, self.folder)}.json"
+        path = self.folder / f"{results_name(split, unusual, self.folder)}.json"
         write_json(path, {**results, "asked": unusual})
         return path
 
@@ -375,23 +384,3 @@ def _check_options(values: Mapping[str, Any], kind: Any, where: str) -> None:
         if name not in names:
             raise ArgumentError(f"{name}: {where} has no such option; {suggest(name, names)}")
     check_types(kind, values)
-
-
-def _file_name(split: str, unusual: Mapping[str, Any], folder: Path) -> str:
-    """Stem of the file's name. Words too long for file systems become a hash."""
-    words = "-".join(_words(unusual, folder))
-    if len(content := os.fsencode(words)) > _LONGEST:
-        words = f"asked-{hashlib.blake2b(content, digest_size=8).hexdigest()}"
-    return "-".join(filter(None, [f"results-{split}", words]))
-
-
-def _words(unusual: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Words of a request for the file's name. Runs are relative to this one's parent."""
-    for name, value in unusual.items():
-        for item in value if name == "ensemble" else [value]:
-            yield name.replace("_", "-")
-            if name == "ensemble":
-                path = os.path.relpath(Path(item).resolve(), folder.resolve().parent)
-                yield path.replace("%", "%25").replace(os.sep, "%2F")
-            elif value is not True:
-                yield str(item)

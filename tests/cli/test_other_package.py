@@ -72,7 +72,9 @@ def test_another_package_has_every_verb(task, model, package, capsys):
     assert len(list(package.glob("pictures/*.png"))) == 1
     assert json.loads((package / "run/config.json").read_text())["model"] == model
     assert runs.train(task, model=model, run=run, width=3, max_steps=2).folder == package / "run"
-    assert main(["eval", run, "--split", "validation"]) == 0
+    assert main(["eval", run, "--split", "validation", "--errors", "2"]) == 0
+    errors = [line.split("\t") for line in capsys.readouterr().out.splitlines() if "\t" in line]
+    assert len(errors) == 2 and float(errors[0][0]) >= float(errors[1][0]) and errors[0][1].startswith("validation-")
 
 
 def test_models_and_tasks_of_others_are_listed(package, capsys):

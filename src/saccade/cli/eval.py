@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from saccade.cli.arguments import UsageError, one_line
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.requests import Device, Ensemble, open_request
+from saccade.train.notes import output
+from saccade.train.options import not_positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +20,14 @@ class Arguments(Ensemble, Device):
     split: Literal["test", "validation"] = "test"
     """The split to measure."""
 
+    errors: int | None = None
+    """Number of examples with the largest losses to list: loss, input, target and answer."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if wrong := not_positive(self.errors):
+            raise UsageError(f"--errors: {wrong}")
+
 
 def run(arguments: list[str]) -> int:
     """Print every metric, overall and by group."""
@@ -25,4 +36,8 @@ def run(arguments: list[str]) -> int:
     print_metrics(options.split, evaluation.metrics, evaluation.groups)  # first: the folder may be read-only
     print_baselines(options.split, evaluation.baselines)
     trained.save_results(options.split, evaluation, request)
+    for loss, example, answer in trained.hardest(options.split, options.errors, request) if options.errors else ():
+        output(
+            "\t".join([f"{loss:.4f}", *map(one_line, (example.text, example.answer, next(iter(answer.lines()), "")))])
+        )
     return 0

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 
+import torch
 from torch import nn
 
 from saccade.tasks import load_task
@@ -20,10 +21,18 @@ from saccade.train.task import Answer, Baseline, Evaluation, Example, Form, Loss
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
 
-__all__ = ["Codec", "Job", "Predictor", "Task"]
+__all__ = ["Codec", "Hard", "Job", "Predictor", "Task"]
 
 AT_ONCE = 256
 """Examples of a split that are measured together."""
+
+
+class Hard(NamedTuple):
+    """An example with a large loss, and the answer of the model."""
+
+    loss: float
+    example: Example
+    answer: Answer
 
 
 class Codec(Protocol):
@@ -285,6 +294,16 @@ class Job:
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Measure a model on a split, or on `limit` examples spread over it."""
         return self.task.evaluate(self, model, split, take(self.data, split, limit), request)
+
+    def hardest(self, model: nn.Module, split: str, count: int, request: Any = None) -> list[Hard]:
+        """Return the examples of a split with the largest losses, largest first."""
+        device, indices = next(model.parameters()).device, take(self.data, split, None)
+        batches = (self.codec.collate(self.samples(split, [index])).to(device) for index in indices)
+        losses = [self.loss(model, batch).total.nan_to_num(torch.inf).item() for batch in batches]
+        worst = sorted(zip(losses, indices, strict=True), reverse=True)[:count]
+        examples = [self.example(split, index) for _, index in worst]
+        answers = self.answer(model, [example.input for example in examples], request)
+        return [Hard(loss, *pair) for (loss, _), *pair in zip(worst, examples, answers, strict=True)]
 
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure simple methods on a split."""
