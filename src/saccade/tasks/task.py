@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 import torch
 from torch import nn
 
+from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler
 from saccade.tasks.dataset import Dataset, Lazy, opened, take
@@ -33,6 +35,25 @@ class Hard(NamedTuple):
     loss: float
     example: Example
     answer: Answer
+
+
+@dataclass(frozen=True)
+class AsTraining:
+    """Data with one of its splits as the training split, whose examples have targets as tensors."""
+
+    data: Any
+    split: str
+
+    def size(self, split: str) -> int | None:
+        """Return the number of examples."""
+        return self.data.size(self.split)  # type: ignore[no-any-return]
+
+    def example(self, split: str, index: int) -> Any:
+        """Return an example."""
+        return self.data.example(self.split, index)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.data, name)
 
 
 class Codec(Protocol):
@@ -296,11 +317,18 @@ class Job:
         return self.task.evaluate(self, model, split, take(self.data, split, limit), request)
 
     def hardest(self, model: nn.Module, split: str, count: int, request: Any = None) -> list[Hard]:
-        """Return the examples of a split with the largest losses, largest first."""
-        device, indices = next(model.parameters()).device, take(self.data, split, None)
-        batches = (self.codec.collate(self.samples(split, [index])).to(device) for index in indices)
-        losses = [self.loss(model, batch).total.nan_to_num(torch.inf).item() for batch in batches]
-        worst = sorted(zip(losses, indices, strict=True), reverse=True)[:count]
+        """Return the examples of a split with the largest losses, largest first.
+
+        Examples that training leaves out, such as too long ones, have no loss.
+        """
+        device = next(model.parameters()).device
+        sampler = replace(self, rows=Lazy(lambda: AsTraining(self.data, split))).sampler
+        losses = list[tuple[float, int]]()
+        for index in take(self.data, split, None):
+            with suppress(ArgumentError):
+                batch = self.codec.collate(sampler.encode([index])).to(device)
+                losses.append((self.loss(model, batch).total.nan_to_num(torch.inf).item(), index))
+        worst = sorted(losses, reverse=True)[:count]
         examples = [self.example(split, index) for _, index in worst]
         answers = self.answer(model, [example.input for example in examples], request)
         return [Hard(loss, *pair) for (loss, _), *pair in zip(worst, examples, answers, strict=True)]
