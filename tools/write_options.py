@@ -1,4 +1,4 @@
-"""Write the tables of options that are read without torch, or by editors.
+"""Write the tables of options for the command line and for editors.
 
     python tools/write_options.py
 

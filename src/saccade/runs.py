@@ -299,7 +299,7 @@ class Run:
         return self.measure(split, self.request("eval", request))
 
     def hardest(self, split: str = "test", count: int = 20, request: Any = None) -> list[Hard]:
-        """Return the examples of a split with the largest losses, as `saccade eval --errors` lists them."""
+        """Return the examples with the largest losses, as `saccade eval --errors` does."""
         task: Any = self.task
         if self.ensemble or not hasattr(task, "hardest"):
             got = "an ensemble" if self.ensemble else f"a run of {task.name}, whose loss is that of a batch"

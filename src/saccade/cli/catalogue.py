@@ -1,6 +1,6 @@
-"""Tasks, models, data and options for `saccade list` and shell completion, without torch.
+"""Tasks, models, data and options, read without torch.
 
-catalogue.json holds those of Saccade itself. `tools/write_options.py` writes it.
+`saccade list` and shell completion read them from catalogue.json. `tools/write_options.py` writes it.
 """
 
 import json
@@ -58,26 +58,26 @@ def expanded(catalogue: dict[str, Any]) -> list[dict[str, Any]]:
     return list(catalogue["tasks"])
 
 
-def packed(models_of: Iterable[tuple["Kind", Mapping[str, str]]]) -> dict[str, Any]:
-    """Return tasks with the places of their models as a catalogue, each class of options once.
+def packed(kinds: Iterable[tuple["Kind", Mapping[str, str]]]) -> dict[str, Any]:
+    """Return tasks as a catalogue, with each class of options once.
 
-    Defaults are those of the first built-in data set.
+    Each task comes with its models by name, "module:Class". Defaults are those of its first built-in data set.
     """
     from saccade.train.recipes import defaults
     from saccade.train.task import options_class
 
     classes: dict[str, dict[str, Any]] = {}
     listed = []
-    for kind, places in models_of:
+    for kind, table in kinds:
         models = []
-        for name in places:
+        for name in table:
             parts = options_class(kind, name).__mro__[-2:0:-1]
             classes |= {_name(part): _options(part) for part in parts}
             usual = defaults(kind, name, next(iter(kind.builtin)), {})
             models.append(
                 {
                     "name": name,
-                    "summary": _model_summary(places, name),
+                    "summary": _model_summary(table, name),
                     "classes": [_name(part) for part in parts],
                     "defaults": usual,
                 }
@@ -108,12 +108,12 @@ def _type(kind: Any) -> str:
     return getattr(kind, "__name__", str(kind)) if get_origin(kind) is None else str(kind)
 
 
-def _model_summary(places: Mapping[str, str], model: str) -> str:
+def _model_summary(table: Mapping[str, str], model: str) -> str:
     """First line about a model: of its module, or of its class in a shared module."""
     from saccade.train.task import find
 
-    modules = [place.partition(":")[0] for place in places.values()]
-    network, module = find(places[model]), places[model].partition(":")[0]
+    modules = [where.partition(":")[0] for where in table.values()]
+    network, module = find(table[model]), table[model].partition(":")[0]
     return _first_line((sys.modules[module] if modules.count(module) == 1 else network).__doc__)
 
 

@@ -32,15 +32,18 @@ complete -c saccade -a '(saccade --complete (commandline -opc)[2..] "$(commandli
 
 
 def print_script(shell: str) -> None:
-    """Print the script that has a shell complete words by `saccade --complete`."""
+    """Print the completion script of a shell. It calls `saccade --complete`."""
     output(_SCRIPTS[choose("--print-completion", shell, _SCRIPTS)].strip())
 
 
 def print_candidates(words: Sequence[str], verbs: Iterable[str]) -> None:
-    """Print all completions of the last word, a line each. The shell completes files if there are none."""
+    """Print all completions of the last word, a line each.
+
+    Without any, the shell completes the names of files.
+    """
     *before, start = words or [""]
-    if found := [word for word in _candidates(before, start, verbs) if word.startswith(start)]:
-        output("\n".join(found))
+    if candidates := [word for word in _candidates(before, start, verbs) if word.startswith(start)]:
+        output("\n".join(candidates))
 
 
 def _candidates(before: Sequence[str], start: str, verbs: Iterable[str]) -> list[str]:

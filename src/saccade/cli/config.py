@@ -7,7 +7,7 @@ from typing import Any
 from saccade._definitions.argument_hints import suggest
 from saccade.cli.arguments import UsageError, one_line
 
-_PLACE = ("run", "resume")  # in config.json: where that run is, which is no setting of another
+_FOLDER = ("run", "resume")  # options of config.json that belong to the folder of its run
 
 
 def read_config(path: str, task: str) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def read_config(path: str, task: str) -> dict[str, Any]:
     if isinstance(content, Mapping) and isinstance(content.get("options"), Mapping):  # a run's
         if content.get("task") != task:
             raise UsageError(f"--config {path}: expected a run of {task}, got one of {content.get('task')}")
-        content = {name: value for name, value in content["options"].items() if name not in _PLACE}
+        content = {name: value for name, value in content["options"].items() if name not in _FOLDER}
     if not isinstance(content, Mapping):
         raise UsageError(f"--config {path}: expected lines such as max_steps: 600, got {content!r:.60}")
     options = {str(name).replace("-", "_"): value for name, value in content.items()}

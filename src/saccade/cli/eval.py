@@ -21,7 +21,7 @@ class Arguments(Ensemble, Device):
     """The split to measure."""
 
     errors: int | None = None
-    """Number of examples with the largest losses to list: loss, input, target and answer."""
+    """List this many examples with the largest losses: loss, input, target, answer."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

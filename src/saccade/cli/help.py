@@ -25,7 +25,7 @@ def show_help(
     *,
     everything: bool,
 ) -> None:
-    """Print the help of a dataclass of options, with the names alone of what exceeds one screen.
+    """Print the help of a dataclass of options, on one screen if `everything` is False.
 
     Args:
         kind: the dataclass.
@@ -33,7 +33,7 @@ def show_help(
         description: of the program.
         defaults: where they differ from the dataclass's own.
         groups: names of options by title. The first group is explained on the first screen.
-        everything: explain all groups.
+        everything: explain all groups, not the first one alone.
     """
     width, height = shutil.get_terminal_size()
     width = max(_NARROWEST, width)
@@ -63,7 +63,7 @@ def show_help(
 
 
 def show_choices(program: str, word: str, choices: Mapping[str, str]) -> None:
-    """Print the help of a verb whose first word is one of some names."""
+    """Print the help of a verb with a choice as its first word."""
     width = max(map(len, choices))
     output(f"usage: {program} {word} [OPTIONS]\n\n{word}:")
     output("\n".join(f"  {name:{width}}  {sentence}".rstrip() for name, sentence in choices.items()))
@@ -122,7 +122,7 @@ def _annotation(option: Field[Any], name: str) -> str:
 
 
 def _value(option: Field[Any]) -> str:
-    """What an option's value is, in one word; "" for positional arguments and flags."""
+    """Return the word for an option's value, "" for positional arguments and flags."""
     kind: Any = option.type
     if metavar := _annotation(option, "metavar"):
         return "" if positional(option) else metavar

@@ -67,7 +67,7 @@ class Config:
     """A file of options."""
 
     config: str | None = None
-    """YAML file of options, or config.json of a run. Options of the command line take precedence."""
+    """YAML file of options, or config.json of a run. The command line overrides it."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ def _groups(kind: Kind, model: str) -> dict[str, list[str]]:
     parts = {kind.name: kind.Options, model: model_class(kind, model).Options, "training": Options}
     groups = {"options": list(_USUAL)}
     for title, part in parts.items():
-        seen = {name for names in groups.values() for name in names}
-        groups[title] = [name for name in names_of(part) if name not in seen]
+        listed = {name for names in groups.values() for name in names}
+        groups[title] = [name for name in names_of(part) if name not in listed]
     return {title: names for title, names in groups.items() if names}
 
 
