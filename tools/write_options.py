@@ -23,6 +23,8 @@ from saccade.train.task import Kind, options_class
 KEYWORDS = Path(__file__).resolve().parents[1] / "src/saccade/_keywords.pyi"
 HEAD = '''"""Keywords of `saccade.runs`. `python tools/write_options.py` writes this file."""
 
+# fmt: off
+# ruff: noqa: E501
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 '''

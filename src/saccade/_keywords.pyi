@@ -1,5 +1,7 @@
 """Keywords of `saccade.runs`. `python tools/write_options.py` writes this file."""
 
+# fmt: off
+# ruff: noqa: E501
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 

@@ -2,11 +2,11 @@ import pytest
 import torch
 
 from models.translators import LENGTHS, SOURCE, TARGET
+from saccade.data.dataset import Lazy
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.models.rnnsearch import Options as ModelOptions
 from saccade.models.rnnsearch import RNNSearch
-from saccade.tasks.dataset import Lazy
 from saccade.tasks.generate.batch import Batch
 from saccade.tasks.task import Job
 from saccade.tasks.translate import TRANSLATE

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 import torch
 from torch import nn
 
+from saccade.data.dataset import Dataset, Lazy, opened, take
 from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import Dataset, Lazy, opened, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.stream import texts
 from saccade.train.notes import say

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from saccade.data.dataset import training_sample
 from saccade.errors import ArgumentError
 from saccade.models.policies import Gaussian
 from saccade.models.ram import Path
 from saccade.models.strings import said
-from saccade.tasks.dataset import training_sample
 from saccade.tasks.glimpse.answer import EyeAnswer, answers
 from saccade.tasks.glimpse.data import BUILTIN, longest_label, open_data
 from saccade.tasks.glimpse.eyes import Eyes, most_glimpses, numbers_of

@@ -10,10 +10,10 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from saccade.data.conversions import converted
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SPLIT, SplitNames, only, split_named
 from saccade.errors import ArgumentError
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import SPLITS
-from saccade.tasks.splits import SPLIT, SplitNames, only, split_named
 from saccade.tasks.text.delimited import perhaps_headed
 from saccade.tasks.text.files import read_filled
 
@@ -85,7 +85,7 @@ def told_rows(
         where = table.place(row)
         if len(cells) != width:
             got = "no tab" if len(cells) == 1 else f"{len(cells)} columns"
-            way_out = converted(path, columns) if len(cells) == 1 else ""
+            way_out = converted(path) if len(cells) == 1 else ""
             raise ArgumentError(f"{where}: expected {wanted}, got {got}{way_out}")
         split = split_named(cells[places[SPLIT]], names, known, where) if divided else known
         there.add(split)

@@ -9,9 +9,10 @@ from typing import Any, Self
 
 from torch import Tensor, nn
 
+from saccade.data.dataset import counted, training_sample
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import POOL, Sampler
-from saccade.tasks.dataset import counted, training_sample
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
 from saccade.tasks.memorize.baselines import baselines
 from saccade.tasks.memorize.data import BUILTIN, Corpus, Item, open_corpus
@@ -24,7 +25,6 @@ from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalReque
 from saccade.tasks.memorize.room import check_answering, check_cells, check_training
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.task import Task
 from saccade.train.files import write_json
 from saccade.train.notes import Once

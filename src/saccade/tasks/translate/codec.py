@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from saccade.data.cleaning import WIDEST, composed, front
+from saccade.data.dataset import training_sample
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.tasks.batches import rectangle
-from saccade.tasks.dataset import training_sample
 from saccade.tasks.generate.batch import Batch, target_ids
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.text.bpe import BytePairs
-from saccade.tasks.text.cleaning import WIDEST, composed, front
 from saccade.tasks.text.special import END
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, Tokenizer, from_json
 from saccade.tasks.translate.data.corpus import Corpus, Pair

@@ -7,16 +7,16 @@ from typing import Any
 
 from torch import nn
 
+from saccade.data.cleaning import LONGEST
+from saccade.data.dataset import opened, take, training_sample
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import opened, take, training_sample
 from saccade.tasks.ensembles import check_drawn
 from saccade.tasks.generate.generate import Output, best_texts
 from saccade.tasks.generate.predictor import Block, Generates, evaluate, shortest
 from saccade.tasks.looking import LookRequest
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.task import Job, Task
-from saccade.tasks.text.cleaning import LONGEST
 from saccade.tasks.translate import metrics
 from saccade.tasks.translate.baselines import baselines
 from saccade.tasks.translate.codec import Encoded, Pairs, Source, encode_fitting

@@ -22,10 +22,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from saccade.data.archives import has_part, read_part
+from saccade.data.dataset import SPLITS, check_index, check_split, inventory
 from saccade.errors import ArgumentError
-from saccade.tasks.archives import has_part, read_part
 from saccade.tasks.audio.recordings import read_whole
-from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
 from saccade.tasks.transcribe.data.corpus import Recording
 from saccade.train.randomness import derive, generator
 

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from saccade.data.cleaning import composed
+from saccade.data.objects import array_of
+from saccade.data.rows import Rows, rows_of
+from saccade.data.splits import SplitNames
 from saccade.tasks.audio.recordings import leveled, read_whole, resample
-from saccade.tasks.objects import Rows, array_of, rows_of
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.transcribe.data.corpus import Recording
 
 __all__ = ["Waveforms", "open_objects"]
@@ -46,7 +47,7 @@ class Waveforms:
 
     def example(self, split: str, index: int) -> Recording:
         """Return one recording of a split; its group is ""."""
-        sound, text = self.rows.example(split, index)
+        sound, text = self.rows.row(split, index)
         name = f"{split} {index}"
         if isinstance(sound, Tensor):
             samples, notes = leveled(sound, name)
@@ -57,7 +58,7 @@ class Waveforms:
 
     def text(self, split: str, index: int) -> str:
         """Return the words of a recording alone."""
-        return self.rows.example(split, index)[1]
+        return self.rows.row(split, index)[1]
 
     def size(self, split: str) -> int:
         """Return how many recordings a split has."""
@@ -78,7 +79,7 @@ def open_objects(objects: Any, rate: int, names: SplitNames | None = None, folde
     pair of both, or a mapping with the columns `audio` and `text`.
 
     Args:
-        objects: see `saccade.tasks.objects.rows_of`.
+        objects: see `saccade.data.objects.rows_of`.
         rate: samples a second, in Hz.
         names: what the splits of a mapping are called.
         folder: of the table that the rows are from, from which on paths are seen; what it has is read as it is asked

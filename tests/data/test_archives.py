@@ -1,0 +1,194 @@
+import gzip
+import io
+import tarfile
+
+import pytest
+
+from image_files import archive_of, folder_of
+from saccade.data import archives
+from saccade.data.archives import has_part, read_files, read_part
+from saccade.errors import ArgumentError
+
+
+def every(name):
+    return True
+
+
+@pytest.mark.parametrize(("name", "mode"), [("a.tar", "w"), ("a.tar.gz", "w:gz"), ("A.TGZ", "w:gz")])
+def test_an_archive_has_what_its_folder_has(tmp_path, name, mode):
+    folder = folder_of(tmp_path / "data", count=1)
+    packed = archive_of(folder, tmp_path / name, mode, root="./")
+    assert sorted(read_files(packed, every)) == sorted(read_files(folder, every))
+    assert [found for found, _ in read_files(packed, lambda name: "blue" in name)] == [
+        f"{split}/blue/0.png" for split in ("test", "train", "validation")
+    ]
+
+
+def test_hidden_files_and_links_are_passed_over(tmp_path):
+    folder = folder_of(tmp_path / "data", count=1)
+    (folder / "train" / "red" / "._0.png").write_bytes(b"")
+    (folder / ".cache").mkdir()
+    (folder / ".cache" / "x.png").write_bytes(b"")
+    packed = archive_of(folder, tmp_path / "a.tar", "w")
+    with tarfile.open(packed, "a") as archive:
+        link = tarfile.TarInfo("train/red/link.png")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    for source in (folder, packed):
+        assert len(list(read_files(source, every))) == 9
+
+
+@pytest.mark.parametrize(("name", "mode"), [("a.tar", "w"), ("a.tar.gz", "w:gz")])
+def test_a_hard_link_is_the_file_that_it_leads_to(tmp_path, name, mode):
+    folder = folder_of(tmp_path / "data", count=1)
+    (folder / "kept.bin").write_bytes(b"not wanted, but linked to")
+    for link, target in (("train/red/1.png", "train/red/0.png"), ("train/red/2.png", "kept.bin")):
+        (folder / link).hardlink_to(folder / target)
+    with tarfile.open(tmp_path / name, mode) as archive:
+        archive.add(folder, "./")
+        chained = tarfile.TarInfo("./train/red/3.png")
+        chained.type, chained.linkname = tarfile.LNKTYPE, "./train/red/2.png"
+        archive.addfile(chained)
+        kinds = [member.name for member in archive.getmembers() if member.islnk()]
+    assert len(kinds) == 3
+    found = dict(read_files(tmp_path / name, lambda name: name.endswith(".png")))
+    assert found.pop("train/red/3.png") == found["train/red/2.png"]
+    assert found == dict(read_files(folder, lambda name: name.endswith(".png"))) and len(found) == 11
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_file_that_is_put_in_more_than_once_is_read_once(tmp_path, times):
+    folder = folder_of(tmp_path / "data", splits=("train",), count=1)
+    for name in ("red", "blue"):
+        (folder / f"train/{name}/1.png").hardlink_to(folder / f"train/{name}/0.png")
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        archive.add(folder, ".")
+        for name in (times - 1) * ["0.png", "1.png"]:  # of which GNU tar makes hard links, one to the file itself
+            link = tarfile.TarInfo(f"./train/red/{name}")
+            link.type, link.linkname = tarfile.LNKTYPE, "./train/red/0.png"
+            archive.addfile(link)
+    found = list(read_files(tmp_path / "a.tar", every))
+    assert sorted(found) == sorted(read_files(folder, every)) and len(found) == 5
+
+
+def test_a_hard_link_to_nothing_is_damage(tmp_path):
+    packed = archive_of(folder_of(tmp_path / "data", count=1), tmp_path / "a.tar", "w")
+    with tarfile.open(packed, "a") as archive:
+        link = tarfile.TarInfo("train/red/link.png")
+        link.type, link.linkname = tarfile.LNKTYPE, "gone.png"
+        archive.addfile(link)
+    with pytest.raises(ArgumentError, match=r"damaged one \(.*gone.png"):
+        list(read_files(packed, every))
+
+
+def test_hard_links_count_as_the_files_that_they_are(tmp_path, monkeypatch):
+    folder = folder_of(tmp_path / "data", splits=("train",), count=1)
+    for number in range(1, 9):
+        (folder / f"train/red/{number}.png").hardlink_to(folder / "train/red/0.png")
+    packed = archive_of(folder, tmp_path / "a.tar", "w")
+    monkeypatch.setattr(archives, "_MOST", 5 * (folder / "train/red/0.png").stat().st_size)
+    with pytest.raises(ArgumentError, match="expected at most 2 GiB of files, got more; unpack it"):
+        list(read_files(packed, every))
+
+
+def test_a_link_to_what_is_gone_is_named(tmp_path):
+    folder = folder_of(tmp_path / "data", count=1)
+    (folder / "train" / "red" / "9.png").symlink_to("../../annex/9.png")
+    with pytest.raises(FileNotFoundError, match=r"red/9.png"):
+        list(read_files(folder, every))
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9, 0.99])
+def test_a_cut_archive_is_refused(tmp_path, share):
+    packed = archive_of(folder_of(tmp_path / "data"), tmp_path / "a.tar.gz")
+    whole = packed.read_bytes()
+    packed.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(ArgumentError, match=r"a.tar.gz: expected a whole tar archive, got a damaged one \("):
+        list(read_files(packed, every))
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])
+def test_what_is_no_archive_is_refused(tmp_path, name):
+    (tmp_path / name).write_bytes(b"no archive at all" * 100)
+    with pytest.raises(ArgumentError, match="expected a whole tar archive"):
+        list(read_files(tmp_path / name, every))
+
+
+def test_an_archive_of_too_much_is_refused(tmp_path, monkeypatch):
+    packed = archive_of(folder_of(tmp_path / "data"), tmp_path / "a.tar.gz")
+    monkeypatch.setattr(archives, "_MOST", 200)
+    with pytest.raises(ArgumentError, match="expected at most 2 GiB of files, got more; unpack it"):
+        list(read_files(packed, every))
+
+
+def test_a_class_may_be_a_link_to_a_folder(tmp_path):
+    folder = folder_of(tmp_path / "data", count=1)
+    plain = sorted(read_files(folder, every))
+    (folder / "train" / "red").rename(tmp_path / "red")
+    (folder / "train" / "red").symlink_to("../../red")
+    assert sorted(read_files(folder, every)) == plain
+
+
+FILES = {"a.wav": b"one", "sub/b.wav": b"two", "sub/c.txt": b"not a recording", "d.wav": b""}
+
+
+def pack(folder, files=FILES, prefix="part/", **extra):
+    with tarfile.open(folder / "part.tar.gz", "w:gz") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(prefix + name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+        for name, kind in extra.items():
+            member = tarfile.TarInfo(f"{prefix}{name}.wav")
+            member.type, member.linkname = kind, "/etc/hostname"
+            archive.addfile(member)
+    return folder / "part.tar.gz"
+
+
+def read(folder):
+    return dict(read_part(folder, "part", ".wav"))
+
+
+@pytest.mark.parametrize("prefix", ["part/", "./part/", ""])
+def test_a_folder_and_its_archive_are_the_same(tmp_path, prefix):
+    pack(tmp_path, prefix=prefix)
+    assert read(tmp_path) == {"a.wav": b"one", "sub/b.wav": b"two", "d.wav": b""}
+    assert has_part(tmp_path, "part") and not has_part(tmp_path, "other")
+    for name, data in FILES.items():
+        path = tmp_path / "plain/part" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    assert read(tmp_path / "plain") == read(tmp_path) and has_part(tmp_path / "plain", "part")
+
+
+def test_links_and_devices_are_skipped(tmp_path):
+    pack(tmp_path, {"up.wav": b"up"}, link=tarfile.SYMTYPE, pipe=tarfile.FIFOTYPE)
+    assert read(tmp_path) == {"up.wav": b"up"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["part.tar.gz"]
+
+
+def damaged(folder):
+    with pytest.raises(
+        ArgumentError, match=r"part\.tar\.gz: expected a whole tar archive, got a damaged one \(.*\); "
+    ) as error:
+        read(folder)
+    assert "\n" not in str(error.value)
+
+
+def test_a_damaged_archive_is_named(tmp_path):
+    archive = pack(tmp_path, {f"{n}.wav": bytes(range(256)) * 100 for n in range(9)})
+    whole = archive.read_bytes()
+    plain = gzip.decompress(whole)
+    for data in (b"", b"not packed", whole[: len(whole) // 2], whole[:-4] + b"\0\0\0\0", gzip.compress(plain[:60_000])):
+        archive.write_bytes(data)
+        damaged(tmp_path)
+    archive.write_bytes(whole[:200] + bytes(50) + whole[250:])
+    damaged(tmp_path)
+
+
+def test_a_folder_of_a_part_may_be_a_link(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/b.wav").write_bytes(b"two")
+    (tmp_path / "plain/part").mkdir(parents=True)
+    (tmp_path / "plain/part/linked").symlink_to(tmp_path / "sub")
+    assert read(tmp_path / "plain") == {"linked/b.wav": b"two"}
