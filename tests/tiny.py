@@ -24,9 +24,8 @@ from saccade.tasks.transcribe import codec as spoken
 from saccade.tasks.transcribe.data import tones
 from saccade.tasks.translate import codec as tokens
 from saccade.tasks.translate.data import dates
-from saccade.train import Evaluation, Loss
 from saccade.train.files import write_json
-from saccade.train.task import Baseline, Example, Suited, Unreadable, options_class, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Loss, Suited, Unreadable, options_class, recipe
 
 SMALL = ["--hidden-dim", "32", "--embedding-dim", "16", "--batch-tokens", "600", "--checkpoint-steps", "10"]
 SOURCE = Path(__file__).parents[1] / "src"

@@ -50,13 +50,13 @@ class SplitOptions:
     """
 
     train_split: str | None = field(default=None, metadata=_COMPARED)
-    """What the training split of the data is called, in names of files, folders or in a column; train if not given."""
+    """Name of the training split in files, folders or a column. Default: train."""
 
     validation_split: str | None = field(default=None, metadata=_COMPARED)
-    """What the validation split is called, such as tst2012; validation, valid, val or dev if not given."""
+    """Name of the validation split, such as tst2012. Default: validation, valid, val or dev."""
 
     test_split: str | None = field(default=None, metadata=_COMPARED)
-    """What the test split is called, such as tst2013; test if not given."""
+    """Name of the test split, such as tst2013. Default: test."""
 
     def __post_init__(self) -> None:
         """Refuse what is no name, and a name for two splits."""

@@ -2,28 +2,58 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 
+import torch
 from torch import nn
 
 from saccade.data.dataset import Dataset, Lazy, opened, take
+from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.stream import texts
 from saccade.train.notes import say
-from saccade.train.task import Answer, Baseline, Evaluation, Example, Form, Loss, Suited, find, recipe
+from saccade.train.task import Answer, Baseline, Evaluation, Example, Form, Loss, Suited, model_class, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
 
-__all__ = ["Codec", "Job", "Predictor", "Task"]
+__all__ = ["Codec", "Hard", "Job", "Predictor", "Task"]
 
 AT_ONCE = 256
 """Examples of a split that are measured together."""
+
+
+class Hard(NamedTuple):
+    """An example with a large loss, and the answer of the model."""
+
+    loss: float
+    example: Example
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class AsTraining:
+    """Data with one of its splits as the training split, whose examples have targets as tensors."""
+
+    data: Any
+    split: str
+
+    def size(self, split: str) -> int | None:
+        """Return the number of examples."""
+        return self.data.size(self.split)  # type: ignore[no-any-return]
+
+    def example(self, split: str, index: int) -> Any:
+        """Return an example."""
+        return self.data.example(self.split, index)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.data, name)
 
 
 class Codec(Protocol):
@@ -265,7 +295,7 @@ class Job:
 
     def build(self) -> nn.Module:
         """Return a freshly initialized model."""
-        return self.codec.build(find(self.task.models[self.settings.model]))  # type: ignore[no-any-return]
+        return self.codec.build(model_class(self.task, self.settings.model))  # type: ignore[no-any-return]
 
     def samples(self, split: str, indices: Iterable[int]) -> list[Any]:
         """Return samples of a split."""
@@ -286,6 +316,24 @@ class Job:
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Measure a model on a split, or on `limit` examples spread over it."""
         return self.task.evaluate(self, model, split, take(self.data, split, limit), request)
+
+    def hardest(self, model: nn.Module, split: str, count: int, request: Any = None) -> list[Hard]:
+        """Return the examples of a split with the largest losses, largest first.
+
+        Examples that training leaves out, such as too long ones, have no loss.
+        """
+        device = next(model.parameters()).device
+        sampler = replace(self, rows=Lazy(lambda: AsTraining(self.data, split))).sampler
+        losses = list[tuple[float, int]]()
+        for index in take(self.data, split, None):
+            with suppress(ArgumentError):
+                batch = self.codec.collate(sampler.encode([index])).to(device)
+                losses.append((self.loss(model, batch).total.nan_to_num(torch.inf).item(), index))
+        worst = sorted(losses, reverse=True)[:count]
+        examples = [self.example(split, index) for _, index in worst]
+        answers = self.answer(model, [example.input for example in examples], request)
+        rows = zip(worst, examples, answers, strict=True)
+        return [Hard(loss, example, answer) for (loss, _), example, answer in rows]
 
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure simple methods on a split."""

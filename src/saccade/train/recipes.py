@@ -10,7 +10,7 @@ from saccade.train.notes import say
 from saccade.train.options import Options, check_types, identity
 from saccade.train.run import Run, RunError, folder_of
 from saccade.train.schedules import FALLING, SCHEDULES
-from saccade.train.task import Kind, Suited, options_class, recipe
+from saccade.train.task import Kind, Suited, models_of, options_class, recipe
 
 __all__ = ["data_of", "defaults", "suit", "usual_model"]
 
@@ -82,7 +82,9 @@ def usual_model(kind: Kind, run: str | None) -> str:
     if not run or not (Path(run) / "config.json").exists():
         return first
     config = Run.open(Path(run)).config
-    return str(config["model"]) if config["task"] == kind.name and config["model"] in kind.models else first
+    model = str(config["model"])
+    there = ":" in model or model in models_of(kind)
+    return model if there and config["task"] == kind.name else first
 
 
 def _there(kind: Kind, given: Mapping[str, Any], model: str, data: str) -> Run | None:

@@ -367,7 +367,7 @@ def folder_of(task: str, model: str, data: str, run: str | None = None) -> Path:
     >>> folder_of("translate", "luong", "corpora/de-en")
     PosixPath('runs/translate-de-en-luong')
     """
-    return Path(run or f"runs/{task}-{Path(data).name}-{model}")
+    return Path(run or f"runs/{task}-{Path(data).name}-{model.rpartition(':')[2]}")
 
 
 def beside(folder: Path) -> Path:

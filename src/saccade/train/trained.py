@@ -10,7 +10,7 @@ from saccade.train.environment import bound_shape_caches, keep_freed_memory
 from saccade.train.options import origin
 from saccade.train.randomness import undisturbed
 from saccade.train.run import Run, RunError
-from saccade.train.task import Kind, Task, options_class
+from saccade.train.task import Kind, Task, models_of, options_class
 from saccade.train.weights import by_columns, load_into, savable
 
 __all__ = ["Trained", "load_trained"]
@@ -49,8 +49,8 @@ def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None
     keep_freed_memory()
     bound_shape_caches()
     model_name = run.config["model"]
-    if model_name not in kind.models:
-        raise RunError(f"{run.folder}: its model is {model_name}, which this Saccade has not: {', '.join(kind.models)}")
+    if ":" not in model_name and model_name not in (models := models_of(kind)):
+        raise RunError(f"{run.folder}: its model is {model_name}, which this Saccade has not: {', '.join(models)}")
     options = run.options(options_class(kind, model_name))
     if options.model != model_name:
         raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")

@@ -33,7 +33,7 @@ from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
 from saccade.train import options as shared
 from saccade.train.notes import Once, say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Unreadable, find
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Unreadable, model_class
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -85,7 +85,7 @@ class AnswerQuestions(VisualTask):
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the questions, and learn their words and answers."""
-        if options.shift and not issubclass(find(cls.models[options.model]).Options, SightOptions):
+        if options.shift and not issubclass(model_class(cls, options.model).Options, SightOptions):
             why = f"expected none with --model {options.model}, which sees no image"
             raise ArgumentError(f"--shift: {why}, got {options.shift}; leave it out")
         return super().prepare(options, objects)
@@ -97,7 +97,7 @@ class AnswerQuestions(VisualTask):
 
     def build(self) -> nn.Module:
         """Make the model."""
-        kind, known = find(self.models[self.settings.model]), self.vocabulary
+        kind, known = model_class(type(self), self.settings.model), self.vocabulary
         options = shared.select(self.settings, kind.Options)
         encoder = known.sight.encoder(options) if isinstance(options, SightOptions) else None
         sizes = len(known.words), self.output.size(options.hidden_dim)

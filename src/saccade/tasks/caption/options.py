@@ -26,22 +26,22 @@ class Options(VisualOptions, generate.Options):
     """
 
     size: int | None = None
-    """Pixels of height and width that images of one's own are scaled to; 96 if not given."""
+    """Height and width of images of files in pixels. Default: 96."""
 
     most: int = 4
-    """Things of a built-in scene, at the most: 8 or fewer."""
+    """Most shapes of a built-in scene, up to 8."""
 
     max_length: int = 50
-    """Training captions of more words are left out."""
+    """Most words of a training caption. Longer ones are left out."""
 
     batch_size: int = 64
-    """Captions a batch, each with its image."""
+    """Captions per batch, each with its image."""
 
     flip: bool = True
-    """Mirror every other image in training; --no-flip where captions say left or right."""
+    """Mirror every other training image. Use --no-flip if captions say left or right."""
 
     shift: int = 4
-    """Pixels by which images are shifted in training, at most."""
+    """Largest random shift of a training image, in pixels."""
 
     def __post_init__(self) -> None:
         generate.Options.__post_init__(self)

@@ -41,7 +41,7 @@ from saccade.tasks.text.vectors import Vectors
 from saccade.tasks.text.words import Words
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, find, options_class, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, model_class, options_class, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -130,7 +130,7 @@ class ClassifyText:
 
     def build(self) -> nn.Module:
         """Make the model, with the vectors that words begin with."""
-        kind, known = find(self.models[self.settings.model]), self.vocabulary
+        kind, known = model_class(type(self), self.settings.model), self.vocabulary
         options = replace(shared.select(self.settings, kind.Options), embedding_dim=known.dim)
         model: Classifier = kind(len(known.words), len(known.labels), options)
         model.name_words(known.words.words)

@@ -19,7 +19,7 @@ class EvalRequest(request.EvalRequest):
     """
 
     coverage_penalty: float = 0.0
-    """How much it counts against an output of beam search that it leaves parts of the input unread."""
+    """Weight of the penalty for parts of the input that an output does not attend to."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,13 +19,13 @@ class Options:
     """
 
     label_smoothing: float = 0.0
-    """Share of the target's probability that is spread evenly over all tokens."""
+    """Probability that is spread evenly over all tokens."""
 
     beam_size: int = 1
-    """Outputs that beam search keeps at once when the run is evaluated; 1 is greedy decoding."""
+    """Beam size of evaluations. 1 is greedy decoding."""
 
     length_penalty: float = 0.6
-    """How much beam search favours long outputs; 0 ranks by probability alone."""
+    """Exponent of the length normalization in beam search. 0 ranks by probability."""
 
     def __post_init__(self) -> None:
         in_ranges(self, (("beam_size", 1, 10_000),))

@@ -25,13 +25,13 @@ class EvalRequest:
     """
 
     beam_size: int | None = None
-    """Outputs that beam search keeps at once; as the run has it if not given."""
+    """Beam size. Default: that of the run."""
 
     length_penalty: float | None = None
-    """How much beam search favours long outputs; as the run has it if not given."""
+    """Exponent of the length normalization in beam search. Default: that of the run."""
 
     min_length: int = 0
-    """The tokens that an answer has at the least, where its limit allows so many."""
+    """Fewest tokens of an answer, up to its limit."""
 
     def __post_init__(self) -> None:
         if self.beam_size is not None and not 0 < self.beam_size <= _MOST:
@@ -54,22 +54,22 @@ class Request(EvalRequest):
     """
 
     nbest: int = 1
-    """Write so many answers for each input, best first (with --sample so many draws), each on a line of its own."""
+    """Answers per input, each on its own line, best first. With --sample: number of samples."""
 
     prefix: str | None = None
-    """What every answer begins with."""
+    """Text with which each answer begins."""
 
     sample: bool = False
-    """Draw answers at random instead of searching for the best."""
+    """Sample answers instead of searching for the best."""
 
     temperature: float | None = None
-    """With --sample: below 1 likely tokens are drawn more often, above 1 less; 1 if not given."""
+    """With --sample: temperature of the softmax. Default: 1."""
 
     top_p: float | None = None
-    """With --sample: draw from the likeliest tokens alone that have this share of the probability; 1 if not given."""
+    """With --sample: probability of the most probable tokens to sample from. Default: 1."""
 
     seed: int | None = None
-    """With --sample: what the draws follow from; that of the run if not given."""
+    """With --sample: seed of the samples. Default: that of the run."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -31,7 +31,7 @@ from saccade.tasks.regress.question import lines_of, read_numbers
 from saccade.tasks.request import completed
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, model_class, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -114,7 +114,7 @@ class Regress:
 
     def build(self) -> nn.Module:
         """Make the model, with what it knows before training."""
-        kind = find(self.models[self.settings.model])
+        kind = model_class(type(self), self.settings.model)
         kind.check(self.known.sizes, self.settings.model)
         model: Regressor = kind(self.known.sizes, shared.select(self.settings, kind.Options))
         model.begin(self.known.known)

@@ -62,40 +62,40 @@ class Options(SplitOptions, generate.Options):
     """
 
     rate: int | None = None
-    """Samples a second that recordings are brought to: as the data set has it if not given, 16000 for a manifest."""
+    """Sample rate of the recordings after resampling. Default: that of the data set, 16000 for a manifest."""
 
     language: str | None = None
-    """Language whose words the digits of built-in data are written in, as fr for zéro, un, deux; else as digits."""
+    """Language of the words of built-in data, such as fr for zéro, un, deux. Default: digits."""
 
     mels: int = 40
-    """Bands of the log-mel features; data that come as features have their own."""
+    """Bands of the log-mel features. Data sets of features keep theirs."""
 
     window_ms: int = 25
-    """Milliseconds of sound that a frame of features sees."""
+    """Width of a frame in milliseconds."""
 
     hop_ms: int = 10
     """Milliseconds from one frame to the next."""
 
     tokenizer: Literal["words", "characters", "bpe"] = "words"
-    """What texts are cut into: words as they stand between spaces, characters, or bpe (pieces of words)."""
+    """Tokens of the texts: words, characters, or bpe (pieces of words)."""
 
     vocabulary_size: int = 2000
-    """The most tokens there may be, learned from the training split."""
+    """Most tokens of the vocabulary, learned from the training split."""
 
     max_seconds: float = 20.0
-    """Training utterances that are longer are left out."""
+    """Longest training utterance in seconds. Longer ones are left out."""
 
     max_length: int = 200
-    """Training utterances with a text of more tokens are left out."""
+    """Most tokens of a training utterance. Longer ones are left out."""
 
     batch_tokens: int = 8000
-    """Frames a batch, about, padding included."""
+    """Approximate number of frames per batch, padding included."""
 
     stretch: float = 0.1
-    """Largest share by which an utterance is slowed down or sped up in training."""
+    """Largest fraction by which a training utterance is slowed down or sped up."""
 
     ctc_rescoring: float = 0.0
-    """Share that the probability by CTC has in the ranking of what beam search found; 0 ranks as the search does."""
+    """Weight of CTC in the ranking of the beam's outputs. 0: none."""
 
     def __post_init__(self) -> None:
         generate.Options.__post_init__(self)
@@ -138,7 +138,7 @@ class EvalRequest(GenerateEvalRequest):
     """
 
     ctc_rescoring: float | None = None
-    """Share of CTC in the ranking of the outputs; as the run has it if not given."""
+    """Weight of CTC in the ranking of the outputs. Default: that of the run."""
 
 
 @dataclass(frozen=True, kw_only=True)

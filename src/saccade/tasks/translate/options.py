@@ -81,23 +81,22 @@ class Options(SplitOptions, generate.Options):
     """
 
     source: str | None = None
-    """The side to translate from: what its files end in, as de for train.de; of a file of pairs its language."""
+    """Source language: the suffix of its files, such as de for train.de, or its name in a file of pairs."""
 
     target: str | None = None
-    """The side to translate to, as en for train.en."""
+    """Target language, such as en for train.en."""
 
     tokenizer: str = "bpe"
-    """What texts are cut into: bpe (pieces of words, the same for both sides), characters, or words as they stand
-    between spaces."""
+    """Tokens of the texts: bpe (pieces of words, shared by both languages), characters, or words."""
 
     vocabulary_size: int = 4000
-    """The most tokens there may be, learned from the training split; of characters and words on each side."""
+    """Most tokens of the vocabulary, learned from the training split. Characters and words have one per language."""
 
     max_length: int = 200
-    """Training pairs with a side of more tokens are left out."""
+    """Most tokens on either side of a training pair. Longer pairs are left out."""
 
     batch_tokens: int = 4000
-    """Tokens a batch, about, padding included; of each pair the longer side counts."""
+    """Approximate number of tokens per batch, padding included, by the longer side of each pair."""
 
     def __post_init__(self) -> None:
         generate.Options.__post_init__(self)
@@ -116,7 +115,7 @@ class EvalRequest(coverage.EvalRequest):
     """
 
     replace_unknown: bool = False
-    """Write what an unknown token looked at in the input in its place."""
+    """Replace each unknown token by the input token with the largest attention weight."""
 
     @property
     def attends(self) -> bool:

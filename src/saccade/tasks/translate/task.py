@@ -25,7 +25,7 @@ from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.options import RECIPES, REQUESTS, Options, Request
 from saccade.tasks.translate.recipes import read, smaller, suited
 from saccade.tasks.translate.translation import Translation, described, replaced
-from saccade.train.task import Baseline, Evaluation, Form, Metric, Suited, find, options_class
+from saccade.train.task import Baseline, Evaluation, Form, Metric, Suited, options_class, recipes_of
 
 __all__ = ["TRANSLATE", "Translates"]
 
@@ -119,7 +119,7 @@ def _open(options: Any, objects: Any) -> Corpus:
 def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe for the number and length of pairs."""
     corpus = opened(objects, partial(_open, options_class(task, model, checked=False)(**given)))
-    sizes, recipes = read(corpus.get()), find(task.models[model]).recipes
+    sizes, recipes = read(corpus.get()), recipes_of(task, model)
     less: Suited | None = None
     for options, reason in reversed(smaller(*sizes, recipes)):
         less = Suited(options, reason, corpus, less)
