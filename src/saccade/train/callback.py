@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from saccade.errors import SaccadeError
 from saccade.train.averaging import needed
 from saccade.train.balance import expert_shares
-from saccade.train.checkpoint import Checkpoint, prune, save
+from saccade.train.checkpoint import Checkpoint, list_steps, prune, save, save_best
 from saccade.train.optimization import flat_from, learning_rate, optimizer_tensors
 from saccade.train.options import Options, origin
 from saccade.train.plan import final_seconds, sizes
@@ -90,13 +90,13 @@ class RunCallback(pl.Callback):
         self._tick(training=True)
         if self.ranks.leads and options.max_steps is None and state.step == options.schedule_steps:
             self._tell_flat()  # not before: a clock ends the run, and nobody knew whether it would get so far
-        metrics, shares, better = self._validate() if validate and self.ranks.leads else ({}, {}, False)
+        metrics, shares = self._validate() if validate and self.ranks.leads else ({}, {})
         stop = self._agree()
         if stop and not write:  # before every checkpoint: none shall hold what is not finite
             self._look(outputs["loss"])
         if self.ranks.leads:
             self._show(write, metrics, shares)
-            if save_now or better:
+            if save_now:
                 self._save(trainer)
         trainer.should_stop = stop
 
@@ -159,10 +159,8 @@ class RunCallback(pl.Callback):
         text = "  ".join(filter(None, [*words, f"{clock(left)} left"]))
         self.bar.update(state.step, text, state.seconds / (state.seconds + left) if state.seconds else 0.0)
 
-    def _validate(self) -> tuple[dict[str, float], dict[str, dict[str, float]], bool]:
-        """Measure on validation; returns what metrics.jsonl shall say of it, the numbers and what parts of the tokens
-        experts took, and whether its weights are to be kept.
-        """
+    def _validate(self) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+        """Measure on validation and keep the best weights; returns the metrics and the shares of experts."""
         task, state, options = self.task, self.state, self.options
         self._update("measuring on validation")
         began = time.perf_counter()
@@ -174,28 +172,29 @@ class RunCallback(pl.Callback):
         self.bar.note(f"step {state.step}: loss {self.loss:.4f}, {self.measured} on validation")
         with undisturbed(self.model, options.seed, "sample"):
             self.bar.note(f"  {sample(task, self.model, options.seed, state.step)}")
-        better = options.patience is not None and state.judge(headline)
+        if state.judge(headline):
+            save_best(self.run.checkpoints, self._weights(), state.step, origin(self.run.config, options))
         if options.patience is not None and state.stale >= options.patience:
             was = f"{name} {state.best:.4f} at step {state.best_step} was the best"
             self.bar.note(f"stopping early at step {state.step}: {state.stale} validations without a better one; {was}")
         self._tick(training=False)
         numbers = {f"validation_{name}": number for name, number in values(result.metrics).items()}
-        return numbers, expert_shares(result), better
+        return numbers, expert_shares(result)
 
-    def _check(self, weights: dict[str, Tensor]) -> None:
-        """See that all weights are numbers: the loss was computed before the step that may have spoiled them."""
-        if name := not_finite(weights):
+    def _weights(self) -> dict[str, Tensor]:
+        """All weights, if they are finite: the loss was computed before the step that may have spoiled them."""
+        if name := not_finite(weights := tensors(self.model)):
             raise SaccadeError(f"the weights {name} are not finite after step {self.state.step}; {_LOWER}")
+        return weights
 
     def _save(self, trainer: pl.Trainer) -> None:
         self._tick(training=False)
-        weights = tensors(self.model)
-        self._check(weights)
         step, optimizer = self.state.step, optimizer_tensors(trainer.optimizers[0])
         scaler = trainer.precision_plugin.state_dict()  # of the loss, in half precision: numbers alone
         scalars = {**asdict(self.state), "threads": torch.get_num_threads(), "scaler": scaler}
         scalars["origin"] = origin(self.run.config, self.options)
-        save(self.run.checkpoints, Checkpoint(step, weights, optimizer, scalars))
-        prune(self.run.checkpoints, lambda steps: needed(steps, self.state, self.options))
+        folder = self.run.checkpoints
+        save(folder, Checkpoint(step, self._weights(), optimizer, scalars))
+        prune(folder, needed(list_steps(folder), self.state, self.options))
         self.saved = step
         self._tick(training=False)

@@ -16,9 +16,7 @@ from saccade.errors import ArgumentError
 __all__ = [
     "check_folder",
     "encode",
-    "flushed",
     "left_over",
-    "link",
     "naming",
     "other_than_file",
     "read",
@@ -75,56 +73,25 @@ def write(path: Path, content: bytes) -> None:
     """Write a file beside its place and rename it there once it is on the disk.
 
     Args:
-        path: where it shall be; its folder exists.
+        path: in a folder that exists.
         content: all of it.
 
     Raises:
-        OSError: if it cannot be written; what was at `path` is then still there.
+        OSError: if it cannot be written; an earlier file at `path` is then unchanged.
     """
     partial = unfinished(path)
     try:
-        flushed(partial, content)
-        partial.replace(path)
-    except OSError as error:
-        error.filename, error.filename2 = str(path), None  # not the one beside it, of which nobody knows
-        raise
-    finally:
-        _remove(partial)
-
-
-def link(source: Path, path: Path) -> bool:
-    """Give a file a second name, in the place of what is there; returns whether the file system knows such names."""
-    partial = unfinished(path)
-    try:
-        partial.hardlink_to(source)
-        partial.replace(path)
-    except OSError:
-        return False
-    finally:
-        _remove(partial)  # still there where the two are names of one file already
-    return True
-
-
-def flushed(path: Path, content: bytes) -> None:
-    """Write a file and wait until it is on the disk; if that fails, what was written of it is removed.
-
-    Raises:
-        OSError: naming the file, which the system does not where it is the disk that is full.
-    """
-    try:
-        with naming(path), path.open("wb") as file:
+        with partial.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    except OSError:
-        _remove(path)
+        partial.replace(path)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None  # not the hidden one beside it
         raise
-
-
-def _remove(path: Path) -> None:
-    """Remove what was written; a file system that takes no writing refuses this too, which is no news."""
-    with suppress(OSError):
-        path.unlink()
+    finally:
+        with suppress(OSError):  # it was renamed, or the file system takes no writing
+            partial.unlink()
 
 
 @contextmanager

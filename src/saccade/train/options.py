@@ -32,6 +32,7 @@ _MOST_MINUTES = 10**8  # 190 years, which still can be counted in seconds and in
 _PRECISIONS = ("32", "bf16", "16")
 _MATMUL_PRECISIONS = ("highest", "high", "medium")
 _BUDGET: dict[str, Any] = {"budget": True}  # may differ when a run is continued: it changes no weight of any step
+_PLACE: dict[str, Any] = {**_BUDGET, "place": True}  # of a command, not of its run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +46,13 @@ class Options:
     model: str = ""
     """Which model to train; `saccade list` names them."""
 
-    data: str = field(default="", metadata=_BUDGET)  # compared by what the data are, not by what their folder is called
+    data: str = field(default="", metadata=_PLACE)  # compared by what the data are, not by what their folder is called
     """A built-in data set, or a folder or file in the task's own format."""
 
-    run: str = field(default="", metadata=_BUDGET)
+    run: str = field(default="", metadata=_PLACE)
     """Folder of the run: made when it is not there, continued when it is. Default: runs/TASK-DATA-MODEL."""
 
-    resume: bool = field(default=True, metadata=_BUDGET)
+    resume: bool = field(default=True, metadata=_PLACE)
     """Continue the run if it exists; with --no-resume start a new one beside it."""
 
     seed: int = 1
@@ -74,13 +75,13 @@ class Options:
     validation_examples: int = field(default=500, metadata=_BUDGET)
     """Examples of the validation split that are measured along the way; all of them are at the end."""
 
-    device: str = field(default="auto", metadata=_BUDGET)
+    device: str = field(default="auto", metadata=_PLACE)
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
     processes: int = 1
     """Processes that train together, each on batches of its own: a step then takes so many batches."""
 
-    threads: int | None = field(default=None, metadata=_BUDGET)
+    threads: int | None = field(default=None, metadata=_PLACE)
     """Processor threads; small models gain nothing from many. As torch has it if not given."""
 
     learning_rate: float = 1e-3
@@ -282,20 +283,17 @@ def _named(kind: Any) -> str:
 
 
 def origin(config: Mapping[str, Any], options: Options) -> str:
-    """Return what weights were made from, in one word: the data and all options that decide what is learned.
+    """Return a mark of weights: a hash of their data and of all options that decide what is learned.
 
     Args:
-        config: of the run. What options it names is what counts: one that came later changes nothing of an older run.
-        options: of the run, whatever its budget is now.
+        config: of the run.
+        options: of the run, with any budget.
 
     Example:
-        >>> config = {"data": "dates", "options": {"seed": 1, "max_steps": 5}}
-        >>> origin(config, Options(max_steps=9)) == origin({**config, "options": {"seed": 1}}, Options())
+        >>> origin({"data": "dates"}, Options(max_steps=9)) == origin({"data": "dates"}, Options())
         True
     """
-    deciding = identity(options).keys() & config["options"].keys()
-    own = {name: config["options"][name] for name in deciding}
-    content = json.dumps([config["data"], own], sort_keys=True, default=str)
+    content = json.dumps([config["data"], identity(options)], sort_keys=True, default=str)
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 

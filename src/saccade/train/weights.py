@@ -1,100 +1,71 @@
-"""A model's weights: plain tensors by name, each once, and back; as a file; their mean over several checkpoints."""
+"""Weights of models: tensors by name, files of them with a digest, and their mean over several checkpoints."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Mark", "by_columns", "deserialize", "load_into", "mean", "not_finite", "savable", "serialize", "tensors"]
+__all__ = ["by_columns", "deserialize", "load_into", "mean", "not_finite", "savable", "serialize", "tensors"]
 
-_KEY = "saccade"  # the one key of a file's metadata: several are written in an order that differs from time to time
-
-
-@dataclass(frozen=True)
-class Mark:
-    """What a file of weights says of itself.
-
-    Args:
-        step: of the run, that the weights are of.
-        run: which run that is (`saccade.train.options.origin`).
-        digest: of the weights, their names and shapes.
-    """
-
-    step: int
-    run: str
-    digest: str
+_KEY = "saccade"  # the one key of a file's metadata: safetensors writes several in a varying order
 
 
-def serialize(weights: Mapping[str, Tensor], step: int, run: str) -> bytes:
-    """Return weights as a safetensors file that says whose they are, the same bytes for the same weights.
+def serialize(tensors: Mapping[str, Tensor], **about: Any) -> bytes:
+    """Return tensors as a safetensors file with a digest of its content, the same bytes for the same content.
 
     Args:
-        weights: tensors by name.
-        step: of the run.
-        run: which one it is (`saccade.train.options.origin`).
+        tensors: by name.
+        about: JSON values for the header, such as the step.
 
     Example:
-        >>> weights, mark = deserialize(serialize({"bias": torch.ones(3)}, 12, "mine"))
-        >>> weights["bias"], mark.step, mark.run
-        (tensor([1., 1., 1.]), 12, 'mine')
+        >>> weights, about = deserialize(serialize({"bias": torch.ones(3)}, step=12))
+        >>> weights["bias"], about
+        (tensor([1., 1., 1.]), {'step': 12})
     """
     from safetensors.torch import save
 
-    mark = Mark(step, run, _digest(weights))
-    return save(dict(weights), {_KEY: json.dumps(asdict(mark))})
+    return save(dict(tensors), {_KEY: json.dumps({**about, "digest": _digest(tensors, about)})})
 
 
-def deserialize(content: bytes) -> tuple[dict[str, Tensor], Mark | None]:
-    """Return the weights of a file, and what it says of itself, None where it says nothing as older ones do.
+def deserialize(content: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors of a file that `serialize` wrote, and the values of its header.
 
     Raises:
-        ValueError: if they are not what was written, or the content is no such file.
+        ValueError: if it is damaged or another kind of file.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     try:
-        weights = load(content)
+        tensors = load(content)
     except SafetensorError as error:
         raise ValueError(str(error)) from error
-    mark = _mark(content)
-    if mark is not None and mark.digest != _digest(weights):
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])  # behind the number of its bytes
+    about = json.loads(header.get("__metadata__", {}).get(_KEY, "{}"))
+    if not isinstance(about, dict) or about.pop("digest", None) != _digest(tensors, about):
         raise ValueError("its digest is of other weights")
-    return weights, mark
+    return tensors, about
+
+
+def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
+    """A hash of names, types, shapes and all bits of tensors, and of the values beside them."""
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def not_finite(weights: Mapping[str, Tensor]) -> str | None:
-    """Return the name of the first tensor that holds what is no number, None if all are numbers.
+    """Return the name of the first tensor with a NaN or an infinity, None if all are finite.
 
     >>> not_finite({"a": torch.ones(2), "b": torch.tensor([1.0, float("nan")])})
     'b'
     """
     return next((name for name, tensor in weights.items() if not tensor.isfinite().all()), None)
-
-
-def _mark(content: bytes) -> Mark | None:
-    """What stands in the header, which is JSON behind the number of its bytes."""
-    header: dict[str, Any] = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    told = header.get("__metadata__", {}).get(_KEY)
-    if told is None:
-        return None
-    try:
-        return Mark(**json.loads(told))
-    except TypeError as error:
-        raise ValueError(f"what it says of itself means nothing ({told:.60})") from error
-
-
-def _digest(weights: Mapping[str, Tensor]) -> str:
-    """A word for names, types, shapes and every bit of some tensors, whatever order a file has them in."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(weights.items()):
-        digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
-        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def tensors(model: nn.Module) -> dict[str, Tensor]:
