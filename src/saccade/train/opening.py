@@ -10,7 +10,7 @@ from torch import nn
 
 from saccade.errors import ArgumentError
 from saccade.train.environment import versions
-from saccade.train.notes import no_line_twice, say
+from saccade.train.notes import say
 from saccade.train.options import Options, identity
 from saccade.train.plan import Plan, fitted, plan_for, sentence
 from saccade.train.randomness import seeded
@@ -88,20 +88,19 @@ def _make(request: Request, folder: Path, device: torch.device) -> Opened:
     """Make the folder of a run: by its recipe, or by a smaller one that fits its minutes better."""
     Run.check_place(folder)  # before the data, which take their time
     kind, options, suited, plan = request.kind, request.options, request.suited, None
-    with no_line_twice():
-        while True:
-            task = kind.prepare(options, request.objects)
-            model = new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
-            if suited is not None and suited.reason:
-                say(suited.reason)
-            if request.given is not None:
-                recipe = None if suited is None else suited.options
-                plan = plan_for(task, model, options, request.given, recipe, device, request.began)
-            smaller = _smaller(request, suited, plan)
-            if smaller is None or plan is None:
-                break
-            say(f"{sentence(plan)}:")
-            options, suited = smaller
+    while True:
+        task = kind.prepare(options, request.objects)
+        model = new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
+        if suited is not None and suited.reason:
+            say(suited.reason)
+        if request.given is not None:
+            recipe = None if suited is None else suited.options
+            plan = plan_for(task, model, options, request.given, recipe, device, request.began)
+        smaller = _smaller(request, suited, plan)
+        if smaller is None or plan is None:
+            break
+        say(f"{sentence(plan)}:")
+        options, suited = smaller
     config = {"task": kind.name, "model": options.model, "data": task.data.fingerprint}
     if plan is not None:
         say(sentence(plan))
