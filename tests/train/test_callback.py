@@ -21,7 +21,7 @@ from tiny import Line, line_options
 
 
 class Shown:
-    """What a bar or a board is told."""
+    """A bar and a logger that keep their texts and numbers."""
 
     def __init__(self):
         self.notes, self.updates, self.written = [], [], {}
@@ -32,8 +32,11 @@ class Shown:
     def update(self, step, text, share=None):
         self.updates.append((step, text))
 
-    def write(self, step, scalars):
-        self.written[step] = dict(scalars)
+    def log_metrics(self, metrics, step):
+        self.written[step] = dict(metrics)
+
+    def save(self):
+        pass
 
 
 class Company(Ranks):
@@ -64,10 +67,12 @@ class Driver:
         self.run = Run.create(folder / "run", config, task.save)
         self.model, self.shown, self.state = task.build(), Shown(), state or TrainState()
         ranks = ranks or Ranks()
-        self.callback = RunCallback(task, self.model, self.run, self.options, self.state, ranks, self.shown, self.shown)
+        self.callback = RunCallback(task, self.model, self.run, self.options, self.state, ranks, self.shown)
         optimizer = make_optimizer(self.model, self.options)
         plugin = SimpleNamespace(state_dict=lambda: {"scale": 2.0})
-        self.trainer = SimpleNamespace(optimizers=[optimizer], precision_plugin=plugin, should_stop=False)
+        self.trainer = SimpleNamespace(
+            optimizers=[optimizer], precision_plugin=plugin, should_stop=False, loggers=[self.shown]
+        )
 
     def begin(self):
         self.callback.on_train_start(self.trainer, None)

@@ -92,7 +92,7 @@ def ending(code, words=None):
     if words:
         mouth.send(words)
     mouth.close()
-    return launch._Other(Ending(code), ear)
+    return launch._Worker(Ending(code), ear)
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def ending(code, words=None):
     ],
 )
 def test_the_one_to_blame_is_waited_for_and_named(codes, words):
-    blame = launch._blame([ending(code) for code in codes], 1)
-    assert isinstance(blame, SaccadeError) and str(blame).startswith(words)
+    cause = launch._cause([ending(code) for code in codes], 1)
+    assert isinstance(cause, SaccadeError) and str(cause).startswith(words)
 
 
 def test_last_words_are_passed_on_and_interruption_is_one():
-    blame = launch._blame([ending(1, "a.txt: No such file or directory")], 1)
-    assert str(blame) == "process 1 of 2 ended (a.txt: No such file or directory)"
-    assert isinstance(launch._blame([ending(1, "x"), ending(130)], 1), KeyboardInterrupt)
+    cause = launch._cause([ending(1, "a.txt: No such file or directory")], 1)
+    assert str(cause) == "process 1 of 2 ended (a.txt: No such file or directory)"
+    assert isinstance(launch._cause([ending(1, "x"), ending(130)], 1), KeyboardInterrupt)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The callback that keeps a run's state: after every step it counts, shows, measures, saves, and stops if it must."""
+"""The callback of a run: after every step it counts, shows, measures, saves, and stops if the run is at its end."""
 
 import math
 import signal
@@ -24,7 +24,6 @@ from saccade.train.ranks import Ranks
 from saccade.train.results import TrainState, measure, sample, undisturbed
 from saccade.train.run import Run
 from saccade.train.task import Task, value, values
-from saccade.train.tensorboard import TensorBoard
 from saccade.train.weights import not_finite, tensors
 
 with python_and_numpy():  # Lightning imports rich, which draws from Python's generator as it is imported
@@ -37,17 +36,16 @@ _LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the devi
 
 
 class RunCallback(pl.Callback):
-    """Keeps the state of one process; only the one that leads measures, writes and speaks.
+    """Keeps the state of one process; only the first measures, writes and reports.
 
     Args:
-        task: what is trained on.
-        model: what is trained.
-        run: where checkpoints and metrics go.
+        task: of the run.
+        model: in training.
+        run: receives checkpoints and metrics.
         options: of the run.
-        state: how far the run is; kept up to date in place.
+        state: of the run; updated in place.
         ranks: the processes that train together.
         bar: shows progress.
-        board: TensorBoard's log.
     """
 
     def __init__(
@@ -59,10 +57,9 @@ class RunCallback(pl.Callback):
         state: TrainState,
         ranks: Ranks,
         bar: Bar,
-        board: TensorBoard,
     ) -> None:
         self.task, self.model, self.run, self.options, self.state = task, model, run, options, state
-        self.ranks, self.bar, self.board = ranks, bar, board
+        self.ranks, self.bar = ranks, bar
         self.saved = self.began = state.step
         self.count = 0
         self.signalled = self.interrupted = False
@@ -70,7 +67,7 @@ class RunCallback(pl.Callback):
         self.mark, self.before = 0.0, state.seconds
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Start the clock, and listen for Ctrl-C and its like; Lightning puts the handlers back when it is done."""
+        """Start the clock, and handle Ctrl-C and its like; Lightning restores the handlers at the end."""
         self.mark = time.perf_counter()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -80,7 +77,7 @@ class RunCallback(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Do what is due after a step."""
+        """Count a step, and measure, show and save if it is time."""
         state, options = self.state, self.options
         state.step += 1
         validate, save_now = (state.step % every == 0 for every in (options.validation_steps, options.checkpoint_steps))
@@ -89,13 +86,13 @@ class RunCallback(pl.Callback):
             self._look(outputs["loss"])
         self._tick(training=True)
         if self.ranks.leads and options.max_steps is None and state.step == options.schedule_steps:
-            self._tell_flat()  # not before: a clock ends the run, and nobody knew whether it would get so far
+            self._note_last_rate()  # not before: a clock ends the run, perhaps earlier
         metrics, shares = self._validate() if validate and self.ranks.leads else ({}, {})
         stop = self._agree()
-        if stop and not write:  # before every checkpoint: none shall hold what is not finite
+        if stop and not write:  # before every checkpoint: all are finite
             self._look(outputs["loss"])
         if self.ranks.leads:
-            self._show(write, metrics, shares)
+            self._show(trainer, write, metrics, shares)
             if save_now:
                 self._save(trainer)
         trainer.should_stop = stop
@@ -111,7 +108,7 @@ class RunCallback(pl.Callback):
         signal.signal(number, signal.default_int_handler)
 
     def _agree(self) -> bool:
-        """Count the units of all processes, and decide for all whether to stop: no process may wait for another."""
+        """Count the units of all processes, and decide for all of them whether to stop."""
         ended = self.ranks.leads and self.state.ended(self.options)  # one clock decides
         count, signals, ends = self.ranks.sums(self.count, self.signalled, ended)
         self.state.tokens += int(count)
@@ -126,22 +123,24 @@ class RunCallback(pl.Callback):
         self.mark = now
 
     def _look(self, loss: Tensor) -> None:
-        """See that the loss, the mean over the processes, is a number."""
+        """Check that the loss, the mean over the processes, is finite."""
         first = math.isnan(self.loss)
         self.loss = self.ranks.sums(float(loss))[0] / self.ranks.world
         if not math.isfinite(self.loss):
             raise SaccadeError(f"the loss is {self.loss} at step {self.state.step}; {_LOWER}")
-        if first and self.ranks.leads:  # not before: a run that fails at once shall say no more than why
+        if first and self.ranks.leads:  # not before: a run that fails at once reports nothing else
             self.bar.note(f"{'going on' if self.began else 'training'} in {self.run.folder} at step {self.began}")
             if self.options.max_steps is not None or self.began >= (self.options.schedule_steps or 0):
-                self._tell_flat()
+                self._note_last_rate()
 
-    def _tell_flat(self) -> None:
-        """Say that the rate is at its last before the budget is spent, if it is."""
+    def _note_last_rate(self) -> None:
+        """Report that the rate is at its last before the budget is spent, if it is."""
         if note := flat_from(self.options):
             self.bar.note(note)
 
-    def _show(self, write: bool, metrics: dict[str, float], shares: dict[str, dict[str, float]]) -> None:
+    def _show(
+        self, trainer: pl.Trainer, write: bool, metrics: dict[str, float], shares: dict[str, dict[str, float]]
+    ) -> None:
         state = self.state
         loss = "" if math.isnan(self.loss) else f"loss {self.loss:.4f}"
         speed = f"{state.tokens / state.training_seconds:,.0f} {self.task.unit}/s"
@@ -149,10 +148,12 @@ class RunCallback(pl.Callback):
         if write:
             measured = {"loss": self.loss, "learning_rate": learning_rate(state.step - 1, self.options)}
             self.run.log(step=state.step, **measured, seconds=round(state.seconds, 3), **metrics, **shares)
-            self.board.write(state.step, {**measured, **metrics})
+            for logger in trainer.loggers:
+                logger.log_metrics({**measured, **metrics}, step=state.step)
+                logger.save()  # a kill loses nothing that was shown
 
     def _update(self, *words: str) -> None:
-        """Show where the run is, and how long it goes on at the pace of this process."""
+        """Show the state of the run, and the time left at the pace of this process."""
         state = self.state
         pace = (state.seconds - self.before) / max(1, state.step - self.began)
         left = state.seconds_left(self.options, pace)

@@ -1,7 +1,7 @@
-"""The Lightning side: one module that runs any task's steps, and the trainer that runs the module.
+"""Lightning's module and trainer for the steps of any task.
 
-Lightning moves batches, differentiates, clips, steps, scales and talks to other processes. What a run is, when it is
-measured and how it is kept is `saccade.train.callback`'s, because a resumed run must be the uninterrupted one.
+Lightning moves batches, differentiates, clips, steps, scales, logs and talks to other processes. Validations and
+checkpoints are `saccade.train.callback`'s, because a resumed run must equal the uninterrupted one.
 """
 
 import copy
@@ -9,7 +9,7 @@ import itertools
 import logging
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
 from typing import Any
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 
 from saccade._threads import own_filters
+from saccade.errors import SaccadeError
 from saccade.train.balance import balances, with_balance
 from saccade.train.callback import RunCallback
 from saccade.train.checkpoint import Checkpoint
@@ -31,11 +32,11 @@ from saccade.train.ranks import Ranks
 from saccade.train.results import TrainState
 from saccade.train.run import Run
 from saccade.train.task import Task
-from saccade.train.tensorboard import TensorBoard
 
 with python_and_numpy():  # as `saccade.train.callback` does
     import lightning.pytorch as pl
     from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+    from lightning.pytorch.loggers import Logger, TensorBoardLogger
     from lightning.pytorch.strategies import DDPStrategy
 
 __all__ = ["advance", "step_seconds"]
@@ -50,7 +51,7 @@ _PRECISION: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-m
 
 
 class _Steps(IterableDataset[Any]):
-    """The task's batches from a step on: rank r of W processes takes every W-th, from the r-th on."""
+    """The task's batches from a step on: rank r of W processes takes those whose number is r modulo W."""
 
     def __init__(self, task: Task, step: int, ranks: Ranks) -> None:
         self.task, self.step, self.ranks = task, step, ranks
@@ -61,14 +62,7 @@ class _Steps(IterableDataset[Any]):
 
 
 class _Stopwatch(pl.Callback):
-    """Times the steps of a model that nobody keeps.
-
-    Args:
-        task: what is trained on.
-        model: what is trained.
-        options: of the run.
-        seconds: after which it is enough.
-    """
+    """Times the steps of a copy of a model, for some seconds."""
 
     def __init__(self, task: Task, model: nn.Module, options: Options, seconds: float) -> None:
         self.task, self.model, self.options, self.seconds = task, model, options, seconds
@@ -78,33 +72,31 @@ class _Stopwatch(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Note when a step is done, which the device is when its loss is known."""
-        float(outputs["loss"])
+        """Note the end of a step."""
+        float(outputs["loss"])  # waits for the device
         self.times.append(time.perf_counter())
         self.state.step += 1
         trainer.should_stop = self.state.step > _LEAST and self.times[-1] - self.times[0] > self.seconds
 
 
 class _Module(pl.LightningModule):
-    """A task's model, as Lightning wants it."""
+    """A task's model as a Lightning module."""
 
     def __init__(self, callback: RunCallback | _Stopwatch, checkpoint: Checkpoint | None) -> None:
         super().__init__()
         self.callback, self.model, self.checkpoint = callback, callback.model, checkpoint
         if callback.ranks.world > 1:
-            self.idle = nn.Parameter(
-                torch.zeros(())
-            )  # one unused, lest torch warn that it looks for them: see _several
+            self.idle = nn.Parameter(torch.zeros(()))  # an unused one; without it torch warns, see _several
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Make the optimizer, in the state that it was saved in."""
+        """Make the optimizer in its saved state."""
         optimizer = make_optimizer(self.model, self.callback.options)
         if self.checkpoint is not None:
             restore_optimizer(optimizer, self.checkpoint.optimizer)
         return optimizer
 
     def on_train_start(self) -> None:
-        """Scale the loss as it was scaled."""
+        """Restore the scale of the loss."""
         if self.checkpoint is not None:
             self.trainer.precision_plugin.load_state_dict(self.checkpoint.scalars["scaler"])
 
@@ -114,9 +106,9 @@ class _Module(pl.LightningModule):
         torch.manual_seed(derive(callback.options.seed, "step", step, *((rank,) if rank else ())))
         for group in self.trainer.optimizers[0].param_groups:
             group["lr"] = learning_rate(step, callback.options)
-        with balances(self.model) as found:
+        with balances(self.model) as collected:
             loss = callback.task.loss(self.model, batch)
-        loss = with_balance(loss, found)
+        loss = with_balance(loss, collected)
         callback.count = loss.count
         return loss.total
 
@@ -130,59 +122,63 @@ def advance(
     state: TrainState,
     checkpoint: Checkpoint | None,
     ranks: Ranks,
+    loggers: Sequence[Logger] = (),
 ) -> bool:
     """Train until the budget or the patience is spent or the user stops it; the last step is always in a checkpoint.
 
     With W processes, the gradient of step n is the mean of those of batches n·W to n·W + W − 1. Each is of the mean
-    over its own batch's tokens, so that batches weigh alike, as the steps of one process do: a token in a batch of
-    fewer counts a little more than it would in one mean over all of them.
+    over its own batch's tokens, so batches weigh alike, as the steps of one process do.
 
     Args:
-        task: what to train on.
+        task: of the run.
         model: trained in place.
-        run: where checkpoints and metrics go.
+        run: receives checkpoints and metrics.
         options: of the run.
-        device: where to compute.
-        state: how far the run is; kept up to date in place.
-        checkpoint: that `state` is of; None at the beginning.
+        device: of the model.
+        state: of the run; updated in place.
+        checkpoint: of that state; None at the beginning.
         ranks: the processes that train together, all of which call this.
+        loggers: Lightning's, for the same numbers as metrics.jsonl.
 
     Returns:
         Whether it went on to the end.
     """
-    tensorboard = run.folder / "tensorboard" if options.tensorboard and ranks.leads else None
-    with (
-        Bar(options.max_steps, state.step, shown=ranks.leads) as bar,
-        TensorBoard(tensorboard, state.step) as board,
-        _surroundings(options),
-    ):
-        callback = RunCallback(task, model, run, options, state, ranks, bar, board)
-        _fit(callback, device, checkpoint)
+    loggers = [*loggers, *_tensorboard(run, state)] if options.tensorboard else [*loggers]
+    with Bar(options.max_steps, state.step, shown=ranks.leads) as bar, _surroundings(options):
+        callback = RunCallback(task, model, run, options, state, ranks, bar)
+        _fit(callback, device, checkpoint, loggers if ranks.leads else ())
     return not callback.interrupted
 
 
-def step_seconds(task: Task, model: nn.Module, options: Options, device: torch.device, seconds: float) -> float:
-    """Return how long a training step takes: the median of some first ones, taken by a copy of the model.
+def _tensorboard(run: Run, state: TrainState) -> list[Logger]:
+    """TensorBoard's log in the run's folder, without the steps that are taken again."""
+    try:
+        return [TensorBoardLogger(run.folder, name="", version="tensorboard", purge_step=state.step + 1)]
+    except ImportError as error:
+        raise SaccadeError(f"--tensorboard: expected the package tensorboard, got {error}") from error
 
-    Batches and all that is random are functions of the step, so that the run that follows takes the same steps as if
-    nothing had been timed.
+
+def step_seconds(task: Task, model: nn.Module, options: Options, device: torch.device, seconds: float) -> float:
+    """Return the median time of the first training steps, taken by a copy of the model.
+
+    Batches and random numbers are functions of the step, so the timing has no effect on the run.
 
     Args:
-        task: what to train on.
-        model: left as it is.
+        task: of the run.
+        model: unchanged.
         options: of the run.
-        device: where to compute.
+        device: of the training.
         seconds: that the timing may take, unless a few steps take longer.
     """
     with seeded(options.seed, "plan"), _surroundings(options):
         watch = _Stopwatch(task, copy.deepcopy(model).to(device), options, seconds)
-        _fit(watch, device, None)
+        _fit(watch, device, None, ())
     return median(later - earlier for earlier, later in itertools.pairwise(watch.times))
 
 
 @contextmanager
 def _surroundings(options: Options) -> Iterator[None]:
-    """What steps are taken in: torch is deterministic, and nobody is told of what is harmless."""
+    """Steps are deterministic, and harmless warnings are hidden."""
     logger = logging.getLogger("lightning.pytorch")
     level = logger.level
     with own_filters(), reproducible(), matmul_precision(options.matmul_precision):
@@ -195,18 +191,20 @@ def _surroundings(options: Options) -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _fit(callback: RunCallback | _Stopwatch, device: torch.device, checkpoint: Checkpoint | None) -> None:
-    """Take steps until the callback has it otherwise."""
-    trainer = _trainer(callback, device)
+def _fit(
+    callback: RunCallback | _Stopwatch, device: torch.device, checkpoint: Checkpoint | None, loggers: Sequence[Logger]
+) -> None:
+    """Take steps until the callback stops them."""
+    trainer = _trainer(callback, device, loggers)
     callback.model.train()
     loader = DataLoader(_Steps(callback.task, callback.state.step, callback.ranks), batch_size=None)
     try:
         trainer.fit(_Module(callback, checkpoint), loader)
-    except SystemExit as stop:  # what Lightning makes of a second Ctrl-C
+    except SystemExit as stop:  # Lightning's form of a second Ctrl-C
         raise KeyboardInterrupt from stop
 
 
-def _trainer(callback: RunCallback | _Stopwatch, device: torch.device) -> pl.Trainer:
+def _trainer(callback: RunCallback | _Stopwatch, device: torch.device, loggers: Sequence[Logger] = ()) -> pl.Trainer:
     """Lightning's trainer for this process."""
     options, done, ranks = callback.options, callback.state.step, callback.ranks
     alone = {"devices": [device.index or 0] if device.type == "cuda" else 1}
@@ -219,7 +217,7 @@ def _trainer(callback: RunCallback | _Stopwatch, device: torch.device) -> pl.Tra
         gradient_clip_val=options.clip,
         deterministic=True,
         callbacks=[callback],
-        logger=False,
+        logger=list(loggers),
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
@@ -228,10 +226,10 @@ def _trainer(callback: RunCallback | _Stopwatch, device: torch.device) -> pl.Tra
 
 
 def _several(ranks: Ranks) -> dict[str, Any]:
-    """What Lightning has to know of several processes that have met already.
+    """Settings of the trainer for several processes that have met already.
 
     Looking for unused parameters costs little, and keeps torch from sorting gradients anew after the first step: sums
-    would then be rounded otherwise in a run that was resumed.
+    would then be rounded differently in a resumed run.
     """
     return {
         "devices": ranks.here,

@@ -6,7 +6,7 @@ steps to take.
 
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -67,6 +67,7 @@ def train(
     suited: Suited | None = None,
     given: Collection[str] | None = None,
     accepted: Callable[[], None] | None = None,
+    loggers: Sequence[Any] = (),
 ) -> Outcome:
     """Train, or go on training, until the budget is spent.
 
@@ -80,6 +81,7 @@ def train(
         suited: the recipe behind the defaults among the options, which a new run reports.
         given: names of the options that the user gave; None: all of them, and nothing is planned.
         accepted: called before the first step, once nothing can be rejected any more.
+        loggers: Lightning's (`lightning.pytorch.loggers`), which receive the numbers of metrics.jsonl.
 
     Returns:
         The run and its results.
@@ -100,11 +102,13 @@ def train(
     bound_shape_caches()
     with joined(device) if ranks.external and ranks.world > 1 else nullcontext():
         if ranks.leads:
-            return _lead(Request(kind, options, objects, suited, given, began), device, ranks, accepted)
+            return _lead(Request(kind, options, objects, suited, given, began), device, ranks, accepted, loggers)
         return _follow(kind, device, ranks)
 
 
-def _lead(request: Request, device: torch.device, ranks: Ranks, accepted: Callable[[], None] | None) -> Outcome:
+def _lead(
+    request: Request, device: torch.device, ranks: Ranks, accepted: Callable[[], None] | None, loggers: Sequence[Any]
+) -> Outcome:
     """Train as the first process, or the only one."""
     opened = open_run(request, device)
     run, task, options = opened.run, opened.task, opened.options
@@ -114,7 +118,7 @@ def _lead(request: Request, device: torch.device, ranks: Ranks, accepted: Callab
             if ranks.external:
                 ranks.share(None)
             return Outcome(run, results["steps"], results, fresh=False)
-        return _train(task, opened.model or new_model(task, options), run, options, device, ranks, accepted)
+        return _train(task, opened.model or new_model(task, options), run, options, device, ranks, accepted, loggers)
 
 
 def _follow(kind: type[Task], device: torch.device, ranks: Ranks) -> Outcome:
@@ -148,6 +152,7 @@ def _train(
     device: torch.device,
     ranks: Ranks,
     accepted: Callable[[], None] | None,
+    loggers: Sequence[Any],
 ) -> Outcome:
     checkpoint = _checkpoint(run)
     if checkpoint is None and run.results() is not None and run.trained:
@@ -170,7 +175,7 @@ def _train(
         values = asdict(options)
         with launch(ranks, device, _work, type(task), values):
             ranks.share((run.folder, state.step, values))
-            if not advance(task, model, run, options, device, state, checkpoint, ranks):
+            if not advance(task, model, run, options, device, state, checkpoint, ranks, loggers):
                 return Outcome(run, state.step, None, fresh=True)
         steps = options.max_steps or (options.schedule_steps if options.schedule in FALLING else None)
         if steps and state.step < steps and state.spent(options):
