@@ -149,6 +149,16 @@ def test_patience_ends_a_run_and_its_model_is_the_best(tmp_path, closeness, caps
     assert not train(Line, options(tmp_path / "a", **{**EARLY, "max_steps": 200})).fresh
 
 
+def test_a_run_stops_early_by_default(tmp_path, closeness, capsys):
+    early = {**EARLY, "patience": None, "max_steps": 400}
+    outcome = train(Line, options(tmp_path / "a", **early))
+    final = outcome.results["final"]
+    assert (outcome.step, final["best_step"], final["steps"], final["patience"]) == (52, 12, [12], 10)
+    assert "stopping early at step 52: 10 validations without a better one" in capsys.readouterr().err
+    assert not train(Line, options(tmp_path / "a", **early)).fresh
+    assert train(Line, options(tmp_path / "a", **{**early, "patience": 11})).step == 56
+
+
 def test_more_patience_goes_on_and_none_takes_the_last_step(tmp_path, closeness, capsys):
     train(Line, options(tmp_path / "a", **EARLY))
     outcome = train(Line, options(tmp_path / "a", **{**EARLY, "patience": 4}))

@@ -61,11 +61,12 @@ def candidates(run: Run, model: nn.Module, state: TrainState, options: Options) 
     Args:
         run: with the checkpoints.
         model: after the last step.
-        state: of the run. With `--patience` the last checkpoint is that of its best validation.
+        state: of the run. With `--patience`, or if it stopped early, the last one is that of the best validation.
         options: of the run.
     """
     last = {name: tensor.clone() for name, tensor in tensors(model).items()}
-    end = state.best_step if options.patience and state.best_step else state.step
+    takes_best = bool(options.patience) or state.stops_early(options)
+    end = state.best_step if takes_best and state.best_step else state.step
     try:
         last = last if end == state.step else load_best(run.checkpoints, end)
     except CorruptCheckpoint:

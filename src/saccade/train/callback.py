@@ -175,7 +175,7 @@ class RunCallback(pl.Callback):
             self.bar.note(f"  {sample(task, self.model, options.seed, state.step)}")
         if state.judge(headline):
             save_best(self.run.checkpoints, self._weights(), state.step, origin(self.run.config, options))
-        if options.patience is not None and state.stale >= options.patience:
+        if state.stops_early(options):
             was = f"{name} {state.best:.4f} at step {state.best_step} was the best"
             self.bar.note(f"stopping early at step {state.step}: {state.stale} validations without a better one; {was}")
         self._tick(training=False)

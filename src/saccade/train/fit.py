@@ -17,6 +17,7 @@ from torch import nn
 
 from saccade.train.averaging import Candidate, candidates, needed
 from saccade.train.baselines import baselines
+from saccade.train.card import write_card
 from saccade.train.checkpoint import Checkpoint, list_steps, load, newest, prune, set_aside
 from saccade.train.environment import (
     bound_shape_caches,
@@ -211,6 +212,7 @@ def _conclude(
     numbers = values(validation.metrics)
     run.log(step=state.step, **{f"final_validation_{name}": number for name, number in numbers.items()})
     write_json(run.folder / "results.json", results)
+    write_card(run, results, task.headline)
     prune(run.checkpoints, needed(list_steps(run.checkpoints), state, options))
     return results
 

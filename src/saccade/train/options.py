@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 _MOST_THREADS = 1024  # many more crash the process
 _MOST_MINUTES = 10**8  # 190 years
+_PATIENCE = 10  # validations, of a run that neither a clock nor its schedule ends
 _CHOICES: dict[str, Collection[str]] = {
     "precision": ("32", "bf16", "16"),
     "matmul_precision": ("highest", "high", "medium"),
@@ -128,10 +129,17 @@ class Options:
     """Make the trained model the mean of so many last checkpoints, if that is better than the last alone."""
 
     patience: int | None = field(default=None, metadata=_BUDGET)
-    """Stop after so many validations without a better one, and take the weights of the best. Default: never."""
+    """Stop after so many validations without a better one, and take the weights of the best. Without it, a run with
+    neither minutes nor a falling schedule stops after 10, if it has improved before."""
 
     tensorboard: bool = field(default=False, metadata=_BUDGET)
     """Log loss, learning rate and validations for TensorBoard too, in tensorboard/ of the run."""
+
+    @property
+    def early_stopping(self) -> int | None:
+        """Number of validations without a better one after which a run stops."""
+        endless = self.max_minutes is None and self.schedule not in FALLING
+        return self.patience or (_PATIENCE if endless else None)
 
     def __post_init__(self) -> None:
         """Reject values without a meaning."""

@@ -56,8 +56,13 @@ class TrainState:
         return True
 
     def ended(self, options: Options) -> bool:
-        """Whether the run is at its end: the budget is used up, or the patience is."""
-        return self.spent(options) or (options.patience is not None and self.stale >= options.patience)
+        """Whether the run is at its end: its budget is spent, or it stops early."""
+        return self.spent(options) or self.stops_early(options)
+
+    def stops_early(self, options: Options) -> bool:
+        """Whether validations have not improved for too long; by default only if they have improved before."""
+        may_stop = options.patience is not None or self.best_step > options.validation_steps
+        return may_stop and options.early_stopping is not None and self.stale >= options.early_stopping
 
     def spent(self, options: Options) -> bool:
         """Whether the budget is used up."""
@@ -181,23 +186,24 @@ def _final(
     options: Options, state: TrainState, averaged: Sequence[int], compared: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return what results.json says of how the model was chosen: of which steps, and what was best by then."""
-    how = {"steps": list(averaged), "average": options.average, "patience": options.patience}
+    how = {"steps": list(averaged), "average": options.average, "patience": options.early_stopping}
     how |= {"compared": list(compared)} if compared else {}
     best = {"best": state.best, "best_step": state.best_step, "validations_since_best": state.stale}
     return {**how, **best, "reserve": state.reserve}
 
 
 def complete(results: Mapping[str, Any], options: Options) -> bool:
-    """Whether results are those that the options would come to."""
-    chosen = results.get("final")
-    if not isinstance(chosen, dict):  # of an earlier version
+    """Whether the options would come to results that exist."""
+    final = results.get("final")
+    if not isinstance(final, dict):
         return False
-    same = (chosen.get("average"), chosen.get("patience")) == (options.average, options.patience)
-    stale, reserve = chosen.get("validations_since_best"), chosen.get("reserve")
-    state = TrainState(results["steps"], seconds=results["seconds"])
-    state.stale = stale if isinstance(stale, int) else 0
-    state.reserve = reserve if isinstance(reserve, int | float) else 0.0
-    return same and state.ended(options)
+    numbers = [final.get(name) for name in ("best_step", "validations_since_best", "reserve")]
+    if (final.get("average"), final.get("patience")) != (options.average, options.early_stopping):
+        return False
+    best_step, stale, reserve = (number if isinstance(number, int | float) else 0 for number in numbers)
+    state = TrainState(results["steps"], seconds=results["seconds"], best_step=int(best_step), stale=int(stale))
+    state.reserve = reserve
+    return state.ended(options)
 
 
 def split_results(run: Run, options: Options, model: nn.Module, split: str, result: Evaluation) -> dict[str, Any]:

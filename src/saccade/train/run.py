@@ -235,6 +235,14 @@ class Run:
         with naming(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(measured) + "\n")
 
+    def logged(self) -> list[dict[str, Any]]:
+        """Return the lines of metrics.jsonl that the run wrote along the way."""
+        path, lines = self.folder / _LOG, list[dict[str, Any]]()
+        for line in read(path).splitlines() if path.exists() else ():
+            with suppress(ValueError, RecursionError):  # a user's own
+                lines.append(json.loads(line))
+        return [line for line in lines if isinstance(line, dict) and {"step", "loss"} <= line.keys()]
+
     def rewind_log(self, step: int) -> None:
         """Remove the lines of metrics.jsonl that the run writes again when it resumes from a step."""
         if not (path := self.folder / _LOG).exists():
