@@ -69,7 +69,7 @@ def not_finite(weights: Mapping[str, Tensor]) -> str | None:
 
 
 def tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Return a model's parameters and buffers on the CPU; what is tied stands once, under its first name.
+    """Return a model's parameters and buffers on the CPU; a tied one once, under its first name.
 
     >>> encoder, decoder = nn.Linear(2, 2), nn.Linear(2, 2)
     >>> decoder.weight = encoder.weight
@@ -78,16 +78,12 @@ def tensors(model: nn.Module) -> dict[str, Tensor]:
     """
     first = _first_names(model)
     state = model.state_dict(keep_vars=True)
-    # Whatever their layout in memory (channels last, say), files hold them row by row.
+    # Files hold them row by row, whatever their memory layout (for example channels last).
     return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if first[name] == name}
 
 
 def load_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Put back what `tensors` returned into a model that ties what was tied then.
-
-    Raises:
-        RuntimeError: if their names, shapes or dtypes are those of another model.
-    """
+    """Load `tensors` of a model into one with the same ties. Raises RuntimeError if they are another model's."""
     first = _first_names(model)
     for name, tensor in model.state_dict(keep_vars=True).items():
         if name in weights and weights[name].dtype != tensor.dtype:
@@ -97,10 +93,9 @@ def load_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def by_columns(model: nn.Module) -> None:
-    """Lay the matrices of a model's linear maps out by columns: the same numbers in another order.
+    """Lay out the matrices of a model's linear maps by columns.
 
-    PyTorch's product of a few rows with such a matrix takes four fifths of the time on a CPU (4 to 48 rows), and with
-    more as long as before: decoding multiplies so, training does not. For files that want rows see `savable`.
+    On a CPU, products with 4 to 48 rows, as in decoding, take four fifths of the time. Saving needs `savable`.
 
     >>> linear = nn.Linear(2, 3)
     >>> by_columns(linear)
@@ -113,9 +108,7 @@ def by_columns(model: nn.Module) -> None:
 
 
 def savable(model: nn.Module) -> None:
-    """Have a model's `state_dict` hold tensors that lie row by row in memory of their own, as safetensors wants them.
-
-    A copy takes the place of a tensor that lies otherwise or shares its memory; with `keep_vars` parameters stay.
+    """Have a model's `state_dict` copy tensors that share memory or lie by columns, as safetensors needs.
 
     >>> from safetensors.torch import load, save
     >>> model = nn.Sequential(nn.Embedding(5, 2), nn.Linear(2, 5, bias=False))
@@ -160,6 +153,6 @@ def mean(several: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def _first_names(model: nn.Module) -> dict[str, str]:
-    """The first name of each tensor of a model's state, by each of its names."""
+    """The first name of each tensor of a model's state, by all its names."""
     first: dict[int, str] = {}
     return {name: first.setdefault(id(held), name) for name, held in model.state_dict(keep_vars=True).items()}
