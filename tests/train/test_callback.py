@@ -12,6 +12,7 @@ import torch
 
 from saccade.errors import SaccadeError
 from saccade.train.checkpoint import list_steps, load, load_best, state_file
+from saccade.train.opening import Training
 from saccade.train.optimization import make_optimizer
 from saccade.train.options import origin
 from saccade.train.ranks import Ranks
@@ -67,7 +68,8 @@ class Driver:
         self.run = Run.create(folder / "run", config, task.save)
         self.model, self.shown, self.state = task.build(), Shown(), state or TrainState()
         ranks = ranks or Ranks()
-        self.callback = RunCallback(task, self.model, self.run, self.options, self.state, ranks, self.shown)
+        training = Training(self.run, task, self.options, torch.device("cpu"), ranks, self.model, self.state)
+        self.callback = RunCallback(training, self.shown)
         optimizer = make_optimizer(self.model, self.options)
         plugin = SimpleNamespace(state_dict=lambda: {"scale": 2.0})
         self.trainer = SimpleNamespace(
@@ -79,8 +81,7 @@ class Driver:
         return self
 
     def step(self, loss=0.5, units=6):
-        self.callback.count = units
-        self.callback.on_train_batch_end(self.trainer, None, {"loss": torch.tensor(loss)}, None, 0)
+        self.callback.on_train_batch_end(self.trainer, None, {"loss": torch.tensor(loss), "count": units}, None, 0)
         return self.trainer.should_stop
 
     def saved(self):

@@ -365,6 +365,14 @@ def test_tensorboard_has_every_step_once_after_a_resume(tmp_path):
     assert [event.step for event in log.Scalars("loss")] == [10, 20, 30]
 
 
+def test_any_logger_of_lightning_gets_the_numbers(tmp_path):
+    from lightning.pytorch.loggers import CSVLogger
+
+    train(Line, options(tmp_path / "a"), loggers=[CSVLogger(tmp_path / "csv", name="", version="")])
+    rows = (tmp_path / "csv/metrics.csv").read_text().splitlines()
+    assert len(rows) == 4 and {"step", "loss", "learning_rate", "validation_closeness"} <= set(rows[0].split(","))
+
+
 def test_a_loss_that_is_no_number_at_once_says_nothing_else(tmp_path, capsys):
     with pytest.raises(SaccadeError, match="the loss is"):
         train(Line, options(tmp_path / "a", scale=float("inf")))

@@ -9,21 +9,20 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from saccade.errors import SaccadeError
 from saccade.train.averaging import needed
 from saccade.train.balance import expert_shares
 from saccade.train.checkpoint import Checkpoint, list_steps, prune, save, save_best
+from saccade.train.opening import Training
 from saccade.train.optimization import flat_from, learning_rate, optimizer_tensors
-from saccade.train.options import Options, origin
+from saccade.train.options import origin
 from saccade.train.plan import final_seconds, sizes
 from saccade.train.progress import Bar, clock
 from saccade.train.randomness import python_and_numpy
-from saccade.train.ranks import Ranks
-from saccade.train.results import TrainState, measure, sample, undisturbed
-from saccade.train.run import Run
-from saccade.train.task import Task, value, values
+from saccade.train.results import measure, sample, undisturbed
+from saccade.train.task import value, values
 from saccade.train.weights import not_finite, tensors
 
 with python_and_numpy():  # Lightning imports rich, which draws from Python's generator as it is imported
@@ -36,35 +35,15 @@ _LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the devi
 
 
 class RunCallback(pl.Callback):
-    """Keeps the state of one process; only the first measures, writes and reports.
+    """Keeps the state of one process; only the first measures, writes and reports."""
 
-    Args:
-        task: of the run.
-        model: in training.
-        run: receives checkpoints and metrics.
-        options: of the run.
-        state: of the run; updated in place.
-        ranks: the processes that train together.
-        bar: shows progress.
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        model: nn.Module,
-        run: Run,
-        options: Options,
-        state: TrainState,
-        ranks: Ranks,
-        bar: Bar,
-    ) -> None:
-        self.task, self.model, self.run, self.options, self.state = task, model, run, options, state
-        self.ranks, self.bar = ranks, bar
-        self.saved = self.began = state.step
-        self.count = 0
+    def __init__(self, training: Training, bar: Bar) -> None:
+        self.task, self.model, self.run, self.ranks = training.task, training.model, training.run, training.ranks
+        self.options, self.state, self.bar = training.options, training.state, bar
+        self.saved = self.began = self.state.step
         self.signalled = self.interrupted = False
         self.loss, self.measured = math.nan, ""
-        self.mark, self.before = 0.0, state.seconds
+        self.mark, self.before = 0.0, self.state.seconds
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock, and handle Ctrl-C and its like; Lightning restores the handlers at the end."""
@@ -88,7 +67,7 @@ class RunCallback(pl.Callback):
         if self.ranks.leads and options.max_steps is None and state.step == options.schedule_steps:
             self._note_last_rate()  # not before: a clock ends the run, perhaps earlier
         metrics, shares = self._validate() if validate and self.ranks.leads else ({}, {})
-        stop = self._agree()
+        stop = self._agree(outputs["count"])
         if stop and not write:  # before every checkpoint: all are finite
             self._look(outputs["loss"])
         if self.ranks.leads:
@@ -107,11 +86,11 @@ class RunCallback(pl.Callback):
         self.signalled = True
         signal.signal(number, signal.default_int_handler)
 
-    def _agree(self) -> bool:
+    def _agree(self, count: int) -> bool:
         """Count the units of all processes, and decide for all of them whether to stop."""
         ended = self.ranks.leads and self.state.ended(self.options)  # one clock decides
-        count, signals, ends = self.ranks.sums(self.count, self.signalled, ended)
-        self.state.tokens += int(count)
+        units, signals, ends = self.ranks.sums(count, self.signalled, ended)
+        self.state.tokens += int(units)
         self.interrupted = signals > 0 and not ends
         return signals > 0 or ends > 0
 

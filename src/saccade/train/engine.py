@@ -9,21 +9,22 @@ import itertools
 import logging
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.data import DataLoader, IterableDataset
 
 from saccade._threads import own_filters
 from saccade.errors import SaccadeError
 from saccade.train.balance import balances, with_balance
 from saccade.train.callback import RunCallback
-from saccade.train.checkpoint import Checkpoint
 from saccade.train.environment import matmul_precision
+from saccade.train.opening import Training
 from saccade.train.optimization import learning_rate, make_optimizer, restore_optimizer
 from saccade.train.options import Options
 from saccade.train.progress import Bar
@@ -62,12 +63,10 @@ class _Steps(IterableDataset[Any]):
 
 
 class _Stopwatch(pl.Callback):
-    """Times the steps of a copy of a model, for some seconds."""
+    """Times steps for some seconds."""
 
-    def __init__(self, task: Task, model: nn.Module, options: Options, seconds: float) -> None:
-        self.task, self.model, self.options, self.seconds = task, model, options, seconds
-        self.state, self.ranks, self.count = TrainState(), Ranks(), 0
-        self.times = list[float]()
+    def __init__(self, state: TrainState, seconds: float) -> None:
+        self.state, self.seconds, self.times = state, seconds, list[float]()
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -82,97 +81,71 @@ class _Stopwatch(pl.Callback):
 class _Module(pl.LightningModule):
     """A task's model as a Lightning module."""
 
-    def __init__(self, callback: RunCallback | _Stopwatch, checkpoint: Checkpoint | None) -> None:
+    def __init__(self, training: Training) -> None:
         super().__init__()
-        self.callback, self.model, self.checkpoint = callback, callback.model, checkpoint
-        if callback.ranks.world > 1:
+        self.training_run, self.model = training, training.model
+        if training.ranks.world > 1:
             self.idle = nn.Parameter(torch.zeros(()))  # an unused one; without it torch warns, see _several
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Make the optimizer in its saved state."""
-        optimizer = make_optimizer(self.model, self.callback.options)
-        if self.checkpoint is not None:
-            restore_optimizer(optimizer, self.checkpoint.optimizer)
+        optimizer = make_optimizer(self.model, self.training_run.options)
+        if self.training_run.checkpoint is not None:
+            restore_optimizer(optimizer, self.training_run.checkpoint.optimizer)
         return optimizer
 
     def on_train_start(self) -> None:
         """Restore the scale of the loss."""
-        if self.checkpoint is not None:
-            self.trainer.precision_plugin.load_state_dict(self.checkpoint.scalars["scaler"])
+        if self.training_run.checkpoint is not None:
+            self.trainer.precision_plugin.load_state_dict(self.training_run.checkpoint.scalars["scaler"])
 
-    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+    def training_step(self, batch: Any, batch_idx: int) -> dict[str, Any]:
         """Return the loss of one step, with everything random in it drawn from (seed, step, rank)."""
-        callback, step, rank = self.callback, self.callback.state.step, self.callback.ranks.rank
-        torch.manual_seed(derive(callback.options.seed, "step", step, *((rank,) if rank else ())))
+        options, step, rank = self.training_run.options, self.training_run.state.step, self.training_run.ranks.rank
+        torch.manual_seed(derive(options.seed, "step", step, *((rank,) if rank else ())))
         for group in self.trainer.optimizers[0].param_groups:
-            group["lr"] = learning_rate(step, callback.options)
+            group["lr"] = learning_rate(step, options)
         with balances(self.model) as collected:
-            loss = callback.task.loss(self.model, batch)
-        loss = with_balance(loss, collected)
-        callback.count = loss.count
-        return loss.total
+            loss = self.training_run.task.loss(self.model, batch)
+        return {"loss": with_balance(loss, collected).total, "count": loss.count}
 
 
-def advance(
-    task: Task,
-    model: nn.Module,
-    run: Run,
-    options: Options,
-    device: torch.device,
-    state: TrainState,
-    checkpoint: Checkpoint | None,
-    ranks: Ranks,
-    loggers: Sequence[Logger] = (),
-) -> bool:
-    """Train until the budget or the patience is spent or the user stops it; the last step is always in a checkpoint.
+def advance(training: Training) -> bool:
+    """Train until the budget is spent, the run stops early or the user stops it; the last step has a checkpoint.
 
     With W processes, the gradient of step n is the mean of those of batches n·W to n·W + W − 1. Each is of the mean
     over its own batch's tokens, so batches weigh alike, as the steps of one process do.
 
-    Args:
-        task: of the run.
-        model: trained in place.
-        run: receives checkpoints and metrics.
-        options: of the run.
-        device: of the model.
-        state: of the run; updated in place.
-        checkpoint: of that state; None at the beginning.
-        ranks: the processes that train together, all of which call this.
-        loggers: Lightning's, for the same numbers as metrics.jsonl.
-
     Returns:
         Whether it went on to the end.
     """
-    loggers = [*loggers, *_tensorboard(run, state)] if options.tensorboard else [*loggers]
-    with Bar(options.max_steps, state.step, shown=ranks.leads) as bar, _surroundings(options):
-        callback = RunCallback(task, model, run, options, state, ranks, bar)
-        _fit(callback, device, checkpoint, loggers if ranks.leads else ())
+    options, leads = training.options, training.ranks.leads
+    loggers = [*training.loggers, *(_tensorboard(training) if options.tensorboard else ())] if leads else []
+    with Bar(options.max_steps, training.state.step, shown=leads) as bar, _surroundings(options):
+        callback = RunCallback(training, bar)
+        _fit(training, callback, loggers)
     return not callback.interrupted
 
 
-def _tensorboard(run: Run, state: TrainState) -> list[Logger]:
+def _tensorboard(training: Training) -> list[Logger]:
     """TensorBoard's log in the run's folder, without the steps that are taken again."""
+    folder, step = training.run.folder, training.state.step
     try:
-        return [TensorBoardLogger(run.folder, name="", version="tensorboard", purge_step=state.step + 1)]
+        return [TensorBoardLogger(folder, name="", version="tensorboard", purge_step=step + 1)]
     except ImportError as error:
         raise SaccadeError(f"--tensorboard: expected the package tensorboard, got {error}") from error
 
 
 def step_seconds(task: Task, model: nn.Module, options: Options, device: torch.device, seconds: float) -> float:
-    """Return the median time of the first training steps, taken by a copy of the model.
+    """Return the median time of the first training steps, taken by a copy of the model for some seconds.
 
     Batches and random numbers are functions of the step, so the timing has no effect on the run.
-
-    Args:
-        task: of the run.
-        model: unchanged.
-        options: of the run.
-        device: of the training.
-        seconds: that the timing may take, unless a few steps take longer.
     """
     with seeded(options.seed, "plan"), _surroundings(options):
-        watch = _Stopwatch(task, copy.deepcopy(model).to(device), options, seconds)
-        _fit(watch, device, None, ())
+        copied = copy.deepcopy(model).to(device)
+        training = Training(Run(Path(), {}), task, options, device, model=copied)
+        watch = _Stopwatch(training.state, seconds)
+        _fit(training, watch, [])
     return median(later - earlier for earlier, later in itertools.pairwise(watch.times))
 
 
@@ -191,33 +164,30 @@ def _surroundings(options: Options) -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _fit(
-    callback: RunCallback | _Stopwatch, device: torch.device, checkpoint: Checkpoint | None, loggers: Sequence[Logger]
-) -> None:
+def _fit(training: Training, callback: pl.Callback, loggers: list[Logger]) -> None:
     """Take steps until the callback stops them."""
-    trainer = _trainer(callback, device, loggers)
-    callback.model.train()
-    loader = DataLoader(_Steps(callback.task, callback.state.step, callback.ranks), batch_size=None)
+    trainer = _trainer(training, callback, loggers)
+    training.model.train()
+    loader = DataLoader(_Steps(training.task, training.state.step, training.ranks), batch_size=None)
     try:
-        trainer.fit(_Module(callback, checkpoint), loader)
+        trainer.fit(_Module(training), loader)
     except SystemExit as stop:  # Lightning's form of a second Ctrl-C
         raise KeyboardInterrupt from stop
 
 
-def _trainer(callback: RunCallback | _Stopwatch, device: torch.device, loggers: Sequence[Logger] = ()) -> pl.Trainer:
-    """Lightning's trainer for this process."""
-    options, done, ranks = callback.options, callback.state.step, callback.ranks
+def _trainer(training: Training, callback: pl.Callback, loggers: list[Logger]) -> pl.Trainer:
+    options, ranks, device = training.options, training.ranks, training.device
     alone = {"devices": [device.index or 0] if device.type == "cuda" else 1}
     return pl.Trainer(
         accelerator="gpu" if device.type == "cuda" else "cpu",
         **(alone if ranks.world == 1 else _several(ranks)),
         precision=_PRECISION[options.precision],
-        max_steps=-1 if options.max_steps is None else options.max_steps - done,
+        max_steps=-1 if options.max_steps is None else options.max_steps - training.state.step,
         max_epochs=-1,
         gradient_clip_val=options.clip,
         deterministic=True,
         callbacks=[callback],
-        logger=list(loggers),
+        logger=loggers,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,

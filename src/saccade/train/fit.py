@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from saccade.train.averaging import Candidate, candidates, needed
 from saccade.train.baselines import baselines
@@ -29,7 +28,7 @@ from saccade.train.environment import (
 from saccade.train.files import write_json
 from saccade.train.launch import launch
 from saccade.train.notes import say
-from saccade.train.opening import Request, new_model, open_run
+from saccade.train.opening import Request, Training, new_model, open_run
 from saccade.train.options import Options, origin
 from saccade.train.progress import waiting
 from saccade.train.ranks import Ranks, joined, place
@@ -111,15 +110,16 @@ def _lead(
     request: Request, device: torch.device, ranks: Ranks, accepted: Callable[[], None] | None, loggers: Sequence[Any]
 ) -> Outcome:
     """Train as the first process, or the only one."""
-    opened = open_run(request, device)
-    run, task, options = opened.run, opened.task, opened.options
+    training = open_run(request, device)
+    training.ranks, training.loggers, run = ranks, loggers, training.run
     with run.locked():
         results = run.results()
-        if results is not None and run.trained and complete(results, options):
+        if results is not None and run.trained and complete(results, training.options):
             if ranks.external:
                 ranks.share(None)
             return Outcome(run, results["steps"], results, fresh=False)
-        return _train(task, opened.model or new_model(task, options), run, options, device, ranks, accepted, loggers)
+        training.model = training.model or new_model(training.task, training.options)
+        return _train(training, accepted)
 
 
 def _follow(kind: type[Task], device: torch.device, ranks: Ranks) -> Outcome:
@@ -132,12 +132,12 @@ def _follow(kind: type[Task], device: torch.device, ranks: Ranks) -> Outcome:
     folder, step, values = shared
     run, options = Run.open(folder), options_class(kind, values["model"])(**values)
     task = kind.restore(options, folder)
-    model, state = new_model(task, options), TrainState()
-    checkpoint = load(run.checkpoints, step) if step else None
-    if checkpoint:
-        state = _restore(run, options, model, checkpoint)
-    advance(task, model.to(device), run, options, device, state, checkpoint, ranks)
-    return Outcome(run, state.step, None, fresh=True, follows=True)
+    training = Training(run, task, options, device, ranks, new_model(task, options))
+    if step:
+        _restore(training, load(run.checkpoints, step))
+    training.model.to(device)
+    advance(training)
+    return Outcome(run, training.state.step, None, fresh=True, follows=True)
 
 
 def _work(kind: type[Task], options: dict[str, Any]) -> None:
@@ -145,28 +145,21 @@ def _work(kind: type[Task], options: dict[str, Any]) -> None:
     train(kind, options_class(kind, options["model"])(**options))
 
 
-def _train(
-    task: Task,
-    model: nn.Module,
-    run: Run,
-    options: Options,
-    device: torch.device,
-    ranks: Ranks,
-    accepted: Callable[[], None] | None,
-    loggers: Sequence[Any],
-) -> Outcome:
+def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
+    run, options, ranks = training.run, training.options, training.ranks
     checkpoint = _checkpoint(run)
     if checkpoint is None and run.results() is not None and run.trained:
         lost = f"{run.checkpoints}: none can be read, so training would begin again over the model that is there"
         raise RunError(f"{lost}; --no-resume begins beside it")
     if checkpoint:
-        state = _restore(run, options, model, checkpoint)
+        _restore(training, checkpoint)
         if (before := checkpoint.scalars["threads"]) != (now := torch.get_num_threads()):
             say(f"{before} threads until now, {now} from here on: the last digits of results may differ")
     else:
         seconds = run.config.get("plan", {}).get("seconds", {})  # a part of a planned budget is over
-        state = TrainState(seconds=seconds.get("before", 0.0), reserve=seconds.get("final", 0.0))
-    model.to(device)
+        training.state = TrainState(seconds=seconds.get("before", 0.0), reserve=seconds.get("final", 0.0))
+    state = training.state
+    training.model.to(training.device)
     run.rewind_log(state.step)
     if not state.ended(options):
         from saccade.train.engine import advance
@@ -174,24 +167,24 @@ def _train(
         if accepted is not None:
             accepted()
         values = asdict(options)
-        with launch(ranks, device, _work, type(task), values):
+        with launch(ranks, training.device, _work, type(training.task), values):
             ranks.share((run.folder, state.step, values))
-            if not advance(task, model, run, options, device, state, checkpoint, ranks, loggers):
+            if not advance(training):
                 return Outcome(run, state.step, None, fresh=True)
         steps = options.max_steps or (options.schedule_steps if options.schedule in FALLING else None)
         if steps and state.step < steps and state.spent(options):
             say(f"the minutes are over at step {state.step} of {steps}; a larger --max-minutes goes on from there")
     elif ranks.external:
         ranks.share(None)
-    return Outcome(run, state.step, _conclude(task, model, run, options, device, state), fresh=True)
+    return Outcome(run, state.step, _conclude(training), fresh=True)
 
 
-def _conclude(
-    task: Task, model: nn.Module, run: Run, options: Options, device: torch.device, state: TrainState
-) -> dict[str, Any]:
+def _conclude(training: Training) -> dict[str, Any]:
     """Write the trained model, measure it, and write its results."""
+    run, task, model = training.run, training.task, training.model
+    options, state = training.options, training.state
     models, evaluations = candidates(run, model, state, options), list[Evaluation]()
-    model.to(device)  # Lightning takes it back to the CPU
+    model.to(training.device)  # Lightning takes it back to the CPU
     with waiting("measuring on validation and test", state.reserve):
         for candidate in models if len(models) > 1 else ():
             load_into(model, candidate.weights)
@@ -239,15 +232,16 @@ def _checkpoint(run: Run) -> Checkpoint | None:
     return checkpoint
 
 
-def _restore(run: Run, options: Options, model: nn.Module, checkpoint: Checkpoint) -> TrainState:
-    """Load a checkpoint into a model; returns the state of the run at its step."""
-    if checkpoint.scalars.get("origin") != origin(run.config, options):
-        what = f"{run.checkpoints}: expected checkpoints of this run, got step {checkpoint.step} of another one"
+def _restore(training: Training, checkpoint: Checkpoint) -> None:
+    """Load a checkpoint into the model, the state and the optimizer of a training."""
+    run, step, scalars = training.run, checkpoint.step, checkpoint.scalars
+    if scalars.get("origin") != origin(run.config, training.options):
+        what = f"{run.checkpoints}: expected checkpoints of this run, got step {step} of another one"
         raise RunError(f"{what} (other data, seed or options); move it away")
     try:
-        load_into(model, checkpoint.model)
+        load_into(training.model, checkpoint.model)
         names = (field.name for field in fields(TrainState) if field.name != "step")
-        return TrainState(checkpoint.step, **{name: checkpoint.scalars[name] for name in names})
+        training.state, training.checkpoint = TrainState(step, **{name: scalars[name] for name in names}), checkpoint
     except (RuntimeError, KeyError) as error:
-        what = f"{run.folder}: config.json, tokenizer.json and checkpoint {checkpoint.step} do not belong together"
+        what = f"{run.folder}: config.json, tokenizer.json and checkpoint {step} do not belong together"
         raise RunError(f"{what}; put back the one that was changed, or move the checkpoint away") from error

@@ -1,7 +1,7 @@
 """Open the run that a command names: an existing one, or a new one with its budget in minutes planned."""
 
-from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +9,19 @@ import torch
 from torch import nn
 
 from saccade.errors import ArgumentError
+from saccade.train.checkpoint import Checkpoint
 from saccade.train.environment import versions
 from saccade.train.notes import say
 from saccade.train.options import Options, identity
 from saccade.train.plan import Plan, fitted, plan_for, sentence
 from saccade.train.randomness import seeded
+from saccade.train.ranks import Ranks
 from saccade.train.recipes import defaults
+from saccade.train.results import TrainState
 from saccade.train.run import Run, beside, folder_of
 from saccade.train.task import Suited, Task, options_class
 
-__all__ = ["Opened", "Request", "new_model", "open_run"]
+__all__ = ["Request", "Training", "new_model", "open_run"]
 
 
 @dataclass(frozen=True)
@@ -42,17 +45,34 @@ class Request:
     began: float
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A run that may begin or go on: its folder, its task, all its options, and its model if it is new."""
+@dataclass
+class Training:
+    """A run in training.
+
+    Args:
+        run: its folder.
+        task: of the run.
+        options: all of them.
+        device: of the model.
+        ranks: the processes that train together.
+        model: None until it is needed.
+        state: updated in place.
+        checkpoint: of that state; None at the beginning.
+        loggers: Lightning's, for the same numbers as metrics.jsonl.
+    """
 
     run: Run
     task: Task
     options: Options
-    model: nn.Module | None = None
+    device: torch.device
+    ranks: Ranks = Ranks()  # noqa: RUF009 (frozen)
+    model: Any = None
+    state: TrainState = field(default_factory=TrainState)
+    checkpoint: Checkpoint | None = None
+    loggers: Sequence[Any] = ()
 
 
-def open_run(request: Request, device: torch.device) -> Opened:
+def open_run(request: Request, device: torch.device) -> Training:
     """Return the run that the options name, made and planned if it does not exist.
 
     Raises:
@@ -75,7 +95,7 @@ def open_run(request: Request, device: torch.device) -> Opened:
         old, new = run.config["options"]["data"], options.data
         run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
     run.refuse_difference(kind.name, identity(options))  # last: other data change the defaults of other options
-    return Opened(run, task, options)
+    return Training(run, task, options, device)
 
 
 def new_model(task: Task, options: Options) -> nn.Module:
@@ -84,7 +104,7 @@ def new_model(task: Task, options: Options) -> nn.Module:
         return task.build()
 
 
-def _make(request: Request, folder: Path, device: torch.device) -> Opened:
+def _make(request: Request, folder: Path, device: torch.device) -> Training:
     """Make the folder of a run: by its recipe, or by a smaller one that fits its minutes better."""
     Run.check_place(folder)  # before the data, which take their time
     kind, options, suited, plan = request.kind, request.options, request.suited, None
@@ -107,7 +127,7 @@ def _make(request: Request, folder: Path, device: torch.device) -> Opened:
         options = fitted(options, plan.options, request.given or ())
         config["plan"] = asdict(plan)
     config |= {"options": asdict(options), "saccade": versions()["saccade"]}
-    return Opened(Run.create(folder, config, task.save), task, options, model)
+    return Training(Run.create(folder, config, task.save), task, options, device, model=model)
 
 
 def _smaller(request: Request, suited: Suited | None, plan: Plan | None) -> tuple[Options, Suited] | None:
