@@ -193,6 +193,11 @@ def test_a_run_killed_in_its_making_is_made_anew(tmp_path):
         Run.open(tmp_path / "a")
     run = create(tmp_path / "a")
     run.check_files()
+    lost = tmp_path / "lost"
+    (lost / "checkpoints").mkdir(parents=True)
+    (lost / ".lock").touch()  # a run that lost its config.json is no such case
+    with pytest.raises(RunError, match="lost: it is there already and not a run"):
+        create(lost)
     left = [unfinished(run.folder / name) for name in ("model.safetensors", "metrics.jsonl", "results.json")]
     for path in left:
         path.write_bytes(b"half")

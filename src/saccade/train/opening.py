@@ -121,7 +121,7 @@ def _make(request: Request, folder: Path, device: torch.device) -> Training:
             break
         say(f"{sentence(plan)}:")
         options, suited = smaller
-    config = {"task": kind.name, "model": options.model, "data": task.data.fingerprint}
+    config: dict[str, Any] = {"task": kind.name, "model": options.model, "data": task.data.fingerprint}
     if plan is not None:
         say(sentence(plan))
         options = fitted(options, plan.options, request.given or ())

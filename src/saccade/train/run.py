@@ -112,11 +112,12 @@ class Run:
             RunError: if it holds anything else.
             OSError: if the system cannot tell, for example because links lead in a circle.
         """
-        with suppress(FileNotFoundError):
-            if not stat.S_ISDIR(folder.stat().st_mode) or (any(folder.iterdir()) and not (folder / _LOCK).exists()):
-                raise RunError(f"{folder}: it is there already and not a run; give another --run")
         if (folder / "config.json").exists():
             raise RunError(f"{folder}: another process has just made this run; the same command goes on with it")
+        with suppress(FileNotFoundError):
+            names = set(os.listdir(folder)) if stat.S_ISDIR(folder.stat().st_mode) else {"a file"}
+            if names and (_LOCK not in names or names & {"checkpoints", _MODEL, _LOG, _RESULTS_FILE}):
+                raise RunError(f"{folder}: it is there already and not a run; give another --run")
 
     def options(self, kind: type[T]) -> T:
         """Return the run's options as the dataclass that they were parsed into.
