@@ -115,7 +115,7 @@ class Run:
         if (folder / "config.json").exists():
             raise RunError(f"{folder}: another process has just made this run; the same command goes on with it")
         with suppress(FileNotFoundError):
-            names = set(os.listdir(folder)) if stat.S_ISDIR(folder.stat().st_mode) else {"a file"}
+            names = {path.name for path in folder.iterdir()} if stat.S_ISDIR(folder.stat().st_mode) else {"a file"}
             if names and (_LOCK not in names or names & {"checkpoints", _MODEL, _LOG, _RESULTS_FILE}):
                 raise RunError(f"{folder}: it is there already and not a run; give another --run")
 
