@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from saccade.tasks.classify_image import ClassifyImage
-from saccade.tasks.classify_image.data import BUILTIN, open_images
-from saccade.tasks.image.batches import encode, stacked
+from saccade.tasks.classify_image import BUILTIN, CLASSIFY_IMAGE, open_images
+from saccade.tasks.task import Job
 from saccade.train.results import measure, undisturbed
 from saccade.train.task import value
 from studies.frame.claims import Claim, Verdict, bars, conclude, nothing, rule
@@ -36,17 +35,17 @@ class Options(Seeded):
     """Images of `saccade train classify-image`: a folder, an archive, or shapes."""
 
 
-def measured(task: ClassifyImage, model: nn.Module, seed: int) -> dict[str, Any]:
+def measured(task: Job, model: nn.Module, seed: int) -> dict[str, Any]:
     """Return accuracies, and whether each image of the test split was right."""
     size, device, right = task.data.size("test") or 0, next(model.parameters()).device, list[bool]()
     with undisturbed(model, seed, "test"):
         for first in range(0, size, _AT_ONCE):
             indices = range(first, min(first + _AT_ONCE, size))
-            batch = stacked(encode(task.data, "test", task.known.labels, indices)).to(device)
+            batch = task.codec.collate(task.samples("test", indices)).to(device)
             right += (model(batch.images).argmax(-1) == batch.labels).tolist()
     return {
         "images": size,
-        "labels": len(task.known.labels),
+        "labels": len(task.codec.labels),
         "accuracy": sum(right) / size,
         "validation": value(measure(task, model, "validation", seed).metrics["accuracy"]),
         "right": pack(right, "bits"),
@@ -111,7 +110,7 @@ STUDY = Study(
         lambda options: [Variant(WITHOUT, "cnn"), Variant(WITH, "cnn-attention", recipe="cnn-attention")],
         lambda data, options: [Part({"measured": "accuracy"}, measured)],
         quick="shapes",
-        task=ClassifyImage,
+        task=CLASSIFY_IMAGE,
         open_data=lambda options: open_images(options.data),
     ),
     compare=Findings,

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,9 +11,10 @@ from torch import Tensor
 
 from saccade.models.reinforce import Noise, noise_of
 from saccade.models.strings import rewards
-from saccade.tasks.glimpse import Glimpse
+from saccade.tasks.glimpse import GLIMPSE
 from saccade.tasks.glimpse.data import BUILTIN
 from saccade.tasks.glimpse.task import Batch
+from saccade.tasks.task import Job
 from saccade.train.randomness import seeded
 from studies.frame.claims import Claim, bars, conclude, nothing, rule, tabled
 from studies.frame.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, wrong_shares
@@ -71,7 +72,7 @@ def variants(options: Options) -> list[Variant]:
     return [Variant(name, models[name], {**recipes[name], **shared, **changed}) for name, changed in changes.items()]
 
 
-def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
+def noise(task: Job, model: Any, seed: int) -> dict[str, dict[str, Any]]:
     """Return the noise of each estimator's gradient, none if a model learns no draws.
 
     "variance" is the sum over weights of the variance over gradients, "signal" the squared length of the mean gradient,
@@ -85,7 +86,7 @@ def noise(task: Glimpse, model: Any, seed: int) -> dict[str, dict[str, Any]]:
     for name, options in ESTIMATORS.items():
         if options["baseline"] == LEARNED and not any(key.startswith("reinforce.baseline.") for key in weights):
             continue
-        other: Any = replace(task, settings=replace(task.settings, entropy_bonus=0.0, **options)).build()
+        other: Any = task.changed(entropy_bonus=0.0, **options).build()
         other.load_state_dict({key: weights.get(key, value) for key, value in other.state_dict().items()})
         other.to(device).eval()
         average = {}
@@ -121,12 +122,12 @@ def _reward(model: Any, images: Sequence[Batch]) -> float:
 def parts(data: Any, options: Seeded) -> list[Part]:
     """Return the errors of paths and the noise of gradients."""
 
-    def paths(task: Glimpse, model: Any, seed: int) -> dict[str, Any]:
+    def paths(task: Job, model: Any, seed: int) -> dict[str, Any]:
         sizes = {name: getattr(task.settings, name, None) for name in ("glimpses", "scales")}
         about = {"policy": task.settings.model, **sizes, "pieces": task.settings.distractors}
         return {**about, **measured(task, model, task.data, seed)}
 
-    def noises(task: Glimpse, model: Any, seed: int) -> dict[str, Any]:
+    def noises(task: Job, model: Any, seed: int) -> dict[str, Any]:
         return {"groups": GROUPS, "draws": DRAWS, "rollouts": ROLLOUTS, "estimators": noise(task, model, seed)}
 
     return [Part({"measured": "paths"}, paths), Part({"measured": "noise"}, noises)]
@@ -222,7 +223,7 @@ STUDY = Study(
     "https://papers.nips.cc/paper/5542-recurrent-models-of-visual-attention; there random glimpses are in clutter "
     "alone, and the gain of a coarse view is not tested",
     options=Options,
-    measure=Trainings(variants, parts, "translated", task=Glimpse, open_data=open_canvas),
+    measure=Trainings(variants, parts, "translated", task=GLIMPSE, open_data=open_canvas),
     compare=Findings,
     plot=_plot,
     body="""

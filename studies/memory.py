@@ -10,11 +10,12 @@ from saccade import look
 from saccade.errors import ArgumentError
 from saccade.look import Curve
 from saccade.models.memorizer import Memorizer
-from saccade.tasks.memorize import Memorize
+from saccade.tasks.memorize import MEMORIZE
 from saccade.tasks.memorize.answer import logits_of
 from saccade.tasks.memorize.data import Corpus, open_corpus
 from saccade.tasks.memorize.data.problems import PROBLEMS
 from saccade.tasks.memorize.measures import Said, judged
+from saccade.tasks.task import Job
 from saccade.train.results import undisturbed
 from studies.frame.claims import Claim, Estimate, both_bars, conclude, nothing, rule, tabled
 from studies.frame.options import Seeded
@@ -78,10 +79,10 @@ def _variants(options: Options) -> list[Variant]:
     return [replace(variant, values={**variant.values, **shared}) for variant in models]
 
 
-def _measured(task: Memorize, model: Any, seed: int) -> dict[str, Any]:
+def _measured(task: Job, model: Any, seed: int) -> dict[str, Any]:
     """Return the bits and the wrong bits of each test sequence, by length."""
     items = [task.data.example("test", index) for index in range(task.data.size("test") or 0)]
-    episodes = [task.language.episode(item) for item in items]
+    episodes = [task.codec.language.episode(item) for item in items]
     with undisturbed(model, seed, "test"):
         logits = logits_of(cast("Memorizer", model), episodes)
     groups: dict[str, list[Said]] = {}
@@ -205,7 +206,7 @@ STUDY = Study(
     "https://arxiv.org/abs/1410.5401",
     options=Options,
     measure=Trainings(
-        _variants, lambda *_: [Part({"measured": "lengths"}, _measured)], "copy", task=Memorize, open_data=_opened
+        _variants, lambda *_: [Part({"measured": "lengths"}, _measured)], "copy", task=MEMORIZE, open_data=_opened
     ),
     compare=Findings,
     plot=_plot,

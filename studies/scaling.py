@@ -16,9 +16,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from saccade.bench.row import Run
 from saccade.errors import ArgumentError
 from saccade.models import cnn, ram, tiles, whole
-from saccade.tasks.glimpse import Glimpse
+from saccade.tasks.glimpse import GLIMPSE
 from saccade.tasks.glimpse.data import BUILTIN, open_data
 from saccade.tasks.image.dataset import Dataset
+from saccade.tasks.task import Job
 from studies.frame.claims import Claim, Estimate, Source, Verdict, bars, conclude, rule
 from studies.frame.eyes import EYE, SMALL, Canvas, canvas_options, measured, open_canvas, wrong_shares
 from studies.frame.folder import Folder
@@ -90,7 +91,7 @@ def _measure(options: Options) -> Work:
         Step(f"{side} pixels a side", [{"measured": "time", "side": side}], partial(_taken, side, seconds))
         for side in _SIDES
     ]
-    return Trainings(_variants, _parts, "translated", steps, Glimpse, open_canvas)(options)
+    return Trainings(_variants, _parts, "translated", steps, GLIMPSE, open_canvas)(options)
 
 
 def _taken(side: int, seconds: float, _: Folder) -> list[dict[str, Any]]:
@@ -112,7 +113,7 @@ def _variants(options: Options) -> list[Variant]:
 
 
 def _parts(data: Dataset, options: Options) -> list[Part]:
-    def at(side: int, task: Glimpse, model: Any, seed: int) -> dict[str, Any]:
+    def at(side: int, task: Job, model: Any, seed: int) -> dict[str, Any]:
         return measured(task, model, open_data(replace(task.settings, canvas=side)), seed)
 
     return [Part({"measured": "size", "side": side}, partial(at, side)) for side in _CANVASES]

@@ -39,7 +39,7 @@ from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.results import measure, split_results
 from saccade.train.run import Run as Folder
-from saccade.train.task import Answer, Evaluation, Example, Form, Suited, Task, options_class
+from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, Task, options_class
 from saccade.train.trained import Trained, load_trained
 
 __all__ = ["Pictures", "Run", "examples", "load", "options", "train"]
@@ -100,7 +100,7 @@ def _kept(data: Any) -> Any:
     return list(data) if isinstance(data, Iterator) else data
 
 
-def _source(kind: type[Task], data: Any) -> tuple[str, Any]:
+def _source(kind: Kind, data: Any) -> tuple[str, Any]:
     """The name of data, and the Python objects if they are some."""
     return (data_of(kind, data), None) if isinstance(data, str | Path) or data is None else (OBJECTS, data)
 
@@ -138,7 +138,7 @@ def _loaded(folder: str | Path, device: str, option: str, data: Any) -> Trained:
 
 
 def options(
-    kind: type[Task], data: str | None, model: str | None, given: Mapping[str, Any], suited: Suited | None = None
+    kind: Kind, data: str | None, model: str | None, given: Mapping[str, Any], suited: Suited | None = None
 ) -> Options:
     """Return all options of a run: the given ones, and its recipes for the rest.
 
@@ -156,7 +156,7 @@ def options(
     return options_class(kind, model)(**{**defaults(kind, model, data, given, suited), **given})
 
 
-def _checked(kind: type[Task], data: str | None, model: str | None, named: Mapping[str, Any]) -> tuple[str, str]:
+def _checked(kind: Kind, data: str | None, model: str | None, named: Mapping[str, Any]) -> tuple[str, str]:
     """Names of model and data, after a check of the named options."""
     model = _choose("model", next(iter(kind.models)) if model is None else model, kind.models)
     flat = options_class(kind, model)
@@ -164,7 +164,7 @@ def _checked(kind: type[Task], data: str | None, model: str | None, named: Mappi
     return model, next(iter(kind.builtin)) if data is None else data
 
 
-def examples(task: str | type[Task], split: str, count: int, *, data: Any = None, **more: Any) -> Iterator[Example]:
+def examples(task: str | Kind, split: str, count: int, *, data: Any = None, **more: Any) -> Iterator[Example]:
     """Give the first examples of a data set as the task reads it.
 
     Args:

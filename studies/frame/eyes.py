@@ -7,11 +7,11 @@ from typing import Any
 
 from saccade.errors import ArgumentError
 from saccade.models.policies import Gaussian
-from saccade.tasks.glimpse import Glimpse
+from saccade.tasks.glimpse import GLIMPSE
 from saccade.tasks.glimpse.data import longest_label, open_data
 from saccade.tasks.glimpse.eyes import most_glimpses, numbers_of
-from saccade.tasks.image.batches import encode, stacked
 from saccade.tasks.image.dataset import Dataset
+from saccade.tasks.task import Job
 from saccade.train.results import undisturbed
 from saccade.train.task import options_class
 from studies.frame.options import Seeded
@@ -57,15 +57,15 @@ def canvas_options(options: Canvas) -> dict[str, Any]:
     >>> canvas_options(Canvas(data="translated", canvas=100)), canvas_options(Canvas(data="images"))
     ({'canvas': 100}, {})
     """
-    defaults = options_class(Glimpse, "ram", checked=False).__dataclass_fields__
+    defaults = options_class(GLIMPSE, "ram", checked=False).__dataclass_fields__
     values = {name: getattr(options, name) for name in ("digits", "canvas")}
     return {name: value for name, value in values.items() if value != defaults[name].default}
 
 
 def open_canvas(options: Canvas) -> Dataset:
     """Open the images that the options name, of one label each."""
-    recipe = {name: value for name, value in Glimpse.recipes.get(options.data, {}).items() if name == "distractors"}
-    run = options_class(Glimpse, "ram", checked=False)
+    recipe = {name: value for name, value in GLIMPSE.recipes.get(options.data, {}).items() if name == "distractors"}
+    run = options_class(GLIMPSE, "ram", checked=False)
     data = open_data(run(model="ram", data=options.data, **canvas_options(options), **recipe))
     if longest_label(data) > 1:
         raise ArgumentError(f"--data: expected images of one label each, got strings of symbols ({options.data})")
@@ -81,7 +81,7 @@ def wrong_shares(row: Mapping[str, Any]) -> list[float]:
     return [count / row["paths"] for count in unpack(row["wrong"], "counts")]
 
 
-def measured(task: Glimpse, model: Any, data: Dataset, seed: int) -> dict[str, Any]:
+def measured(task: Job, model: Any, data: Dataset, seed: int) -> dict[str, Any]:
     """Return the columns of a row: errors of an eye's paths over the test split.
 
     "error" is the mean over `PATHS` single paths of each image, and "wrong" the number of wrong ones. "entropy" is that
@@ -92,7 +92,8 @@ def measured(task: Glimpse, model: Any, data: Dataset, seed: int) -> dict[str, A
     with undisturbed(model, seed, "test"):
         for first in range(0, size, _AT_ONCE):
             indices = range(first, min(first + _AT_ONCE, size))
-            images, labels = stacked(encode(data, "test", task.known.labels, indices))
+            samples = task.codec.encode([data.example("test", index) for index in indices], "test")
+            images, labels, _ = task.codec.collate(samples)
             numbers = numbers_of([*images], task.settings.seed, PATHS, most_glimpses(model)).to(device)
             images, labels = images.to(device), labels.to(device)
             path = model.look(images, PATHS, numbers=numbers)
@@ -105,7 +106,7 @@ def measured(task: Glimpse, model: Any, data: Dataset, seed: int) -> dict[str, A
     deviation = round(float(policy.deviation(1.0).detach()), 4) if isinstance(policy, Gaussian) else None
     return {
         "images": size,
-        "labels": len(task.known.labels),
+        "labels": len(task.codec.labels),
         "paths": PATHS,
         "error": sum(wrong) / (PATHS * size),
         "error_of_mean": statistics.fmean(of_mean),

@@ -16,7 +16,7 @@ from saccade.train.fit import train
 from saccade.train.notes import say
 from saccade.train.options import Options
 from saccade.train.plan import fitted
-from saccade.train.task import Task, options_class
+from saccade.train.task import Kind, options_class
 from saccade.train.task import recipe as recipe_of
 from saccade.train.trained import load_trained
 from studies.frame.folder import Folder
@@ -69,7 +69,7 @@ class Trainings:
     parts: Callable[[Any, Any], Sequence[Part]]
     quick: str = "dates"
     before: Sequence[Step] = ()
-    task: type[Task] = Translate
+    task: Any = Translate
     open_data: Callable[[Any], Any] = opened
 
     def __call__(self, options: Seeded) -> Work:
@@ -138,7 +138,7 @@ def scored(about: Mapping[str, Any], pairs: Sequence[Pair], **columns: Any) -> P
 
 
 def settings(
-    options: Seeded, variant: Variant, seed: int, folder: Path, minutes: float, kind: type[Task] = Translate
+    options: Seeded, variant: Variant, seed: int, folder: Path, minutes: float, kind: Kind = Translate
 ) -> Options:
     """Return the options of one run."""
     flat = options_class(kind, variant.model)
@@ -168,7 +168,7 @@ def scheduled(options: Seeded) -> dict[str, Any]:
     return {"schedule_steps": steps, "warmup_steps": max(1, min(100, steps // 10))}
 
 
-def _command(kind: type[Task], options: Options, plan: Mapping[str, Any], chosen: Collection[str]) -> str:
+def _command(kind: Kind, options: Options, plan: Mapping[str, Any], chosen: Collection[str]) -> str:
     """The command that trains the same run without the study."""
     suited = None if options.data in kind.builtin else kind.suited(options.model, asdict(options)).options
     flat = options_class(kind, options.model, checked=False)

@@ -15,6 +15,8 @@ from saccade.cli import main
 from saccade.cli.arguments import UsageError
 from saccade.cli.train import options, read_command
 from saccade.tasks import load_task
+from saccade.tasks.memorize import MEMORIZE
+from saccade.tasks.task import Job
 from saccade.train.checkpoint import list_steps, state_file
 from saccade.train.task import recipe
 from tiny import SMALL, command, environment, equal, train, unread
@@ -200,7 +202,8 @@ def test_a_corpus_rewritten_under_a_training_is_one_line(task, cut, tmp_path, ca
     """On its inode, as an editor that keeps the file does."""
     (row, own), kind, data = REWRITTEN[task], load_task(task), tmp_path / "data.tsv"
     data.write_text("".join(f"{row.format(n=n, half=n % 2)}\n" for n in range(60)))
-    batch = kind.batch
+    owner = Job if kind is MEMORIZE else kind
+    batch = owner.batch
 
     def rewriting(self, step):
         if step == 1:
@@ -208,7 +211,7 @@ def test_a_corpus_rewritten_under_a_training_is_one_line(task, cut, tmp_path, ca
                 file.truncate(100) if cut else file.write(b"x" * 100)
         return batch(self, step)
 
-    monkeypatch.setattr(kind, "batch", rewriting)
+    monkeypatch.setattr(owner, "batch", rewriting)
     words = ["--data", data, "--run", tmp_path / "run", "--max-steps", "3", "--device", "cpu", *own]
     assert main(["train", task, *map(str, words)]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (

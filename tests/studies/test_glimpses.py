@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from saccade.cli import main
-from saccade.tasks.glimpse import Glimpse
+from saccade.tasks.glimpse import GLIMPSE
 from saccade.train.task import options_class
 from studies import glimpses as study
 from studies.frame.seeds import pack
@@ -113,7 +113,7 @@ def test_every_variant_differs_from_the_first_as_its_name_says():
 
 
 def test_policies_are_models_and_clutter_needs_a_canvas():
-    assert {*MODELS} <= {*Glimpse.models}
+    assert {*MODELS} <= {*GLIMPSE.models}
     among = {one.name: one.values for one in variants(Options(data="cluttered")) if "piece" in one.name}
     assert {"data": "translated", "distractors": 0}.items() <= among["ram, 0 pieces"].items()
     assert "ram, 4 pieces" not in among
@@ -125,8 +125,8 @@ SMALL = {"glimpses": 2, "patch": 4, "hidden_dim": 8, "glimpse_dim": 4}
 
 
 def task_of(model, **options):
-    kind = options_class(Glimpse, model)
-    return Glimpse.prepare(kind(model=model, data="translated", batch_size=16, canvas=32, **SMALL, **options))
+    kind = options_class(GLIMPSE, model)
+    return GLIMPSE.prepare(kind(model=model, data="translated", batch_size=16, canvas=32, **SMALL, **options))
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_every_estimator_has_the_same_weights(few):
     assert 0 < rows["moving-average"]["average"] < 1 and "average" not in rows["learned"]
     assert noise(task, model, 1) == rows != noise(task, model, 2)
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
-    assert list(noise(replace(task, settings=replace(task.settings, samples=2)), model, 1)) == list(rows)
+    assert list(noise(task.changed(samples=2), model, 1)) == list(rows)
 
 
 @pytest.mark.parametrize("model", ["random", "soft-tiles"])

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from saccade.cli import main
-from saccade.tasks.memorize import Memorize
+from saccade.tasks.memorize import MEMORIZE
 from saccade.tasks.memorize.data import made
 from saccade.train.results import measure
 from saccade.train.run import Run
@@ -105,7 +105,7 @@ def test_the_page_is_complete(tmp_path):
 def test_only_the_ntm_of_copy_has_patience():
     """The page describes the weights of each recipe."""
     pairs = [(variant.model, data) for variant in VARIANTS for data in ("copy", "recall")]
-    assert {pair for pair in pairs if recipe(Memorize, *pair).get("patience")} == {("ntm", "copy")}
+    assert {pair for pair in pairs if recipe(MEMORIZE, *pair).get("patience")} == {("ntm", "copy")}
 
 
 SMALL = {"hidden_dim": 8, "heads": 2, "layers": 1, "feedforward_dim": 8, "cell_dim": 4, "batch_size": 4}
@@ -138,7 +138,7 @@ def test_quick_rows_are_what_the_runs_themselves_measure(tiny, tmp_path, capsys)
     assert main(["report", "memory", "--quick", "--longest", "5"]) == 2 and "made with" in capsys.readouterr().err
     for row, name in zip(content["rows"], content["runs"], strict=True):
         assert list(row["lengths"]) == ["1-10", "10", "20", "40", "60"]
-        trained = load_trained(Memorize, Run.open(folder / "runs" / name), torch.device("cpu"))
+        trained = load_trained(MEMORIZE, Run.open(folder / "runs" / name), torch.device("cpu"))
         groups = measure(trained.task, trained.model, "test", 1).groups
         for group, about in row["lengths"].items():
             assert about["sequences"] == len(about["wrong"].split()) == 2
@@ -174,11 +174,11 @@ def test_incomparable_data_are_rejected(words, message, rejects):
 def test_models_have_their_recipes_but_for_addressing(tmp_path):
     options = Options(data="copy")
     runs = [
-        vars(settings(options, variant, 1, tmp_path, 40.0, Memorize)) for variant in STUDY.measure.variants(options)
+        vars(settings(options, variant, 1, tmp_path, 40.0, MEMORIZE)) for variant in STUDY.measure.variants(options)
     ]
     for other in runs[1:3]:
         assert {key for key in other if runs[0][key] != other[key]} == {"by"}
     assert all(run["max_steps"] == runs[0]["max_steps"] and run["batch_size"] == 16 for run in runs)
     options = Options(quick=True, data="copy")
-    quick = [settings(options, variant, 1, tmp_path, 1.0, Memorize) for variant in STUDY.measure.variants(options)]
+    quick = [settings(options, variant, 1, tmp_path, 1.0, MEMORIZE) for variant in STUDY.measure.variants(options)]
     assert {(run.max_steps, run.schedule_steps, run.longest) for run in quick} == {(1200, 1200, 10)}

@@ -3,7 +3,9 @@ import pytest
 from saccade import runs
 from saccade.errors import SaccadeError
 from saccade.tasks import TASKS, load_task
-from saccade.train.task import find, options_class
+from saccade.tasks.task import Job
+from saccade.tasks.task import Task as Value
+from saccade.train.task import Kind, Task, find, options_class
 from tiers import every
 
 
@@ -18,15 +20,17 @@ def test_every_task_of_the_table_can_be_loaded_and_names_its_parts(name):
             assert runs.options(task, data, model, {}).model == model
 
 
-@every("name", TASKS)
-def test_every_task_has_all_that_one_must_have(name):
-    from saccade.train.task import Task
+def members(protocol):
+    return {name for name in dir(protocol) if not name.startswith("_")} | set(protocol.__annotations__)
 
-    members = {name for name in dir(Task) if not name.startswith("_")} | set(Task.__annotations__)
+
+@every("name", TASKS)
+def test_tasks_and_their_jobs_have_all_members(name):
     task = load_task(name)
-    assert members <= set(dir(task)) | set(task.__dataclass_fields__)
-    for member in members & set(dir(task)):
-        part = getattr(task, member)
+    job = Job if isinstance(task, Value) else task
+    assert members(Kind) <= set(dir(task)) and members(Task) <= set(dir(job)) | set(job.__dataclass_fields__)
+    for member in members(Task) & set(dir(job)):
+        part = getattr(job, member)
         assert (getattr(part, "__doc__", None) or "").strip() or not callable(part), member
 
 

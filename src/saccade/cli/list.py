@@ -7,9 +7,10 @@ from typing import Any, get_args, get_origin
 
 from saccade.cli.arguments import help_texts, parse
 from saccade.tasks import TASKS, load_task
+from saccade.tasks.task import Task as Value
 from saccade.train.notes import output
 from saccade.train.recipes import defaults
-from saccade.train.task import Task, find, options_class
+from saccade.train.task import Kind, find, options_class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,7 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
-def described(kind: type[Task]) -> dict[str, Any]:
+def described(kind: Kind) -> dict[str, Any]:
     """Return a task, its models with all options, and its data, for JSON.
 
     Options have the defaults of the first built-in data set.
@@ -48,7 +49,7 @@ def described(kind: type[Task]) -> dict[str, Any]:
     return {"name": kind.name, "summary": _summary(kind), "models": models, "data": data}
 
 
-def _options(kind: type[Task], model: str) -> list[dict[str, Any]]:
+def _options(kind: Kind, model: str) -> list[dict[str, Any]]:
     flat, usual = options_class(kind, model), defaults(kind, model, next(iter(kind.builtin)), {})
     texts = help_texts(flat.__mro__[1:])
     return [
@@ -68,11 +69,13 @@ def _type(kind: Any) -> str:
     return getattr(kind, "__name__", str(kind)) if get_origin(kind) is None else str(kind)
 
 
-def _summary(kind: type[Task]) -> str:
+def _summary(kind: Any) -> str:
+    if isinstance(kind, Value):
+        return kind.summary
     return _first_line(sys.modules[kind.__module__.rpartition(".")[0]].__doc__)
 
 
-def _sentence(kind: type[Task], model: str) -> str:
+def _sentence(kind: Kind, model: str) -> str:
     """First line about a model: of its module, or of its class in a shared module."""
     modules = [where.partition(":")[0] for where in kind.models.values()]
     network, module = find(kind.models[model]), kind.models[model].partition(":")[0]

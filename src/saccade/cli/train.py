@@ -16,7 +16,7 @@ from saccade.train.notes import output, say
 from saccade.train.options import Options
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING
-from saccade.train.task import Suited, Task, options_class
+from saccade.train.task import Kind, Suited, options_class
 
 
 def run(arguments: list[str]) -> int:
@@ -66,7 +66,7 @@ class Command:
     named: dict[str, Any]  # options in it, by their names
 
 
-def read_command(kind: type[Task], arguments: list[str]) -> Command:
+def read_command(kind: Kind, arguments: list[str]) -> Command:
     """Parse the arguments, without reading data or checking values together."""
     named = peek(arguments, "--model")
     model = choose("--model", usual_model(kind, peek(arguments, "--run")) if named is None else named, kind.models)
@@ -91,7 +91,7 @@ def read_command(kind: type[Task], arguments: list[str]) -> Command:
     return Command(model, data, {**typed, "data": data} if "data" in typed else typed)
 
 
-def options(kind: type[Task], command: Command, suited: Suited | None = None) -> Options:
+def options(kind: Kind, command: Command, suited: Suited | None = None) -> Options:
     """Return all options of the run: the named ones, and suitable defaults."""
     values = {**defaults(kind, command.model, command.data, command.named, suited), **command.named}
     try:
@@ -100,5 +100,5 @@ def options(kind: type[Task], command: Command, suited: Suited | None = None) ->
         raise UsageError(f"{error}; see {_program(kind)} --help") from error
 
 
-def _program(kind: type[Task]) -> str:
+def _program(kind: Kind) -> str:
     return f"saccade train {kind.name}"

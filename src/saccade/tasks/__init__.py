@@ -1,10 +1,10 @@
 """The jobs: each turns raw data into a trained model, and raw input into raw output.
 
-Adding one is a folder here with a class of the shape of `saccade.train.Task`, and a line in `TASKS`.
+A new one is a module here with a `saccade.tasks.task.Task`, and a line in `TASKS`.
 """
 
 from saccade.errors import SaccadeError
-from saccade.train.task import Task, find
+from saccade.train.task import Kind, find
 
 __all__ = ["TASKS", "load_task"]
 
@@ -12,26 +12,26 @@ TASKS = {
     "translate": "saccade.tasks.translate:Translate",
     "classify-text": "saccade.tasks.classify_text:ClassifyText",
     "transcribe": "saccade.tasks.transcribe:Transcribe",
-    "classify-image": "saccade.tasks.classify_image:ClassifyImage",
-    "glimpse": "saccade.tasks.glimpse:Glimpse",
+    "classify-image": "saccade.tasks.classify_image:CLASSIFY_IMAGE",
+    "glimpse": "saccade.tasks.glimpse:GLIMPSE",
     "caption": "saccade.tasks.caption:Caption",
     "answer": "saccade.tasks.answer:AnswerQuestions",
-    "memorize": "saccade.tasks.memorize:Memorize",
+    "memorize": "saccade.tasks.memorize:MEMORIZE",
     "regress": "saccade.tasks.regress:Regress",
 }
 
 
-def load_task(name: str) -> type[Task]:
+def load_task(name: str) -> Kind:
     """Return a task by its name.
 
     Raises:
         SaccadeError: if there is none of that name.
 
     Example:
-        >>> load_task("translate").__name__
-        'Translate'
+        >>> load_task("glimpse").unit
+        'images'
     """
     if name not in TASKS:
         raise SaccadeError(f"TASK: expected one of {', '.join(TASKS)}, got {name}")
-    task: type[Task] = find(TASKS[name])
+    task: Kind = find(TASKS[name])
     return task

@@ -35,7 +35,7 @@ from saccade.train.ranks import Ranks, joined, place
 from saccade.train.results import TrainState, complete, measure, summarize
 from saccade.train.run import Run, RunError
 from saccade.train.schedules import FALLING
-from saccade.train.task import Evaluation, Suited, Task, options_class, value, values
+from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, value, values
 from saccade.train.weights import load_into
 
 __all__ = ["Outcome", "train"]
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def train(
-    kind: type[Task],
+    kind: Kind,
     options: Options,
     objects: Any = None,
     suited: Suited | None = None,
@@ -122,7 +122,7 @@ def _lead(
         return _train(training, accepted)
 
 
-def _follow(kind: type[Task], device: torch.device, ranks: Ranks) -> Outcome:
+def _follow(kind: Kind, device: torch.device, ranks: Ranks) -> Outcome:
     """Train beside the first process, with its options and from its checkpoint."""
     from saccade.train.engine import advance
 
@@ -140,7 +140,7 @@ def _follow(kind: type[Task], device: torch.device, ranks: Ranks) -> Outcome:
     return Outcome(run, training.state.step, None, fresh=True, follows=True)
 
 
-def _work(kind: type[Task], options: dict[str, Any]) -> None:
+def _work(kind: Kind, options: dict[str, Any]) -> None:
     """The work of a process that `launch` starts."""
     train(kind, options_class(kind, options["model"])(**options))
 
@@ -167,7 +167,7 @@ def _train(training: Training, accepted: Callable[[], None] | None) -> Outcome:
         if accepted is not None:
             accepted()
         values = asdict(options)
-        with launch(ranks, training.device, _work, type(training.task), values):
+        with launch(ranks, training.device, _work, kind_of(training.task), values):
             ranks.share((run.folder, state.step, values))
             if not advance(training):
                 return Outcome(run, state.step, None, fresh=True)

@@ -19,7 +19,7 @@ from saccade.train.ranks import Ranks
 from saccade.train.recipes import defaults
 from saccade.train.results import TrainState
 from saccade.train.run import Run, beside, folder_of
-from saccade.train.task import Suited, Task, options_class
+from saccade.train.task import Kind, Suited, Task, options_class
 
 __all__ = ["Request", "Training", "new_model", "open_run"]
 
@@ -37,7 +37,7 @@ class Request:
         began: when the command began, by time.perf_counter.
     """
 
-    kind: type[Task]
+    kind: Kind
     options: Options
     objects: Any
     suited: Suited | None

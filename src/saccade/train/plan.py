@@ -16,7 +16,7 @@ from saccade.train.options import Options
 from saccade.train.progress import clock
 from saccade.train.results import measure
 from saccade.train.schedules import FALLING
-from saccade.train.task import Task, recipe
+from saccade.train.task import Task, kind_of, recipe
 
 __all__ = [
     "Plan",
@@ -229,7 +229,7 @@ def plan_for(
     room = min(_MOST, _SHARE * 60 * options.max_minutes)
     step = step_seconds(task, model, options, device, room)
     speed = Speed(step, example_seconds(task, model.to(device), options, room))
-    values = recipe(type(task), options.model, options.data) if suited is None else suited
+    values = recipe(kind_of(task), options.model, options.data) if suited is None else suited
     steps: Any = options.schedule_steps if options.schedule in FALLING else values.get("max_steps")
     return make_plan(options, given, steps or _STEPS, speed, sizes(task, options), time.perf_counter() - began)
 

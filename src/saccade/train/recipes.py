@@ -8,7 +8,7 @@ from typing import Any
 from saccade.train.notes import say
 from saccade.train.run import Run, folder_of
 from saccade.train.schedules import FALLING, SCHEDULES
-from saccade.train.task import Suited, Task, options_class, recipe
+from saccade.train.task import Kind, Suited, options_class, recipe
 
 __all__ = ["data_of", "defaults", "suit", "usual_model"]
 
@@ -16,7 +16,7 @@ _HORIZON = ("schedule_steps", "final_rate")  # of a recipe: a schedule that does
 
 
 def defaults(
-    kind: type[Task], model: str, data: str, given: Mapping[str, Any], suited: Suited | None = None
+    kind: Kind, model: str, data: str, given: Mapping[str, Any], suited: Suited | None = None
 ) -> dict[str, Any]:
     """Return the default options of a run with a model and data.
 
@@ -41,7 +41,7 @@ def defaults(
     return {**values, "model": model, "data": data}
 
 
-def suit(kind: type[Task], model: str, data: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
     """Return the defaults of a run: its own options if it exists, else the recipe for its data.
 
     Args:
@@ -66,7 +66,7 @@ def suit(kind: type[Task], model: str, data: str, given: Mapping[str, Any], obje
     return Suited(recipe(kind, model, data), data=objects)
 
 
-def data_of(kind: type[Task], data: str | Path | None) -> str:
+def data_of(kind: Kind, data: str | Path | None) -> str:
     """Return the data of a run: a path beside you comes before built-in data.
 
     A note says so. Without a name it is the first built-in data set. `./NAME` is always the path, so that a run's
@@ -79,7 +79,7 @@ def data_of(kind: type[Task], data: str | Path | None) -> str:
     return f"./{name}"
 
 
-def usual_model(kind: type[Task], run: str | None) -> str:
+def usual_model(kind: Kind, run: str | None) -> str:
     """Return the model where none is named: that of the run in a folder, if it is there, else the task's first one."""
     first = next(iter(kind.models))
     if not run or not (Path(run) / "config.json").exists():

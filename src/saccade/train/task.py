@@ -1,14 +1,14 @@
-"""What a job must offer so that `saccade.train` can run it, and nothing about any job in particular.
+"""Interface between jobs and `saccade.train`.
 
-A task is a class. `prepare` makes one from options and data, `restore` from a run's folder alone (no data, so that a
-run moved elsewhere still predicts). Everything else is asked of the object that they return.
+`Kind.prepare` makes a job from options and data, and `Kind.restore` from a run's folder alone, so that a run that was
+moved elsewhere still predicts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, cast
 
 from torch import Tensor, nn
 
@@ -22,12 +22,14 @@ __all__ = [
     "Evaluation",
     "Example",
     "Form",
+    "Kind",
     "Loss",
     "Metric",
     "Suited",
     "Task",
     "Unreadable",
     "find",
+    "kind_of",
     "options_class",
     "recipe",
     "value",
@@ -181,51 +183,31 @@ class Data(Protocol):
 
 
 class Task(Protocol):
-    """A job: its data, its models, its loss, what it measures, and how it answers.
+    """A job with options and data.
 
-    Adding one is a folder in `saccade.tasks` with a class of this shape, and a line in `saccade.tasks.TASKS`. All
-    methods that take a model leave its weights alone; what is random in them draws from torch's global generator, which
-    the trainer seeds anew for every step.
+    All methods that take a model leave its weights alone. Random numbers come from torch's global generator, which the
+    trainer seeds anew for every step.
     """
 
-    name: ClassVar[str]
-    models: ClassVar[dict[str, str]]
-    """Name of each model, and where it is: "module:Class". It has `Options` (a dataclass) and `recipes`."""
-    builtin: ClassVar[dict[str, str]]
-    """Name of each built-in data set, and a sentence about it."""
-    Options: ClassVar[type]
-    """The dataclass of what every run of the task has, whatever its model."""
-    recipes: ClassVar[dict[str, dict[str, Any]]]
-    """What suits each built-in data set, by its name, and "files", whatever data are one's own, for all models."""
-    requests: ClassVar[Mapping[str, type]]
-    """The flags of the verbs "predict", "eval" and "look": for each a dataclass, all of whose fields have defaults."""
-    inputs: ClassVar[Literal["lines", "files"]]
-    """What it answers: lines of text, or files, each by its path, "-" being standard input's bytes."""
-    unit: ClassVar[str]
-    """What a batch is counted in: "tokens", "frames", "images"."""
+    @property
+    def name(self) -> str:
+        """Name of the task."""
+
+    @property
+    def requests(self) -> Mapping[str, type]:
+        """Dataclass of the options of the verbs "predict", "eval" and "look". All fields have defaults."""
+
+    @property
+    def inputs(self) -> Literal["lines", "files"]:
+        """Kind of the inputs: lines of text, or paths of files. "-" is standard input."""
+
+    @property
+    def unit(self) -> str:
+        """Unit of a batch's size: "tokens", "frames", "images"."""
 
     @property
     def settings(self) -> Any:
         """All options of the run."""
-
-    @classmethod
-    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe for data that are not built in, by what is read of them: how many, how long.
-
-        `given` has the options that somebody gave, by their names, and "data"; what is opened here is not opened again.
-        Raises SaccadeError in one line.
-        """
-
-    @classmethod
-    def prepare(cls, options: Any, objects: Any = None) -> Self:
-        """Read the data, or take Python objects or what `suited` opened; learn what is learned before training.
-
-        Raises SaccadeError in one line.
-        """
-
-    @classmethod
-    def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
-        """Make the task again from what `save` wrote, without its data, which are opened when they are asked for."""
 
     def save(self, folder: Path) -> None:
         """Write what `restore` reads."""
@@ -291,6 +273,66 @@ class Task(Protocol):
         """
 
 
+class Kind(Protocol):
+    """A task without options and data: a `saccade.tasks.task.Task`, or a class whose objects are a `Task`."""
+
+    @property
+    def name(self) -> str:
+        """Name of the task."""
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """Place of each model, "module:Class"."""
+
+    @property
+    def builtin(self) -> Mapping[str, str]:
+        """Sentence about each built-in data set."""
+
+    @property
+    def Options(self) -> type:  # noqa: N802 a class
+        """Dataclass of the options that all runs share."""
+
+    @property
+    def recipes(self) -> Mapping[str, Mapping[str, Any]]:
+        """Defaults of each built-in data set, and of "files", for all models."""
+
+    @property
+    def requests(self) -> Mapping[str, type]:
+        """Dataclass of the options of the verbs "predict", "eval" and "look". All fields have defaults."""
+
+    @property
+    def inputs(self) -> Literal["lines", "files"]:
+        """Kind of the inputs."""
+
+    def suited(self, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+        """Return the recipe for data that are not built in, from their number and length.
+
+        Args:
+            model: its name.
+            given: options by their names, and "data".
+            objects: Python objects, if data are some.
+
+        Raises:
+            SaccadeError: in one line, if the data cannot be read.
+        """
+
+    def prepare(self, options: Any, objects: Any = None) -> Task:
+        """Open the data, or Python objects or the data of `suited`, and learn what precedes training.
+
+        Raises:
+            SaccadeError: in one line.
+        """
+
+    def restore(self, options: Any, folder: Path, objects: Any = None) -> Task:
+        """Read a run's folder without its data, which are opened only if they are needed."""
+
+
+def kind_of(task: Task) -> Kind:
+    """Return the kind of a job."""
+    kind: Kind = getattr(task, "task", cast("Any", type(task)))
+    return kind
+
+
 def find(where: str) -> Any:
     """Import what a table names as "module:Name".
 
@@ -301,12 +343,12 @@ def find(where: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def options_class(kind: type[Task], model: str, *, checked: bool = True) -> type[Options]:
+def options_class(kind: Kind, model: str, *, checked: bool = True) -> type[Options]:
     """Return the one flat dataclass of all options of a run with a model; its docstrings are the help."""
     return flat(find(kind.models[model]).Options, kind.Options, Options, checked=checked)
 
 
-def recipe(kind: type[Task], model: str, data: str) -> dict[str, Any]:
+def recipe(kind: Kind, model: str, data: str) -> dict[str, Any]:
     """Return the defaults that suit some data and this machine, where they differ from the dataclass's own."""
     name = data if data in kind.recipes else "files"
     own: dict[str, Any] = find(kind.models[model]).recipes[name]

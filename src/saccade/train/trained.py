@@ -10,7 +10,7 @@ from saccade.train.environment import bound_shape_caches, keep_freed_memory
 from saccade.train.options import origin
 from saccade.train.randomness import undisturbed
 from saccade.train.run import Run, RunError
-from saccade.train.task import Task, options_class
+from saccade.train.task import Kind, Task, options_class
 from saccade.train.weights import by_columns, load_into, savable
 
 __all__ = ["Trained", "load_trained"]
@@ -29,7 +29,7 @@ class Trained:
     options: Any
 
 
-def load_trained(kind: type[Task], run: Run, device: torch.device, objects: Any = None) -> Trained:
+def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None) -> Trained:
     """Load the model of a run on a device.
 
     Args:

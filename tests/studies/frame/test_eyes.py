@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.tasks.glimpse import Glimpse
+from saccade.tasks.glimpse import GLIMPSE
 from saccade.tasks.glimpse.options import EvalRequest
 from saccade.train.results import measure
 from saccade.train.task import options_class
@@ -13,9 +13,9 @@ SMALL = {"glimpses": 2, "patch": 4, "hidden_dim": 16, "glimpse_dim": 8}
 
 @pytest.mark.parametrize("model", ["ram", "ram-grid", "random", "whole"])
 def test_paths_are_those_of_the_runs_own_evaluation(few_digits, model):
-    kind = options_class(Glimpse, model)
+    kind = options_class(GLIMPSE, model)
     sizes = {} if model == "whole" else SMALL
-    task = Glimpse.prepare(kind(model=model, data="translated", canvas=32, seed=3, **sizes))
+    task = GLIMPSE.prepare(kind(model=model, data="translated", canvas=32, seed=3, **sizes))
     torch.manual_seed(0)
     eye = task.build()
     found = measured(task, eye, task.data, 3)

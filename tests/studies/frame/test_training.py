@@ -5,7 +5,7 @@ import pytest
 
 from saccade.cli.train import options, read_command
 from saccade.tasks import load_task
-from saccade.tasks.glimpse import Glimpse
+from saccade.tasks.glimpse import GLIMPSE
 from saccade.train.plan import fitted
 from saccade.train.recipes import suit
 from saccade.train.task import options_class
@@ -42,7 +42,7 @@ def test_variants_have_options_of_their_models():
     """But for eyes, which have some of the options of all eyes."""
     studies = [study for study in map(load, names()) if isinstance(study.measure, Trainings)]
     assert len(studies) > 9
-    for study in (study for study in studies if study.measure.task is not Glimpse):
+    for study in (study for study in studies if study.measure.task is not GLIMPSE):
         for budget in ({"quick": True}, {"max_steps": 10}):
             for variant in study.measure.variants(study.options(data=study.measure.quick, **budget)):
                 allowed = options_class(study.measure.task, variant.model).__dataclass_fields__

@@ -13,7 +13,7 @@ from PIL import Image
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.glimpse import Glimpse
+from saccade.tasks.glimpse import GLIMPSE
 from saccade.tasks.glimpse import data as eyes
 from saccade.tasks.glimpse.answer import EyeAnswer, Seen, seen_share
 from saccade.tasks.glimpse.data import open_data
@@ -29,7 +29,7 @@ LITTLE = [*SMALL, "--device", "cpu", "--max-steps", "2"]
 
 
 def options(model="ram", **more):
-    return options_class(Glimpse, model)(model=model, **more)
+    return options_class(GLIMPSE, model)(model=model, **more)
 
 
 def run(folder, *words):
@@ -149,9 +149,9 @@ def test_images_of_one_s_own_are_taken_as_folders_of_class(tmp_path):
             Image.new("RGB", (16 + number, 12), (level, number, number)).save(folder / f"{number}.png")
     assert run(tmp_path / "run", "--data", tmp_path / "data", "--patch", "4") == 0
     found = runs.load(tmp_path / "run", device="cpu")
-    assert set(found.task.known.labels) == {"dark", "light"}
+    assert set(found.task.codec.labels) == {"dark", "light"}
     Image.new("RGB", (300, 200)).save(tmp_path / "large.png")
-    assert found.task.read(str(tmp_path / "large.png"), 1).image.shape == found.task.known.shape  # as in training
+    assert found.task.read(str(tmp_path / "large.png"), 1).image.shape == found.task.codec.shape  # as in training
 
 
 def test_a_patch_larger_than_the_image_sees_nothing_outside(tmp_path):
@@ -261,24 +261,24 @@ def test_the_share_that_is_seen_counts_a_pixel_once_and_none_outside():
     ("tiles", {}, 0.0, 0.17),
 ])  # fmt: skip
 def test_tiles_have_seen_all_that_they_read(model, more, least, most):
-    kind = options_class(Glimpse, model)
-    task = Glimpse.prepare(kind(model=model, data="digits", glimpses=2, patch=8, hidden_dim=8, glimpse_dim=4, **more))
+    kind = options_class(GLIMPSE, model)
+    task = GLIMPSE.prepare(kind(model=model, data="digits", glimpses=2, patch=8, hidden_dim=8, glimpse_dim=4, **more))
     [answer] = task.answer(task.build().eval(), [task.example("test", 0).input], None, "json")
     assert least <= answer.to_json()["seen"] <= most  # of 16 tiles
 
 
 def test_training_ends_with_the_deviation_of_answers():
-    task = Glimpse.prepare(options(data="digits", max_steps=100, schedule="cosine", schedule_steps=100, warmup_steps=1))
+    task = GLIMPSE.prepare(options(data="digits", max_steps=100, schedule="cosine", schedule_steps=100, warmup_steps=1))
     shares = [float(task.batch(step).progress) for step in (0, 50, 100, 200)]
     assert shares == [0.0, 0.5, 1.0, 1.0]
     for steps in (10, 100):  # a budget, which may grow
-        plain = Glimpse.prepare(options(data="digits", max_steps=steps, schedule="constant"))
+        plain = GLIMPSE.prepare(options(data="digits", max_steps=steps, schedule="constant"))
         assert [float(plain.batch(step).progress) for step in (0, 5, 50)] == [1.0] * 3
 
 
 def test_batches_of_several_processes_are_of_one_step():
     several = options(data="digits", schedule="cosine", schedule_steps=100, warmup_steps=1, processes=2)
-    task = Glimpse.prepare(several)
+    task = GLIMPSE.prepare(several)
     found = [float(task.batch(number).progress) for number in (0, 1, 100, 101, 199, 200)]
     assert found == pytest.approx([0, 0, 0.5, 0.5, 0.99, 1])
 

@@ -17,7 +17,6 @@ from saccade.tasks.answer.data import scenes as questions_on_scenes
 from saccade.tasks.caption import task as caption_task
 from saccade.tasks.caption import vocabulary as captions
 from saccade.tasks.caption.data import scenes as captioned_scenes
-from saccade.tasks.classify_image import task as image_task
 from saccade.tasks.classify_text import task as text_task
 from saccade.tasks.classify_text import vocabulary as words
 from saccade.tasks.classify_text.data import reviews
@@ -27,6 +26,7 @@ from saccade.tasks.image import dataset as images
 from saccade.tasks.image import shapes
 from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.digits import open_digits
+from saccade.tasks.labels import ranks
 from saccade.tasks.memorize import task as memory_task
 from saccade.tasks.memorize.data import made as memorized
 from saccade.tasks.memorize.data import problems
@@ -45,9 +45,11 @@ SHRUNK = (
     (numbers, "TRAINED_ON", LEARNED_FROM),
     (tones, "LONGEST", 3),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
-    *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, image_task, speech_task, translation_task)),
-    *((module, "_ENDLESS", LEARNED_FROM) for module in (eye_task, caption_task, captions, asking_task, asked)),
+    *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, speech_task, translation_task)),
+    *((module, "_ENDLESS", LEARNED_FROM) for module in (caption_task, captions, asking_task, asked)),
     (memory_task, "_ENDLESS", LEARNED_FROM),
+    (ranks, "ENDLESS", LEARNED_FROM),
+    (eye_task, "ENDLESS", LEARNED_FROM),
     (problems.Copy, "usual", 3),
     (caption_task.Caption, "limit", 12),  # models that learned nothing never end, and every word is drawn
     (eyes, "open_digits", lambda: few_digits()),

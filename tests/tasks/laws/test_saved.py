@@ -64,7 +64,7 @@ def without_data(folder):
 
 @each_task
 def test_a_restored_task_answers_as_the_saved_one(run, asked, tmp_path):
-    kind, options = type(run.task), run.trained.options
+    kind, options = load_task(run.task.name), run.trained.options
     own = settings(run.task.name, options.model)
     prepared = kind.prepare(runs.options(kind, None, own.pop("model"), own))
     prepared.save(tmp_path)

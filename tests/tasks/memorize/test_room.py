@@ -10,7 +10,7 @@ from saccade.models.dnc import DNC
 from saccade.models.memorizer import Sizes
 from saccade.models.ntm import NTM
 from saccade.models.padded import Padded
-from saccade.tasks.memorize import Memorize, room
+from saccade.tasks.memorize import MEMORIZE, room
 
 SMALL = {"hidden_dim": 8, "cell_dim": 4, "max_steps": 2, "batch_size": 3, "warmup_steps": 2, "threads": 1, "longest": 3}
 FIXED = {"least_cells": 6, "most_cells": 6}
@@ -24,7 +24,7 @@ def free(monkeypatch):
 
 
 def prepared(model="dnc", **more):
-    return Memorize.prepare(runs.options(Memorize, "copy", model, {**SMALL, **more}))
+    return MEMORIZE.prepare(runs.options(MEMORIZE, "copy", model, {**SMALL, **more}))
 
 
 def refused(**more):
@@ -95,7 +95,7 @@ def test_a_memory_without_links_has_more_room(free):
 @pytest.mark.parametrize("model", ["lstm", "past-attention", "transformer"])
 def test_a_model_without_a_memory_is_not_bounded(model, free):
     free(0)
-    Memorize.prepare(runs.options(Memorize, "copy", model, {"longest": 3}))
+    MEMORIZE.prepare(runs.options(MEMORIZE, "copy", model, {"longest": 3}))
 
 
 def test_nothing_is_made_where_training_is_refused(tmp_path, free, capsys):

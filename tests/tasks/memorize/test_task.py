@@ -6,7 +6,7 @@ import torch
 from saccade import runs
 from saccade.cli import main
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.memorize import Memorize, answer
+from saccade.tasks.memorize import MEMORIZE, answer
 from saccade.tasks.memorize.data import made
 from tiers import every, rest_slow
 
@@ -21,7 +21,7 @@ def few(monkeypatch):
 
 def prepared(data="copy", model="ntm", objects=None, **more):
     given = {**SMALL, **({"longest": 3} if data == "copy" else {}), **more}
-    return Memorize.prepare(runs.options(Memorize, data, model, given), objects)
+    return MEMORIZE.prepare(runs.options(MEMORIZE, data, model, given), objects)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_stories_are_learned_measured_by_task_and_asked(stories, tmp_path, capsy
     assert set(run.results["groups"]["accuracy"]) == {"qa1"}
     assert "held out from training" in capsys.readouterr().err
     [answer] = run.predict(["Mary moved to the kitchen. Where is Mary?"])
-    assert str(answer) in run.task.language.outputs
+    assert str(answer) in run.task.codec.language.outputs
     [two] = run.predict(["Where is Mary? Where is John?"], nbest=2)
     assert [len(line.split()) for line in two.lines()] == [2, 2]
     told = json.loads(json.dumps(two.to_json()))
@@ -76,13 +76,13 @@ def test_stories_are_learned_measured_by_task_and_asked(stories, tmp_path, capsy
 
 
 def test_stories_alone_are_read_by_sentences(stories):
-    suited = Memorize.suited("dnc", {"data": str(stories)})
+    suited = MEMORIZE.suited("dnc", {"data": str(stories)})
     assert suited.options["sentences"] and suited.options["cells"] == 32 and "a sentence a step" in suited.reason
-    assert "sentences" not in Memorize.suited("dnc", {"data": "pairs.tsv"}).options
+    assert "sentences" not in MEMORIZE.suited("dnc", {"data": "pairs.tsv"}).options
     task = prepared(str(stories), "dnc", sentences=True)
     assert (
         task.batch(0).source.values.ndim == 3
-        and task.build()(task.batch(0).source).shape[-1] == task.language.sizes.targets
+        and task.build()(task.batch(0).source).shape[-1] == task.codec.language.sizes.targets
     )
     with pytest.raises(ArgumentError, match="--sentences: expected only with stories"):
         prepared(sentences=True)

@@ -3,9 +3,9 @@
 Whether a process compiles them or runs them in Triton's interpreter is decided when Triton is imported.
 
 A kernel's parameters stand in groups, a line each: a tensor with its strides, sizes, constants. They are not
-tuples, because Triton (3.4 to 3.9) compiles anew for each value class (1, divisible by 16) of an integer in a tuple,
-despite `do_not_specialize`, and because 3.4 reads no fields of a constant tuple. Inside a kernel, related values do
-travel as one tuple. Tensors are contiguous unless strides stand beside them.
+tuples, because Triton (3.5 to 3.9) compiles anew for each value class (1, divisible by 16) of an integer in a tuple,
+despite `do_not_specialize`. Inside a kernel, related values do travel as one tuple. Tensors are contiguous unless
+strides stand beside them.
 """
 
 import inspect

@@ -35,9 +35,9 @@ def open_data(options: Any, objects: Any = None) -> Dataset:
         OSError: if a file cannot be read.
 
     Example:
-        >>> from saccade.tasks.glimpse import Glimpse
+        >>> from saccade.tasks.glimpse import GLIMPSE
         >>> from saccade.train.task import options_class
-        >>> open_data(options_class(Glimpse, "ram")(model="ram", data="cluttered", distractors=4)).shape
+        >>> open_data(options_class(GLIMPSE, "ram")(model="ram", data="cluttered", distractors=4)).shape
         (1, 60, 60)
     """
     names = SplitNames.of_options(options)

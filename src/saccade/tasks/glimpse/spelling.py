@@ -10,8 +10,6 @@ from torch import Tensor
 
 from saccade.errors import ArgumentError
 from saccade.models.strings import NOTHING, likeliest
-from saccade.tasks.image.batches import Encoded
-from saccade.tasks.image.dataset import Dataset
 from saccade.tasks.labels.baselines import majority
 from saccade.tasks.labels.metrics import HEADLINE, measured
 from saccade.tasks.labels.ranking import Ranking, label_numbers
@@ -119,12 +117,6 @@ class Spelling:
         if not self.strings:
             return [*label_numbers(self.symbols, labels, split)]
         return [self._spelt(label, split) for label in labels]
-
-    def encoded(self, data: Dataset, split: str, indices: Sequence[int]) -> list[Encoded]:
-        """Return examples of a split with the numbers of their labels."""
-        examples = [data.example(split, index) for index in indices]
-        numbers = self.numbers([example.label for example in examples], split)
-        return [Encoded(example.image, number) for example, number in zip(examples, numbers, strict=True)]
 
     def _spelt(self, label: str, split: str) -> tuple[int, ...]:
         if not 1 <= len(label) <= self.longest:

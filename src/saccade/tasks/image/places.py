@@ -1,59 +1,53 @@
-"""Images of a folder by their names, wherever below it they lie: as files, or in an archive (tar, zip) beside.
+"""Images below a folder by their names, as files or in an archive (tar, zip) beside them.
 
-An archive is indexed once, and of an image its own bytes alone are read, by their offset: nothing is unpacked to the
-disk, and nothing but the index is kept in memory.
+An archive is indexed once, and is not unpacked to the disk.
 """
 
-import os
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from saccade.errors import ArgumentError
+from saccade.tasks.archives import DAMAGE, damaged
 from saccade.tasks.dataset import inventory
 from saccade.tasks.folders import files_below
-from saccade.tasks.image.archives import HardLinks
 from saccade.tasks.image.images import SUFFIXES
 from saccade.tasks.pinned import State, check_unchanged, state_of
 
 __all__ = ["Images", "Place", "fits", "read_place"]
 
 _PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")  # archives whose middle cannot be reached without their beginning
-_MOST_FILES = 5_000_000
 _LARGEST = 256 << 20  # bytes of one image
-_LOCAL = struct.Struct("<4s5H3L2H")  # what stands in a zip before the bytes of a file, its name and more behind it
 
 
 class Place(NamedTuple):
-    """Where the bytes of an image are.
+    """Place of an image's bytes.
+
+    Args:
+        path: of the file, or of the archive.
+        member: path in the archive, or "".
+        size: of the image in bytes.
+        start: offset of its bytes in a tar.
+        state: of the archive when it was indexed.
 
     >>> Place(Path("images.tar"), "images/a.jpg", 7).told
     'images.tar: images/a.jpg'
     """
 
     path: Path
-    """The file, or the archive."""
     member: str
-    """Its path in the archive, "" of a file."""
     size: int
-    """Bytes of the image."""
     start: int = 0
-    """Where its bytes begin in a tar, and in a zip what stands before them."""
-    packed: int = -1
-    """Bytes that it takes in a zip; -1 elsewhere."""
-    method: int = 0
-    """How a zip has packed it."""
     state: State | None = None
-    """Of the archive when it was indexed."""
 
     @property
     def told(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
         return f"{self.path}: {self.member}" if self.member else str(self.path)
 
 
@@ -135,7 +129,7 @@ def read_place(place: Place) -> bytes:
     """Return the bytes of an image.
 
     Raises:
-        ArgumentError: naming it, if it is not there any more, or damaged.
+        ArgumentError: naming it, if it is missing, damaged or changed.
     """
     if place.size > _LARGEST:
         raise ArgumentError(f"{place.told}: expected an image of at most {_LARGEST >> 20} MiB, got more; scale it down")
@@ -143,29 +137,25 @@ def read_place(place: Place) -> bytes:
         with place.path.open("rb") as file:
             if not place.member:
                 return file.read(_LARGEST + 1)
-            file.seek(place.start)
-            data = file.read(place.size) if place.packed < 0 else _unzipped(file, place)
             if place.state is not None:
                 check_unchanged(file, place.state, place.path)
+            if zipfile.is_zipfile(file):
+                return _zip(place.path, place.state).read(place.member)
+            file.seek(place.start)
+            data = file.read(place.size)
     except OSError as error:
         raise ArgumentError(f"{place.told}: expected an image that can be read, got {error.strerror}") from error
-    except (zlib.error, struct.error) as error:
+    except (zlib.error, zipfile.BadZipFile, KeyError) as error:
         raise ArgumentError(f"{place.told}: expected a whole image, got a damaged one ({error})") from error
     if len(data) != place.size:
         raise ArgumentError(f"{place.told}: expected {place.size} bytes, got {len(data)}: the archive is cut short")
     return data
 
 
-def _unzipped(file: BinaryIO, place: Place) -> bytes:
-    """The bytes of a zip's member, once what stands before them is passed over."""
-    mark, *_, name, extra = _LOCAL.unpack(file.read(_LOCAL.size))
-    if mark != b"PK\x03\x04":
-        raise struct.error("no member where the index has one")
-    file.seek(name + extra, os.SEEK_CUR)
-    data = file.read(place.packed)
-    if place.method == zipfile.ZIP_STORED:
-        return data
-    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, place.size + 1)
+@lru_cache(4)
+def _zip(path: Path, state: State | None) -> zipfile.ZipFile:
+    """An open zip, whose index takes a while to read."""
+    return zipfile.ZipFile(path)
 
 
 def fits(path: str, name: str) -> bool:
@@ -193,57 +183,43 @@ def _inside(path: Path, folder: Path) -> Iterator[tuple[str, Place]]:
     if name.endswith(SUFFIXES):
         yield path.relative_to(folder).as_posix(), Place(path, "", path.stat().st_size)
     elif name.endswith((".tar", ".zip")):
-        for count, place in enumerate(_in_tar(path) if name.endswith(".tar") else _in_zip(path)):
-            if count >= _MOST_FILES:
-                raise ArgumentError(f"{path}: expected at most {_MOST_FILES} images, got more")
+        for place in _in_tar(path) if name.endswith(".tar") else _in_zip(path):
             yield place.member.removeprefix("./"), place
 
 
 def _in_tar(path: Path) -> Iterator[Place]:
-    links, state = HardLinks(), state_of(path)
+    state, known, names = state_of(path), dict[str, tarfile.TarInfo](), set[str]()
     try:
-        for member in _members(path):
-            if member.islnk():
-                links.add(member, _is_image(member.name))
-            elif _is_image(member.name):
-                yield from _placed(path, member, [member.name], state)
-        if links:
-            for member in _members(path):
-                yield from _placed(path, member, [] if member.islnk() else links.take(member.name), state)
-            links.check()
-    except (tarfile.TarError, EOFError) as error:
-        raise ArgumentError(f"{path}: expected a whole tar archive, got a damaged one ({error})") from error
-
-
-def _members(path: Path) -> Iterator[tarfile.TarInfo]:
-    with tarfile.open(path, "r:") as members:
-        for member in members:
-            members.members = []  # type: ignore[attr-defined] # which else keeps them all
-            yield member
-
-
-def _placed(path: Path, member: tarfile.TarInfo, names: Sequence[str], state: State) -> Iterator[Place]:
-    """Where a file of a tar is, by each of its names, if it is one whose bytes are there as they are."""
-    if names and member.isreg() and not member.issparse():
-        if member.offset_data + member.size > state[0]:
-            raise tarfile.ReadError(f"{member.name} is cut short")
-        yield from (Place(path, name, member.size, member.offset_data, state=state) for name in names)
+        with tarfile.open(path, "r:") as members:
+            for member in members:
+                if member.islnk():  # a hard link to an earlier file
+                    file = known.get(member.linkname) or members.getmember(member.linkname)
+                elif member.isreg() and not member.issparse():
+                    file = known[member.name] = member
+                else:
+                    continue
+                if file.offset_data + file.size > state[0]:
+                    raise tarfile.ReadError(f"{member.name} is cut short")
+                if _is_image(member.name) and member.name not in names:
+                    names.add(member.name)
+                    yield Place(path, member.name, file.size, file.offset_data, state)
+    except DAMAGE as error:
+        raise damaged(path, error) from error
 
 
 def _in_zip(path: Path) -> Iterator[Place]:
     state = state_of(path)
     try:
-        with zipfile.ZipFile(path) as members:
-            for member in members.infolist():
-                if member.is_dir() or not _is_image(member.filename):
-                    continue
-                if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    wanted = "expected images as they are or packed by deflate, without a password"
-                    raise ArgumentError(f"{path}: {wanted}, got {member.filename}; unpack it into a folder")
-                sizes = member.file_size, member.header_offset, member.compress_size
-                yield Place(path, member.filename, *sizes, member.compress_type, state)
+        members = _zip(path, state).infolist()
     except (zipfile.BadZipFile, EOFError, struct.error) as error:
         raise ArgumentError(f"{path}: expected a whole zip archive, got a damaged one ({error})") from error
+    for member in members:
+        if member.is_dir() or not _is_image(member.filename):
+            continue
+        if member.flag_bits & 1:
+            expected = "expected images without a password"
+            raise ArgumentError(f"{path}: {expected}, got {member.filename}; unpack it into a folder")
+        yield Place(path, member.filename, member.file_size, state=state)
 
 
 def _is_image(name: str) -> bool:

@@ -1,23 +1,20 @@
-"""The task that memorizes: what `saccade.train` and whoever asks a run want of it."""
+"""Memorizing sequences, as a task."""
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import Any, Self
 
-from torch import nn
+from torch import Tensor, nn
 
 from saccade.errors import ArgumentError
-from saccade.models.memorizer import Memorizer
 from saccade.tasks.batches import POOL, Sampler
-from saccade.tasks.dataset import Lazy, counted, opened, take, training_sample
-from saccade.tasks.ensembles import check_alike
+from saccade.tasks.dataset import counted, training_sample
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
 from saccade.tasks.memorize.baselines import baselines
-from saccade.tasks.memorize.data import BUILTIN, Corpus, open_corpus
+from saccade.tasks.memorize.data import BUILTIN, Corpus, Item, open_corpus
 from saccade.tasks.memorize.data.babi import is_babi
 from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.ensemble import Ensemble
@@ -28,141 +25,77 @@ from saccade.tasks.memorize.room import check_answering, check_cells, check_trai
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
 from saccade.tasks.splits import SplitNames
-from saccade.tasks.stream import texts
-from saccade.train import options as shared
+from saccade.tasks.task import Task
 from saccade.train.files import write_json
-from saccade.train.notes import say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
+from saccade.train.notes import Once
+from saccade.train.options import select
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find
 
-if TYPE_CHECKING:
-    from saccade.train.trained import Trained
+__all__ = ["MEMORIZE", "Memorizes", "Sequences"]
 
-__all__ = ["Memorize"]
-
-_ENDLESS, _LEARNED = 500, 5_000  # questions of training that a baseline learns from: without end, and of others
+_ENDLESS, _LEARNED = 500, 5_000  # training questions of a baseline: of an endless split, and of others
+MODELS = {
+    "ntm": "saccade.models.ntm:NTM",
+    "dnc": "saccade.models.dnc:DNC",
+    "lstm": "saccade.models.lstm:LSTM",
+    "past-attention": "saccade.models.past_attention:PastAttention",
+    "transformer": "saccade.models.causal_transformer:CausalTransformer",
+}
 
 
 @dataclass(frozen=True)
-class Memorize:
-    """Learn to say what was read, from sequences and what is to be said of them.
+class Sequences:
+    """Codec of questions and answers as sequences of steps.
 
     Args:
-        settings: all options of the run.
-        language: how questions are read and answers written.
-        corpus: the sequences.
+        language: of questions and answers.
+        options: of the run.
     """
 
-    settings: Any
     language: Language
-    corpus: Lazy[Corpus]
-
-    name: ClassVar[str] = "memorize"
-    headline: ClassVar[str] = HEADLINE
-    Options: ClassVar[type] = Options
-    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
-    requests: ClassVar[Mapping[str, type]] = REQUESTS
-    inputs: ClassVar[Literal["lines", "files"]] = "lines"
-    suffixes: ClassVar[tuple[str, ...]] = ()
-    unit: ClassVar[str] = "steps"
-    lines = staticmethod(texts)
-    models: ClassVar[dict[str, str]] = {
-        "ntm": "saccade.models.ntm:NTM",
-        "dnc": "saccade.models.dnc:DNC",
-        "lstm": "saccade.models.lstm:LSTM",
-        "past-attention": "saccade.models.past_attention:PastAttention",
-        "transformer": "saccade.models.causal_transformer:CausalTransformer",
-    }
-    builtin: ClassVar[dict[str, str]] = BUILTIN
+    options: Any = field(default=None, compare=False)
 
     @classmethod
-    def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-        """Return the recipe of all sequences that are one's own, or that of stories."""
-        usual = recipe(cls, model, given["data"])
-        if not is_babi(Path(given["data"])):
-            return Suited(usual, data=objects)
-        own = find(cls.models[model]).recipes.get("stories", {})
-        how = "a word a step" if given.get("sentences") is False else "a sentence a step"
-        return Suited({**usual, **STORIES, **own}, f"stories, which are read {how}", objects)
+    def fit(cls, data: Corpus, options: Any) -> tuple[Self, Iterable[str]]:
+        """Learn the symbols, and check that memories are large enough and fit into the machine."""
+        codec = cls(learn(data, sentences=options.sentences), options)
+        check_cells(codec.language, options)
 
-    @classmethod
-    def prepare(cls, options: Any, objects: Any = None) -> Self:
-        """Open the sequences and learn their symbols."""
-        corpus = _opened(options, objects).get()
-        language = learn(corpus, sentences=options.sentences)
-        check_cells(language, options)
-        found = cls(options, language, Lazy(lambda: corpus))
-        steps = range(min(POOL, options.max_steps or POOL))  # which have the longest of a stretch among them
-        check_training(find(cls.models[options.model]), options, map(found.sampler.batch, steps))
-        if corpus.note:
-            say(corpus.note)
-        return found
+        def episodes(indices: Sequence[int]) -> list[Episode]:
+            return codec.encode([data.example("train", index) for index in indices], "train")
 
-    @classmethod
-    def restore(cls, options: Any, folder: Path, objects: Any = None) -> Self:
-        """Read the symbols back."""
-        return cls(options, restored(folder), _opened(options, objects))
+        sampler = Sampler(episodes, data.size("train"), options.batch_size, options.seed, count=len)
+        steps = range(min(POOL, options.max_steps or POOL))  # a pool holds its longest sequences
+        check_training(find(MODELS[options.model]), options, map(sampler.batch, steps))
+        return codec, ()
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
         write_json(folder / TOKENIZER, self.language.to_json())
 
-    @property
-    def data(self) -> Corpus:
-        """The sequences, opened when they are first asked for."""
-        return self.corpus.get()
+    @classmethod
+    def restore(cls, folder: Path, options: Any) -> Self:
+        """Read tokenizer.json, or raise an `ArgumentError` if it is missing or damaged."""
+        return cls(restored(folder), options)
 
-    @cached_property
-    def sampler(self) -> Sampler[Episode]:
-        """What maps steps to batches."""
-        settings = self.settings
-        return Sampler(self._episodes, self.data.size("train"), settings.batch_size, settings.seed, count=len)
+    def encode(self, examples: Sequence[Item], split: str) -> list[Episode]:
+        """Return sequences with their targets."""
+        return [self.language.episode(item) for item in examples]
 
-    def build(self) -> nn.Module:
-        """Make the model."""
-        kind = find(self.models[self.settings.model])
-        model: nn.Module = kind(self.language.sizes, shared.select(self.settings, kind.Options))
-        return model
+    def collate(self, samples: Sequence[Episode], step: int | None = None) -> Batch:
+        """Return padded sequences."""
+        return pad(samples)
 
-    def batch(self, step: int) -> Batch:
-        """Return the batch of a training step."""
-        return pad(self.sampler.batch(step))
+    def build(self, model: Any) -> nn.Module:
+        """Return a model for the language."""
+        return model(self.language.sizes, select(self.options, model.Options))  # type: ignore[no-any-return]
 
-    def loss(self, model: nn.Module, batch: Batch) -> Loss:
-        """Return what the right bits or symbols of a sequence cost, the mean over sequences, in nats.
-
-        As Graves et al. measure it: a long sequence weighs more than a short one, by what is asked in it.
-        """
-        logits = model(batch.source)[batch.asked].float()
-        total = cost(logits, batch.targets[batch.asked]).sum() / len(batch.asked)
-        return Loss(total, int(batch.source.lengths.sum()))
-
-    def example(self, split: str, index: int) -> Example:
+    def show(self, example: Item, name: str) -> Example:
         """Return a question and its answer."""
-        item = self.data.example(split, index)
-        return Example(self.read(item.text, 1), item.text, item.answer)
-
-    def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
-        """Answer a split, or `limit` questions spread over it, and measure it, as a whole and by length or task."""
-        items = [self.data.example(split, index) for index in take(self.data, split, limit)]
-        episodes = [self.language.episode(item) for item in items]
-        began = time.perf_counter()
-        with _with_cells(model, completed(EvalRequest, request)):
-            logits = logits_of(cast("Memorizer", model), episodes)
-        seconds = time.perf_counter() - began
-        if split == "test":  # validations come again and again
-            self._say_room(model, [item.text for item in items])
-        said = [judged(each, episode.wanted) for each, episode in zip(logits, episodes, strict=True)]
-        groups, vectors = [item.group for item in items], not self.language.sizes.symbols
-        found = measured(said, groups, vectors=vectors)
-        return Evaluation(*found, len(items), sum(episode.order for episode in episodes), seconds)
-
-    def baselines(self, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent answer, and of bits that are foretold the counts of what followed what."""
-        items = [self.data.example(split, index) for index in range(self.data.size(split) or 0)]
-        return baselines(self.language, training_sample(self.data, _ENDLESS, _LEARNED), items)
+        return Example(self.read(example.text, 1), example.text, example.answer)
 
     def read(self, line: str, number: int) -> Asked:
-        """Return a question; a blank line asks nothing."""
+        """Return a question. A blank line is an empty one."""
         if not line.strip():
             return Asked(line, None)
         try:
@@ -170,8 +103,54 @@ class Memorize:
         except ArgumentError as error:
             raise ArgumentError(f"line {number}: {error}") from error
 
+    @property
+    def parts(self) -> dict[str, tuple[object, str]]:
+        """The language, which members of an ensemble share."""
+        got = "others; train both on the same data with the same --longest and --sentences"
+        return {"what is read and said": (self.language.to_json(), got)}
+
+
+@dataclass(frozen=True)
+class Memorizes:
+    """Predictor of the bits or symbols that a sequence asks for."""
+
+    codec: Sequences
+
+    def loss(self, model: nn.Module, batch: Batch) -> Loss:
+        """Return the cost of the targets in nats per sequence, as Graves et al. measure it.
+
+        A long sequence weighs more than a short one, by its number of targets.
+        """
+        logits = model(batch.source)[batch.asked].float()
+        total = cost(logits, batch.targets[batch.asked]).sum() / len(batch.asked)
+        return Loss(total, int(batch.source.lengths.sum()))
+
+    def predict(self, model: Any, samples: Sequence[Episode], request: Any) -> list[Tensor]:
+        """Return the logits of the targets of each sequence."""
+        with _with_cells(model, completed(EvalRequest, request)):
+            return logits_of(model, samples)
+
+    def measure(
+        self, model: nn.Module, predictions: Sequence[Tensor], examples: Sequence[Item], request: Any
+    ) -> Evaluation:
+        """Return accuracies and exact matches, of all and by length or task."""
+        language = self.codec.language
+        with _with_cells(model, completed(EvalRequest, request)):
+            self._warn(model, [item.text for item in examples])
+        episodes = self.codec.encode(examples, "")
+        pairs = zip(predictions, episodes, strict=True)
+        answered = [judged(logits, episode.wanted) for logits, episode in pairs]
+        vectors = not language.sizes.symbols
+        metrics, groups = measured(answered, [item.group for item in examples], vectors=vectors)
+        return Evaluation(metrics, groups, len(examples), sum(episode.order for episode in episodes))
+
+    def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
+        """Measure the most frequent answer, and counts of what followed for predicted bits."""
+        items = [data.example(split, index) for index in range(data.size(split) or 0)]
+        return baselines(self.codec.language, training_sample(data, _ENDLESS, _LEARNED), items)
+
     def check(self, model: nn.Module, request: Any) -> None:
-        """Refuse cells of a model that has none, and more than there is memory for."""
+        """Reject cells for a model without an external memory, and more than the machine has room for."""
         if (cells := completed(EvalRequest, request).cells) is None:
             return
         if not (found := memories(model)):
@@ -179,42 +158,36 @@ class Memorize:
         check_answering(max(found, key=lambda memory: memory.nbytes(cells)), cells)
 
     def answer(
-        self, model: nn.Module, inputs: Sequence[Asked | Unreadable], request: Any, form: Form = "lines"
+        self, model: Any, inputs: Sequence[Asked | Unreadable], request: Any, form: Form = "lines"
     ) -> list[MemoryAnswer]:
-        """Answer questions; a blank one has a blank answer."""
+        """Answer questions."""
         look = request if isinstance(request, LookRequest) else LookRequest()
         asked = Request(cells=look.cells) if request is look else completed(Request, request)
         with _with_cells(model, asked):
-            self._say_room(
-                model, [each.text for each in inputs if isinstance(each, Asked) and each.episode is not None]
-            )
-            return answers(cast("Memorizer", model), inputs, self.language, asked.nbest, form, look.by)
+            self._warn(model, [each.text for each in inputs if isinstance(each, Asked) and each.episode is not None])
+            return answers(model, inputs, self.codec.language, asked.nbest, form, look.by)
 
-    def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
-        """Return the task and the model of an ensemble."""
-        check_alike(self, others, _shared_parts)
-        return self, Ensemble([model, *(each.model for each in others)])
+    def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
+        """Return models whose probabilities are averaged."""
+        return Ensemble(models)
 
-    def _episodes(self, indices: Sequence[int]) -> list[Episode]:
-        return [self.language.episode(self.data.example("train", index)) for index in indices]
-
-    def _say_room(self, model: nn.Module, lines: Sequence[str]) -> None:
-        """Say where questions hold more vectors than there are cells."""
+    def _warn(self, model: nn.Module, lines: Sequence[str]) -> None:
+        """Warn if questions hold more vectors than there are cells."""
         cells = min((memory.cells for memory in memories(model)), default=None)
-        held = max(map(self.language.held, lines), default=0)
+        held = max(map(self.codec.language.held, lines), default=0)
         if cells is not None and held > cells:
             way_out = f"--cells {held} makes room, whatever the run was trained with"
-            say(f"{counted(held, 'vectors')}, and the memory has {counted(cells, 'cells')}; {way_out}")
+            note = f"{counted(held, 'vectors')}, and the memory has {counted(cells, 'cells')}; {way_out}"
+            self._once.say(note, note)
 
-
-def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
-    names = SplitNames.of_options(options)
-    return opened(objects, lambda pairs: open_corpus(options.data, options.longest, pairs, names))
+    @cached_property
+    def _once(self) -> Once:
+        return Once()
 
 
 @contextmanager
 def _with_cells(model: nn.Module, request: EvalRequest) -> Iterator[None]:
-    """Another number of cells while the block runs."""
+    """Change the number of cells while the block runs."""
     changed = memories(model) if request.cells is not None else []
     before = [memory.cells for memory in changed]
     try:
@@ -226,6 +199,30 @@ def _with_cells(model: nn.Module, request: EvalRequest) -> Iterator[None]:
             memory.cells = cells
 
 
-def _shared_parts(task: Memorize) -> dict[str, tuple[object, str]]:
-    got = "others; train both on the same data with the same --longest and --sentences"
-    return {"what is read and said": (task.language.to_json(), got)}
+def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+    """Recipe of stories, or of any other sequences."""
+    usual = task.recipe(model, given["data"])
+    if not is_babi(Path(given["data"])):
+        return Suited(usual, data=objects)
+    own = find(MODELS[model]).recipes.get("stories", {})
+    how = "a word a step" if given.get("sentences") is False else "a sentence a step"
+    return Suited({**usual, **STORIES, **own}, f"stories, which are read {how}", objects)
+
+
+MEMORIZE = Task(
+    name="memorize",
+    summary="Memorizing: a sequence is read, and what it asks for is written from memory.",
+    unit="steps",
+    headline=HEADLINE,
+    models=MODELS,
+    builtin=BUILTIN,
+    open=lambda options, objects: open_corpus(options.data, options.longest, objects, SplitNames.of_options(options)),
+    codec=Sequences,
+    predictor=Memorizes,
+    Options=Options,
+    recipes=RECIPES,
+    requests=REQUESTS,
+    suit=_suited,
+    at_once=4096,
+)
+"""The task, see docs/memorize.md."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from torch import Tensor
 
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.archives import holds, read_files
+from saccade.tasks.archives import has_part, read_part
 from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, features
 from saccade.tasks.dataset import check_index, check_split, inventory
 from saccade.tasks.text.cleaning import composed
@@ -139,12 +139,12 @@ def open_an4(folder: Path) -> Census:
 
 def _features(folder: Path, entries: Sequence[Entry]) -> tuple[dict[str, Tensor], str]:
     """The frames of all utterances, and a hash of words and frames."""
-    if not holds(folder, _PART):
+    if not has_part(folder, _PART):
         raise ArgumentError(f"{folder}: expected the features in {_PART} or {_PART}.tar.gz, found neither")
     wanted = {f"{entry.id}{SUFFIX}": entry for entry in entries}
     found: dict[str, Tensor] = {}
     hashes: dict[str, str] = {}
-    for name, data in read_files(folder, _PART, SUFFIX):
+    for name, data in read_part(folder, _PART, SUFFIX):
         if name in wanted:
             found[wanted[name].id] = cepstra(data, f"{folder}: {name}")
             hashes[wanted[name].id] = hashlib.blake2b(data, digest_size=8).hexdigest()

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.archives import holds, read_files
+from saccade.tasks.archives import has_part, read_part
 from saccade.tasks.audio.recordings import read_whole
 from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
 from saccade.tasks.transcribe.data.corpus import Recording
@@ -153,7 +153,7 @@ class Digits:
 
 def is_fsdd(folder: Path) -> bool:
     """Return whether a folder looks like the data set, packed or not."""
-    return holds(folder, _PART) or _is_bare(folder)
+    return has_part(folder, _PART) or _is_bare(folder)
 
 
 def open_fsdd(folder: Path) -> Digits:
@@ -190,9 +190,9 @@ def open_fsdd(folder: Path) -> Digits:
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
     if _is_bare(folder):
-        yield from read_files(folder.resolve().parent, folder.resolve().name, ".wav")
+        yield from read_part(folder.resolve().parent, folder.resolve().name, ".wav")
     else:
-        yield from read_files(folder, _PART, ".wav")
+        yield from read_part(folder, _PART, ".wav")
 
 
 def _is_bare(folder: Path) -> bool:

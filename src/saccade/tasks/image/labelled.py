@@ -1,0 +1,121 @@
+"""Images with labels as a model reads them: labels, sizes, statistics of channels, and batches."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from saccade.tasks.image.augment import check_shift, flipped_and_shifted
+from saccade.tasks.image.dataset import Dataset, check_scaled, pixels, statistics
+from saccade.tasks.image.dataset import Example as Labelled
+from saccade.tasks.image.images import Pixels, encode_png, image_of
+from saccade.tasks.labels.ranking import label_numbers
+from saccade.tasks.saved import labels_from, reading, whole_number
+from saccade.train.files import write_json
+from saccade.train.options import select
+from saccade.train.task import Example
+
+__all__ = ["Batch", "LabelledImages", "Sample"]
+
+_FILE, _SIZES = "labels.json", ("channels", "height", "width")
+
+
+class Sample(NamedTuple):
+    """An image, `(channels, height, width)`, uint8, and the number of its label, or numbers of its symbols."""
+
+    image: Tensor
+    label: int | tuple[int, ...]
+    size: int = 1
+    order: int = 0
+
+
+class Batch(NamedTuple):
+    """Images `(batch, channels, height, width)`, float32 in [0, 1], and the numbers of their labels `(batch,)`."""
+
+    images: Tensor
+    labels: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """Return the batch on a device."""
+        return Batch(self.images.to(device), self.labels.to(device))
+
+
+@dataclass(frozen=True)
+class LabelledImages:
+    """Codec of images with one label each.
+
+    Args:
+        labels: all labels, sorted. The number of a label is its index.
+        shape: channels, height and width of the images.
+        mean, std: of each channel of training images in [0, 1], or () if models take images unscaled.
+        longest: symbols of the longest label if labels are strings, else 1.
+        options: of the run.
+    """
+
+    labels: tuple[str, ...]
+    shape: tuple[int, int, int]
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    longest: int = 1
+    options: Any = field(default=None, compare=False)
+
+    @classmethod
+    def fit(cls, data: Dataset, options: Any) -> tuple[Self, Iterable[str]]:
+        """Learn labels, sizes and statistics of channels."""
+        check_scaled(data, options.size)
+        check_shift(options.shift, data.shape)
+        mean, std = statistics(data)
+        return cls(tuple(data.labels), data.shape, tuple(mean), tuple(std), options=options), ()
+
+    def save(self, folder: Path) -> None:
+        """Write labels.json."""
+        numbers = {"mean": list(self.mean), "std": list(self.std)}
+        sizes = dict(zip(_SIZES, self.shape, strict=True))
+        strings = {"longest": self.longest} if self.longest > 1 else {}
+        write_json(folder / _FILE, {"labels": list(self.labels), **sizes, **numbers, **strings})
+
+    @classmethod
+    def restore(cls, folder: Path, options: Any) -> Self:
+        """Read labels.json, or raise an `ArgumentError` if it is missing or damaged."""
+        with reading(folder / _FILE, "the labels") as content:
+            channels, height, width = (whole_number(content, name) for name in _SIZES)
+            mean, std = (tuple(map(float, content[name])) for name in ("mean", "std"))
+            longest = whole_number(content, "longest") if "longest" in content else 1
+            return cls(labels_from(content), (channels, height, width), mean, std, longest, options)
+
+    def encode(self, examples: Sequence[Labelled], split: str) -> list[Sample]:
+        """Return images with the numbers of their labels, or raise an `ArgumentError` for an unknown label."""
+        numbers = label_numbers(self.labels, [example.label for example in examples], split)
+        return [Sample(example.image, number) for example, number in zip(examples, numbers, strict=True)]
+
+    def collate(self, samples: Sequence[Sample], step: int | None = None) -> Batch:
+        """Return a batch of images, mirrored and shifted at random in a training step."""
+        images, options = torch.stack([sample.image for sample in samples]), self.options
+        if step is not None:
+            mirrored = getattr(options, "flip", False)
+            images = flipped_and_shifted(images, options.seed, step, mirrored=mirrored, shifted=options.shift)
+        return Batch(pixels(images), torch.tensor([sample.label for sample in samples]))
+
+    def build(self, model: Any) -> nn.Module:
+        """Return a model for these channels and labels."""
+        options = select(self.options, model.Options)
+        return model(self.shape[0], len(self.labels), options, self.mean, self.std)  # type: ignore[no-any-return]
+
+    def show(self, example: Labelled, name: str) -> Example:
+        """Return an image, as a PNG file too, and its label."""
+        return Example(Pixels(f"{name}.png", example.image), name, example.label, (".png", encode_png(example.image)))
+
+    def read(self, line: str, number: int) -> Pixels:
+        """Read the image file of a path, scaled to the size of the training images."""
+        return image_of(line, self.shape[0], self.shape[1:])
+
+    @property
+    def parts(self) -> dict[str, tuple[object, str]]:
+        """Labels and sizes, which members of an ensemble share."""
+        return {
+            "the labels": (self.labels, f"{', '.join(self.labels):.80}"),
+            "the images' size": (self.shape, "others"),
+        }

@@ -1,0 +1,287 @@
+"""A task as a value, and a job: a task with a run's options, codec and data."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+
+from torch import nn
+
+from saccade.tasks import load_task
+from saccade.tasks.batches import Sampler
+from saccade.tasks.dataset import Dataset, Lazy, opened, take
+from saccade.tasks.ensembles import check_alike
+from saccade.tasks.stream import texts
+from saccade.train.notes import say
+from saccade.train.task import Answer, Baseline, Evaluation, Example, Form, Loss, Suited, find, recipe
+
+if TYPE_CHECKING:
+    from saccade.train.trained import Trained
+
+__all__ = ["Codec", "Job", "Predictor", "Task"]
+
+AT_ONCE = 256
+"""Examples of a split that are measured together."""
+
+
+class Codec(Protocol):
+    """Examples as tensors, for a run's options: learned from a training split, and saved."""
+
+    @property
+    def options(self) -> Any:
+        """Options of the run."""
+
+    @classmethod
+    def fit(cls, data: Any, options: Any) -> tuple[Self, Iterable[str]]:
+        """Learn from the training split, and return notes for the user too."""
+
+    def save(self, folder: Path) -> None:
+        """Write what `restore` reads."""
+
+    @classmethod
+    def restore(cls, folder: Path, options: Any) -> Self:
+        """Read the codec of a run."""
+
+    def encode(self, examples: Sequence[Any], split: str) -> list[Any]:
+        """Return a sample of each example."""
+
+    def collate(self, samples: Sequence[Any], step: int | None = None) -> Any:
+        """Return a batch, with the random changes of a training step if there is one."""
+
+    def build(self, model: Any) -> nn.Module:
+        """Return a freshly initialized model of a class."""
+
+    def show(self, example: Any, name: str) -> Example:
+        """Return an example for people."""
+
+    def read(self, line: str, number: int) -> Any:
+        """Return line `number` of the inputs for `Predictor.answer`."""
+
+    @property
+    def parts(self) -> Mapping[str, tuple[object, str]]:
+        """Parts that members of an ensemble share by name, each with a description."""
+
+
+class Predictor(Protocol):
+    """Predictions of a model: their loss, metrics and baselines, and answers to inputs."""
+
+    def loss(self, model: nn.Module, batch: Any) -> Loss:
+        """Return the loss of a training batch."""
+
+    def predict(self, model: nn.Module, samples: Sequence[Any], request: Any) -> Sequence[Any]:
+        """Return a prediction for each sample."""
+
+    def measure(
+        self, model: nn.Module, predictions: Sequence[Any], examples: Sequence[Any], request: Any
+    ) -> Evaluation:
+        """Compare predictions with the targets of examples."""
+
+    def baselines(self, data: Any, split: str) -> dict[str, Baseline]:
+        """Measure simple methods on a split."""
+
+    def check(self, model: nn.Module, request: Any) -> None:
+        """Reject a request that does not fit the model."""
+
+    def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form) -> Sequence[Answer]:
+        """Return an answer to each input."""
+
+    def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
+        """Return several models as one."""
+
+
+def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+    return Suited(task.recipe(model, given["data"]), data=objects)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A kind of job.
+
+    Args:
+        name: of the task.
+        summary: a sentence about it.
+        unit: of a batch's size, such as "tokens".
+        headline: the metric by which checkpoints are compared, larger is better.
+        models: "module:Class" of each model. The class has `Options` (a dataclass) and `recipes`.
+        builtin: a sentence about each built-in data set.
+        open: from a run's options, and Python objects if `data` is some, to a data set.
+        codec: learned from the data.
+        predictor: from a codec.
+        Options: dataclass of the options that all runs share.
+        recipes: defaults of each built-in data set, and of "files", for all models.
+        requests: dataclass of the options of the verbs "predict", "eval" and "look".
+        inputs: lines of text, or paths of files. "-" is standard input.
+        suffixes: of the files that it takes from a folder.
+        suit: recipe of a model for data that are not built in.
+        at_once: examples of a split that are in memory together. Default: `AT_ONCE`.
+    """
+
+    name: str
+    summary: str
+    unit: str
+    headline: str
+    models: Mapping[str, str]
+    builtin: Mapping[str, str]
+    open: Callable[[Any, Any], Dataset[Any]]
+    codec: type[Codec]
+    predictor: Callable[[Any], Predictor]
+    Options: type
+    recipes: Mapping[str, Mapping[str, Any]]
+    requests: Mapping[str, type]
+    inputs: Literal["lines", "files"] = "lines"
+    suffixes: tuple[str, ...] = ()
+    suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
+    at_once: int | None = None
+
+    def recipe(self, model: str, data: str) -> dict[str, Any]:
+        """Return the defaults of a model on a data set."""
+        return recipe(self, model, data)
+
+    def suited(self, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
+        """Return the recipe for data that are not built in."""
+        return self.suit(self, model, given, objects)
+
+    def prepare(self, options: Any, objects: Any = None) -> "Job":
+        """Open the data and fit the codec."""
+        data = self._opened(options, objects).get()
+        codec, notes = self.codec.fit(data, options)
+        for note in filter(None, (data.note, *notes)):
+            say(note)
+        return Job(self, codec, Lazy(lambda: data))
+
+    def restore(self, options: Any, folder: Path, objects: Any = None) -> "Job":
+        """Read the codec of a run. Its data are opened only if they are needed."""
+        return Job(self, self.codec.restore(folder, options), self._opened(options, objects))
+
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        """Pickle the name alone, for other processes of a training."""
+        return load_task, (self.name,)
+
+    def _opened(self, options: Any, objects: Any) -> Lazy[Any]:
+        return opened(objects, partial(self.open, options))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task with a run's codec, which has its options, and its data."""
+
+    task: Task
+    codec: Any
+    rows: Lazy[Any]
+
+    lines = staticmethod(texts)
+
+    @property
+    def name(self) -> str:
+        """Name of the task."""
+        return self.task.name
+
+    @property
+    def settings(self) -> Any:
+        """Options of the run."""
+        return self.codec.options
+
+    def changed(self, **options: Any) -> "Job":
+        """Return the job with other options."""
+        return replace(self, codec=replace(self.codec, options=replace(self.settings, **options)))
+
+    @property
+    def unit(self) -> str:
+        """Unit of a batch's size."""
+        return self.task.unit
+
+    @property
+    def headline(self) -> str:
+        """Metric by which checkpoints are compared."""
+        return self.task.headline
+
+    @property
+    def requests(self) -> Mapping[str, type]:
+        """Dataclass of the options of each verb."""
+        return self.task.requests
+
+    @property
+    def inputs(self) -> Literal["lines", "files"]:
+        """Kind of the inputs."""
+        return self.task.inputs
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Suffixes of the files that it takes from a folder."""
+        return self.task.suffixes
+
+    @property
+    def data(self) -> Any:
+        """The data set, opened when it is first needed."""
+        return self.rows.get()
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """Predictor of the run."""
+        return self.task.predictor(self.codec)
+
+    @cached_property
+    def sampler(self) -> Sampler[Any]:
+        """Batches of samples by step."""
+        size, settings = self.data.size("train"), self.settings
+        return Sampler(partial(self.samples, "train"), size, settings.batch_size, settings.seed, count=len)
+
+    def save(self, folder: Path) -> None:
+        """Write the codec."""
+        self.codec.save(folder)
+
+    def build(self) -> nn.Module:
+        """Return a freshly initialized model."""
+        return self.codec.build(find(self.task.models[self.settings.model]))  # type: ignore[no-any-return]
+
+    def samples(self, split: str, indices: Iterable[int]) -> list[Any]:
+        """Return samples of a split."""
+        return self.codec.encode([self.data.example(split, index) for index in indices], split)  # type: ignore[no-any-return]
+
+    def batch(self, step: int) -> Any:
+        """Return the batch of a training step."""
+        return self.codec.collate(self.sampler.batch(step), step)
+
+    def loss(self, model: nn.Module, batch: Any) -> Loss:
+        """Return the loss of a batch."""
+        return self.predictor.loss(model, batch)
+
+    def example(self, split: str, index: int) -> Example:
+        """Return an example of the data for people."""
+        return self.codec.show(self.data.example(split, index), f"{split}-{index}")  # type: ignore[no-any-return]
+
+    def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
+        """Measure a model on a split, or on `limit` examples spread over it."""
+        indices, at_once = take(self.data, split, limit), self.task.at_once or AT_ONCE
+        predictions, examples, seconds = list[Any](), list[Any](), 0.0
+        for first in range(0, len(indices), at_once):
+            chunk = [self.data.example(split, index) for index in indices[first : first + at_once]]
+            samples = self.codec.encode(chunk, split)
+            began = time.perf_counter()
+            predictions += self.predictor.predict(model, samples, request)
+            seconds += time.perf_counter() - began
+            examples += chunk
+        return replace(self.predictor.measure(model, predictions, examples, request), seconds=seconds)
+
+    def baselines(self, split: str) -> dict[str, Baseline]:
+        """Measure simple methods on a split."""
+        return self.predictor.baselines(self.data, split)
+
+    def read(self, line: str, number: int) -> Any:
+        """Return line `number` of the inputs for `answer`."""
+        return self.codec.read(line, number)
+
+    def check(self, model: nn.Module, request: Any) -> None:
+        """Reject a request that does not fit the model."""
+        self.predictor.check(model, request)
+
+    def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form = "lines") -> Sequence[Answer]:
+        """Return an answer to each input, a blank one if it could not be read."""
+        return self.predictor.answer(model, inputs, request, form)
+
+    def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple["Job", nn.Module]:
+        """Return the job and the model of an ensemble."""
+        check_alike(self, others, lambda job: job.codec.parts)
+        return self, self.predictor.ensemble([model, *(other.model for other in others)])
