@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from saccade.train.files import read, write
+from saccade.train.notes import escaped
 from saccade.train.progress import clock
 from saccade.train.run import Run
 from saccade.train.task import values
 
 __all__ = ["curves", "write_card"]
 
+_ROWS, _NEW = 100, "\n\n"
 _BEGIN = "---\nlibrary_name: saccade\n"  # of a card that this module wrote
 
 
@@ -55,7 +57,7 @@ def curves(lines: Sequence[Mapping[str, Any]], headline: str) -> bytes:
 
 
 def _card(results: Mapping[str, Any]) -> str:
-    config, hardware = results["config"], results["hardware"]
+    config, hardware, groups = results["config"], results["hardware"], results["groups"]
     trained = f"Trained by Saccade {config['saccade']} on `{config['options']['data']}`"
     measured = {"test": values(results["metrics"]), "validation": values(results["validation"])}
     for split in ("test", "validation"):
@@ -75,9 +77,9 @@ def _card(results: Mapping[str, Any]) -> str:
 
 {_table(measured)}
 
-Columns in parentheses are baselines. `results.json` has all metrics, versions and groups.
+Columns in parentheses are baselines. `results.json` has everything that was measured.
 
-## Use
+{f"## Parts of the test split{_NEW}{_table(groups)}{_NEW}" if groups else ""}## Use
 
     saccade predict RUN INPUT
     saccade eval RUN
@@ -89,16 +91,20 @@ RUN is the path of this folder. In Python it is `saccade.runs.load(RUN).predict(
 
 
 def _table(columns: Mapping[str, Mapping[str, float]]) -> str:
-    """A Markdown table of metrics, a column for each system.
+    """A Markdown table of at most 100 rows of numbers by name.
 
     >>> print(_table({"test": {"exact_match": 0.5}, "copy (test)": {}}))
     | | test | copy (test) |
     |---|---|---|
-    | exact match | 0.5000 | |
+    | exact_match | 0.5 | |
     """
-    rows = [("", *columns), ("---",) * (len(columns) + 1)]
-    for name in dict.fromkeys(name for metrics in columns.values() for name in metrics):
-        numbers = (f"{metrics[name]:.4f}" if name in metrics else "" for metrics in columns.values())
-        rows.append((name.replace("_", " "), *numbers))
-    lines = ("|" + "|".join(row) + "|" if row[0] == "---" else "| " + " | ".join(row) + " |" for row in rows)
-    return "\n".join(lines).replace("|  |", "| |")
+    lines = ["| " + "".join(f"| {_cell(name)} " for name in columns) + "|", "|---" * (len(columns) + 1) + "|"]
+    for name in list(dict.fromkeys(name for column in columns.values() for name in column))[:_ROWS]:
+        numbers = (f" {column[name]:.4g} |" if name in column else " |" for column in columns.values())
+        lines.append(f"| {_cell(name)} |{''.join(numbers)}")
+    return "\n".join(lines)
+
+
+def _cell(name: str) -> str:
+    """A name of a metric or of a class in a table."""
+    return " ".join(escaped(name).replace("|", "\\|").split())
