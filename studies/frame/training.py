@@ -111,8 +111,7 @@ class Trainings:
         about = {key: outcome.results[key] for key in _ABOUT}
         limit = plan["steps"] if plan["whole"] else chosen.max_steps
         about["budget"] = {"max_steps": limit, "max_minutes": chosen.max_minutes}
-        final = outcome.results["final"]  # whether the run ended since its validations did not improve:
-        about["patient"] = final["patience"] is not None and final["validations_since_best"] >= final["patience"]
+        about["patient"] = outcome.results["final"]["stopped_early"]
         folder.content["runs"][name] = {"model": variant.name, "seed": seed, **about, "command": typed}
         folder.commit()
         trained = load_trained(self.task, outcome.run, choose_device(options.device))

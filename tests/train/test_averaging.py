@@ -154,6 +154,7 @@ def test_a_run_stops_early_by_default(tmp_path, closeness, capsys):
     outcome = train(Line, options(tmp_path / "a", **early))
     final = outcome.results["final"]
     assert (outcome.step, final["best_step"], final["steps"], final["patience"]) == (52, 12, [12], 10)
+    assert final["stopped_early"]
     assert "stopping early at step 52: 10 validations without a better one" in capsys.readouterr().err
     assert not train(Line, options(tmp_path / "a", **early)).fresh
     assert train(Line, options(tmp_path / "a", **{**early, "patience": 11})).step == 56

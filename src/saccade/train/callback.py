@@ -145,8 +145,8 @@ class RunCallback(pl.Callback):
         self._update("measuring on validation")
         began = time.perf_counter()
         result = measure(task, self.model, "validation", options.seed, options.validation_examples)
-        each = (time.perf_counter() - began) / max(1, result.examples)
-        state.reserve = final_seconds(each, sizes(task, options), options)
+        example_seconds = (time.perf_counter() - began) / max(1, result.examples)
+        state.reserve = final_seconds(example_seconds, sizes(task, options), options)
         headline, name = value(result.metrics[task.headline]), task.headline.replace("_", " ")
         self.measured = f"{name} {headline:.4f}"
         self.bar.note(f"step {state.step}: loss {self.loss:.4f}, {self.measured} on validation")

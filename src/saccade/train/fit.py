@@ -31,7 +31,7 @@ from saccade.train.notes import say
 from saccade.train.opening import Request, Training, new_model, open_run
 from saccade.train.options import Options, origin
 from saccade.train.progress import waiting
-from saccade.train.ranks import Ranks, joined, place
+from saccade.train.ranks import Ranks, current, joined
 from saccade.train.results import TrainState, complete, measure, summarize
 from saccade.train.run import Run, RunError
 from saccade.train.schedules import FALLING
@@ -91,7 +91,7 @@ def train(
         SaccadeError: if the data cannot be read, or the loss is not finite.
         OSError: if the folder cannot be written or the disk is full; the last checkpoint is kept.
     """
-    began, ranks = time.perf_counter(), place(options)
+    began, ranks = time.perf_counter(), current(options)
     device = choose_device(options.device, ranks.local, ranks.here)
     check_precision(options.precision, device)
     if not ranks.external:
@@ -216,8 +216,8 @@ def _choose(task: Task, models: list[Candidate], evaluations: list[Evaluation]) 
         return 0, []
     numbers = [value(evaluation.metrics[task.headline]) for evaluation in evaluations]
     best = numbers.index(max(numbers))
-    each = ", ".join(f"{number:.4f} for {candidate}" for number, candidate in zip(numbers, models, strict=True))
-    say(f"{task.headline.replace('_', ' ')} on validation is {each}: the model is {models[best]}")
+    scores = ", ".join(f"{number:.4f} for {candidate}" for number, candidate in zip(numbers, models, strict=True))
+    say(f"{task.headline.replace('_', ' ')} on validation is {scores}: the model is {models[best]}")
     pairs = zip(models, numbers, strict=True)
     return best, [{"steps": candidate.steps, task.headline: number} for candidate, number in pairs]
 

@@ -128,16 +128,16 @@ def make_plan(
     validation = speed.example * min(examples, sizes.validation)
     final = final_seconds(speed.example, sizes, options)
     rest = budget - before - final
-    falls, own = options.schedule in FALLING, "schedule_steps" in given
+    falls, has_horizon = options.schedule in FALLING, "schedule_steps" in given
     often = speed.step + validation / options.validation_steps  # a step, with its share of a validation
-    whole = not own and recipe_steps * often <= rest
+    whole = not has_horizon and recipe_steps * often <= rest
     if whole:
         steps = recipe_steps if falls else int(rest / often)
         chosen: dict[str, Any] = {"max_steps": recipe_steps} if falls else {}
     else:
         five = (rest - int(_VALIDATIONS) * validation) / speed.step
         steps = max(2, int(rest / often if "validation_steps" in given else five))
-        chosen = {} if own else _scaled(options, given, steps, recipe_steps)
+        chosen = {} if has_horizon else _scaled(options, given, steps, recipe_steps)
     fifth = max(1, int(steps / _VALIDATIONS))
     mean = max(1, steps // (5 * options.average))  # the checkpoints of a mean span the last fifth
     chosen |= {
@@ -157,8 +157,8 @@ def _examples(budget: float, speed: Speed, options: Options, given: Collection[s
     """How many examples a validation has, so that five of them leave time to train."""
     if "validation_examples" in given or not speed.example:
         return options.validation_examples
-    most = int(_FOR_VALIDATIONS * budget / int(_VALIDATIONS) / speed.example)
-    return min(options.validation_examples, max(_FEWEST, most))
+    affordable = int(_FOR_VALIDATIONS * budget / int(_VALIDATIONS) / speed.example)
+    return min(options.validation_examples, max(_FEWEST, affordable))
 
 
 def _scaled(options: Options, given: Collection[str], steps: int, recipe_steps: int) -> dict[str, Any]:
@@ -183,13 +183,15 @@ def sentence(plan: Plan) -> str:
     "all of the recipe's 4,400 steps fit into 90 minutes: the run ends with them, after about 37:41"
     """
     within = f"fit into {plan.minutes:g} minute{'' if plan.minutes == 1 else 's'}"
-    seconds, own = plan.seconds, f"the recipe's {plan.recipe_steps:,}"
+    seconds, recipe_steps = plan.seconds, f"the recipe's {plan.recipe_steps:,}"
     if plan.whole and "max_steps" in plan.options:
-        return f"all of {own} steps {within}: the run ends with them, after about {clock(seconds['all'])}"
+        return f"all of {recipe_steps} steps {within}: the run ends with them, after about {clock(seconds['all'])}"
     measured = f"validations ({clock(seconds['validation'])}) and last evaluation ({clock(seconds['final'])})"
     more = f"{plan.steps:,} steps (the recipe has {plan.recipe_steps:,})"
     few = "; a smaller model would learn more in them" if plan.few else ""
-    return f"about {more if plan.whole else f'{plan.steps:,} of {own} steps'} {within}, {measured} counted{few}"
+    return (
+        f"about {more if plan.whole else f'{plan.steps:,} of {recipe_steps} steps'} {within}, {measured} counted{few}"
+    )
 
 
 def fitted(options: T, plan: Mapping[str, Any], given: Collection[str]) -> T:
@@ -246,16 +248,16 @@ def example_seconds(task: Task, model: nn.Module, options: Options, seconds: flo
         options: of the run.
         seconds: that the timing may take, unless a few examples take longer.
     """
-    most = min(options.validation_examples, task.data.size("validation") or options.validation_examples)
+    limit = min(options.validation_examples, task.data.size("validation") or options.validation_examples)
     _timed(task, model, options, 1)  # much is slow the first time
     count, taken = 1, _timed(task, model, options, 1)
-    each = taken
-    while count < most and (count == 1 or taken + each * (_FACTOR - 1) * count <= seconds):
-        earlier, before, count = count, taken, min(most, _FACTOR * count)
+    example = taken
+    while count < limit and (count == 1 or taken + example * (_FACTOR - 1) * count <= seconds):
+        earlier, before, count = count, taken, min(limit, _FACTOR * count)
         taken = _timed(task, model, options, count)
-        each = max(0.0, taken - before) / (count - earlier)
-    full = min(_BATCH, most)  # what a batch takes whatever is in it, few examples share and many do
-    return taken / count if count >= full else each + max(0.0, taken - each * count) / full
+        example = max(0.0, taken - before) / (count - earlier)
+    full = min(_BATCH, limit)  # the constant cost of a batch is shared by so many examples
+    return taken / count if count >= full else example + max(0.0, taken - example * count) / full
 
 
 def _timed(task: Task, model: nn.Module, options: Options, count: int) -> float:

@@ -17,7 +17,7 @@ from torch import distributed
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.options import Options
 
-__all__ = ["GOES_ON", "Ranks", "Unreachable", "free_port", "joined", "of_connection", "place", "placed"]
+__all__ = ["GOES_ON", "Ranks", "Unreachable", "current", "free_port", "joined", "of_connection", "placed"]
 
 GOES_ON = "the last checkpoint is kept, and the same command goes on from there"
 _PATIENCE = timedelta(days=1)  # the others wait while one process measures
@@ -72,7 +72,7 @@ class Ranks:
         return box[0]
 
 
-def place(options: Options) -> Ranks:
+def current(options: Options) -> Ranks:
     """Return the rank in the environment, else the first of `--processes`. Raises ArgumentError if these differ."""
     if not distributed.is_torchelastic_launched():
         return Ranks(0, options.processes, 0, options.processes)

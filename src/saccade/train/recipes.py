@@ -28,9 +28,9 @@ def defaults(
             that does not fall has no horizon.
         suited: the result of `suit`. Without it the recipe is that of the data's name.
     """
-    known = {field.name for field in fields(options_class(kind, model))}
+    names = {field.name for field in fields(options_class(kind, model))}
     chosen = recipe(kind, model, data) if suited is None else suited.options
-    values = {name: value for name, value in chosen.items() if name in known}
+    values = {name: value for name, value in chosen.items() if name in names}
     if given.get("max_minutes") and not given.get("max_steps"):
         values |= {"max_steps": None, "max_minutes": 1.0}  # the user's minutes replace this one
     elif given.get("max_steps"):

@@ -179,6 +179,7 @@ def _final(
     how = {"steps": list(averaged), "average": options.average, "patience": options.early_stopping}
     how |= {"compared": list(compared)} if compared else {}
     best = {"best": state.best, "best_step": state.best_step, "validations_since_best": state.stale}
+    best["stopped_early"] = state.stops_early(options)
     return {**how, **best, "reserve": state.reserve}
 
 

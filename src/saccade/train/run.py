@@ -330,6 +330,6 @@ def beside(folder: Path) -> Path:
     """
     folder = folder if folder.name not in ("", "..") else folder.resolve()  # "." has no name that -2 could follow
     count = 2
-    while (place := folder.with_name(f"{folder.name}-{count}")).exists():
+    while (path := folder.with_name(f"{folder.name}-{count}")).exists():
         count += 1
-    return place
+    return path
