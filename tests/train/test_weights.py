@@ -61,7 +61,7 @@ def test_weights_of_another_dtype_are_rejected():
 
 def test_the_mean_is_exact_to_a_rounding_and_integers_are_the_last_ones():
     several = [{"w": torch.randn(7), "count": torch.tensor(n), "flag": torch.tensor(n > 1)} for n in range(3)]
-    found = mean(iter(several))
+    found = mean(several)
     exact = torch.stack([one["w"].double() for one in several]).mean(0)
     assert found["w"].dtype == torch.float32 and (found["w"] - exact).abs().max() < 1e-7
     assert found["count"] == 2 and found["flag"]

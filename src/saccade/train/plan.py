@@ -84,12 +84,12 @@ class Plan:
 
 
 def sizes(task: Task, options: Options) -> Sizes:
-    """Return how many examples a final evaluation is of; of a split without an end, as many as validations have."""
+    """Return the numbers of examples of a final evaluation; of an endless split, as many as in validations."""
     return Sizes(*((task.data.size(split) or options.validation_examples) for split in ("validation", "test")))
 
 
 def final_seconds(example: float, sizes: Sizes, options: Options) -> float:
-    """Return how long the final evaluation takes; with an average validation is measured twice.
+    """Return the seconds of the final evaluation; with an average, validation is measured twice.
 
     >>> final_seconds(0.1, Sizes(100, 200), Options()), final_seconds(0.1, Sizes(100, 200), Options(average=3))
     (30.0, 40.0)
@@ -102,25 +102,16 @@ def final_seconds(example: float, sizes: Sizes, options: Options) -> float:
 def make_plan(
     options: Options, given: Collection[str], recipe_steps: int, speed: Speed, sizes: Sizes, before: float
 ) -> Plan:
-    """Return what fits into `options.max_minutes`.
+    """Return the plan of `options.max_minutes`, of which `before` seconds are over.
 
-    Where the recipe's steps fit, its schedule stays: one that falls ends the run where it ends, any other goes on until
-    the minutes are over. Else warmup and horizon are scaled to the steps that fit. At least five validations and
-    checkpoints are made in either case, and what is given by name stays as it is given.
+    If the recipe's steps fit, its schedule stays: a falling one ends the run, any other goes on until the minutes are
+    over. Else warmup and horizon are scaled to the steps that fit. There are at least five validations and checkpoints.
+    Options whose names are `given` stay.
 
-    Args:
-        options: of the run, as the recipe and the user have them.
-        given: names of the options that the user gave.
-        recipe_steps: of the recipe.
-        speed: as it was measured.
-        sizes: of the splits that are measured.
-        before: seconds of the budget that are over.
-
-    Example:
-        >>> options = Options(max_steps=None, max_minutes=2, schedule="linear", schedule_steps=4000, warmup_steps=400)
-        >>> plan = make_plan(options, (), 4000, Speed(0.1, 0.01), Sizes(100, 100), 3.0)
-        >>> plan.steps, plan.options["warmup_steps"], plan.options["schedule_steps"], plan.options["validation_steps"]
-        (1100, 110, 1100, 191)
+    >>> options = Options(max_steps=None, max_minutes=2, schedule="linear", schedule_steps=4000, warmup_steps=400)
+    >>> plan = make_plan(options, (), 4000, Speed(0.1, 0.01), Sizes(100, 100), 3.0)
+    >>> plan.steps, plan.options["warmup_steps"], plan.options["schedule_steps"], plan.options["validation_steps"]
+    (1100, 110, 1100, 191)
     """
     assert options.max_minutes is not None
     budget = 60 * options.max_minutes
@@ -154,7 +145,7 @@ def make_plan(
 
 
 def _examples(budget: float, speed: Speed, options: Options, given: Collection[str]) -> int:
-    """How many examples a validation has, so that five of them leave time to train."""
+    """The number of examples of a validation that leaves time to train."""
     if "validation_examples" in given or not speed.example:
         return options.validation_examples
     affordable = int(_FOR_VALIDATIONS * budget / int(_VALIDATIONS) / speed.example)
@@ -172,7 +163,7 @@ def _scaled(options: Options, given: Collection[str], steps: int, recipe_steps: 
 
 
 def sentence(plan: Plan) -> str:
-    """Return what a plan comes to, in a line.
+    """Return a plan as a line.
 
     >>> seconds = {"before": 9.0, "step": 0.5, "validation": 4.0, "final": 20.0, "all": 2261.0}
     >>> sentence(Plan(12, 1200, 4400, False, seconds, {}))

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -131,25 +131,22 @@ def _apart(module: nn.Module, state: dict[str, Any], prefix: str, metadata: Any)
         taken.add(held.untyped_storage().data_ptr())
 
 
-def mean(several: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def mean(several: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """Return the mean of each tensor, summed in float64; integers (counters, tables) are those of the last.
 
     Source:
         Vaswani et al. 2017, "Attention Is All You Need", section 6.1, averages the last checkpoints so.
 
     Example:
-        >>> import torch
         >>> mean([{"w": torch.tensor([1.0]), "n": torch.tensor(3)}, {"w": torch.tensor([2.0]), "n": torch.tensor(5)}])
         {'w': tensor([1.5000]), 'n': tensor(5)}
     """
-    total: dict[str, Tensor] = {}
-    last: Mapping[str, Tensor] = {}
-    count = 0
-    for count, last in enumerate(several, 1):  # noqa: B007 (both are used below)
-        for name, tensor in last.items():
-            if tensor.is_floating_point():
-                total[name] = tensor.double() + total.get(name, 0.0)
-    return {name: (total[name] / count).to(t.dtype) if name in total else t for name, t in last.items()}
+    means = dict(several[-1])
+    for name, last in means.items():
+        if last.is_floating_point():
+            total = sum((weights[name].double() for weights in several), torch.zeros(()))
+            means[name] = (total / len(several)).to(last.dtype)
+    return means
 
 
 def _first_names(model: nn.Module) -> dict[str, str]:
