@@ -12,11 +12,10 @@ import torch
 
 from saccade.errors import SaccadeError
 from saccade.train.checkpoint import list_steps, load, load_best, state_file
-from saccade.train.opening import Training
 from saccade.train.optimization import make_optimizer
 from saccade.train.options import origin
 from saccade.train.ranks import Ranks
-from saccade.train.results import TrainState
+from saccade.train.results import Training, TrainState
 from saccade.train.run import Run
 from tiny import Line, line_options
 

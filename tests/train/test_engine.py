@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from saccade.train.fit import train
-from saccade.train.opening import Training
 from saccade.train.randomness import derive
 from saccade.train.ranks import Ranks
-from saccade.train.results import TrainState
+from saccade.train.results import Training, TrainState
 from tiny import Line, line_options
 
 

@@ -9,9 +9,9 @@ import torch
 
 from saccade.train.fit import train
 from saccade.train.options import Options
-from saccade.train.plan import Sizes, Speed, example_seconds, final_seconds, fitted, make_plan, sentence, sizes
+from saccade.train.plan import Speed, example_seconds, fitted, make_plan, sentence
 from saccade.train.recipes import defaults, suit
-from saccade.train.results import TrainState
+from saccade.train.results import Sizes, TrainState, final_seconds, sizes
 from saccade.train.run import Run, RunError
 from saccade.train.task import Evaluation, Suited, options_class
 from tiny import Line, equal

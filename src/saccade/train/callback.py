@@ -15,13 +15,11 @@ from saccade.errors import SaccadeError
 from saccade.train.averaging import needed
 from saccade.train.balance import expert_shares
 from saccade.train.checkpoint import Checkpoint, list_steps, prune, save, save_best
-from saccade.train.opening import Training
 from saccade.train.optimization import flat_from, learning_rate, optimizer_tensors
 from saccade.train.options import origin
-from saccade.train.plan import final_seconds, sizes
 from saccade.train.progress import Bar, clock
 from saccade.train.randomness import python_and_numpy
-from saccade.train.results import measure, sample, undisturbed
+from saccade.train.results import Training, final_seconds, measure, sample, sizes, undisturbed
 from saccade.train.task import value, values
 from saccade.train.weights import not_finite, tensors
 

@@ -24,13 +24,12 @@ from saccade.errors import SaccadeError
 from saccade.train.balance import balances, with_balance
 from saccade.train.callback import RunCallback
 from saccade.train.environment import matmul_precision
-from saccade.train.opening import Training
 from saccade.train.optimization import learning_rate, make_optimizer, restore_optimizer
 from saccade.train.options import Options
 from saccade.train.progress import Bar
 from saccade.train.randomness import derive, python_and_numpy, reproducible, seeded
 from saccade.train.ranks import Ranks
-from saccade.train.results import TrainState
+from saccade.train.results import Training, TrainState
 from saccade.train.run import Run
 from saccade.train.task import Task
 

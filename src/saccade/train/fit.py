@@ -28,11 +28,11 @@ from saccade.train.environment import (
 from saccade.train.files import write_json
 from saccade.train.launch import launch
 from saccade.train.notes import say
-from saccade.train.opening import Request, Training, new_model, open_run
+from saccade.train.opening import Request, new_model, open_run
 from saccade.train.options import Options, origin
 from saccade.train.progress import waiting
 from saccade.train.ranks import Ranks, current, joined
-from saccade.train.results import TrainState, complete, measure, summarize
+from saccade.train.results import Training, TrainState, complete, measure, summarize
 from saccade.train.run import Run, RunError
 from saccade.train.schedules import FALLING
 from saccade.train.task import Evaluation, Kind, Suited, Task, kind_of, options_class, value, values

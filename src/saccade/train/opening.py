@@ -1,7 +1,7 @@
 """Open the run that a command names: an existing one, or a new one with its budget in minutes planned."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +9,17 @@ import torch
 from torch import nn
 
 from saccade.errors import ArgumentError
-from saccade.train.checkpoint import Checkpoint
 from saccade.train.environment import versions
 from saccade.train.notes import say
 from saccade.train.options import Options, identity
 from saccade.train.plan import Plan, fitted, plan_for, sentence
 from saccade.train.randomness import seeded
-from saccade.train.ranks import Ranks
 from saccade.train.recipes import defaults
-from saccade.train.results import TrainState
+from saccade.train.results import Training
 from saccade.train.run import Run, beside, folder_of
 from saccade.train.task import Kind, Suited, Task, options_class
 
-__all__ = ["Request", "Training", "new_model", "open_run"]
+__all__ = ["Request", "new_model", "open_run"]
 
 
 @dataclass(frozen=True)
@@ -43,33 +41,6 @@ class Request:
     suited: Suited | None
     given: Collection[str] | None
     began: float
-
-
-@dataclass
-class Training:
-    """A run in training.
-
-    Args:
-        run: its folder.
-        task: of the run.
-        options: all of them.
-        device: of the model.
-        ranks: the processes that train together.
-        model: None until it is needed.
-        state: updated in place.
-        checkpoint: of that state; None at the beginning.
-        loggers: Lightning's, for the same numbers as metrics.jsonl.
-    """
-
-    run: Run
-    task: Task
-    options: Options
-    device: torch.device
-    ranks: Ranks = Ranks()  # noqa: RUF009 (frozen)
-    model: Any = None
-    state: TrainState = field(default_factory=TrainState)
-    checkpoint: Checkpoint | None = None
-    loggers: Sequence[Any] = ()
 
 
 def open_run(request: Request, device: torch.device) -> Training:

@@ -14,27 +14,23 @@ from torch import nn
 
 from saccade.train.options import Options
 from saccade.train.progress import clock
-from saccade.train.results import measure
+from saccade.train.results import Sizes, final_seconds, measure, sizes
 from saccade.train.schedules import FALLING
 from saccade.train.task import Task, kind_of, recipe
 
 __all__ = [
     "Plan",
-    "Sizes",
     "Speed",
     "example_seconds",
-    "final_seconds",
     "fitted",
     "make_plan",
     "plan_for",
     "sentence",
-    "sizes",
 ]
 
 T = TypeVar("T", bound=Options)
 _VALIDATIONS = 5.75  # intervals in a planned run: five validations, the last at 87%, so that a slower run has them too
 _FOR_VALIDATIONS = 0.15  # share of the budget that they may take
-_FOR_FINAL = 0.5  # and the final evaluation: beyond it, training is not cut short any more
 _FEW = 0.2  # share of a recipe's steps, below which a smaller model is the better choice (docs/results.md, `pairs`)
 _FEWEST = 20  # examples of a validation that still says something
 _SHARE, _MOST = 0.015, 15.0  # of the budget, and seconds at most, for each of the two timings
@@ -48,13 +44,6 @@ class Speed(NamedTuple):
 
     step: float
     example: float
-
-
-class Sizes(NamedTuple):
-    """Numbers of examples that are measured of the validation and the test split."""
-
-    validation: int
-    test: int
 
 
 @dataclass(frozen=True)
@@ -81,22 +70,6 @@ class Plan:
     def few(self) -> bool:
         """Whether so few of the recipe's steps fit that a smaller model is the better choice."""
         return not self.whole and self.steps < _FEW * self.recipe_steps
-
-
-def sizes(task: Task, options: Options) -> Sizes:
-    """Return the numbers of examples of a final evaluation; of an endless split, as many as in validations."""
-    return Sizes(*((task.data.size(split) or options.validation_examples) for split in ("validation", "test")))
-
-
-def final_seconds(example: float, sizes: Sizes, options: Options) -> float:
-    """Return the seconds of the final evaluation; with an average, validation is measured twice.
-
-    >>> final_seconds(0.1, Sizes(100, 200), Options()), final_seconds(0.1, Sizes(100, 200), Options(average=3))
-    (30.0, 40.0)
-    """
-    seconds = example * (sizes.validation * (2 if options.average > 1 else 1) + sizes.test)
-    limit = 60 * _FOR_FINAL * options.max_minutes if options.max_minutes else seconds
-    return round(min(seconds, limit), 3)
 
 
 def make_plan(

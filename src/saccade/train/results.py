@@ -3,23 +3,38 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from saccade.train.balance import balances, with_loads
 from saccade.train.baselines import described
+from saccade.train.checkpoint import Checkpoint
 from saccade.train.environment import hardware, matmul_precision, versions
 from saccade.train.notes import CONTROL
 from saccade.train.options import Options
 from saccade.train.randomness import derive, seeded
+from saccade.train.ranks import Ranks
 from saccade.train.run import Run
 from saccade.train.task import Evaluation, Task
 
-__all__ = ["TrainState", "complete", "measure", "sample", "split_results", "summarize", "undisturbed"]
+__all__ = [
+    "Sizes",
+    "TrainState",
+    "Training",
+    "complete",
+    "final_seconds",
+    "measure",
+    "sample",
+    "sizes",
+    "split_results",
+    "summarize",
+    "undisturbed",
+]
 
+_FOR_FINAL = 0.5  # share of a budget in minutes: the final evaluation cuts training short by no more
 _ROOM = 170  # characters of a sample's texts; its line has at most 200
 
 
@@ -79,6 +94,56 @@ class TrainState:
         by_clock = math.inf if options.max_minutes is None else 60 * options.max_minutes - self.seconds
         by_steps = math.inf if options.max_steps is None else (options.max_steps - self.step) * pace + self.reserve
         return max(0.0, min(by_clock, by_steps))
+
+
+@dataclass
+class Training:
+    """A run in training.
+
+    Args:
+        run: its folder.
+        task: of the run.
+        options: all of them.
+        device: of the model.
+        ranks: the processes that train together.
+        model: None until it is needed.
+        state: updated in place.
+        checkpoint: of that state; None at the beginning.
+        loggers: Lightning's, for the same numbers as metrics.jsonl.
+    """
+
+    run: Run
+    task: Task
+    options: Options
+    device: torch.device
+    ranks: Ranks = Ranks()  # noqa: RUF009 (frozen)
+    model: Any = None
+    state: TrainState = field(default_factory=TrainState)
+    checkpoint: Checkpoint | None = None
+    loggers: Sequence[Any] = ()
+
+
+class Sizes(NamedTuple):
+    """Numbers of examples that are measured of the validation and the test split."""
+
+    validation: int
+    test: int
+
+
+def sizes(task: Task, options: Options) -> Sizes:
+    """Return the numbers of examples of a final evaluation; of an endless split, as many as in validations."""
+    return Sizes(*((task.data.size(split) or options.validation_examples) for split in ("validation", "test")))
+
+
+def final_seconds(example: float, sizes: Sizes, options: Options) -> float:
+    """Return the seconds of the final evaluation; with an average, validation is measured twice.
+
+    >>> final_seconds(0.1, Sizes(100, 200), Options()), final_seconds(0.1, Sizes(100, 200), Options(average=3))
+    (30.0, 40.0)
+    """
+    seconds = example * (sizes.validation * (2 if options.average > 1 else 1) + sizes.test)
+    limit = 60 * _FOR_FINAL * options.max_minutes if options.max_minutes else seconds
+    return round(min(seconds, limit), 3)
 
 
 def measure(
