@@ -19,7 +19,7 @@ def test_of_several_processes_the_first_speaks_and_one_alone_always(monkeypatch,
 
 
 def test_notes_are_records_of_a_logger(capsys):
-    logger, records = logging.getLogger("saccade"), []
+    logger, records = logging.getLogger("saccade.notes"), []
     handler = logging.Handler()
     handler.emit = records.append
     logger.addHandler(handler)

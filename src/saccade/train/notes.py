@@ -1,4 +1,4 @@
-"""Lines for the user: results on standard output, notes on standard error by the logger `saccade`."""
+"""Lines for the user: results on standard output, notes on standard error by the logger `saccade.notes`."""
 
 import io
 import logging
@@ -90,13 +90,13 @@ class _Handler(logging.Handler):
                 sys.stderr.write(escaped(shortened(record.getMessage())).replace("\n", "\\n") + "\n")
 
 
-_LOGGER = logging.getLogger("saccade")
+_LOGGER = logging.getLogger("saccade.notes")
 if not _LOGGER.handlers:  # a user's own come first
     _LOGGER.addHandler(_Handler())
     _LOGGER.setLevel(logging.INFO)
     _LOGGER.propagate = False
 
-say = _LOGGER.info  # a note is a record of the logger `saccade`
+say = _LOGGER.info  # a note is a record of the logger `saccade.notes`
 
 
 class Once:
