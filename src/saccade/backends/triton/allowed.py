@@ -44,7 +44,7 @@ def allowed_of(mask: Mask, grid: Grid) -> tuple[Allowed, tuple[int, ...]]:
 
 def of_lengths(lengths: Tensor) -> tuple[Allowed, tuple[int, ...]]:
     """`allowed_of` Lengths alone, the usual mask."""
-    end = lengths.int().reshape(-1).contiguous()
+    end = lengths.reshape(-1).contiguous()
     return Allowed(end.numel(), first=torch.zeros_like(end), end=end), lengths.shape
 
 

@@ -42,7 +42,7 @@ class Allowed(NamedTuple):
         q_ids, k_ids: int32 `(Nm, Lq)` and `(Nm, Lk)`: documents.
         pairs: bytes that expand to `(Nm, Lq, Lk)`.
         low, high: i + low <= j < i + high.
-        first, end: int32 `(Nm,)`: first <= j < end.
+        first, end: integers `(Nm,)`: first <= j < end.
     """
 
     entries: int

@@ -90,7 +90,7 @@ def bounds(
             begin, stop = tl.maximum(begin, first + low), tl.minimum(stop, last + high)
             full_from, full_to = tl.maximum(full_from, last + low), tl.minimum(full_to, first + high)
     if ENTRY & MASK:
-        entry_from, entry_to = tl.load(firsts + n), tl.load(lasts + n)
+        entry_from, entry_to = tl.load(firsts + n).to(tl.int32), tl.load(lasts + n).to(tl.int32)
         if BY_KEY:
             first, last = block * KEYS, tl.minimum(block * KEYS + KEYS, k_len) - 1
             stop = tl.where((entry_from <= last) & (entry_to > first), stop, 0)
