@@ -62,7 +62,7 @@ def cells(row: Mapping[str, Any] | None) -> list[str]:
 
 def tables() -> str:
     """A table for each subject, and the numbers of targets."""
-    cpu, measured, plan = stored("cpu"), stored("gpu"), planned()
+    cpu, measured, plan = stored("cpu") | stored("host"), stored("gpu"), planned()
     # a replaced kernel's verdict says nothing of the new one, which has the targets of today
     old = {
         key: {**row, **plan.get(key, {"targets": []}), "met": None}

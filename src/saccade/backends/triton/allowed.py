@@ -44,8 +44,7 @@ def allowed_of(mask: Mask, grid: Grid) -> tuple[Allowed, tuple[int, ...]]:
 
 def of_lengths(lengths: Tensor) -> tuple[Allowed, tuple[int, ...]]:
     """`allowed_of` Lengths alone, the usual mask."""
-    end = lengths.int().reshape(-1).contiguous()
-    return Allowed(end.numel(), first=torch.zeros_like(end), end=end), lengths.shape
+    return Allowed(lengths.numel(), end=lengths.reshape(-1).contiguous()), lengths.shape
 
 
 def conjuncts(mask: Mask) -> list[Mask]:
@@ -123,9 +122,8 @@ def combined(
         end = functools.reduce(torch.minimum, ends) if len(ends) > 1 else ends[0]
         first = named.get("first")
         named["end"] = entries(end).to(torch.int32).contiguous()
-        named["first"] = (
-            torch.zeros_like(named["end"]) if first is None else entries(first).to(torch.int32).contiguous()
-        )
+        if first is not None:
+            named["first"] = entries(first).to(torch.int32).contiguous()
     if union:
         sides = ([entries(bound, grid.q_len) for bound in side] for side in zip(*union, strict=True))
         named["starts"], named["ends"] = (torch.stack(side).to(torch.int32) for side in sides)

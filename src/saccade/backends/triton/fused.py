@@ -1,7 +1,6 @@
 """Attention in one launch each way, by the kernels of `kernels.triton`.
 
-Tensors are contiguous, with their batch dimensions folded into one. `Setup.steps` says which query, key, value, mask
-and bias an entry of the batch reads.
+Tensors are contiguous. `Setup.steps` says which query, key, value, mask and bias an entry of the batch reads.
 """
 
 import functools
@@ -32,7 +31,7 @@ class Setup(NamedTuple):
     """A call as the kernels take it: tensors of entries, and constants.
 
     Args:
-        query, key, value: `(·, Lq, D)`, `(·, Lk, D)`, `(·, Lk, E)`.
+        query, key, value: `(..., Lq, D)`, `(..., Lk, D)`, `(..., Lk, E)`.
         batch: dimensions of the results, N entries in all.
         steps: m, then two numbers for each of query, key, value, mask and bias. Entry n reads number
             (n // m) · first + (n % m) · second of them.
@@ -70,7 +69,7 @@ class Setup(NamedTuple):
     @property
     def rows(self) -> tuple[int, ...]:
         """Dimensions of a statistic of queries."""
-        return (*self.batch, self.query.shape[1])
+        return (*self.batch, self.query.shape[-2])
 
     @property
     def entries(self) -> int:
@@ -92,11 +91,11 @@ def shape(setup: Setup, name: str, *, looked: bool = False) -> Shape:
     size = setup.value.element_size()
     if setup.score != ADDITIVE:
         size = max(size, setup.query.element_size())
-    features = max(setup.query.shape[2], setup.value.shape[2])
+    features = max(setup.query.shape[-1], setup.value.shape[-1])
     sparse, pairs = setup.normalizer == ENTMAX, setup.mask is not None and setup.mask.pairs is not None
     learns = name == "queries" and setup.bias_kind == TABLE and setup.bias_learns
     heavy = 2 if looked or learns or (sparse and name == "forward") else int(sparse or pairs)
-    return tile(setup.query.shape[1], features, size, setup.score, name, heavy)
+    return tile(setup.query.shape[-2], features, size, setup.score, name, heavy)
 
 
 @functools.cache
@@ -135,7 +134,7 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
         top_weights, top_keys: `(*batch, Lq, top)`, falling. The key is -1 if the weight is 0, except of the identity.
     """
     query, value, rows = setup.query, setup.value, setup.rows
-    out = value.new_empty((*rows, value.shape[2]))
+    out = value.new_empty((*rows, value.shape[-1]))
     norms = query.new_empty(rows, dtype=torch.float32)
     wholes = torch.empty_like(norms) if setup.normalizer == ENTMAX or setup.sinks is not None else norms
     entropies = torch.empty_like(norms) if entropy else norms
@@ -180,7 +179,7 @@ def backward(
     """
     kernels = triton_kernels("backward")
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
-    batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.entries, query.shape[1:], value.shape[1:]
+    batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.entries, query.shape[-2:], value.shape[-2:]
     looked = picks is not None or received_grad is not None or weights_grad is not None
     looked = looked or (entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None))
     pulls = setup.normalizer == ENTMAX or (looked and setup.normalizer in (SOFTMAX, SUM))
@@ -232,7 +231,7 @@ def backward(
 
 def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     """The sum of each key's weights, `(N, Lk)`."""
-    norms, k_len, sizes = results["norms"], setup.value.shape[1], shape(setup, "received")
+    norms, k_len, sizes = results["norms"], setup.value.shape[-2], shape(setup, "received")
     out = norms.new_empty((*setup.batch, k_len))
     inputs, constants = _arguments(setup, sizes, by_key=True)
     programs = grid(setup.entries * -(-k_len // sizes.keys))
@@ -242,7 +241,7 @@ def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
 
 def weights(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     """The weights, float32 `(N, Lq, Lk)`, before dropout."""
-    norms, k_len = results["norms"], setup.value.shape[1]
+    norms, k_len = results["norms"], setup.value.shape[-2]
     shape_of_all = (*norms.shape, k_len)
     out = norms.new_empty(shape_of_all) if setup.mask is None else norms.new_zeros(shape_of_all)
     _read(setup, results, norms, out, norms, draw=False)
@@ -260,7 +259,7 @@ def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> tuple[Te
 def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor, logs: Tensor, *, draw: bool) -> None:
     norms, sizes = results["norms"], shape(setup, "read")
     inputs, constants = _arguments(setup, sizes)
-    programs = grid(setup.entries * -(-setup.query.shape[1] // sizes.rows))
+    programs = grid(setup.entries * -(-setup.query.shape[-2] // sizes.rows))
     arguments = *inputs, norms, results["wholes"], uniform, out, logs
     launch(triton_kernels("looks").read, programs, *arguments, **constants, DRAW=draw)
 
@@ -270,7 +269,7 @@ def _arguments(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments that every kernel takes first, and its constants."""
     query, key, value, _, steps_of_entries, mask = setup[:6]
-    (_, q_len, dim), (_, k_len, width) = query.shape, value.shape
+    (*_, q_len, dim), (*_, k_len, width) = query.shape, value.shape
     if max(q_len, k_len) * (max(dim, width) + 1) > LARGEST:
         raise ValueError(f"expected at most {LARGEST:,} numbers of one entry, got more. Split the call.")
     mask = mask or ALL
@@ -319,10 +318,10 @@ def _bias(setup: Setup) -> tuple[Tensor, tuple[int, ...]]:
 
 def _sides(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
     """e^2x and max |x| of each query and each key, from `kernels.terms.powers`."""
-    (entries, q_len, dim), (k_entries, k_len, _) = query.shape, key.shape
-    of_queries = query.new_empty((entries, q_len, dim + 1), dtype=torch.float32)
-    of_keys = query.new_empty((k_entries, dim + 1, k_len), dtype=torch.float32)
-    q_rows, k_rows = entries * q_len, k_entries * k_len
+    (*q_batch, q_len, dim), (*k_batch, k_len, _) = query.shape, key.shape
+    of_queries = query.new_empty((*q_batch, q_len, dim + 1), dtype=torch.float32)
+    of_keys = query.new_empty((*k_batch, dim + 1, k_len), dtype=torch.float32)
+    q_rows, k_rows = math.prod(q_batch) * q_len, math.prod(k_batch) * k_len
     powers, constants = triton_kernels("terms").powers, {"ROWS": 8, "WIDTH": triton_size(dim)}
     launch(powers, grid(-(-q_rows // 8)), query, of_queries, q_rows, q_len, dim, BY_KEY=False, **constants)
     launch(powers, grid(-(-k_rows // 8)), key, of_keys, k_rows, k_len, dim, BY_KEY=True, **constants)

@@ -160,12 +160,12 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
         step = bias.stride(0) if bias.shape[0] > 1 else 0
         entries = (*entries[:9], *(entry * step for entry in entries[9:]))
     if v is not None and v.ndim > 1:
-        v = stacked(v.expand(*batch, v.shape[-1]), 1) if v.numel() > v.shape[-1] else v.reshape(-1)
+        v = v.expand(*batch, v.shape[-1]).flatten(0, -2) if v.numel() > v.shape[-1] else v.reshape(-1)
     rows = (*batch, q_len)
     return fused.Setup(
-        stacked(query, 2),
-        stacked(key, 2),
-        stacked(value, 2),
+        query.contiguous(),
+        key.contiguous(),
+        value.contiguous(),
         batch,
         entries,
         mask,
@@ -183,13 +183,6 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
 
 TRAILING = {SLOPE: 0, TABLE: 1, PAIRS: 2}
 """Trailing axes of a bias by its kind."""
-
-
-def stacked(tensor: Tensor, axes: int) -> Tensor:
-    """The batch dimensions of a tensor as one, contiguous."""
-    if tensor.ndim != axes + 1:
-        tensor = tensor.flatten(0, tensor.ndim - axes - 1) if tensor.ndim > axes else tensor[None]
-    return tensor.contiguous()
 
 
 @functools.lru_cache(1024)
