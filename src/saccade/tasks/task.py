@@ -331,7 +331,8 @@ class Job:
         worst = sorted(losses, reverse=True)[:count]
         examples = [self.example(split, index) for _, index in worst]
         answers = self.answer(model, [example.input for example in examples], request)
-        return [Hard(loss, *pair) for (loss, _), *pair in zip(worst, examples, answers, strict=True)]
+        rows = zip(worst, examples, answers, strict=True)
+        return [Hard(loss, example, answer) for (loss, _), example, answer in rows]
 
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure simple methods on a split."""
