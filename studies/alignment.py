@@ -89,7 +89,8 @@ def _measure(options: Options) -> Work:
     run = None if options.quick else runs.load(options.run, device=options.device)
     if run is not None and run.task.name != TRANSLATE.name:
         raise ArgumentError(f"--run: expected a run of {TRANSLATE.name}, got one of {run.task.name}")
-    has_attention = run is None or run.task.predictor.attends(run.model)
+    task: Any = None if run is None else run.task
+    has_attention = run is None or task.predictor.attends(run.model)
     LookRequest(by=options.by).check_attends(has_attention)
     by: By = options.by or ("attention" if has_attention else "jacobian")
     text = options.text or (_DATE if options.quick else _TEXT)

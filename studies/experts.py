@@ -86,7 +86,8 @@ def _parts(corpus: Corpus, options: Options) -> list[Part]:
     pairs = tested(corpus)
 
     def measured(task: Job, model: Any, seed: int) -> dict[str, Any]:
-        shares = specialization(task, model, pairs, task.predictor.groups(pairs))
+        predictor: Any = task.predictor
+        shares = specialization(task, model, pairs, predictor.groups(pairs))
         return {"perplexity": round(perplexity(task, model, pairs), 6), **balanced(task, model, seed), **shares}
 
     return [*whole_test(corpus, options), Part({"measured": "balance"}, measured)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from saccade.models.las import Options as LasOptions
-from saccade.tasks.transcribe import Transcribe
+from saccade.tasks.transcribe import TRANSCRIBE
 from saccade.tasks.transcribe.recipes import Heard
 from saccade.tasks.transcribe.recipes import suited as suited_to_speech
 from saccade.tasks.translate import TRANSLATE
@@ -45,7 +45,7 @@ def test_a_recipe_for_pairs_is_near_the_best_setting(pairs, model):
 
 @pytest.mark.parametrize("corpus", HEARD)
 def test_a_recipe_for_speech_is_near_the_best_setting(corpus):
-    options, _ = suited_to_speech(HEARD[corpus], recipe(Transcribe, "las", "files"))
+    options, _ = suited_to_speech(HEARD[corpus], recipe(TRANSCRIBE, "las", "files"))
     usual = {name: getattr(LasOptions(), name, None) for name in SPEECH_SIZES}
     chosen = {name: options.get(name, usual[name]) for name in SPEECH_SIZES}
     rows = {row["setting"]: row for row in SPEECH if row["corpus"] == corpus}

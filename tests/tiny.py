@@ -20,7 +20,7 @@ from saccade.tasks.classify_text import vocabulary as words
 from saccade.tasks.classify_text.data import reviews
 from saccade.tasks.request import LookRequest, completed
 from saccade.tasks.stream import texts
-from saccade.tasks.transcribe import vocabulary as spoken
+from saccade.tasks.transcribe import codec as spoken
 from saccade.tasks.transcribe.data import tones
 from saccade.tasks.translate import codec as tokens
 from saccade.tasks.translate.data import dates

@@ -111,9 +111,9 @@ MUTANTS = [
         "return right / given if given else 0.0",
     ),
     Mutant(
-        "tasks/translate/task.py",
-        "return Loss(total, int((wanted != PADDING).sum()))",
-        "return Loss(total, wanted.numel())",
+        "tasks/generate/predictor.py",
+        "return Loss(total, int((targets != PADDING).sum()))",
+        "return Loss(total, targets.numel())",
     ),
     Mutant(
         "tasks/generate/beam.py",

@@ -83,7 +83,8 @@ def measured(task: Job, model: nn.Module, pairs: Sequence[Pair], seed: int) -> d
     began = time.perf_counter()
     with torch.inference_mode(), seeded(seed, "test"):
         sources = task.codec.encode(pairs, "test")
-        outputs = best_texts([answer.outputs for answer in task.answer(model, sources, None)])
+        answers: Sequence[Any] = task.answer(model, sources, None)
+    outputs = best_texts([answer.outputs for answer in answers])
     seconds = time.perf_counter() - began
     references = [pair.target for pair in pairs]
     several = task.settings.data == "several-dates"

@@ -9,6 +9,7 @@ from saccade.tasks.caption.data.listing import Listing
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, one_line
 from saccade.tasks.transcribe.data.manifest import read_manifest
 from saccade.tasks.translate.codec import encode_sources
+from saccade.tasks.translate.data import open_corpus as translations
 
 
 def test_white_space_of_any_kind_is_one_space():

@@ -18,10 +18,10 @@ __all__ = ["TASKS", "load_task"]
 TASKS = {
     "translate": "saccade.tasks.translate:TRANSLATE",
     "classify-text": "saccade.tasks.classify_text:ClassifyText",
-    "transcribe": "saccade.tasks.transcribe:Transcribe",
+    "transcribe": "saccade.tasks.transcribe:TRANSCRIBE",
     "classify-image": "saccade.tasks.classify_image:CLASSIFY_IMAGE",
     "glimpse": "saccade.tasks.glimpse:GLIMPSE",
-    "caption": "saccade.tasks.caption:Caption",
+    "caption": "saccade.tasks.caption:CAPTION",
     "answer": "saccade.tasks.answer:AnswerQuestions",
     "memorize": "saccade.tasks.memorize:MEMORIZE",
     "regress": "saccade.tasks.regress:Regress",

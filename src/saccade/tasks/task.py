@@ -136,7 +136,8 @@ def _in_blocks(job: "Job", model: nn.Module, split: str, indices: Sequence[int],
         predictions += predictor.predict(model, samples, request)
         seconds += time.perf_counter() - began
         examples += chunk
-    return replace(predictor.measure(model, predictions, examples, request), seconds=seconds)
+    evaluation: Evaluation = predictor.measure(model, predictions, examples, request)
+    return replace(evaluation, seconds=seconds)
 
 
 @dataclass(frozen=True, kw_only=True)

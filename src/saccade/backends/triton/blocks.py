@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.kernels.launch import launch
+from saccade.kernels.launch import launch, triton_kernels
 
 IDS, BYTES, BAND, ENTRY, LISTED, INTERVAL = 1, 2, 4, 8, 16, 32  # parts of MASK, as `kernels.tiles` names them
 
@@ -98,8 +98,7 @@ def lists(mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key
 
     By key: list the blocks of queries for each block of keys.
     """
-    from saccade.kernels.triton import lists as kernels
-
+    kernels = triton_kernels("lists")
     rows, keys, *_ = sizes
     q_blocks, k_blocks, entries, flags = -(-q_len // rows), -(-k_len // keys), mask.entries, mask.flags(by_key=by_key)
     intervals, documents = flags // INTERVAL, mask.q_ids is not None

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from saccade._definitions.numerics import float32_precision
 from saccade.backends.triton.blocks import ALL, LARGEST, LISTED, Allowed, Lists, Shape, grid, lists
-from saccade.kernels.launch import launch
+from saccade.kernels.launch import launch, triton_kernels
 
 DOT, ADDITIVE, DISTANCE = 0, 1, 2
 SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = 0, 1, 2, 3, 4
@@ -134,9 +134,7 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
         entropy: `(*batch, Lq)`.
         top_weights, top_keys: `(*batch, Lq, top)`, falling. The key is -1 if the weight is 0, except of the identity.
     """
-    from saccade.kernels.triton import fused
-
-    query, value, count, rows = setup.query, setup.value, setup.entries, setup.rows
+    query, value, rows = setup.query, setup.value, setup.rows
     out = value.new_empty((*rows, value.shape[2]))
     norms = query.new_empty(rows, dtype=torch.float32)
     wholes = torch.empty_like(norms) if setup.normalizer == ENTMAX or setup.sinks is not None else norms
@@ -149,18 +147,9 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     inputs, constants = _arguments(setup, sizes, flags=ENTROPY * entropy)
     sinks = norms if setup.sinks is None else setup.sinks
     results = sinks, out, norms, wholes, entropies, top_weights, top_keys
-    programs = grid(count * -(-rows[-1] // sizes.rows))
-    launch(
-        fused.forward,
-        programs,
-        *inputs,
-        *results,
-        setup.eps,
-        TOLERANCE,
-        **constants,
-        TOP=triton_size(top) if top else 0,
-        COUNT=top,
-    )
+    programs = grid(setup.entries * -(-rows[-1] // sizes.rows))
+    constants |= {"TOP": triton_size(top) if top else 0, "COUNT": top}
+    launch(triton_kernels("fused").forward, programs, *inputs, *results, setup.eps, TOLERANCE, **constants)
     names = "output", "norms", "wholes", "entropy", "top_weights", "top_keys"
     return dict(zip(names, results[1:], strict=True))
 
@@ -189,8 +178,7 @@ def backward(
         query, key, value; factor and sink `(N, Lq)`; v `(N, blocks, D)`, to be summed over blocks; slope `(N, Lq)`, to
         be summed over queries; table `(N, blocks, 2 R + 1)`; bias `(N, Lq, Lk)`: those that the setup has.
     """
-    from saccade.kernels.triton import backward as kernels
-
+    kernels = triton_kernels("backward")
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
     batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.entries, query.shape[1:], value.shape[1:]
     looked = picks is not None or received_grad is not None or weights_grad is not None
@@ -244,13 +232,11 @@ def backward(
 
 def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     """The sum of each key's weights, `(N, Lk)`."""
-    from saccade.kernels.triton import looks
-
     norms, k_len, sizes = results["norms"], setup.value.shape[1], shape(setup, "received")
     out = norms.new_empty((*setup.batch, k_len))
     inputs, constants = _arguments(setup, sizes, by_key=True)
     programs = grid(setup.entries * -(-k_len // sizes.keys))
-    launch(looks.received, programs, *inputs, norms, results["wholes"], out, **constants)
+    launch(triton_kernels("looks").received, programs, *inputs, norms, results["wholes"], out, **constants)
     return out
 
 
@@ -272,12 +258,11 @@ def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> tuple[Te
 
 
 def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor, logs: Tensor, *, draw: bool) -> None:
-    from saccade.kernels.triton import looks
-
     norms, sizes = results["norms"], shape(setup, "read")
     inputs, constants = _arguments(setup, sizes)
     programs = grid(setup.entries * -(-setup.query.shape[1] // sizes.rows))
-    launch(looks.read, programs, *inputs, norms, results["wholes"], uniform, out, logs, **constants, DRAW=draw)
+    arguments = *inputs, norms, results["wholes"], uniform, out, logs
+    launch(triton_kernels("looks").read, programs, *arguments, **constants, DRAW=draw)
 
 
 def _arguments(
@@ -308,7 +293,7 @@ def _arguments(
         threshold = min(int(setup.dropout_p * (1 << 32)) - (1 << 31), LARGEST)
         keep_scale = 0.0 if setup.dropout_p == 1 else 1 / (1 - setup.dropout_p)
     if sides is None:
-        sides = (_side(query), _side(key, by_key=True)) if setup.score == ADDITIVE else (query, key)
+        sides = _sides(query, key) if setup.score == ADDITIVE else (query, key)
     inputs = (
         query, key, value, v, *sides, *steps_of_entries, *mask.arguments(query, q_len, k_len), bias, *steps,
         setup.align, *listed, factors, noise, q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1,
@@ -332,16 +317,16 @@ def _bias(setup: Setup) -> tuple[Tensor, tuple[int, ...]]:
     return bias, (bias.shape[-1] // 2 if setup.bias_kind == TABLE else 0, 0)
 
 
-def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
-    """e^2x and max |x| of each row, from `kernels.terms.powers`."""
-    from saccade.kernels.triton import terms
-
-    count, length, dim = tensor.shape
-    out = tensor.new_empty((count, dim + 1, length) if by_key else (count, length, dim + 1), dtype=torch.float32)
-    programs = grid(-(-count * length // 8))
-    constants = {"BY_KEY": by_key, "ROWS": 8, "WIDTH": triton_size(dim)}
-    launch(terms.powers, programs, tensor, out, count * length, length, dim, **constants)
-    return out
+def _sides(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    """e^2x and max |x| of each query and each key, from `kernels.terms.powers`."""
+    (entries, q_len, dim), (k_entries, k_len, _) = query.shape, key.shape
+    of_queries = query.new_empty((entries, q_len, dim + 1), dtype=torch.float32)
+    of_keys = query.new_empty((k_entries, dim + 1, k_len), dtype=torch.float32)
+    q_rows, k_rows = entries * q_len, k_entries * k_len
+    powers, constants = triton_kernels("terms").powers, {"ROWS": 8, "WIDTH": triton_size(dim)}
+    launch(powers, grid(-(-q_rows // 8)), query, of_queries, q_rows, q_len, dim, BY_KEY=False, **constants)
+    launch(powers, grid(-(-k_rows // 8)), key, of_keys, k_rows, k_len, dim, BY_KEY=True, **constants)
+    return of_queries, of_keys
 
 
 def _precision(query: Tensor) -> str:

@@ -1,4 +1,4 @@
-"""What can be said about a run that writes about images, and the defaults that suit each data set."""
+"""Options of image captioning, and recipes of each data set."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options(VisualOptions, generate.Options):
-    """The options of every run that writes about images, whatever its model.
+    """Options of all captioning runs.
 
     >>> Options(size=64).batch_size
     64
@@ -44,7 +44,6 @@ class Options(VisualOptions, generate.Options):
     """Largest random shift of a training image, in pixels."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         generate.Options.__post_init__(self)
         VisualOptions.__post_init__(self)
         in_ranges(self, (("most", 1, 8), ("least", 1, self.most)))

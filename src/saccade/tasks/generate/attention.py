@@ -1,4 +1,4 @@
-"""What a model attends to as it writes outputs that are given, and how much of the source they cover."""
+"""Attention weights of given outputs, and how much of the source they cover."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,16 +18,16 @@ __all__ = ["END_MARK", "NOTHING", "attended", "coverage", "looks_told", "ranked_
 
 END_MARK = "⏎"
 NOTHING = "·"  # a special token in the middle, as untrained models write them
-_WHOLE = 0.999  # of weights that sum to one, but for rounding
-_LEAST = 1e-6  # attention that counts as none: weights that are exactly 0 would make all outputs alike
+_WHOLE = 0.999  # sum of weights that is one but for rounding
+_LEAST = 1e-6  # the least attention that counts: weights of exactly 0 would make all outputs alike
 
 
 def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
-    """Return where each next token looks as the true ones are written, None if the model does not attend.
+    """Return the attention weights of each next token after the true ones, None of a model without attention.
 
     Args:
         model: a `saccade.models.seq2seq.Seq2Seq`, in evaluation mode.
-        state: before the first token: the source is not read anew.
+        state: before the first token.
         target: token ids `(rows, length)`, from the begin token on, a row for each row of the state.
 
     Returns:
@@ -35,8 +35,8 @@ def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
     """
     with look.record(model, detach=True, required=False) as records:
         model.decode(target, state)
-    found: Tensor | None = model.alignment(records)
-    return None if found is None else found.cpu()
+    weights: Tensor | None = model.alignment(records)
+    return None if weights is None else weights.cpu()
 
 
 def attended(
@@ -82,10 +82,9 @@ def _read(output: Output, weights: Tensor | None, width: int | None, target: Tok
 
 
 def looks_told(output: Output) -> list[str]:
-    """Return the tokens of an output, each with how much of it comes from the source where a model may look away.
+    """Return the tokens of an output, each with the sum of its weights if the model may look away from the source.
 
-    Weights of a token sum to one there, unless the model has something else to write it from
-    (`saccade.models.adaptive_attention`).
+    Weights sum to one, unless a model has another memory beside the source (`saccade.models.adaptive_attention`).
 
     Args:
         output: of `attended`.
@@ -101,12 +100,12 @@ def looks_told(output: Output) -> list[str]:
 
 
 def coverage(weights: Tensor, *, ended: bool = True) -> float:
-    r"""Return how much of a source an output has read: 0 if all of it, the less the more was left out.
+    r"""Return how much of a source an output has read: 0 if all of it, and less the more is left out.
 
     .. math:: \sum_i \log \min\Big(\sum_j p_{ij},\ 1\Big)
 
-    over the tokens i of the source, its end left out, or the cells of an image, and all tokens j that were written, the
-    end among them. What got less than a millionth counts as if it had got that.
+    over the tokens i of the source without its end, or the cells of an image, and all tokens j of the output with its
+    end. Sums below a millionth count as a millionth.
 
     Args:
         weights: p, `(target, source)`, ends included.
@@ -125,12 +124,12 @@ def coverage(weights: Tensor, *, ended: bool = True) -> float:
 
 
 def ranked_by_coverage(outputs: Sequence[Output], beta: float, count: int, *, ended: bool = True) -> list[Output]:
-    """Return the best outputs of an example by their scores and, times β, their coverage; their weights are known.
+    """Return the best outputs of an example by their scores and, times β, their coverage.
 
     Args:
-        outputs: of one example.
+        outputs: of an example, with weights.
         beta: β.
-        count: how many are returned.
+        count: number of outputs to return.
         ended: whether the source has an end, which does not count.
     """
     rescored = [

@@ -11,7 +11,6 @@ from torch import nn
 
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import in_batches
-from saccade.tasks.generate import coverage
 from saccade.tasks.generate.attention import attended, ranked_by_coverage
 from saccade.tasks.generate.batch import Batch
 from saccade.tasks.generate.coverage import check_coverage
@@ -65,8 +64,11 @@ class Generates(ABC):
     units: ClassVar[str] = "words"
     """Parts of a text, in messages."""
 
-    Request: ClassVar[Any] = coverage.Request
-    LookRequest: ClassVar[Any]
+    request: ClassVar[Any]
+    """Dataclass of the options of "predict"."""
+
+    look: ClassVar[Any]
+    """Dataclass of the options of "look"."""
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Return the cross-entropy of the next tokens, ends included."""
@@ -79,7 +81,7 @@ class Generates(ABC):
 
         Outputs have attention weights if the form or the request needs them. An unreadable input has no outputs.
         """
-        asked, codec, device = completed(self.Request, request), self.codec, next(model.parameters()).device
+        asked, codec, device = completed(self.request, request), self.codec, next(model.parameters()).device
         search, reads = self.search(asked), form != "lines" or self.reads(asked)
         written = [sample for sample in samples if self._size(sample)]
 
@@ -109,10 +111,10 @@ class Generates(ABC):
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Reject a request that does not fit the model."""
-        if isinstance(request, self.LookRequest):
+        if isinstance(request, self.look):
             self.check_look(model, request)
             return
-        asked = completed(self.Request, request)
+        asked = completed(self.request, request)
         self.check_request(model, asked)
         check_prefix(asked, self.codec.target, 2 * self.codec.longest, self.units)
 
@@ -129,8 +131,8 @@ class Generates(ABC):
 
     def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form = "lines") -> list[Answer]:
         """Write about inputs. One that is blank or could not be read has a blank answer."""
-        look = request if isinstance(request, self.LookRequest) else self.LookRequest()
-        asked = completed(self.Request, None if request is look else request)
+        look = request if isinstance(request, self.look) else self.look()
+        asked = completed(self.request, None if request is look else request)
         outputs = self.predict(model, inputs, asked, form)
         return [self.describe(model, *pair, asked.nbest, form, look) for pair in zip(inputs, outputs, strict=True)]
 

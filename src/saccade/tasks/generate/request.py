@@ -1,4 +1,4 @@
-"""How answers are written when they are asked for; none of it is a property of a run."""
+"""Options of predictions and evaluations of texts, beside those of a run."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +13,12 @@ from saccade.train.options import not_positive
 __all__ = ["EvalRequest", "Request", "check_prefix", "search_of"]
 
 _LONGEST = 100_000  # tokens: no text is longer
-_MOST = 10_000  # outputs kept at once: more fit into no memory
+_MOST = 10_000  # outputs that are kept at once
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest:
-    """How outputs are found when a run is measured, where otherwise than the run has it.
+    """Options of an evaluation. The defaults are those of the run.
 
     >>> EvalRequest(beam_size=5).length_penalty is None
     True
@@ -34,7 +34,6 @@ class EvalRequest:
     """Fewest tokens of an answer, up to its limit."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         if self.beam_size is not None and not 0 < self.beam_size <= _MOST:
             raise ArgumentError(f"--beam-size: expected a number from 1 to {_MOST}, got {self.beam_size}")
         check_length_penalty(self.length_penalty or 0.0)
@@ -44,10 +43,10 @@ class EvalRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest):
-    """How answers are written: searched for or drawn, how many, and with which beginning.
+    """Options of a prediction.
 
     Raises:
-        ArgumentError: what means nothing, or nothing together, naming the option as it is typed.
+        ArgumentError: naming an option that is out of range, or has no effect beside another.
 
     Example:
         >>> Request(sample=True, temperature=0.7).min_length
@@ -91,18 +90,18 @@ class Request(EvalRequest):
 
 
 def search_of(settings: Any, request: Request, target: Tokenizer, *, rank_all: bool = False) -> Search:
-    """Return how outputs are found: as a request has it, and where it says nothing as the run has it.
+    """Return the search of a request, with defaults of the run.
 
     Args:
-        settings: of the run; beam_size, length_penalty and seed count.
-        request: what is asked for.
+        settings: of the run, with beam_size, length_penalty and seed.
+        request: of a user.
         target: tokenizer of the outputs.
-        rank_all: whether all that are kept shall come back, since something else ranks them.
+        rank_all: whether all outputs that are kept are returned, to be ranked again.
     """
     sampling = None
     if request.sample:
         seed = settings.seed if request.seed is None else request.seed
-        sampling = Sampling(request.temperature or 1.0, request.top_p or 1.0, seed)  # 0 is refused
+        sampling = Sampling(request.temperature or 1.0, request.top_p or 1.0, seed)  # 0 is rejected
     return Search(
         beam_size=settings.beam_size if request.beam_size is None else request.beam_size,
         length_penalty=settings.length_penalty if request.length_penalty is None else request.length_penalty,
@@ -115,23 +114,23 @@ def search_of(settings: Any, request: Request, target: Tokenizer, *, rank_all: b
 
 
 def check_prefix(request: Request, target: Tokenizer, most: int, units: str) -> None:
-    """Refuse a prefix that is longer than an output may be, or that the run cannot write.
+    """Reject a prefix that is longer than an output, or has an unknown token.
 
     Args:
-        request: what is asked for.
+        request: of a user.
         target: tokenizer of the outputs.
-        most: tokens that an output may have.
-        units: what its tokens are, for the message.
+        most: the most tokens of an output.
+        units: name of the tokens, in messages.
 
     Raises:
-        ArgumentError: if it is one.
+        ArgumentError: for such a prefix.
     """
     ids = _prefix(request, target)
     if len(ids) > most:
         raise ArgumentError(f"--prefix: expected at most {most} tokens, as many as an output may have, got {len(ids)}")
     if UNKNOWN in ids:
-        strange = target.pieces((request.prefix or "").strip())[ids.index(UNKNOWN)]
-        raise ArgumentError(f"--prefix: expected {units} that the run can write, got {strange!r}")
+        unknown = target.pieces((request.prefix or "").strip())[ids.index(UNKNOWN)]
+        raise ArgumentError(f"--prefix: expected {units} that the run can write, got {unknown!r}")
 
 
 def _prefix(request: Request, target: Tokenizer) -> list[int]:

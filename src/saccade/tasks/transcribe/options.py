@@ -1,4 +1,4 @@
-"""What can be said about a speech run, and the defaults that suit each data set."""
+"""Options of speech recognition, and recipes of each data set."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -55,7 +55,7 @@ _RANGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(SplitOptions, generate.Options):
-    """The options of every speech run, whatever its model.
+    """Options of all speech recognition runs.
 
     >>> Options(tokenizer="characters").hop_ms
     10
@@ -98,7 +98,6 @@ class Options(SplitOptions, generate.Options):
     """Weight of CTC in the ranking of the beam's outputs. 0: none."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         generate.Options.__post_init__(self)
         SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
@@ -118,10 +117,10 @@ _BYTES = 260  # and 4 special ids
 
 
 def check_rescoring(share: float, beam_size: int) -> None:
-    """Refuse a share of CTC in the ranking that is none, or where there is nothing to rank.
+    """Reject a share of CTC in the ranking that is none, or of a search that keeps one output.
 
     Raises:
-        ArgumentError: if it is one.
+        ArgumentError: for such a share.
     """
     if not 0 <= share <= 1:
         raise ArgumentError(f"--ctc-rescoring: expected a share from 0 to 1, got {share}")
@@ -132,7 +131,7 @@ def check_rescoring(share: float, beam_size: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest(GenerateEvalRequest):
-    """How texts are found when a run is measured.
+    """Options of an evaluation.
 
     >>> EvalRequest(ctc_rescoring=0.5).beam_size is None
     True
@@ -144,7 +143,7 @@ class EvalRequest(GenerateEvalRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest, GenerateRequest):
-    """How texts are written.
+    """Options of a prediction.
 
     >>> Request(nbest=3).ctc_rescoring is None
     True

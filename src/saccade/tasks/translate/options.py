@@ -1,4 +1,4 @@
-"""What can be said about a translation run, and the defaults that suit each data set."""
+"""Options of translation, and recipes of each data set."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +74,7 @@ _RANGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(SplitOptions, generate.Options):
-    """The options of every translation run, whatever its model.
+    """Options of all translation runs.
 
     >>> Options(beam_size=5).beam_size
     5
@@ -99,7 +99,6 @@ class Options(SplitOptions, generate.Options):
     """Approximate number of tokens per batch, padding included, by the longer side of each pair."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         generate.Options.__post_init__(self)
         SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
@@ -109,7 +108,7 @@ class Options(SplitOptions, generate.Options):
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest(coverage.EvalRequest):
-    """How translations are found when a run is measured.
+    """Options of an evaluation.
 
     >>> EvalRequest(coverage_penalty=0.2).attends
     True
@@ -120,13 +119,13 @@ class EvalRequest(coverage.EvalRequest):
 
     @property
     def attends(self) -> bool:
-        """Whether it needs to know what the model attended to."""
+        """Whether outputs depend on attention weights."""
         return self.replace_unknown or self.coverage_penalty > 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest, coverage.Request):
-    """How translations are written.
+    """Options of a prediction.
 
     >>> Request(nbest=3).coverage_penalty
     0.0

@@ -1,4 +1,4 @@
-"""Which recipe suits a corpus, by how many pairs there are and how long they are."""
+"""Recipes for corpora of different sizes."""
 
 from collections.abc import Mapping
 from statistics import median
@@ -44,7 +44,11 @@ _BY_SIZE: dict[str, dict[str, Any]] = {
     },
     "files": {},
 }
-_BELOW = {"hundreds": 1000, "thousands": 4000, "ten-thousands": 15_000}  # halfway, by factors, between what was tried
+_BELOW = {
+    "hundreds": 1000,
+    "thousands": 4000,
+    "ten-thousands": 15_000,
+}  # halfway between sizes of the trials
 _CALLED = {"files": "tens of thousands", "ten-thousands": "some ten thousand"}
 _LOOKED_AT = 1000  # pairs, spread over the corpus, whose lengths are read
 _LONG = 1000  # words: no median is longer, and no more is counted
@@ -52,27 +56,27 @@ _WORDS = 12  # in the median pair of Multi30k, on which the recipes were found
 
 
 def read(corpus: Corpus) -> tuple[int, float]:
-    """Return how many training pairs there are, and the words of the longer side of the median one."""
+    """Return the number of training pairs, and the words of the longer side of the median pair."""
     pairs = training_sample(corpus, _LOOKED_AT, _LOOKED_AT)
     words = median(max(len(front(text, _LONG).split()) for text in (pair.source, pair.target)) for pair in pairs)
     return corpus.size("train") or len(pairs), words
 
 
 def suited(count: int, words: float, own: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
-    """Return the recipe for so many pairs, and why it is that one.
+    """Return the recipe for a number of pairs, and the reason.
 
-    Pairs longer than those that recipes were found on count for more; shorter ones do not count for less, as texts
-    without spaces are one word.
+    Pairs longer than those of the trials count for more. Shorter ones do not count for less, as texts without spaces
+    are one word.
 
     Args:
         count: training pairs.
         words: of the longer side of the median pair.
-        own: the model's recipes; where it has none for a size it takes that of files.
+        own: recipes of the model. The recipe "files" stands in for missing sizes.
 
     Example:
         >>> own = {"files": {"hidden_dim": 256}, "hundreds": {"hidden_dim": 64}}
-        >>> found, reason = suited(500, 11.5, own)
-        >>> found["hidden_dim"], reason.partition(" (")[0]
+        >>> options, reason = suited(500, 11.5, own)
+        >>> options["hidden_dim"], reason.partition(" (")[0]
         (64, '500 pairs, 11.5 words in the median: the recipe for hundreds')
     """
     size = _size(count, words)
@@ -81,9 +85,9 @@ def suited(count: int, words: float, own: Mapping[str, Mapping[str, Any]]) -> tu
 
 
 def smaller(count: int, words: float, own: Mapping[str, Mapping[str, Any]]) -> list[tuple[dict[str, Any], str]]:
-    """Return recipes with smaller models and batches, the largest first, for when few steps of the suited one fit.
+    """Return recipes with smaller models and batches, the largest first, for a small budget.
 
-    Their schedule is as long as that of the recipe that suits: so much there is to learn from.
+    Their schedules are as long as that of the suited recipe.
 
     Args:
         count, words, own: as for `suited`.
@@ -96,17 +100,17 @@ def smaller(count: int, words: float, own: Mapping[str, Mapping[str, Any]]) -> l
     sizes = [*_BY_SIZE]
     size = _size(count, words)
     steps = _recipe(size, own)["max_steps"]
-    found = []
+    recipes = []
     last = _recipe(size, own)
     for name in reversed(sizes[: sizes.index(size)]):
         options = _recipe(name, own)
         if all(options[part] >= last[part] for part in ("batch_tokens", "hidden_dim")):
-            continue  # it differs in what it forgets, and not in what a step takes
+            continue  # its steps take as long
         last = options
         warmup = round(options["warmup_steps"] * steps / options["max_steps"])
         options |= {"max_steps": steps, "schedule_steps": steps, "warmup_steps": warmup}
-        found.append((options, f"the recipe for {_called(name, options)} has smaller steps"))
-    return found
+        recipes.append((options, f"the recipe for {_called(name, options)} has smaller steps"))
+    return recipes
 
 
 def _size(count: int, words: float) -> str:

@@ -39,7 +39,7 @@ class Translates(Generates):
     codec: Pairs
 
     decoded, attended, ended, units = 20_000, "the source", True, "characters"
-    Request, LookRequest = Request, LookRequest
+    request, look = Request, LookRequest
 
     def measure(self, model: nn.Module, blocks: Iterable[Block], size: int) -> Evaluation:
         """Return exact match or BLEU and chrF, as a whole and by groups."""

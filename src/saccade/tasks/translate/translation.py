@@ -12,8 +12,7 @@ from saccade.look import shares
 from saccade.look._files import file_name
 from saccade.tasks.experts import Taken, draw_taken, taken, taken_json
 from saccade.tasks.generate.attention import END_MARK, NOTHING
-from saccade.tasks.generate.generate import Output
-from saccade.tasks.generate.written import Written
+from saccade.tasks.generate.generate import Output, Written
 from saccade.tasks.looking import JACOBIAN, MOVED, By
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import one_line

@@ -179,9 +179,7 @@ def test_what_is_wrong_with_parquet_names_the_file_the_row_and_the_column(tmp_pa
     )
     wanted = "row 1 of /test.parquet: expected the columns of the first row, got others: without y, with z"
     assert refused({"x": [1], "z": [2]}) == wanted
-    assert (
-        refused({"x": [1]}, Wanted(target="z")) == "--target: expected a column of , got z; there is x, y"
-    )
+    assert refused({"x": [1]}, Wanted(target="z")) == "--target: expected a column of , got z; there is x, y"
 
 
 def test_columns_are_chosen_by_their_names(tmp_path):
