@@ -95,8 +95,8 @@ MUTANTS = [
     ),
     Mutant(
         "train/averaging.py",
-        "regular = sorted(step for step in steps if step < end and step % every == 0)",
-        "regular = sorted(step for step in steps if step < end)",
+        "multiples = sorted(step for step in steps if step < end and step % every == 0)",
+        "multiples = sorted(step for step in steps if step < end)",
     ),
     Mutant(
         "train/randomness.py",

@@ -16,7 +16,7 @@ from saccade.cli.arguments import UsageError
 from saccade.cli.train import options, read_command
 from saccade.tasks import load_task
 from saccade.tasks.task import Job, Task
-from saccade.train.checkpoint import list_checkpoints
+from saccade.train.checkpoint import list_steps, state_file
 from saccade.train.task import recipe
 from tiny import SMALL, command, environment, equal, train, unread
 
@@ -47,8 +47,8 @@ def test_another_configuration_is_refused_in_one_line(run, capsys):
 @pytest.mark.slow
 def test_a_damaged_checkpoint_costs_a_line(tmp_path, run, capsys):
     shutil.copytree(run, tmp_path / "a")
-    newest = list_checkpoints(tmp_path / "a/checkpoints")[-1]
-    (newest / "state.json").write_text("{")
+    folder = tmp_path / "a/checkpoints"
+    state_file(folder, list_steps(folder)[-1]).write_text("{")
     assert train(tmp_path / "a", "--max-steps", 25) == 0
     assert "corrupt checkpoint" in capsys.readouterr().err
     assert json.loads((tmp_path / "a/results.json").read_text())["steps"] == 25
@@ -111,7 +111,7 @@ def test_full_disk_is_one_line_with_way_out_and_run_goes_on(tmp_path, capsys, mo
         assert train(tmp_path / "a", "--max-steps", 20) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert re.fullmatch(
-        r"error: .*/a/checkpoints/.step-00000010.partial/model.safetensors: No space left on device; "
+        r"error: .*/a/checkpoints/step-00000010.safetensors: No space left on device; "
         "make room, then give the command again",
         last,
     )
@@ -144,8 +144,8 @@ def kill(folder, arguments, delay):
     process = subprocess.Popen(
         command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment()
     )
-    seen = list_checkpoints(folder / "checkpoints")
-    while process.poll() is None and list_checkpoints(folder / "checkpoints") == seen:
+    seen = list_steps(folder / "checkpoints")
+    while process.poll() is None and list_steps(folder / "checkpoints") == seen:
         time.sleep(0.005)
     time.sleep(delay)
     process.send_signal(signal.SIGKILL)
@@ -185,7 +185,7 @@ def test_ctrl_c_is_one_line_and_the_run_goes_on(tmp_path, capsys, monkeypatch):
     last = err.splitlines()[-1]
     assert out == "" and last.startswith("interrupted at step ") and "checkpoint is kept" in last
     step = int(last.split()[3].rstrip(";"))
-    assert step < 9 and list_checkpoints(tmp_path / "a/checkpoints")[-1].name == f"step-{step:08d}"
+    assert step < 9 and list_steps(tmp_path / "a/checkpoints")[-1] == step
 
 
 REWRITTEN = {

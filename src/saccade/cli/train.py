@@ -53,8 +53,7 @@ def run(arguments: list[str]) -> int:
 
 def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     """Hint for a finished run."""
-    patience, stale = final["patience"], final["validations_since_best"]
-    if patience is not None and stale >= patience:
+    if final["stopped_early"]:
         return f"no validation was better than that of step {final['best_step']}; a larger --patience goes on"
     way_on = "a larger --max-steps or --max-minutes goes on"
     if options["schedule"] in FALLING:
