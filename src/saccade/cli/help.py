@@ -26,7 +26,7 @@ def show_help(
     *,
     everything: bool,
 ) -> None:
-    """Print the help of a dataclass of options, on one screen if `everything` is False.
+    """Print the help of a dataclass of options: one screen, or everything.
 
     Args:
         kind: the dataclass.
