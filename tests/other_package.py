@@ -1,6 +1,7 @@
 """A package of a model and a task, as somebody else installs it."""
 
 MODULE = '''"""Stripes, and a small network."""
+from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch

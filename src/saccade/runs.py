@@ -27,7 +27,7 @@ from saccade.tasks import TASKS, load_task
 from saccade.tasks.ensembles import check_drawn
 from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
-from saccade.tasks.task import Hard
+from saccade.tasks.task import Hard, Job
 from saccade.train.baselines import baselines
 from saccade.train.environment import choose_device
 from saccade.train.files import check_folder, write_json
@@ -300,12 +300,12 @@ class Run:
 
     def hardest(self, split: str = "test", count: int = 20, request: Any = None) -> list[Hard]:
         """Return the examples with the largest losses, as `saccade eval --errors` does."""
-        task: Any = self.task
-        if self.ensemble or not hasattr(task, "hardest"):
+        task = self.task
+        if self.ensemble or not (isinstance(task, Job) and task.task.singly):
             got = "an ensemble" if self.ensemble else f"a run of {task.name}, whose loss is that of a batch"
             raise ArgumentError(f"errors: expected one run whose examples have a loss each, got {got}")
         with in_evaluation(self.model, self.trained.options.seed, split):
-            return list(task.hardest(self.model, split, count, request))
+            return task.hardest(self.model, split, count, request)
 
     def request(self, verb: str, values: Mapping[str, Any]) -> Any:
         """Return options as a checked request: the task's dataclass for a verb.

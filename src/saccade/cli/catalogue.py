@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from importlib.metadata import entry_points
 from inspect import get_annotations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from saccade.cli.help import help_texts
 from saccade.tasks import TASKS, load_task
@@ -94,11 +94,15 @@ def _name(part: type) -> str:
 
 def _options(part: type) -> dict[str, tuple[str, Any, str]]:
     """Type, default and help of the fields that a dataclass itself defines."""
-    texts, annotations = help_texts([part]), get_annotations(part)
+    texts, types = help_texts([part]), get_type_hints(part)
     return {
-        field.name: (_type(field.type), None if field.default is MISSING else field.default, texts.get(field.name, ""))
+        field.name: (
+            _type(types[field.name]),
+            None if field.default is MISSING else field.default,
+            texts.get(field.name, ""),
+        )
         for field in fields(part)
-        if field.name in annotations
+        if field.name in get_annotations(part)
     }
 
 

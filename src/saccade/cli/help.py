@@ -4,10 +4,11 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import MISSING, Field, fields
 from inspect import cleandoc
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from saccade.train.notes import escaped, output
 
@@ -25,7 +26,7 @@ def show_help(
     *,
     everything: bool,
 ) -> None:
-    """Print the help of a dataclass of options, on one screen if `everything` is False.
+    """Print the help of a dataclass of options: one screen, or everything.
 
     Args:
         kind: the dataclass.
@@ -37,7 +38,10 @@ def show_help(
     """
     width, height = shutil.get_terminal_size()
     width = max(_NARROWEST, width)
-    table = {field.name: field for field in fields(kind)}
+    types = get_type_hints(kind, include_extras=True)
+    table = {field.name: copy(field) for field in fields(kind)}
+    for name, option in table.items():
+        option.type = types[name]
     groups = groups or {"options": list(table)}
     texts = help_texts(kind.__mro__)
     first_words = [name for name, option in table.items() if positional(option)]

@@ -53,7 +53,10 @@ class AsTraining:
         return self.data.example(self.split, index)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.data, name)
+        value = getattr(self.data, name)
+        if callable(value):  # it may have a split among its arguments
+            raise AttributeError(f"{name} of {type(self.data).__name__}, as another split; its task is not `singly`")
+        return value
 
 
 class Codec(Protocol):
@@ -164,6 +167,7 @@ class Task:
         evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
         joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job.
         at_once: examples of a split that are in memory together. Default: `AT_ONCE`.
+        singly: whether each example is a training sample of its own, with a loss. Captions share their image.
     """
 
     name: str
@@ -187,6 +191,7 @@ class Task:
         default=lambda job, model, others: job.codec, repr=False
     )
     at_once: int | None = None
+    singly: bool = True
 
     def recipe(self, model: str, data: str) -> dict[str, Any]:
         """Return the defaults of a model on a data set."""
@@ -317,13 +322,16 @@ class Job:
         """Measure a model on a split, or on `limit` examples spread over it."""
         return self.task.evaluate(self, model, split, take(self.data, split, limit), request)
 
+    def sampler_of(self, split: str) -> Sampler[Any]:
+        """Return the sampler of training samples of any split."""
+        return replace(self, rows=Lazy(lambda: AsTraining(self.data, split))).sampler
+
     def hardest(self, model: nn.Module, split: str, count: int, request: Any = None) -> list[Hard]:
         """Return the examples of a split with the largest losses, largest first.
 
         Examples that training leaves out, such as too long ones, have no loss.
         """
-        device = next(model.parameters()).device
-        sampler = replace(self, rows=Lazy(lambda: AsTraining(self.data, split))).sampler
+        device, sampler = next(model.parameters()).device, self.sampler_of(split)
         losses = list[tuple[float, int]]()
         for index in take(self.data, split, None):
             with suppress(ArgumentError):

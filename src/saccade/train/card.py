@@ -58,7 +58,7 @@ def curves(lines: Sequence[Mapping[str, Any]], headline: str) -> bytes:
 
 def _card(results: Mapping[str, Any]) -> str:
     config, hardware, groups = results["config"], results["hardware"], results["groups"]
-    trained = f"Trained by Saccade {config['saccade']} on `{config['options']['data']}`"
+    trained = f"Trained by Saccade {config['saccade']} on `{escaped(config['options']['data'])}`"
     measured = {"test": values(results["metrics"]), "validation": values(results["validation"])}
     for split in ("test", "validation"):
         for name, baseline in results["baselines"][split].items():

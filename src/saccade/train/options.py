@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
@@ -248,9 +248,9 @@ def select(options: Any, part: type[T]) -> T:
 
 def check_types(kind: Any, values: Mapping[str, Any]) -> None:
     """Check the types of values from a file. Raises ArgumentError for the first wrong one."""
-    for option in fields(kind):
-        if option.name in values and not fits(value := values[option.name], option.type):
-            raise ArgumentError(f"{flag(option.name)}: expected {_named(option.type)}, got {value!r:.60}")
+    for name, option in get_type_hints(kind).items():
+        if name in values and not fits(value := values[name], option):
+            raise ArgumentError(f"{flag(name)}: expected {_named(option)}, got {value!r:.60}")
 
 
 def fits(value: object, kind: Any) -> bool:

@@ -156,5 +156,6 @@ CAPTION = Task(
     sampler=_sampler,
     evaluate=evaluate,
     joined=_joined,
+    singly=False,
 )
 """The task, see docs/caption.md."""
