@@ -385,7 +385,7 @@ def test_a_file_beside_you_is_taken_as_in_the_shell(tmp_path, monkeypatch, capsy
     assert {example.text[0] for example in runs.examples("translate", "train", 9, data=Path("dates"))} == {"a"}
     assert "taking ./dates" in capsys.readouterr().err
     taken, stopped = [], Outcome(None, 0, None, fresh=True)
-    monkeypatch.setattr(runs, "fit", lambda kind, options, *more: taken.append(options.data) or stopped)
+    monkeypatch.setattr(runs, "fit", lambda kind, options, *more, **named: taken.append(options.data) or stopped)
     with pytest.raises(KeyboardInterrupt):  # as after training that was interrupted
         runs.train("translate", data="dates")
     assert taken == ["./dates"]
@@ -412,10 +412,10 @@ def test_random_numbers_of_the_caller_are_those_without_a_training(known, tmp_pa
 
 
 def test_a_process_that_trains_beside_the_first_ends_without_an_error(known, tmp_path, monkeypatch):
-    beside = Outcome(Folder(tmp_path, {}), 3, None, fresh=True, follows=True)
-    monkeypatch.setattr(runs, "fit", lambda *given: beside)
+    beside, loggers = Outcome(Folder(tmp_path, {}), 3, None, fresh=True, follows=True), [object()]
+    monkeypatch.setattr(runs, "fit", lambda *given, **named: beside if named == {"loggers": loggers} else None)
     with pytest.raises(SystemExit) as ended:
-        runs.train("line", run=tmp_path / "a", max_steps=3, device="cpu")
+        runs.train("line", run=tmp_path / "a", max_steps=3, device="cpu", loggers=loggers)
     assert ended.value.code == 0
 
 

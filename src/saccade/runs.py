@@ -71,7 +71,13 @@ def train(task: Literal["regress"], **more: "Unpack[keywords.Regress]") -> "Run"
 @overload
 def train(task: str, **more: Any) -> "Run": ...
 def train(
-    task: str, *, data: Any = None, model: str | None = None, run: str | Path | None = None, **more: Any
+    task: str,
+    *,
+    data: Any = None,
+    model: str | None = None,
+    run: str | Path | None = None,
+    loggers: Sequence[Any] = (),
+    **more: Any,
 ) -> "Run":
     """Train or continue a model as `saccade train`. Torch's generators stay untouched.
 
@@ -82,6 +88,7 @@ def train(
             the first built-in data set.
         model: its name. Default: the task's first one.
         run: the folder, made if necessary, and continued if it is there. Default: runs/TASK-DATA-MODEL.
+        loggers: Lightning's (`lightning.pytorch.loggers`), which receive the numbers of metrics.jsonl.
         more: any other option of `saccade train TASK --model MODEL`, with _ in the place of -.
 
     Returns:
@@ -105,7 +112,7 @@ def train(
     with undisturbed():
         threads = torch.get_num_threads()
         try:
-            outcome = fit(kind, settings, suited.data, suited, named_options)
+            outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers)
         finally:
             torch.set_num_threads(threads)  # those of the caller
     if outcome.follows:

@@ -44,15 +44,17 @@ def curves(lines: Sequence[Mapping[str, Any]], headline: str) -> bytes:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3))
+    both = figure.subplots(1, 2)
+    figure.subplots_adjust(left=0.06, bottom=0.18, right=0.99, top=0.9, wspace=0.12)
     named = {"loss": "training loss", f"validation_{headline}": f"{headline.replace('_', ' ')} on validation"}
-    for axes, (name, title) in zip(figure.subplots(1, 2), named.items(), strict=True):
+    for axes, (name, title) in zip(both, named.items(), strict=True):
         points = [(line["step"], line[name]) for line in lines if name in line]
         axes.plot(*zip(*points, strict=True) if points else ((), ()), marker="." if len(points) < 40 else "")
         axes.set_title(title)
         axes.set_xlabel("step")
         axes.grid(alpha=0.3)
     content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=100, bbox_inches="tight")
+    figure.savefig(content, format="png", dpi=100)
     return content.getvalue()
 
 

@@ -53,11 +53,7 @@ class Run:
 
     @classmethod
     def open(cls, folder: Path) -> "Run":
-        """Open an existing run.
-
-        Raises:
-            RunError: if there is none, or its config.json cannot be read.
-        """
+        """Open an existing run. Raises RunError if there is none, or its config.json cannot be read."""
         try:
             if not stat.S_ISDIR(folder.stat().st_mode):
                 raise RunError(f"{folder}: expected the folder of a run, got a file")
@@ -106,12 +102,7 @@ class Run:
 
     @staticmethod
     def check_place(folder: Path) -> None:
-        """Check that a run can be made in a folder.
-
-        Raises:
-            RunError: if it holds anything else.
-            OSError: if the system cannot tell, for example because links lead in a circle.
-        """
+        """Check that a run can be made in a folder. Raises RunError if it holds anything else."""
         if (folder / "config.json").exists():
             raise RunError(f"{folder}: another process has just made this run; the same command goes on with it")
         with suppress(FileNotFoundError):
@@ -120,11 +111,7 @@ class Run:
                 raise RunError(f"{folder}: it is there already and not a run; give another --run")
 
     def options(self, kind: type[T]) -> T:
-        """Return the run's options as the dataclass that they were parsed into.
-
-        Raises:
-            RunError: if one is unknown or its value is rejected.
-        """
+        """Return the run's options as a dataclass. Raises RunError if one is unknown or its value is rejected."""
         saved = self.config["options"]
         if unknown := sorted(set(saved) - {f.name for f in fields(kind)}):  # type: ignore[arg-type]
             version = self.config["saccade"]
@@ -141,15 +128,7 @@ class Run:
         return self.folder / "checkpoints"
 
     def refuse_difference(self, task: str, identity: Mapping[str, Any]) -> None:
-        """Reject another task, model or options than the run began with.
-
-        Args:
-            task: of the command.
-            identity: the options that decide what is learned.
-
-        Raises:
-            RunError: naming the first difference, with the old and the new value.
-        """
+        """Raise RunError for the first difference in task or options, with the old and the new value."""
         old = {**self.config["options"], "task": self.config["task"]}
         for name, new in {"task": task, **identity}.items():
             if old.get(name) != new:
@@ -166,11 +145,7 @@ class Run:
         return (self.folder / _MODEL).exists()
 
     def check_files(self) -> None:
-        """Verify the digests of the task's files.
-
-        Raises:
-            RunError: naming the first file that was altered.
-        """
+        """Verify the digests of the task's files. Raises RunError for the first that was altered."""
         for name, digest in self.config["files"].items():
             path = self.folder / name
             try:
@@ -255,12 +230,9 @@ class Run:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run for this process; the system releases it however the process ends.
+        """Hold the run for this process, and remove half-written files of killed ones.
 
-        Half-written files of killed processes are removed.
-
-        Raises:
-            RunError: if another process trains it.
+        The system releases it however the process ends. Raises RunError if another process trains it.
         """
         with _held(self.folder / _LOCK, f"{self.folder}: another process is training this run"):
             for path in left_over(self.folder, (_MODEL, _LOG, _RESULTS_FILE)):
