@@ -11,44 +11,22 @@ from saccade.tasks.translate.options import RECIPES
 
 __all__ = ["read", "smaller", "suited"]
 
-#: Found on the first 500, 2,000 and 8,000 pairs of Multi30k, see docs/results.md; the models have sizes of their own
+
+def _of_size(tokens: int, warmup: int, steps: int, often: int) -> dict[str, Any]:
+    schedule = {"warmup_steps": warmup, "max_steps": steps, "schedule_steps": steps}
+    progress = {"checkpoint_steps": often, "validation_steps": often, "validation_examples": 200, "patience": 4}
+    return {"batch_tokens": tokens, **schedule, **progress, "matmul_precision": "highest"}
+
+
+#: Tuned on the first 500, 2,000 and 8,000 pairs of Multi30k, see docs/results.md. The models have sizes of their own
 #: beside these. Products are not rounded: models so small gain nothing by it.
-_COMMON: dict[str, Any] = {"matmul_precision": "highest", "validation_examples": 200, "patience": 4}
 _BY_SIZE: dict[str, dict[str, Any]] = {
-    "hundreds": {
-        **_COMMON,
-        "batch_tokens": 1000,
-        "warmup_steps": 60,
-        "max_steps": 600,
-        "schedule_steps": 600,
-        "checkpoint_steps": 100,
-        "validation_steps": 100,
-    },
-    "thousands": {
-        **_COMMON,
-        "batch_tokens": 1000,
-        "warmup_steps": 100,
-        "max_steps": 1000,
-        "schedule_steps": 1000,
-        "checkpoint_steps": 200,
-        "validation_steps": 200,
-    },
-    "ten-thousands": {
-        **_COMMON,
-        "batch_tokens": 1500,
-        "warmup_steps": 150,
-        "max_steps": 1500,
-        "schedule_steps": 1500,
-        "checkpoint_steps": 300,
-        "validation_steps": 300,
-    },
+    "hundreds": _of_size(1000, 60, 600, 100),
+    "thousands": _of_size(1000, 100, 1000, 200),
+    "ten-thousands": _of_size(1500, 150, 1500, 300),
     "files": {},
 }
-_BELOW = {
-    "hundreds": 1000,
-    "thousands": 4000,
-    "ten-thousands": 15_000,
-}  # halfway between sizes of the trials
+_BELOW = {"hundreds": 1000, "thousands": 4000, "ten-thousands": 15_000}  # halfway between sizes of the trials
 _CALLED = {"files": "tens of thousands", "ten-thousands": "some ten thousand"}
 _LOOKED_AT = 1000  # pairs, spread over the corpus, whose lengths are read
 _LONG = 1000  # words: no median is longer, and no more is counted
