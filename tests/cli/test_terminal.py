@@ -96,8 +96,7 @@ def test_a_pipe_gets_every_byte(run, capfdbinary):
 
 
 def test_list_is_escaped(shown, monkeypatch):
-    kind = load_task("translate")
-    monkeypatch.setattr(kind, "builtin", {**kind.builtin, "own": HOSTILE})
+    monkeypatch.setitem(load_task("translate").builtin, "own", HOSTILE)
     code, text = shown("list")
     assert code == 0 and f"own              {SHOWN}\n" in text and not CONTROL.search(text)
 

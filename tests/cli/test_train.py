@@ -15,8 +15,7 @@ from saccade.cli import main
 from saccade.cli.arguments import UsageError
 from saccade.cli.train import options, read_command
 from saccade.tasks import load_task
-from saccade.tasks.memorize import MEMORIZE
-from saccade.tasks.task import Job
+from saccade.tasks.task import Job, Task
 from saccade.train.checkpoint import list_checkpoints
 from saccade.train.task import recipe
 from tiny import SMALL, command, environment, equal, train, unread
@@ -202,7 +201,7 @@ def test_a_corpus_rewritten_under_a_training_is_one_line(task, cut, tmp_path, ca
     """On its inode, as an editor that keeps the file does."""
     (row, own), kind, data = REWRITTEN[task], load_task(task), tmp_path / "data.tsv"
     data.write_text("".join(f"{row.format(n=n, half=n % 2)}\n" for n in range(60)))
-    owner = Job if kind is MEMORIZE else kind
+    owner = Job if isinstance(kind, Task) else kind
     batch = owner.batch
 
     def rewriting(self, step):
