@@ -167,6 +167,7 @@ LONG = {
     "a window of documents": masks.Window(9, 9) & masks.Documents(torch.arange(27) // 7, torch.arange(27) // 7),
     "prefix and causal": masks.Prefix(6) | masks.Causal() & masks.Window(5, None),
     "lengths": masks.Lengths(torch.tensor([19, 0])),
+    "every second length": masks.Lengths(torch.tensor([19, 27, 0, 27], dtype=torch.int32)[::2]),
     "around": masks.Around(torch.arange(27.0) * 0.8 + 5, 4.0),
     "nothing of it": ~masks.Window(3, 27) & masks.Prefix(20),
 }

@@ -61,6 +61,16 @@ def test_lengths_of_bytes_count_more_keys_than_a_byte():
     assert torch.equal(found, attend(x, x, x, mask=masks.Lengths(lengths)))
 
 
+@every("batch", [1, 1000])
+@every("outside", [-1, 4])
+def test_lengths_of_any_batch_are_within_the_keys(batch, outside):
+    x, lengths = torch.randn(batch, 3, 2), torch.full((batch,), 3)
+    assert attend(x, x, x, mask=masks.Lengths(lengths)).isfinite().all()
+    lengths[-1] = outside
+    with pytest.raises(errors.ArgumentError, match="expected lengths from 0 to Lk = 3, got some outside"):
+        attend(x, x, x, mask=masks.Lengths(lengths))
+
+
 def test_a_window_of_half_the_length_is_exported_for_every_length():
     class Half(torch.nn.Module):
         def forward(self, x):

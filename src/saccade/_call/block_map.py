@@ -136,7 +136,7 @@ def answered(mask: Mask, spans: Spans, needed: Tensor | None = None) -> Blocks:
 
 def of_two(mask: masks.Both | masks.Either, spans: Spans, needed: Tensor | None) -> Blocks:
     """Two masks. A function comes last, and only where the other mask leaves it open."""
-    parts = sorted((mask.first, mask.second), key=lambda part: any(functions(part)))
+    parts = sorted((mask.first, mask.second), key=lambda part: bool(functions(part)))
     both = isinstance(mask, masks.Both)
     first = answered(parts[0], spans, needed)
     undecided = first.some if both else ~first.all

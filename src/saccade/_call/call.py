@@ -101,6 +101,11 @@ class Call(Definition):
         return tuple(broadcast_shapes(*shapes))
 
     @property
+    def rank(self) -> int:
+        """Number of batch dimensions."""
+        return max(self.query.ndim, self.key.ndim, self.value.ndim) - 2
+
+    @property
     def pairs(self) -> int:
         """Number of pairs of a query and a key in the whole batch."""
         return math.prod(self.batch) * self.query.shape[-2] * self.key.shape[-2]
@@ -113,11 +118,11 @@ class Call(Definition):
     def grid(self) -> Grid:
         """All queries against all keys."""
         q_len, k_len, device = self.query.shape[-2], self.key.shape[-2], self.query.device
-        return Grid(q_len, k_len, 0, q_len, device, rank=len(self.batch))
+        return Grid(q_len, k_len, 0, q_len, device, rank=self.rank)
 
     def aligned(self) -> "Call":
         """The same call with all batch dimensions at one place (see `structure.aligned`)."""
-        rank = len(self.batch)
+        rank = self.rank
         return self.map(lambda tensor, axes: aligned(tensor, axes, rank))
 
     def with_randomness(self) -> "Call":

@@ -17,7 +17,7 @@ from saccade._definitions.structure import Definition, Extent, aligned
 from saccade.auxiliary import AuxRequest
 from saccade.biases import as_bias, as_gate
 from saccade.errors import ArgumentError, ArgumentTypeError, ShapeError
-from saccade.masks import Mask, Prepared, as_mask
+from saccade.masks import Prepared, as_mask
 from saccade.normalizers import Normalizer, Softmax
 from saccade.reads import Read, Sample
 from saccade.scores import Score
@@ -94,17 +94,21 @@ def checked_call(arguments: Arguments) -> Call:
     if prepared is not None:
         prepared.check(extent)
         prepared = prepared if memory is None else None  # composed with another mask, it is the plain mask
-    for part in (score, normalizer, mask):
-        if isinstance(part, Score | Normalizer | Mask):
-            part.check(extent)
-    for name, factor in (("bias", bias), ("gate", gate)):
-        if factor is not None:
-            factor.check(extent, name)
+    if isinstance(score, Score):
+        score.check(extent)
+    if isinstance(normalizer, Normalizer):
+        normalizer.check(extent)
+    if mask is not None:
+        mask.check(extent)
+    if bias is not None:
+        bias.check(extent, "bias")
+    if gate is not None:
+        gate.check(extent, "gate")
     read.check(extent)
     defined(request, normalizer, gate, read)
     once = None
     if extent.values:
-        once = BackendState() if prepared is None and any(functions(mask)) else getattr(prepared, "state", None)
+        once = BackendState() if prepared is None and functions(mask) else getattr(prepared, "state", None)
     kept = cache, state if extent.values else None, once, values
     return Call(query, key, value, score, mask, bias, gate, normalizer, read, dropout_p, None, request, *kept)
 

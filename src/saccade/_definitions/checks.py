@@ -18,6 +18,10 @@ FAR = 1 << 61
 """A position beyond all others; sums of a few of them do not overflow 64 bits."""
 
 _LARGEST = (1 << 63) - 1
+FEW = 128
+"""Numbers that Python compares faster than torch."""
+
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
@@ -34,13 +38,23 @@ def ensure(condition: Tensor, message: str, *, values: bool = True) -> None:
         raise ArgumentError(message)
 
 
+def few_within(integers: Tensor, least: int, largest: int) -> bool:
+    """Whether integers are from `least` to `largest`, if they are few and on a CPU."""
+    if not integers.is_cpu or not 0 < integers.numel() <= FEW or valueless(row := integers.reshape(-1)):
+        return False
+    numbers: list[int] = row.tolist()
+    return least <= min(numbers) and max(numbers) <= largest
+
+
 def parameter(name: str, score: Any, tensor: Tensor, sizes: tuple[int | None, ...], shape: str, extent: Extent) -> None:
     """Raise unless a score's tensor fits the call, with trailing `sizes` (None: any)."""
     where = f"{name} of scores.{type(score).__name__}"
     if not isinstance(tensor, Tensor):
         raise ArgumentError(f"{where}: expected a tensor {shape}, got {type(tensor).__name__}")
     trailing = tensor.shape[tensor.ndim - len(sizes) :] if tensor.ndim >= len(sizes) else None
-    if trailing is None or any(size is not None and got != size for got, size in zip(trailing, sizes, strict=True)):
+    if trailing != sizes and (
+        trailing is None or any(size is not None and got != size for got, size in zip(trailing, sizes, strict=True))
+    ):
         expected = ", ".join("any" if size is None else str(size) for size in sizes)
         raise ShapeError(
             f"{where}: expected {shape} with last dimensions ({expected}), got shape {tuple(tensor.shape)}"
@@ -63,7 +77,7 @@ def fitting(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 def broadcasts(where: str, batch: tuple[int, ...], to: tuple[int, ...]) -> None:
     """Raise `ShapeError` unless the leading dimensions `batch` broadcast to `to`."""
-    if not fitting(batch, to):
+    if batch and not fitting(batch, to):
         raise ShapeError(f"{where}: expected leading dimensions that broadcast to {tuple(to)}, got {tuple(batch)}")
 
 
@@ -136,8 +150,8 @@ positive_number = partial(number, least=SMALLEST, high=LARGEST)
 
 def positive(name: str, value: float | Tensor | None, extent: Extent) -> None:
     """Raise unless `value` fits the queries and the range of positive parameters."""
-    per_query(name, value, extent)
     if isinstance(value, Tensor):
+        per_query(name, value, extent)
         within(name, value, extent)
 
 
@@ -234,10 +248,10 @@ def in_ranges(options: object, ranges: Iterable[tuple[str, float, float]]) -> No
 
 def whole_dtype(name: str, tensor: Tensor) -> None:
     """Raise unless the tensor holds integers."""
-    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
-        raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
     if tensor.dtype in _UNSIGNED:  # torch does not compare them with other dtypes
         raise ArgumentTypeError(f"{name}: expected a signed integer tensor, got dtype {tensor.dtype}; write .long()")
+    if tensor.dtype not in _INTEGERS:
+        raise ArgumentTypeError(f"{name}: expected an integer tensor, got dtype {tensor.dtype}")
 
 
 def integers(name: str, tensor: Tensor, extent: Extent) -> None:

@@ -159,9 +159,9 @@ class Tables(Definition):
         return tuple(table.to(dtype) if dtype and table.is_floating_point() else table for table in tables)
 
 
-def functions(tree: Definition | None) -> Iterator[OfPositions]:
+def functions(tree: Definition | None) -> list[OfPositions]:
     """Functions of positions in a definition."""
-    return (part for part in (tree.walk() if tree is not None else ()) if isinstance(part, OfPositions))
+    return [] if tree is None else [part for part in tree.walk() if isinstance(part, OfPositions)]
 
 
 def closing(*trees: Definition | None, device: torch.device) -> bool:
@@ -169,4 +169,4 @@ def closing(*trees: Definition | None, device: torch.device) -> bool:
     closures = [function for tree in trees for function in functions(tree)]
     if closures and transforming():
         return True
-    return torch.is_grad_enabled() and any(function.first(device).requires_grad for function in closures)
+    return bool(closures) and torch.is_grad_enabled() and any(part.first(device).requires_grad for part in closures)

@@ -135,14 +135,11 @@ def transformed() -> bool:
     return transforming() or (not tracing() and forward_ad._current_level >= 0)
 
 
-def transforming() -> bool:
-    """Whether a torch.func transform is running: values must not be read."""
-    return torch._C._are_functorch_transforms_active()
+transforming = torch._C._are_functorch_transforms_active
+"""Whether a torch.func transform is running: values must not be read."""
 
-
-def tracing() -> bool:
-    """Whether a compiler is tracing: no values to read, sizes may be symbols."""
-    return torch.compiler.is_compiling()
+tracing = torch.compiler.is_compiling
+"""Whether a compiler is tracing: no values to read, sizes may be symbols."""
 
 
 def valueless(tensor: Tensor) -> bool:
@@ -152,7 +149,9 @@ def valueless(tensor: Tensor) -> bool:
 
 def autocasting(tensor: Any) -> bool:
     """Whether autocast is on for the tensor's device."""
-    return isinstance(tensor, Tensor) and not tensor.is_meta and torch.is_autocast_enabled(tensor.device.type)
+    if not torch._C._is_any_autocast_enabled() or not isinstance(tensor, Tensor) or tensor.is_meta:
+        return False
+    return torch.is_autocast_enabled(tensor.device.type)
 
 
 def without_autocast(tensor: Tensor) -> AbstractContextManager[Any]:
@@ -170,7 +169,7 @@ def float32_precision(device_type: str) -> str:
 
     `torch.get_float32_matmul_precision` raises once a precision of one device is set.
     """
-    backend = torch.backends.cuda if device_type == "cuda" else torch.backends.mkldnn
-    of_device = backend.matmul.fp32_precision
-    precision: str = torch.backends.fp32_precision if of_device == "none" else of_device  # type: ignore[attr-defined]
+    precision = torch._C._get_fp32_precision_getter("cuda" if device_type == "cuda" else "mkldnn", "matmul")
+    if precision == "none":
+        precision = torch._C._get_fp32_precision_getter("generic", "all")
     return "ieee" if precision == "none" else precision

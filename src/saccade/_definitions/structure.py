@@ -63,13 +63,14 @@ class Definition:
         names = self.__match_args__ if self.is_registered else vars(self)
         return frozenset((name, _comparable(getattr(self, name))) for name in names)
 
-    def walk(self) -> "Iterator[Definition]":
+    def walk(self) -> "list[Definition]":
         """The definitions of the tree, this one first."""
-        yield self
+        parts: list[Definition] = [self]
         for name in self.__match_args__:
             part = getattr(self, name)
             if isinstance(part, Definition):
-                yield from part.walk()
+                parts += part.walk()
+        return parts
 
     def leaves(self) -> list[Leaf]:
         """All tensors of the tree, in the order of the fields."""
@@ -285,7 +286,13 @@ def registered(cls: type[D]) -> type[D]:
 
 def foreign(tree: Definition) -> bool:
     """Whether a definition in the tree has a class of the user's own."""
-    return not all(part.is_registered for part in tree.walk())
+    if not tree.is_registered:
+        return True
+    for name in tree.__match_args__:
+        part = getattr(tree, name)
+        if isinstance(part, Definition) and foreign(part):
+            return True
+    return False
 
 
 def encodable(tree: Definition) -> bool:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from saccade._definitions import simplex
 from saccade._definitions.numerics import HALF
-from saccade.kernels.launch import MISSING, launch
+from saccade.kernels.launch import MISSING, launch, triton_kernels
 from saccade.kernels.sums import by_definition
 from saccade.kernels.threads import serves
 
@@ -36,19 +36,15 @@ def entmax(scores: Tensor, alpha: float, mask: Tensor | None) -> Tensor:
 class _Entmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, mask: Tensor | None, alpha: float) -> Tensor:
-        from saccade.kernels.triton import rows as kernels
-
         weights = torch.empty_like(scores, memory_format=torch.contiguous_format)
         flags = (weights, *[1] * 6) if mask is None else _flags(mask.expand(scores.shape))
-        _launch(kernels.entmax, alpha, (scores.contiguous(), weights, *flags), MASKED=mask is not None)
+        _launch(triton_kernels("rows").entmax, alpha, (scores.contiguous(), weights, *flags), MASKED=mask is not None)
         ctx.alpha = alpha
         ctx.save_for_backward(scores, mask, weights)
         return weights
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, None, None]:
-        from saccade.kernels.triton import rows as kernels
-
         scores, mask, weights = ctx.saved_tensors
         if torch.is_grad_enabled() or not serves(grad, dtypes=(torch.float32,), device=weights.device.type):
             allowed = None if mask is None else mask.expand(scores.shape)
@@ -56,18 +52,16 @@ class _Entmax(torch.autograd.Function):
             return by_definition(lambda scores: formula(scores, allowed), (scores,), (True,), grad)[0], None, None
         weights = weights.contiguous()  # hooks on saved tensors may change strides
         scores_grad = torch.empty_like(weights)
-        _launch(kernels.entmax_gradient, ctx.alpha, (weights, grad.contiguous(), scores_grad))
+        _launch(triton_kernels("rows").entmax_gradient, ctx.alpha, (weights, grad.contiguous(), scores_grad))
         return scores_grad, None, None
 
 
 def _launch(kernel: Any, alpha: float, arguments: tuple[Any, ...], **constants: Any) -> None:
     """Run a kernel over the rows of its first argument."""
-    from saccade.kernels.triton.weights import ENTMAX, ENTMAX15, SPARSEMAX
-
-    keys = arguments[0].shape[-1]
+    kinds, keys = triton_kernels("weights"), arguments[0].shape[-1]
     rows, size = arguments[0].numel() // max(keys, 1), min(PIECE, 1 << (keys - 1).bit_length())
     together = max(1, PAIRS // size)
-    constants["NORMALIZER"] = {2.0: SPARSEMAX, 1.5: ENTMAX15}.get(alpha, ENTMAX).value
+    constants["NORMALIZER"] = {2.0: kinds.SPARSEMAX, 1.5: kinds.ENTMAX15}.get(alpha, kinds.ENTMAX).value
     constants.update(ROWS=together, PIECE=size, WHOLE=keys <= size, num_warps=8 if size > 2048 else 4)
     launch(kernel, -(-rows // together), *arguments, rows, keys, alpha - 1, **constants)
 

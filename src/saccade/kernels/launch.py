@@ -1,12 +1,20 @@
 """The one place where kernels start."""
 
+import importlib
 import importlib.util
+from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
 
 MISSING = importlib.util.find_spec("triton") is None
+
+
+@cache
+def triton_kernels(module: str) -> Any:
+    """A module of kernels, imported at its first use: Triton is optional."""
+    return importlib.import_module(f"saccade.kernels.triton.{module}")
 
 
 def launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from saccade._definitions.checks import FAR, Align, check_align, ensure, integers, whole
+from saccade._definitions.checks import FAR, Align, check_align, ensure, few_within, integers, whole
 from saccade._definitions.structure import Axes, Extent, Grid, registered
 from saccade.errors import ArgumentTypeError
 from saccade.masks.base import Bounds, Contiguous
@@ -131,8 +131,8 @@ class Lengths(Contiguous):
     def check(self, extent: Extent) -> None:
         name = "key_lengths of masks.Lengths"
         integers(name, self.key_lengths, extent)
-        if not extent.values:  # the message below would make a constant of a symbolic Lk
-            return
+        if not extent.values or few_within(self.key_lengths, 0, extent.k_len):
+            return  # without values the message below would make a constant of a symbolic Lk
         inside = self.key_lengths.long().clamp(0, extent.k_len) == self.key_lengths  # Lk may overflow a short type
         ensure(inside, f"{name}: expected lengths from 0 to Lk = {extent.k_len}, got some outside")
 

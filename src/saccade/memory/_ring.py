@@ -192,7 +192,7 @@ def _checkable(tree: Any) -> list[Any]:
                 f"align of {type(part).__name__}: expected 'start', 'end', an int or a tensor, since keys of a memory "
                 "of slots stand anywhere, got None (a step of a stream is align='end', or the step's position)"
             )
-    return [part for part in parts if not any(isinstance(inner, Mask | Factor) for inner in [*part.walk()][1:])]
+    return [part for part in parts if not any(isinstance(inner, Mask | Factor) for inner in part.walk()[1:])]
 
 
 def _reached(part: Definition, extent: Extent, positions: Tensor) -> Extent:

@@ -106,8 +106,9 @@ def test_the_operators_are_the_functions(name, engine):
     call = call_of(CASES[name]())
     tensors, skeleton = encoded(call)
     leaves = [tensor.detach().requires_grad_(tensor.is_floating_point()) for tensor in tensors[:-1]]
-    eager = function.Blockwise.apply(engine, call, False, None, *leaves)
-    opaque = function.Blockwise.apply(engine, skeleton, False, None, *leaves, tensors[-1])
+    count = len(result_names(call))
+    eager = function.Blockwise.apply(engine, call, False, count, False, *leaves)
+    opaque = function.Blockwise.apply(engine, skeleton, False, count, False, *leaves, tensors[-1])
     assert all(map(torch.equal, eager, opaque))
     learning = [leaf for leaf in leaves if leaf.requires_grad]
     ours, theirs = (
@@ -132,5 +133,6 @@ def test_the_engines_agree(name):
 def test_integers_carry_no_gradient(engine):
     call = call_of(CASES["statistics"]())
     leaves = [leaf.tensor.detach().requires_grad_(leaf.tensor.is_floating_point()) for leaf in call.leaves()]
-    found = dict(zip(result_names(call), function.Blockwise.apply(engine, call, False, None, *leaves), strict=True))
+    names = result_names(call)
+    found = dict(zip(names, function.Blockwise.apply(engine, call, False, len(names), False, *leaves), strict=True))
     assert {name for name, part in found.items() if not part.requires_grad} == {"index", "top_indices"}

@@ -20,7 +20,7 @@ from saccade._definitions.numerics import tracing, transforming, wide
 from saccade._definitions.structure import encode, foreign
 from saccade.auxiliary import AuxOutput, AuxRequest
 from saccade.backends import reference
-from saccade.backends.blockwise.blocks import forward, reached_results, result_names
+from saccade.backends.blockwise.blocks import INTEGERS, forward, reached_results, result_names
 from saccade.backends.blockwise.callables import checkpointed
 from saccade.backends.blockwise.engine import Engine, Whole
 from saccade.backends.blockwise.function import Blockwise, applied, forward_op
@@ -73,11 +73,11 @@ def recorded(engine: Engine, call: Call) -> tuple[Tensor, AuxOutput]:
     Under a transform the call is aligned.
     """
     if not call.aux.weights:
-        results = dict(zip(result_names(call), apply(engine, call), strict=False))
+        results = apply(engine, call)
         top = (results.pop("top_values"), results.pop("top_indices")) if call.aux.top else None
         return results.pop("output"), AuxOutput(top=top, **results)
     weighing = replace(call, aux=AuxRequest(weights=True, lse=call.aux.lse))
-    statistics = dict(zip(result_names(weighing), apply(engine, weighing), strict=False))
+    statistics = apply(engine, weighing)
     grid = call.grid()
     allowed = reference.allowed_keys(call, grid) if call.mask is not None or call.bias is not None else None
     call = reference.cleaned(call) if reference.untrusted(call) else call
@@ -95,27 +95,36 @@ def normalized_once(call: Call) -> Call:
     return replace(call, query=query, key=key, score=ScaledDot(scale))
 
 
-def apply(engine: Engine, call: Call) -> Sequence[Tensor]:
+def apply(engine: Engine, call: Call) -> dict[str, Tensor]:
     """The results, as outputs of one Function if a gradient is needed."""
-    leaves, reached = [leaf.tensor for leaf in call.leaves()], reached_results(call)
+    names = result_names(call)
+    reached = reached_results(call, names)
     moving = any(reached) and (transforming() or torch.is_grad_enabled())
-    kinds = engine.residuals(call) if moving else None
-    residuals = None if kinds is None else len(kinds)
-    if not tracing():
-        if not moving:
-            return forward(engine, call)
-        return detached(applied(Blockwise, engine.name, call, not transforming(), residuals, *leaves), reached)
+    results: Sequence[Tensor]
+    if tracing():
+        results = traced(engine, call, len(names) if moving else None)
+    elif moving:
+        settings = engine.name, call, not transforming(), len(names), engine.keeps
+        results = applied(Blockwise, settings, [leaf.tensor for leaf in call.leaves()])
+    else:
+        results = forward(engine, call)
+    named = dict(zip(names, results, strict=False))  # without the residuals
+    if moving:
+        for name, moves in zip(names, reached, strict=True):
+            if not (moves or name in INTEGERS):
+                named[name] = named[name].detach()
+    return named
+
+
+def traced(engine: Engine, call: Call, count: int | None) -> Sequence[Tensor]:
+    """Results by an opaque operator, `count` of them of a Function for gradients."""
     numbers: list[float] = []
     skeleton = encode(call, numbers)
-    tensors = [*leaves, torch.tensor(numbers, dtype=torch.float64, device="cpu")]
+    tensors = [leaf.tensor for leaf in call.leaves()]
+    tensors.append(torch.tensor(numbers, dtype=torch.float64, device="cpu"))
     # self-attention passes a tensor twice, but a compiler expects every input of a Function once
     tensors = [t.view_as(t) if any(t is other for other in tensors[:i]) else t for i, t in enumerate(tensors)]
-    if moving:
-        return detached(Blockwise.apply(engine.name, skeleton, False, residuals, *tensors), reached)
+    if count is not None:
+        return Blockwise.apply(engine.name, skeleton, False, count, engine.keeps, *tensors)  # type: ignore[no-any-return]
     results: Sequence[Tensor] = forward_op(tensors, skeleton, engine.name)
     return results
-
-
-def detached(results: Sequence[Tensor], reached: Sequence[bool]) -> Sequence[Tensor]:
-    """Results without the residuals, detached if no gradient reaches them."""
-    return [result if moves else result.detach() for result, moves in zip(results, reached, strict=False)]

@@ -35,8 +35,10 @@ def result_names(call: Call) -> list[str]:
     """Results of the blocks of this call, in order."""
     if call.aux.weights:
         return ["weights", "lse"] if call.aux.lse else ["weights"]
-    requested = set(call.aux.names()) | ({"top_values", "top_indices"} if call.aux.top else set())
-    return ["output", *(name for name in RESULTS if name in requested)]
+    names = ["output"]
+    for name in call.aux.names():
+        names += ("top_values", "top_indices") if name == "top" else (name,)
+    return names
 
 
 def floating_results(call: Call) -> list[str]:
@@ -179,19 +181,21 @@ def backward(
     return [part.contiguous().to(leaf.dtype) for part, leaf in zip(cut, originals, strict=True)]
 
 
-def reached_results(call: Call) -> tuple[bool, ...]:
+def reached_results(call: Call, names: Sequence[str]) -> list[bool]:
     """Whether a gradient can reach each result, as autograd decides for the reference.
 
     It reaches the weights and their statistics from all tensors that make them. It reaches the output from the values
     too, and from the weights if the read passes gradients.
     """
     if transforming():  # only the transform knows which tensors it differentiates
-        return tuple(name not in INTEGERS for name in result_names(call))
+        return [name not in INTEGERS for name in names]
     normalizer = call.normalizer
-    scored = learns(call.query, call.key, call.score, call.bias, getattr(normalizer, "temperature", None))
+    scored = call.query.requires_grad or call.key.requires_grad
+    scored = scored or learns(call.score, call.bias, getattr(normalizer, "temperature", None))
     weighed = scored or learns(normalizer, call.gate)
-    moves = {"lse": scored, "output": call.value.requires_grad or (weighed and call.read.differentiable)}
-    return tuple(name not in INTEGERS and moves.get(name, weighed) for name in result_names(call))
+    output = call.value.requires_grad or (weighed and call.read.differentiable)
+    moves = {"output": output, "lse": scored, "index": False, "top_indices": False}
+    return [moves.get(name, weighed) for name in names]
 
 
 def learns(*parts: object) -> bool:

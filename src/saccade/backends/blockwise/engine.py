@@ -51,12 +51,14 @@ class Engine:
     pairs: int  # largest number of pairs of a query and a key in one block on a CPU
     whole: Whole | None = None
 
-    def residuals(self, call: Call) -> list[Kind] | None:
-        """Shapes and dtypes of the tensors kept for the backward of an aligned call.
+    @property
+    def keeps(self) -> bool:
+        """Whether the backward reads results and residuals of the forward."""
+        return self.whole is not None and self.whole.residuals is not None
 
-        None if it keeps nothing, not even results.
-        """
-        return None if self.whole is None or self.whole.residuals is None else self.whole.residuals(call)
+    def residuals(self, call: Call) -> list[Kind]:
+        """Shapes and dtypes of the tensors kept for the backward of an aligned call."""
+        return [] if self.whole is None or self.whole.residuals is None else self.whole.residuals(call)
 
     def budget(self, call: Call) -> int:
         """Largest number of pairs of a query and a key in one block of a call."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._functorch.utils import unwrap_dead_wrappers
+from torch._C._functorch import unwrap_if_dead
 
 from saccade._call.call import Call
 from saccade._definitions.numerics import tracing, transforming
@@ -27,14 +27,18 @@ def restored(skeleton: "Call | str", tensors: Sequence[Tensor], numbers: list[fl
     return structure.with_leaves(iter(leaves))
 
 
-def applied(function: type[torch.autograd.Function], *arguments: Any) -> Any:
+def applied(function: type[torch.autograd.Function], settings: tuple[Any, ...], tensors: Sequence[Tensor]) -> Any:
     """Call `function.apply` without its inspection of a signature.
 
     That inspection takes as long as ten operations.
     """
     if tracing() or transforming():
-        return function.apply(*arguments)
-    return super(torch.autograd.Function, function).apply(*unwrap_dead_wrappers(arguments))  # type: ignore[misc]
+        return function.apply(*settings, *tensors)
+    return super(torch.autograd.Function, function).apply(*settings, *map(unwrap_if_dead, tensors))  # type: ignore[misc]
+
+
+SETTINGS = 5
+"""Number of arguments of `Blockwise` before its tensors."""
 
 
 class Blockwise(torch.autograd.Function):
@@ -42,15 +46,16 @@ class Blockwise(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        engine: str, skeleton: "Call | str", holds_leaves: bool, residuals: int | None, *leaves: Tensor
+        engine: str, skeleton: "Call | str", holds_leaves: bool, count: int, keeps: bool, *leaves: Tensor
     ) -> tuple[Tensor, ...]:
-        """Results, and behind them as many residuals.
+        """Results, and behind them the residuals.
 
         Args:
             engine: its name.
             skeleton, leaves: a call, and its tensors.
             holds_leaves: whether the call holds these tensors itself, as it does except under a transform.
-            residuals: number of tensors that the backward reads beside the results. None: it reads none of them.
+            count: number of results.
+            keeps: whether the backward reads results and residuals.
         """
         if isinstance(skeleton, str):
             return tuple(forward_op(list(leaves), skeleton, engine))
@@ -58,14 +63,12 @@ class Blockwise(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.engine, ctx.skeleton, _, residuals, *leaves = inputs
-        results = output[: len(output) - (residuals or 0)]
+        ctx.engine, ctx.skeleton, _, count, keeps, *leaves = inputs
         ctx.leaves = len(leaves)
-        ctx.save_for_backward(*leaves, *(() if residuals is None else output))
-        ctx.floating = tuple(tensor.is_floating_point() for tensor in results)
-        ctx.mark_non_differentiable(
-            *(tensor for tensor in results if not tensor.is_floating_point()), *output[len(results) :]
-        )
+        ctx.save_for_backward(*leaves, *(output if keeps else ()))
+        ctx.floating = [tensor.is_floating_point() for tensor in output[:count]]
+        integers = [tensor for tensor, floating in zip(output, ctx.floating, strict=False) if not floating]
+        ctx.mark_non_differentiable(*integers, *output[count:])
         ctx.set_materialize_grads(False)
 
     @staticmethod
@@ -74,22 +77,22 @@ class Blockwise(torch.autograd.Function):
         leaves, kept = saved[: ctx.leaves], saved[ctx.leaves :]
         upstream = [grad for grad, floating in zip(grads, ctx.floating, strict=False) if floating]
         present = [grad for grad in upstream if grad is not None]
-        needed = list(ctx.needs_input_grad[4:])
+        needed = list(ctx.needs_input_grad[SETTINGS:])
         if isinstance(ctx.skeleton, str):
             gradients = backward_op(upstream, list(leaves), list(kept), ctx.skeleton, ctx.engine, needed)
         elif transforming() or all(addressed(grad) for grad in present):
             reached, kept = tuple(grad is not None for grad in upstream), [tensor.detach() for tensor in kept]
-            arguments = ctx.engine, ctx.skeleton, tuple(needed), reached, *present, *leaves, *kept
-            gradients = applied(BlockwiseBackward, *arguments)
+            settings = ctx.engine, ctx.skeleton, tuple(needed), reached
+            gradients = applied(BlockwiseBackward, settings, [*present, *leaves, *kept])
         else:  # many upstream gradients at once (`is_grads_batched`): no kernel can write into them
 
             def results(*moved: Tensor) -> tuple[Tensor, ...]:
                 computed = floating_by_definition(restored(ctx.skeleton, moved))
                 return tuple(c for c, grad in zip(computed, upstream, strict=True) if grad is not None)
 
-            return (*[None] * 4, *by_definition(results, leaves, needed, present))
+            return (*[None] * SETTINGS, *by_definition(results, leaves, needed, present))
         remaining = iter(gradients)
-        return (*[None] * 4, *(next(remaining) if need else None for need in needed))
+        return (*[None] * SETTINGS, *(next(remaining) if need else None for need in needed))
 
     @staticmethod
     def vmap(
@@ -98,10 +101,12 @@ class Blockwise(torch.autograd.Function):
         engine: str,
         skeleton: Any,
         holds_leaves: bool,
-        residuals: int | None,
+        count: int,
+        keeps: bool,
         *leaves: Tensor,
     ) -> tuple[Any, Any]:
-        results = Blockwise.apply(engine, skeleton, False, residuals, *batched_first(info, in_dims[4:], leaves))
+        leaves = tuple(batched_first(info, in_dims[SETTINGS:], leaves))
+        results = Blockwise.apply(engine, skeleton, False, count, keeps, *leaves)
         return results, (0,) * len(results)
 
 
@@ -184,7 +189,7 @@ def forward_op(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]
 @forward_op.register_fake
 def _(leaves: list[Tensor], skeleton: str, engine: str) -> list[Tensor]:
     call = restored(skeleton, leaves, [0.0] * leaves[-1].numel())  # shapes depend on no numbers
-    kinds = engine_named(engine).residuals(call) or []
+    kinds = engine_named(engine).residuals(call)
     return [*empty_results(call), *(call.query.new_empty(shape, dtype=dtype) for shape, dtype in kinds)]
 
 

@@ -50,7 +50,7 @@ def offer(call: Call, rivals: Answers | None = None) -> Answer:
     reason = unsupported(call)
     if reason is not None:
         return Refusal(reason)
-    return Offer(peak_bytes, partial(blockwise.counted, ENGINE), None if rivals is None else unwise(call, rivals))
+    return OFFER if rivals is None else OFFER._replace(reason=unwise(call, rivals))
 
 
 def unsupported(call: Call) -> str | None:
@@ -74,15 +74,16 @@ def unserved(call: Call) -> str | None:
     """A part of the call that the kernels do not compute, or None."""
     if call.query.dtype == torch.float64:
         return "its kernels sum in float32, which loses the digits of float64"
-    widths = call.query.shape[-1], call.key.shape[-1], call.value.shape[-1]
-    if not 0 < min(widths) <= max(widths) <= WIDEST:
+    (q_len, q_dim), (k_len, k_dim), width = call.query.shape[-2:], call.key.shape[-2:], call.value.shape[-1]
+    widest = max(q_dim, k_dim, width)
+    if not (q_dim and k_dim and width) or widest > WIDEST:
         return f"its kernels take 1 to {WIDEST} features"
-    if max(call.query.shape[-2], call.key.shape[-2]) * (max(widths) + 1) > LARGEST:
+    if max(q_len, k_len) * (widest + 1) > LARGEST:
         return "its offsets within a sequence have 32 bits"
-    parts = call.score, call.normalizer, call.mask, call.bias
-    if any(isinstance(part, Definition) and foreign(part) for part in parts):
-        return "its kernels know no class of yours"
-    if (call.mask is not None or call.bias is not None) and (any(functions(call.bias)) or closing_over(call)):
+    for part in (call.score, call.normalizer, call.mask, call.bias):
+        if isinstance(part, Definition) and foreign(part):
+            return "its kernels know no class of yours"
+    if functions(call.bias) or (functions(call.mask) and closing_over(call)):
         return "its kernels call no function of yours"
     if call.gate is not None:
         return "its kernels know no gate"
@@ -104,14 +105,15 @@ def of_normalizer(call: Call) -> str | None:
     normalizer = call.normalizer
     if not isinstance(normalizer, Softmax | Sparsemax | Entmax | Sigmoid | Sum | Identity):
         return f"its kernels do not know the normalizer {type(normalizer).__name__}"
-    alpha = getattr(normalizer, "alpha", 2.0)
-    if isinstance(alpha, Tensor) or not 1 <= alpha <= 2:
+    if isinstance(normalizer, Entmax) and (isinstance(normalizer.alpha, Tensor) or not 1 <= normalizer.alpha <= 2):
         return "its kernels know an alpha from 1 to 2, and no tensor of them"
     return None
 
 
 def of_read(call: Call) -> str | None:
     read, normalizer = call.read, call.normalizer
+    if isinstance(read, Soft) and not call.aux.top:
+        return None
     if not isinstance(read, Soft) and call.dropout_p > 0:
         return "its kernels know dropout with the soft read alone"
     if max(call.aux.top, read.k if isinstance(read, TopK) else 0) > MANY:
@@ -132,8 +134,12 @@ def peak_bytes(call: Call) -> int:
     rows, size = call.pairs // max(call.key.shape[-2], 1), 4
     copies = 2 * (call.query.numel() + call.key.numel() + call.value.numel())
     laid_out = call.pairs if call.bias is not None or call.aux.weights else 0
-    bytes_of_mask = call.pairs if any(functions(call.mask)) else 0
+    bytes_of_mask = call.pairs if functions(call.mask) else 0
     return size * (copies + 4 * rows + laid_out) + bytes_of_mask
+
+
+OFFER = Offer(peak_bytes, partial(blockwise.counted, ENGINE))
+"""The offer for a call that names the kernels."""
 
 
 def interpreted() -> bool:
@@ -147,6 +153,6 @@ def unwise(call: Call, rivals: Answers) -> str | None:
         return "Triton's interpreter is for tests"
     if tracing() and transforming():
         return "a transform of torch.func inside a compiler looks into no operator"
-    if any(functions(call.mask)) and rivals.of("flex").reason is None:
+    if functions(call.mask) and rivals.of("flex").reason is None:
         return "it would lay a mask by a function out, which flex compiles"
     return None

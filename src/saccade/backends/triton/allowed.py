@@ -22,10 +22,6 @@ Interval = tuple[Tensor, Tensor]
 
 def allowed_of(mask: Mask, grid: Grid) -> tuple[Allowed, tuple[int, ...]]:
     """An aligned mask for the kernels, and its batch dimensions."""
-    if type(mask) is Lengths:
-        lengths = mask.key_lengths
-        end = lengths.reshape(-1).to(torch.int32)
-        return Allowed(len(end), first=torch.zeros_like(end), end=end), tuple(lengths.shape)
     low, high, ends, unions, ids, pairs = None, None, [], [], None, None
     for part in conjuncts(mask):
         if isinstance(part, Positioned) and part.is_registered and not isinstance(part.align, Tensor):
@@ -44,6 +40,11 @@ def allowed_of(mask: Mask, grid: Grid) -> tuple[Allowed, tuple[int, ...]]:
             dense = part.dense(grid)
             pairs = dense if pairs is None else pairs & dense
     return combined((low, high), ends, unions, ids, pairs, grid)
+
+
+def of_lengths(lengths: Tensor) -> tuple[Allowed, tuple[int, ...]]:
+    """`allowed_of` Lengths alone, the usual mask."""
+    return Allowed(lengths.numel(), end=lengths.reshape(-1).contiguous()), lengths.shape
 
 
 def conjuncts(mask: Mask) -> list[Mask]:
@@ -121,9 +122,8 @@ def combined(
         end = functools.reduce(torch.minimum, ends) if len(ends) > 1 else ends[0]
         first = named.get("first")
         named["end"] = entries(end).to(torch.int32).contiguous()
-        named["first"] = (
-            torch.zeros_like(named["end"]) if first is None else entries(first).to(torch.int32).contiguous()
-        )
+        if first is not None:
+            named["first"] = entries(first).to(torch.int32).contiguous()
     if union:
         sides = ([entries(bound, grid.q_len) for bound in side] for side in zip(*union, strict=True))
         named["starts"], named["ends"] = (torch.stack(side).to(torch.int32) for side in sides)

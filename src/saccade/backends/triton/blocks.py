@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.kernels.launch import launch
+from saccade.kernels.launch import launch, triton_kernels
 
-IDS, BYTES, BAND, ENTRY, LISTED, INTERVAL = 1, 2, 4, 8, 16, 32  # parts of MASK, as `kernels.tiles` names them
+IDS, BYTES, BAND, FIRST, LISTED, END, INTERVAL = 1, 2, 4, 8, 16, 32, 64  # parts of MASK, as `kernels.tiles` has them
 
 LISTED_AT_ONCE = 64
 LARGEST = 2**31 - 1
@@ -42,7 +42,7 @@ class Allowed(NamedTuple):
         q_ids, k_ids: int32 `(Nm, Lq)` and `(Nm, Lk)`: documents.
         pairs: bytes that expand to `(Nm, Lq, Lk)`.
         low, high: i + low <= j < i + high.
-        first, end: int32 `(Nm,)`: first <= j < end.
+        first, end: integers `(Nm,)`: first <= j < end.
     """
 
     entries: int
@@ -58,11 +58,12 @@ class Allowed(NamedTuple):
 
     def flags(self, *, by_key: bool = False) -> int:
         """Parts of the mask for a kernel, LISTED if ranges do not suffice."""
-        band, entry = self.low is not None or self.high is not None, self.first is not None
+        band = self.low is not None or self.high is not None
         intervals = 0 if self.starts is None else len(self.starts)
         listed = self.q_ids is not None or self.pairs is not None or intervals > 1 or (by_key and intervals > 0)
         some = IDS * (self.q_ids is not None) + BYTES * (self.pairs is not None)
-        return some + BAND * band + ENTRY * entry + LISTED * listed + INTERVAL * intervals
+        some += FIRST * (self.first is not None) + END * (self.end is not None)
+        return some + BAND * band + LISTED * listed + INTERVAL * intervals
 
     def expanded(self, shape: tuple[int, ...], batch: tuple[int, ...]) -> "Allowed":
         """The mask with its batch dimensions, `shape`, expanded to those of a batch."""
@@ -98,8 +99,7 @@ def lists(mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key
 
     By key: list the blocks of queries for each block of keys.
     """
-    from saccade.kernels.triton import lists as kernels
-
+    kernels = triton_kernels("lists")
     rows, keys, *_ = sizes
     q_blocks, k_blocks, entries, flags = -(-q_len // rows), -(-k_len // keys), mask.entries, mask.flags(by_key=by_key)
     intervals, documents = flags // INTERVAL, mask.q_ids is not None

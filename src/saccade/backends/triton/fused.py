@@ -1,7 +1,6 @@
 """Attention in one launch each way, by the kernels of `kernels.triton`.
 
-Tensors are contiguous, with their batch dimensions folded into one. `Setup.steps` says which query, key, value, mask
-and bias an entry of the batch reads.
+Tensors are contiguous. `Setup.steps` says which query, key, value, mask and bias an entry of the batch reads.
 """
 
 import functools
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from saccade._definitions.numerics import float32_precision
 from saccade.backends.triton.blocks import ALL, LARGEST, LISTED, Allowed, Lists, Shape, grid, lists
-from saccade.kernels.launch import launch
+from saccade.kernels.launch import launch, triton_kernels
 
 DOT, ADDITIVE, DISTANCE = 0, 1, 2
 SOFTMAX, SIGMOID, SUM, IDENTITY, ENTMAX = 0, 1, 2, 3, 4
@@ -32,7 +31,7 @@ class Setup(NamedTuple):
     """A call as the kernels take it: tensors of entries, and constants.
 
     Args:
-        query, key, value: `(·, Lq, D)`, `(·, Lk, D)`, `(·, Lk, E)`.
+        query, key, value: `(..., Lq, D)`, `(..., Lk, D)`, `(..., Lk, E)`.
         batch: dimensions of the results, N entries in all.
         steps: m, then two numbers for each of query, key, value, mask and bias. Entry n reads number
             (n // m) · first + (n % m) · second of them.
@@ -70,7 +69,7 @@ class Setup(NamedTuple):
     @property
     def rows(self) -> tuple[int, ...]:
         """Dimensions of a statistic of queries."""
-        return (*self.batch, self.query.shape[1])
+        return (*self.batch, self.query.shape[-2])
 
     @property
     def entries(self) -> int:
@@ -92,11 +91,11 @@ def shape(setup: Setup, name: str, *, looked: bool = False) -> Shape:
     size = setup.value.element_size()
     if setup.score != ADDITIVE:
         size = max(size, setup.query.element_size())
-    features = max(setup.query.shape[2], setup.value.shape[2])
+    features = max(setup.query.shape[-1], setup.value.shape[-1])
     sparse, pairs = setup.normalizer == ENTMAX, setup.mask is not None and setup.mask.pairs is not None
     learns = name == "queries" and setup.bias_kind == TABLE and setup.bias_learns
     heavy = 2 if looked or learns or (sparse and name == "forward") else int(sparse or pairs)
-    return tile(setup.query.shape[1], features, size, setup.score, name, heavy)
+    return tile(setup.query.shape[-2], features, size, setup.score, name, heavy)
 
 
 @functools.cache
@@ -134,10 +133,8 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
         entropy: `(*batch, Lq)`.
         top_weights, top_keys: `(*batch, Lq, top)`, falling. The key is -1 if the weight is 0, except of the identity.
     """
-    from saccade.kernels.triton import fused
-
-    query, value, count, rows = setup.query, setup.value, setup.entries, setup.rows
-    out = value.new_empty((*rows, value.shape[2]))
+    query, value, rows = setup.query, setup.value, setup.rows
+    out = value.new_empty((*rows, value.shape[-1]))
     norms = query.new_empty(rows, dtype=torch.float32)
     wholes = torch.empty_like(norms) if setup.normalizer == ENTMAX or setup.sinks is not None else norms
     entropies = torch.empty_like(norms) if entropy else norms
@@ -149,18 +146,9 @@ def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, T
     inputs, constants = _arguments(setup, sizes, flags=ENTROPY * entropy)
     sinks = norms if setup.sinks is None else setup.sinks
     results = sinks, out, norms, wholes, entropies, top_weights, top_keys
-    programs = grid(count * -(-rows[-1] // sizes.rows))
-    launch(
-        fused.forward,
-        programs,
-        *inputs,
-        *results,
-        setup.eps,
-        TOLERANCE,
-        **constants,
-        TOP=triton_size(top) if top else 0,
-        COUNT=top,
-    )
+    programs = grid(setup.entries * -(-rows[-1] // sizes.rows))
+    constants |= {"TOP": triton_size(top) if top else 0, "COUNT": top}
+    launch(triton_kernels("fused").forward, programs, *inputs, *results, setup.eps, TOLERANCE, **constants)
     names = "output", "norms", "wholes", "entropy", "top_weights", "top_keys"
     return dict(zip(names, results[1:], strict=True))
 
@@ -189,10 +177,9 @@ def backward(
         query, key, value; factor and sink `(N, Lq)`; v `(N, blocks, D)`, to be summed over blocks; slope `(N, Lq)`, to
         be summed over queries; table `(N, blocks, 2 R + 1)`; bias `(N, Lq, Lk)`: those that the setup has.
     """
-    from saccade.kernels.triton import backward as kernels
-
+    kernels = triton_kernels("backward")
     query, value, norms, wholes = setup.query, setup.value, results["norms"], results["wholes"]
-    batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.entries, query.shape[1:], value.shape[1:]
+    batch, count, (q_len, dim), (k_len, width) = setup.batch, setup.entries, query.shape[-2:], value.shape[-2:]
     looked = picks is not None or received_grad is not None or weights_grad is not None
     looked = looked or (entropy_grad is not None and (setup.normalizer == SUM or setup.sinks is not None))
     pulls = setup.normalizer == ENTMAX or (looked and setup.normalizer in (SOFTMAX, SUM))
@@ -244,19 +231,17 @@ def backward(
 
 def received(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     """The sum of each key's weights, `(N, Lk)`."""
-    from saccade.kernels.triton import looks
-
-    norms, k_len, sizes = results["norms"], setup.value.shape[1], shape(setup, "received")
+    norms, k_len, sizes = results["norms"], setup.value.shape[-2], shape(setup, "received")
     out = norms.new_empty((*setup.batch, k_len))
     inputs, constants = _arguments(setup, sizes, by_key=True)
     programs = grid(setup.entries * -(-k_len // sizes.keys))
-    launch(looks.received, programs, *inputs, norms, results["wholes"], out, **constants)
+    launch(triton_kernels("looks").received, programs, *inputs, norms, results["wholes"], out, **constants)
     return out
 
 
 def weights(setup: Setup, results: dict[str, Tensor]) -> Tensor:
     """The weights, float32 `(N, Lq, Lk)`, before dropout."""
-    norms, k_len = results["norms"], setup.value.shape[1]
+    norms, k_len = results["norms"], setup.value.shape[-2]
     shape_of_all = (*norms.shape, k_len)
     out = norms.new_empty(shape_of_all) if setup.mask is None else norms.new_zeros(shape_of_all)
     _read(setup, results, norms, out, norms, draw=False)
@@ -272,12 +257,11 @@ def drawn(setup: Setup, results: dict[str, Tensor], uniform: Tensor) -> tuple[Te
 
 
 def _read(setup: Setup, results: dict[str, Tensor], uniform: Tensor, out: Tensor, logs: Tensor, *, draw: bool) -> None:
-    from saccade.kernels.triton import looks
-
     norms, sizes = results["norms"], shape(setup, "read")
     inputs, constants = _arguments(setup, sizes)
-    programs = grid(setup.entries * -(-setup.query.shape[1] // sizes.rows))
-    launch(looks.read, programs, *inputs, norms, results["wholes"], uniform, out, logs, **constants, DRAW=draw)
+    programs = grid(setup.entries * -(-setup.query.shape[-2] // sizes.rows))
+    arguments = *inputs, norms, results["wholes"], uniform, out, logs
+    launch(triton_kernels("looks").read, programs, *arguments, **constants, DRAW=draw)
 
 
 def _arguments(
@@ -285,7 +269,7 @@ def _arguments(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments that every kernel takes first, and its constants."""
     query, key, value, _, steps_of_entries, mask = setup[:6]
-    (_, q_len, dim), (_, k_len, width) = query.shape, value.shape
+    (*_, q_len, dim), (*_, k_len, width) = query.shape, value.shape
     if max(q_len, k_len) * (max(dim, width) + 1) > LARGEST:
         raise ValueError(f"expected at most {LARGEST:,} numbers of one entry, got more. Split the call.")
     mask = mask or ALL
@@ -308,7 +292,7 @@ def _arguments(
         threshold = min(int(setup.dropout_p * (1 << 32)) - (1 << 31), LARGEST)
         keep_scale = 0.0 if setup.dropout_p == 1 else 1 / (1 - setup.dropout_p)
     if sides is None:
-        sides = (_side(query), _side(key, by_key=True)) if setup.score == ADDITIVE else (query, key)
+        sides = _sides(query, key) if setup.score == ADDITIVE else (query, key)
     inputs = (
         query, key, value, v, *sides, *steps_of_entries, *mask.arguments(query, q_len, k_len), bias, *steps,
         setup.align, *listed, factors, noise, q_len, k_len, setup.scale, setup.softcap or 1.0, setup.alpha - 1,
@@ -332,16 +316,16 @@ def _bias(setup: Setup) -> tuple[Tensor, tuple[int, ...]]:
     return bias, (bias.shape[-1] // 2 if setup.bias_kind == TABLE else 0, 0)
 
 
-def _side(tensor: Tensor, *, by_key: bool = False) -> Tensor:
-    """e^2x and max |x| of each row, from `kernels.terms.powers`."""
-    from saccade.kernels.triton import terms
-
-    count, length, dim = tensor.shape
-    out = tensor.new_empty((count, dim + 1, length) if by_key else (count, length, dim + 1), dtype=torch.float32)
-    programs = grid(-(-count * length // 8))
-    constants = {"BY_KEY": by_key, "ROWS": 8, "WIDTH": triton_size(dim)}
-    launch(terms.powers, programs, tensor, out, count * length, length, dim, **constants)
-    return out
+def _sides(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    """e^2x and max |x| of each query and each key, from `kernels.terms.powers`."""
+    (*q_batch, q_len, dim), (*k_batch, k_len, _) = query.shape, key.shape
+    of_queries = query.new_empty((*q_batch, q_len, dim + 1), dtype=torch.float32)
+    of_keys = query.new_empty((*k_batch, dim + 1, k_len), dtype=torch.float32)
+    q_rows, k_rows = math.prod(q_batch) * q_len, math.prod(k_batch) * k_len
+    powers, constants = triton_kernels("terms").powers, {"ROWS": 8, "WIDTH": triton_size(dim)}
+    launch(powers, grid(-(-q_rows // 8)), query, of_queries, q_rows, q_len, dim, BY_KEY=False, **constants)
+    launch(powers, grid(-(-k_rows // 8)), key, of_keys, k_rows, k_len, dim, BY_KEY=True, **constants)
+    return of_queries, of_keys
 
 
 def _precision(query: Tensor) -> str:

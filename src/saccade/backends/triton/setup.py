@@ -1,7 +1,6 @@
 """A call as the kernels of `fused` take it, and its gradients from theirs."""
 
 import functools
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,11 +13,11 @@ from saccade._call.dot_products import product
 from saccade._definitions.numerics import bounded, like, wide
 from saccade._definitions.structure import Grid
 from saccade.backends.triton import fused
-from saccade.backends.triton.allowed import allowed_of
+from saccade.backends.triton.allowed import allowed_of, of_lengths
 from saccade.backends.triton.blocks import Allowed, Lists
 from saccade.backends.triton.fused import ADDITIVE, DISTANCE, ENTMAX, IDENTITY, PAIRS, SIGMOID, SLOPE, SUM, TABLE
 from saccade.biases import Bias
-from saccade.masks import shift
+from saccade.masks import Lengths, shift
 from saccade.normalizers import Entmax, Normalizer, NormalizerFunction, Sigmoid, Softmax, Sparsemax, Sum
 from saccade.scores import Additive, Dot, Gaussian, Location, ScaledDot, Score, ScoreFunction
 
@@ -43,7 +42,7 @@ class Inputs(NamedTuple):
 def inputs_of(call: Call) -> Inputs:
     """Inputs of the kernels from an aligned call, recorded by autograd."""
     query, key, v, of_score = compared(call.score, call.query, call.key)
-    bias, of_bias = biased(call.bias, call.grid(), wide(query).dtype)
+    bias, of_bias = (None, {}) if call.bias is None else biased(call.bias, call.grid(), wide(query).dtype)
     factors, sinks, of_weights = normalized(call.normalizer, wide(query))
     return Inputs(query, key, call.value, v, bias, factors, sinks, {**of_score, **of_bias, **of_weights})
 
@@ -62,9 +61,12 @@ def compared(
         return query / bandwidth, key / bandwidth, None, {"score": DISTANCE, "scale": -0.5}
     if isinstance(score, Location):
         return query, score.weight[..., : key.shape[-2], :].to(query.dtype), None, {}
-    dtype = query.dtype
-    factors = product(score, *((query, key) if is_plain(score) else (wide(query), wide(key))))
-    return factors.query.to(dtype), factors.key.to(dtype), None, {"scale": factors.scale, "softcap": factors.softcap}
+    if is_plain(score):
+        query, key, scale, softcap = product(score, query, key)
+    else:
+        *rows, scale, softcap = product(score, wide(query), wide(key))
+        query, key = (part.to(query.dtype) for part in rows)
+    return query, key, None, {"scale": scale, "softcap": softcap}
 
 
 def is_plain(score: Score | ScoreFunction) -> bool:
@@ -72,10 +74,8 @@ def is_plain(score: Score | ScoreFunction) -> bool:
     return isinstance(score, Dot | ScaledDot | Additive) and not isinstance(getattr(score, "scale", None), Tensor)
 
 
-def biased(bias: Bias | None, grid: Grid, dtype: torch.dtype) -> tuple[Tensor | None, dict[str, Any]]:
+def biased(bias: Bias, grid: Grid, dtype: torch.dtype) -> tuple[Tensor, dict[str, Any]]:
     """The numbers of a bias and its kind; one without a kind of its own is laid out."""
-    if bias is None:
-        return None, {}
     if isinstance(bias, biases.Alibi | biases.RelativePosition) and not isinstance(bias.align, Tensor):
         kind, numbers = (SLOPE, bias.slopes) if isinstance(bias, biases.Alibi) else (TABLE, bias.table)
         return numbers.to(dtype), {"bias_kind": kind, "align": int(shift(bias.align, grid))}
@@ -120,12 +120,14 @@ class Kept:
 
     def of(self, call: Call) -> tuple[Allowed, tuple[int, ...], dict[Any, Lists]]:
         """The mask of a call, its batch dimensions, and its lists."""
-        assert call.mask is not None
-        device, rank = call.query.device, len(call.batch)
-        name = device, stream_of(device), rank
-        if name not in self._kept:
-            self._kept[name] = *allowed_of(call.mask, call.grid()), {}
-        return self._kept[name]
+        mask, device = call.mask, call.query.device
+        assert mask is not None
+        name = device, stream_of(device), call.rank
+        kept = self._kept.get(name)
+        if kept is None:
+            of_mask = of_lengths(mask.key_lengths) if type(mask) is Lengths else allowed_of(mask, call.grid())
+            kept = self._kept[name] = *of_mask, {}
+        return kept
 
 
 def stream_of(device: torch.device) -> int:
@@ -157,18 +159,17 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
         bias = bias.flatten(0, bias.ndim - axes - 1) if bias.ndim > axes else bias[None]
         step = bias.stride(0) if bias.shape[0] > 1 else 0
         entries = (*entries[:9], *(entry * step for entry in entries[9:]))
-    if v is not None:
-        v = v.expand(*batch, v.shape[-1]) if math.prod(v.shape[:-1]) > 1 else v.reshape(-1)
-        v = stacked(v, 1) if v.ndim > 1 else v.contiguous()
+    if v is not None and v.ndim > 1:
+        v = v.expand(*batch, v.shape[-1]).flatten(0, -2) if v.numel() > v.shape[-1] else v.reshape(-1)
     rows = (*batch, q_len)
     return fused.Setup(
-        stacked(query, 2),
-        stacked(key, 2),
-        stacked(value, 2),
+        query.contiguous(),
+        key.contiguous(),
+        value.contiguous(),
         batch,
         entries,
         mask,
-        v=v,
+        v=None if v is None else v.contiguous(),
         bias=bias,
         factors=None if factors is None else factors.expand(rows).contiguous(),
         sinks=None if sinks is None else sinks.expand(rows).contiguous(),
@@ -182,13 +183,6 @@ def setup_of(call: Call, inputs: Inputs, *, learns: bool = False) -> fused.Setup
 
 TRAILING = {SLOPE: 0, TABLE: 1, PAIRS: 2}
 """Trailing axes of a bias by its kind."""
-
-
-def stacked(tensor: Tensor, axes: int) -> Tensor:
-    """The batch dimensions of a tensor as one, contiguous."""
-    if tensor.ndim != axes + 1:
-        tensor = tensor.flatten(0, tensor.ndim - axes - 1) if tensor.ndim > axes else tensor[None]
-    return tensor.contiguous()
 
 
 @functools.lru_cache(1024)

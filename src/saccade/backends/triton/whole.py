@@ -23,21 +23,20 @@ __all__ = ["WHOLE"]
 Results = dict[str, Tensor]
 
 
-def residual_kinds(call: Call) -> dict[str, Kind]:
-    """Tensors that a backward reads again beside the results, by name."""
-    rows, dtype = (*call.batch, call.query.shape[-2]), wide(call.query).dtype
-    kinds: dict[str, Kind] = {} if call.aux.lse else {"norms": (rows, dtype)}
+def residual_names(call: Call) -> list[str]:
+    """Tensors that a backward reads again beside the results."""
+    names = [] if call.aux.lse else ["norms"]
     if isinstance(call.normalizer, Sparsemax | Entmax) or getattr(call.normalizer, "sink", None) is not None:
-        kinds["wholes"] = rows, dtype
+        names.append("wholes")
     if call.aux.weights:  # the read is of the weights that are returned
-        return kinds
-    if (count := leading(call)) and not returns_leading(call):
-        kinds |= {"top_weights": ((*rows, count), dtype), "top_keys": ((*rows, count), torch.int64)}
+        return names
+    if leading(call) and not returns_leading(call):
+        names += "top_weights", "top_keys"
     if isinstance(call.read, Sample):
-        kinds["drawn"] = rows, torch.int64
+        names.append("drawn")
     if call.read.chooses and call.read.differentiable:
-        kinds["soft"] = (*rows, call.value.shape[-1]), call.value.dtype
-    return kinds
+        names.append("soft")
+    return names
 
 
 def leading(call: Call) -> int:
@@ -50,20 +49,21 @@ def leading(call: Call) -> int:
 
 def returns_leading(call: Call) -> bool:
     """Whether the largest weights of the kernels are those that the call returns."""
-    same = min(call.aux.top, call.key.shape[-2]) == leading(call)
-    return same and not call.read.chooses and not isinstance(call.normalizer, Identity)
+    if call.read.chooses or isinstance(call.normalizer, Identity):
+        return False
+    return min(call.aux.top, call.key.shape[-2]) == leading(call)
 
 
 def forward(call: Call) -> list[Tensor]:
     """All results, then the residuals."""
-    setup, aux, names = setup_of(call, inputs_of(call)), call.aux, result_names(call)
-    results = fused.forward(setup, entropy=aux.entropy, top=leading(call))
+    setup, aux, count = setup_of(call, inputs_of(call)), call.aux, leading(call)
+    results = fused.forward(setup, entropy=aux.entropy, top=count)
     results["lse"] = norms = results["norms"]
     if aux.weights:
         results["weights"] = fused.weights(setup, results)
     if aux.received:
         results["received"] = fused.received(setup, results)
-    if leading(call):
+    if count:
         weights, keys = results["top_weights"], results["top_keys"]
         if returns_leading(call):
             results |= {"top_values": weights, "top_indices": keys}
@@ -80,7 +80,7 @@ def forward(call: Call) -> list[Tensor]:
             results["index"] = results["drawn"].clone()
     if not isinstance(call.read, Soft) and not aux.weights:
         results["soft"], results["output"] = results["output"], read(call, call.value, results)
-    return [results[name] for name in (*names, *residual_kinds(call))]
+    return [results[name] for name in (*result_names(call), *residual_names(call))]
 
 
 def read(call: Call, value: Tensor, results: Results) -> Tensor:
@@ -98,7 +98,7 @@ def backward(
 ) -> list[Tensor]:
     """Gradients of the needed leaves, from those of the floating results."""
     kept = [tensor.contiguous() for tensor in kept]  # transforms and hooks on saved tensors may change strides
-    results = dict(zip((*result_names(call), *residual_kinds(call)), kept, strict=True))
+    results = dict(zip((*result_names(call), *residual_names(call)), kept, strict=True))
     upstream = {n: grad for n, grad in zip(floating_results(call), grads, strict=True) if grad is not None}
     inputs, names = inputs_of(call), own_inputs(call, needed)
     if names is not None and weighs_output(call.read):
@@ -191,7 +191,15 @@ def looked(results: Results, upstream: Results) -> dict[str, Any]:
 
 
 def residuals(call: Call) -> list[Kind]:
-    return list(residual_kinds(call).values())
+    """Shapes and dtypes of the residuals, in their order."""
+    rows, dtype, count = (*call.batch, call.query.shape[-2]), wide(call.query).dtype, leading(call)
+    kinds: dict[str, Kind] = {
+        "top_weights": ((*rows, count), dtype),
+        "top_keys": ((*rows, count), torch.int64),
+        "drawn": (rows, torch.int64),
+        "soft": ((*rows, call.value.shape[-1]), call.value.dtype),
+    }
+    return [kinds.get(name, (rows, dtype)) for name in residual_names(call)]
 
 
 WHOLE = Whole(forward, backward, residuals)

@@ -22,8 +22,8 @@ DOT, ADDITIVE, DISTANCE = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 SLOPE, TABLE, PAIRS = tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
 """Biases: -slope |i + align - j|, table[clip(j - i - align) + R], or of pairs."""
 
-IDS, BYTES, BAND, ENTRY, LISTED = tl.constexpr(1), tl.constexpr(2), tl.constexpr(4), tl.constexpr(8), tl.constexpr(16)
-INTERVAL = tl.constexpr(32)
+IDS, BYTES, BAND, FIRST, LISTED = tl.constexpr(1), tl.constexpr(2), tl.constexpr(4), tl.constexpr(8), tl.constexpr(16)
+END, INTERVAL = tl.constexpr(32), tl.constexpr(64)
 """Parts of a mask, added up to MASK, with INTERVAL for each interval of a query."""
 
 SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, V_OF_ENTRIES, SHIFTS = (
@@ -89,8 +89,12 @@ def bounds(
             first, last = block * ROWS, tl.minimum(block * ROWS + ROWS, q_len) - 1
             begin, stop = tl.maximum(begin, first + low), tl.minimum(stop, last + high)
             full_from, full_to = tl.maximum(full_from, last + low), tl.minimum(full_to, first + high)
-    if ENTRY & MASK:
-        entry_from, entry_to = tl.load(firsts + n), tl.load(lasts + n)
+    if (FIRST | END) & MASK:
+        entry_from, entry_to = 0 * k_len, k_len * 1
+        if FIRST & MASK:
+            entry_from = tl.load(firsts + n).to(tl.int32)
+        if END & MASK:
+            entry_to = tl.load(lasts + n).to(tl.int32)
         if BY_KEY:
             first, last = block * KEYS, tl.minimum(block * KEYS + KEYS, k_len) - 1
             stop = tl.where((entry_from <= last) & (entry_to > first), stop, 0)
@@ -176,8 +180,10 @@ def allowed(mask, n, i, j, q_len, k_len, MASK: tl.constexpr):
         used = within
     if BAND & MASK:
         used = used & (j >= i + low) & (j < i + high)
-    if ENTRY & MASK:
-        used = used & (j >= tl.load(firsts + n)) & (j < tl.load(lasts + n))
+    if FIRST & MASK:
+        used = used & (j >= tl.load(firsts + n))
+    if END & MASK:
+        used = used & (j < tl.load(lasts + n))
     if IDS & MASK:
         used = used & (tl.load(q_ids + n * q_len + i) == tl.load(k_ids + n * k_len + j))
     if BYTES & MASK:
