@@ -107,16 +107,20 @@ def test_outputs_in_any_batches_are_those_alone(model, size, monkeypatch):
             assert outputs[0].ids == tokens[: 2 * 4] and outputs[0].weights is None
 
 
-def test_weights_are_read_for_forms_and_rankings_alone(model):
-    predictor, samples = Writes(Ids()), [SAMPLES[0], SAMPLES[2]]
-    plain = predictor.predict(model, samples, Request(beam_size=3, nbest=3), "json")
+def test_weights_are_read_for_forms_and_rankings(model):
+    predictor, samples, beta, changed = Writes(Ids()), [SAMPLES[0], SAMPLES[4]], 9.0, 0
+    plain = predictor.predict(model, samples, Request(beam_size=4, nbest=4), "json")
     for sample, outputs in zip(samples, plain, strict=True):
         assert all(output.weights.shape == (len(output.ids) + 1, len(sample.ids) + 1) for output in outputs)
-    ranked = predictor.predict(model, samples, Request(beam_size=3, coverage_penalty=0.9))
-    for outputs, [best] in zip(plain, ranked, strict=True):
-        scores = {tuple(output.ids): output.score + 0.9 * coverage(output.weights) for output in outputs}
-        assert tuple(best.ids) == max(scores, key=scores.get)
-        assert best.score == pytest.approx(max(scores.values()), rel=1e-4)
+    for count in (1, 3):
+        ranked = predictor.predict(model, samples, Request(beam_size=4, nbest=count, coverage_penalty=beta))
+        for outputs, best in zip(plain, ranked, strict=True):
+            scores = {tuple(output.ids): output.score + beta * coverage(output.weights) for output in outputs}
+            order = sorted(scores, key=scores.get, reverse=True)[:count]
+            assert [tuple(output.ids) for output in best] == order
+            assert [output.score for output in best] == pytest.approx([scores[ids] for ids in order], rel=1e-4)
+            changed += order != [tuple(output.ids) for output in outputs[:count]]
+    assert changed
 
 
 def test_answers_are_in_order_with_their_number(model):

@@ -6,7 +6,6 @@ import torch
 
 from saccade import runs
 from saccade.models.padded import Padded
-from saccade.tasks.generate.attention import coverage
 from saccade.tasks.task import Job
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.translate import TRANSLATE, codec
@@ -161,22 +160,6 @@ def test_outputs_begin_with_the_prefix_and_are_as_long_as_they_must(trained, siz
         assert len(text) == 2 * trained.task.codec.longest  # the limit wins
 
 
-def test_coverage_ranks_all_that_the_search_has_found(trained):
-    size, beta, changed = 5, 0.7, 0
-    found = ask(trained, TEXTS[:3], "json", nbest=size)
-    for count in (1, 3):
-        ranked = ask(trained, TEXTS[:3], beam_size=size, nbest=count, coverage_penalty=beta)
-        for answer, best in zip(found, ranked, strict=True):
-            scores = {output.text: output.score + beta * coverage(output.weights) for output in answer.outputs}
-            order = sorted(scores, key=lambda text: -scores[text])[:count]
-            assert [output.text for output in best.outputs] == order
-            assert [output.score for output in best.outputs] == pytest.approx(
-                [scores[text] for text in order], rel=1e-4
-            )
-            changed += order != [output.text for output in answer.outputs[:count]]
-    assert changed
-
-
 def test_an_unknown_word_is_the_word_that_it_looked_at():
     """Luong et al. 2015, "Addressing the Rare Word Problem": by words, with the spaces between them."""
     pairs = [(f"ein satz {number}", f"a sentence {number}") for number in range(60)]
@@ -204,42 +187,6 @@ def test_unknown_tokens_are_what_they_looked_at(trained):
     for row, token, letter in zip(output.weights.tolist(), output.tokens, text, strict=False):
         most = max(range(len("18 juin")), key=row.__getitem__)
         assert letter == ("18 juin"[most] if token == MISSING else token)
-
-
-class Blind(torch.nn.Module):
-    """A translator without attention, which writes what it likes."""
-
-    def __init__(self, size):
-        super().__init__()
-        self.table = torch.nn.Embedding(size, size)
-
-    def encode(self, source):
-        return Nothing()
-
-    def step(self, token, state):
-        return self.table(token), state
-
-    def alignment(self, records):
-        assert not records
-
-    def decode(self, target, state):
-        return self.table(target)
-
-    def forward(self, source, target):
-        return self.decode(target, self.encode(source))
-
-
-class Nothing:
-    def select(self, rows, examples):
-        return self
-
-
-def test_a_model_without_attention_has_no_weights(trained):
-    model = Blind(len(trained.task.codec.target))
-    [answer] = ask(trained, ["18 juin 2025"], "json", model)
-    assert answer.to_json()["translations"][0]["weights"] is None and len(answer.outputs[0].tokens) > 0
-    attends = trained.task.predictor.attends
-    assert attends(trained.model) and not attends(model)
 
 
 def test_a_line_beyond_the_limit_is_cut_and_named(trained, capsys):

@@ -68,8 +68,8 @@ def attended(
         examples = torch.arange(first, first + len(rows), device=texts.device).repeat_interleave(count)
         weights = weights_of(model, state.select(examples[:, None], examples), texts)
         for number, (row, width) in enumerate(zip(rows, widths[first : first + size], strict=True)):
-            own = [None] * len(row) if weights is None else weights[count * number : count * number + len(row)]
-            results.append([_read(*pair, width, target) for pair in zip(row, own, strict=True)])
+            parts = [None] * len(row) if weights is None else weights[count * number : count * number + len(row)]
+            results.append([_read(*pair, width, target) for pair in zip(row, parts, strict=True)])
     return results if count else [[] for _ in outputs]
 
 
@@ -95,8 +95,8 @@ def looks_told(output: Output) -> list[str]:
         ['a 50%', 'dog 100%']
     """
     sums = [1.0] * len(output.tokens) if output.weights is None else output.weights.sum(-1).tolist()
-    away = any(each < _WHOLE for each in sums)
-    return [f"{token} {each:.0%}" if away else token for token, each in zip(output.tokens, sums, strict=True)]
+    away = any(total < _WHOLE for total in sums)
+    return [f"{token} {total:.0%}" if away else token for token, total in zip(output.tokens, sums, strict=True)]
 
 
 def coverage(weights: Tensor, *, ended: bool = True) -> float:

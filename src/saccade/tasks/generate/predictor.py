@@ -81,8 +81,8 @@ class Generates(ABC):
 
         Outputs have attention weights if the form or the request needs them. An unreadable input has no outputs.
         """
-        asked, codec, device = completed(self.request, request), self.codec, next(model.parameters()).device
-        search, reads = self.search(asked), form != "lines" or self.reads(asked)
+        request, codec, device = completed(self.request, request), self.codec, next(model.parameters()).device
+        search, reads = self.search(request), form != "lines" or self.reads(request)
         written = [sample for sample in samples if self._size(sample)]
 
         def decode(indices: Sequence[int]) -> Sequence[Sequence[Output]]:
@@ -90,12 +90,14 @@ class Generates(ABC):
             limits = codec.limits(torch.tensor([codec.size(sample) for sample in chosen], device=device))
             state = model.encode(codec.inputs(chosen).to(device))
             names = [(sample.number, sample.name) for sample in chosen]
-            hypotheses = self.rescore(model, state, generate(model, state, limits, search, names), search, asked)
+            hypotheses = self.rescore(model, state, generate(model, state, limits, search, names), search, request)
             outputs = outputs_of(hypotheses, codec.target)
             if not reads:
                 return outputs
-            outputs = attended(model, state, outputs, codec.target, [codec.width(one) for one in chosen], self.read)
-            return [self.rank(*pair, asked) for pair in zip(chosen, outputs, strict=True)]
+            outputs = attended(
+                model, state, outputs, codec.target, [codec.width(sample) for sample in chosen], self.read
+            )
+            return [self.rank(*pair, request) for pair in zip(chosen, outputs, strict=True)]
 
         sizes = [codec.size(sample) for sample in written]
         outputs = iter(in_batches(sizes, max(1, self.decoded // search.width), decode))
@@ -114,16 +116,16 @@ class Generates(ABC):
         if isinstance(request, self.look):
             self.check_look(model, request)
             return
-        asked = completed(self.request, request)
-        self.check_request(model, asked)
-        check_prefix(asked, self.codec.target, 2 * self.codec.longest, self.units)
+        request = completed(self.request, request)
+        self.check_request(model, request)
+        check_prefix(request, self.codec.target, 2 * self.codec.longest, self.units)
 
-    def check_request(self, model: nn.Module, asked: Any) -> None:
+    def check_request(self, model: nn.Module, request: Any) -> None:
         """Reject a coverage penalty for a model without attention, or for a search that keeps one output."""
-        if asked.coverage_penalty and not self.attends(model):
+        if request.coverage_penalty and not self.attends(model):
             expected = f"a model that attends to {self.attended}, got {self.codec.options.model}"
             raise ArgumentError(f"--coverage-penalty: expected {expected}")
-        check_coverage(asked.coverage_penalty, self.search(asked).width)
+        check_coverage(request.coverage_penalty, self.search(request).width)
 
     @abstractmethod
     def check_look(self, model: nn.Module, look: Any) -> None:
@@ -132,9 +134,9 @@ class Generates(ABC):
     def answer(self, model: nn.Module, inputs: Sequence[Any], request: Any, form: Form = "lines") -> list[Answer]:
         """Write about inputs. One that is blank or could not be read has a blank answer."""
         look = request if isinstance(request, self.look) else self.look()
-        asked = completed(self.request, None if request is look else request)
-        outputs = self.predict(model, inputs, asked, form)
-        return [self.describe(model, *pair, asked.nbest, form, look) for pair in zip(inputs, outputs, strict=True)]
+        request = completed(self.request, None if request is look else request)
+        outputs = self.predict(model, inputs, request, form)
+        return [self.describe(model, *pair, request.nbest, form, look) for pair in zip(inputs, outputs, strict=True)]
 
     def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
         """Return models whose probabilities are averaged."""
@@ -151,27 +153,27 @@ class Generates(ABC):
         state = model.encode(self.codec.inputs([sample]).to(next(model.parameters()).device))
         return attended(model, state, [outputs], self.codec.target, [self.codec.width(sample)], self.read)
 
-    def search(self, asked: Any) -> Search:
+    def search(self, request: Any) -> Search:
         """Return the search of a request, with all outputs that it keeps if they are ranked again."""
-        return search_of(self.codec.options, asked, self.codec.target, rank_all=self.ranks(asked))
+        return search_of(self.codec.options, request, self.codec.target, rank_all=self.ranks(request))
 
-    def ranks(self, asked: Any) -> bool:
+    def ranks(self, request: Any) -> bool:
         """Return whether outputs are ranked again after the search."""
-        return bool(asked.coverage_penalty)
+        return bool(request.coverage_penalty)
 
-    def reads(self, asked: Any) -> bool:
+    def reads(self, request: Any) -> bool:
         """Return whether outputs depend on attention weights."""
-        return bool(asked.coverage_penalty)
+        return bool(request.coverage_penalty)
 
-    def rescore(self, model: Any, state: Any, hypotheses: Hypotheses, search: Search, asked: Any) -> Hypotheses:
+    def rescore(self, model: Any, state: Any, hypotheses: Hypotheses, search: Search, request: Any) -> Hypotheses:
         """Rank hypotheses by other scores than those of the search."""
         return hypotheses
 
-    def rank(self, sample: Any, outputs: Sequence[Output], asked: Any) -> Sequence[Output]:
+    def rank(self, sample: Any, outputs: Sequence[Output], request: Any) -> Sequence[Output]:
         """Rank the outputs of a sample by coverage, if a request has a penalty."""
-        if not self.reads(asked) or not asked.coverage_penalty:
+        if not self.reads(request) or not request.coverage_penalty:
             return outputs
-        return ranked_by_coverage(outputs, asked.coverage_penalty, asked.nbest, ended=self.ended)
+        return ranked_by_coverage(outputs, request.coverage_penalty, request.nbest, ended=self.ended)
 
     def _size(self, sample: Any) -> int:
         return 0 if isinstance(sample, Unreadable) else int(self.codec.size(sample))

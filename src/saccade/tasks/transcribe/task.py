@@ -73,33 +73,33 @@ class Transcribes(Generates):
         references = [data.text(split, index) for index in range(data.size(split) or 0)]
         return {"majority": baseline([data.text("train", index) for index in learned], references)}
 
-    def check_request(self, model: nn.Module, asked: Request) -> None:
+    def check_request(self, model: nn.Module, request: Request) -> None:
         """Reject a ranking by CTC of samples, of an ensemble, of one output, or of a run that did not learn it."""
-        share, weight = self._share(asked), self.codec.options.ctc_weight
-        if share and asked.sample:
+        share, weight = self._share(request), self.codec.options.ctc_weight
+        if share and request.sample:
             raise ArgumentError(f"--sample: expected with --ctc-rescoring 0, as draws are not ranked, got {share}")
         if share and isinstance(model, Ensemble):
             got = f"as each model has its own, got {share}"
             raise ArgumentError(f"--ensemble: expected with --ctc-rescoring 0, {got}")
-        check_rescoring(share, self.search(asked).beam_size)
+        check_rescoring(share, self.search(request).beam_size)
         if share and not weight:
             raise ArgumentError(f"--ctc-rescoring: expected a run with a --ctc-weight above 0, got {weight}")
 
     def check_look(self, model: nn.Module, look: LookRequest) -> None:
         """Accept any picture: every model attends."""
 
-    def ranks(self, asked: Request) -> bool:
+    def ranks(self, request: Request) -> bool:
         """Return whether CTC ranks outputs after the search."""
-        return self._share(asked) > 0
+        return self._share(request) > 0
 
-    def reads(self, asked: Request) -> bool:
+    def reads(self, request: Request) -> bool:
         """Return False: no output depends on attention weights."""
         return False
 
-    def rescore(self, model: Any, state: Any, hypotheses: Hypotheses, search: Search, asked: Request) -> Hypotheses:
+    def rescore(self, model: Any, state: Any, hypotheses: Hypotheses, search: Search, request: Request) -> Hypotheses:
         """Rank hypotheses of a search by CTC too."""
-        share = self._share(asked)
-        return ranked_by_ctc(model, state, hypotheses, share, search) if share and not asked.sample else hypotheses
+        share = self._share(request)
+        return ranked_by_ctc(model, state, hypotheses, share, search) if share and not request.sample else hypotheses
 
     def describe(
         self,
@@ -121,9 +121,9 @@ class Transcribes(Generates):
         loudness = utterance.loudness
         return None if loudness is None else sounding(loudness, self.codec.options.step_frames)
 
-    def _share(self, asked: Request) -> float:
+    def _share(self, request: Request) -> float:
         """Share of CTC in the ranking."""
-        return float(self.codec.options.ctc_rescoring if asked.ctc_rescoring is None else asked.ctc_rescoring)
+        return float(self.codec.options.ctc_rescoring if request.ctc_rescoring is None else request.ctc_rescoring)
 
 
 def _open(options: Any, objects: Any) -> Corpus:

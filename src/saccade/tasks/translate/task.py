@@ -70,15 +70,15 @@ class Translates(Generates):
         learned, name = training_sample(data, _ENDLESS, _LEARNED), metrics.headline(options.data)
         return baselines(learned, [pair.source for pair in pairs], scored, name, options.source)
 
-    def check_request(self, model: nn.Module, asked: Request) -> None:
+    def check_request(self, model: nn.Module, request: Request) -> None:
         """Reject options that need attention or unknown tokens for a model or tokenizer without."""
         options = self.codec.options
-        if asked.replace_unknown and not self.codec.target.unknowns:
+        if request.replace_unknown and not self.codec.target.unknowns:
             got = f"--tokenizer {options.tokenizer}, whose tokens can write any text"
             raise ArgumentError(f"--replace-unknown: expected a tokenizer that does not know every text, got {got}")
-        if asked.replace_unknown and not self.attends(model):
+        if request.replace_unknown and not self.attends(model):
             raise ArgumentError(f"--replace-unknown: expected a model that attends to the source, got {options.model}")
-        super().check_request(model, asked)
+        super().check_request(model, request)
 
     def check_look(self, model: nn.Module, look: LookRequest) -> None:
         """Reject pictures of attention of a model without, and of an ensemble's gradients."""
@@ -86,14 +86,14 @@ class Translates(Generates):
         look.check_attends(attends)
         check_drawn(model, look.by, attends=attends)
 
-    def reads(self, asked: Request) -> bool:
+    def reads(self, request: Request) -> bool:
         """Return whether outputs depend on attention weights."""
-        return asked.attends
+        return request.attends
 
-    def rank(self, sample: Source, outputs: Sequence[Output], asked: Request) -> Sequence[Output]:
+    def rank(self, sample: Source, outputs: Sequence[Output], request: Request) -> Sequence[Output]:
         """Rank outputs by coverage, and replace their unknown tokens, if a request says so."""
-        ranked = super().rank(sample, outputs, asked)
-        return [replaced(output, sample, self.codec) for output in ranked] if asked.replace_unknown else ranked
+        ranked = super().rank(sample, outputs, request)
+        return [replaced(output, sample, self.codec) for output in ranked] if request.replace_unknown else ranked
 
     def describe(
         self, model: Any, sample: Source, outputs: Sequence[Output], count: int, form: Form, look: LookRequest
