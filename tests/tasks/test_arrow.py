@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from image_files import plain
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.audio.recordings import wav
 from saccade.tasks.classify_image.data import open_images
 from saccade.tasks.classify_text.data import open_corpus as texts
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.transcribe.data import open_corpus as recordings
 from saccade.tasks.translate.data import open_corpus as pairs
 

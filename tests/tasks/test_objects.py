@@ -6,9 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.objects import LeftOut, array_of, pair_reader, rows_of
-from saccade.tasks.splits import SplitNames
 from tiers import every
 
 READ = pair_reader(("source", "de"), ("target", "en"), nested="translation")

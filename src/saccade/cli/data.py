@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from saccade.cli.arguments import UsageError, choose, named_options, one_line, parse
+from saccade.data.dataset import SPLITS
 from saccade.errors import SaccadeError
 from saccade.look._files import write_new
 from saccade.runs import examples
 from saccade.tasks import TASKS, load_task
-from saccade.tasks.dataset import SPLITS
 from saccade.train.files import check_folder
 from saccade.train.notes import output
 from saccade.train.options import flat, select

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError, SaccadeError, pip_install
 from saccade.tasks.pinned import check_unchanged, state_of
-from saccade.tasks.splits import SplitNames
 from saccade.train.files import naming, other_than_file
 
 __all__ = ["Table", "is_arrow", "read_arrow"]

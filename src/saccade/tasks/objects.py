@@ -10,11 +10,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import torch
 
+from saccade.data.cleaning import composed
+from saccade.data.dataset import SPLITS, check_index, check_split, inventory
+from saccade.data.splits import SPLIT, SplitNames, held_out, split_of
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import Table
-from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
-from saccade.tasks.splits import SPLIT, SplitNames, held_out, split_of
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.files import Numbers, divide, keep, text_hash
 
 __all__ = ["OBJECTS", "LeftOut", "Rows", "array_of", "label_of", "pair_reader", "read_rows", "rows_of"]

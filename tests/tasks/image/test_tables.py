@@ -4,9 +4,9 @@ import gzip
 
 import pytest
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.image.tables import is_table, tables, told_rows
-from saccade.tasks.splits import SplitNames
 
 NAMES = SplitNames()
 

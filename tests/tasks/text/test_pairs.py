@@ -3,8 +3,8 @@ import random
 
 import pytest
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.pairs import open_pairs
 
 

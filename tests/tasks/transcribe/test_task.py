@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from saccade import runs
+from saccade.data.dataset import take
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import take
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.text.special import UNKNOWN

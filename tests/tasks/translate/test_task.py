@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from saccade import runs
+from saccade.data.dataset import take
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.dataset import take
 from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import Characters

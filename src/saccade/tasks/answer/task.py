@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from torch import Tensor, nn
 
+from saccade.data.cleaning import composed
+from saccade.data.dataset import Lazy, take
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import Options as SightOptions
 from saccade.tasks.answer.answer import Query, VisualAnswer, answers
@@ -18,7 +20,6 @@ from saccade.tasks.answer.data.table import asked_in
 from saccade.tasks.answer.measures import HEADLINE, measured, pointing
 from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
-from saccade.tasks.dataset import Lazy, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.images import encode_png, read_image
@@ -30,7 +31,6 @@ from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.labels.baselines import usual
 from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
-from saccade.tasks.text.cleaning import composed
 from saccade.train import options as shared
 from saccade.train.notes import Once, say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Unreadable, find

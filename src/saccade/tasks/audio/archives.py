@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from saccade.data.folders import files_below
 from saccade.errors import ArgumentError
-from saccade.tasks.folders import files_below
 
 __all__ = ["holds", "read_files"]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from torch import Tensor, nn
 
+from saccade.data.dataset import Lazy, take
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.answer import ImageCaption, answers, attends, grid, pointing, write
 from saccade.tasks.caption.batches import Batch, Encoded, pad
@@ -14,7 +15,6 @@ from saccade.tasks.caption.data import BUILTIN, Captioned, Corpus, open_corpus
 from saccade.tasks.caption.metrics import baseline, headline, measured
 from saccade.tasks.caption.options import RECIPES, REQUESTS, Options
 from saccade.tasks.caption.vocabulary import Vocabulary, learn
-from saccade.tasks.dataset import Lazy, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.coverage import Request, check_coverage

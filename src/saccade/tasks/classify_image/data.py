@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from saccade.tasks.dataset import no_such_data
+from saccade.data.dataset import no_such_data
+from saccade.data.splits import SplitNames
 from saccade.tasks.image.dataset import Dataset, refuse_size
 from saccade.tasks.image.shapes import Shapes
 from saccade.tasks.image.sources import open_files
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "open_images"]
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.image.maps import LookRequest
 from saccade.tasks.labels.request import EvalRequest, Request
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "Options"]
 

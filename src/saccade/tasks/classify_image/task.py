@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from torch import nn
 from torch.nn import functional as F
 
+from saccade.data.dataset import Lazy, take, training_sample
+from saccade.data.splits import SplitNames
 from saccade.tasks.batches import Sampler
 from saccade.tasks.classify_image.answer import ImageAnswer, answers
 from saccade.tasks.classify_image.data import BUILTIN, open_images
 from saccade.tasks.classify_image.options import RECIPES, REQUESTS, Options
-from saccade.tasks.dataset import Lazy, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.batches import Batch, Encoded, augmented, encode, stacked
@@ -28,7 +29,6 @@ from saccade.tasks.labels.metrics import HEADLINE, measured
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
 from saccade.train import options as shared
 from saccade.train.notes import say

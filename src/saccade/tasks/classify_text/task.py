@@ -12,6 +12,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from saccade.data.cleaning import composed, front
+from saccade.data.dataset import Lazy, opened, take, training_sample
+from saccade.data.splits import SplitNames
 from saccade.models.classifier import Classifier
 from saccade.tasks.batches import Cache, Sampler
 from saccade.tasks.classify_text import tfidf
@@ -24,7 +27,6 @@ from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
 from saccade.tasks.classify_text.recipes import suited
 from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
-from saccade.tasks.dataset import Lazy, opened, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.labels import Ensemble
 from saccade.tasks.labels.baselines import majority, timed
@@ -32,9 +34,7 @@ from saccade.tasks.labels.metrics import HEADLINE, measured
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
-from saccade.tasks.text.cleaning import composed, front
 from saccade.tasks.text.markup import without_markup
 from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors

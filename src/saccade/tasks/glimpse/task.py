@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from saccade.data.dataset import Lazy, take, training_sample
 from saccade.errors import ArgumentError
 from saccade.models.policies import Gaussian
 from saccade.models.ram import Path as EyePath
 from saccade.models.strings import said
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import Lazy, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.glimpse.answer import EyeAnswer, answers
 from saccade.tasks.glimpse.data import BUILTIN, longest_label, open_data

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from saccade.data.folders import files_below
 from saccade.errors import ArgumentError
-from saccade.tasks.folders import files_below
 
 __all__ = ["ENDS", "HardLinks", "is_archive", "read_files"]
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from saccade.data.cleaning import composed
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.images import LARGEST, read_image
 from saccade.tasks.objects import array_of, label_of, rows_of
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.cleaning import composed
 
 __all__ = ["channels_first", "open_objects"]
 

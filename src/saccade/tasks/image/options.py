@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Literal
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.image.decoded import check_size
 from saccade.tasks.image.features.store import FeatureStore
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["LookRequest", "VisualOptions"]
 

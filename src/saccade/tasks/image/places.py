@@ -14,9 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from saccade.data.dataset import inventory
+from saccade.data.folders import files_below
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import inventory
-from saccade.tasks.folders import files_below
 from saccade.tasks.image.archives import HardLinks
 from saccade.tasks.image.images import SUFFIXES
 from saccade.tasks.pinned import State, check_unchanged, state_of

@@ -10,10 +10,10 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from saccade.data.conversions import converted
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SPLIT, SplitNames, only, split_named
 from saccade.errors import ArgumentError
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import SPLITS
-from saccade.tasks.splits import SPLIT, SplitNames, only, split_named
 from saccade.tasks.text.delimited import perhaps_headed
 from saccade.tasks.text.files import read_filled
 

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Self, cast
 
 from torch import Tensor
 
+from saccade.data.dataset import Lazy, opened
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import Lazy, opened
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import suited_to_features
 from saccade.tasks.image.texts import TextsByImage
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
 from saccade.train.notes import say
 from saccade.train.task import Suited, recipe

@@ -13,9 +13,10 @@ from typing import Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from saccade.data.dataset import spread
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import Visual
-from saccade.tasks.batches import POOL, Sampler, Sized, spread
+from saccade.tasks.batches import POOL, Sampler, Sized
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import visual
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks import looking
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "STORIES", "EvalRequest", "LookRequest", "Options", "Request"]
 

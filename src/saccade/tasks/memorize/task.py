@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from torch import nn
 
+from saccade.data.dataset import Lazy, counted, opened, take, training_sample
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.models.memorizer import Memorizer
 from saccade.tasks.batches import POOL, Sampler
-from saccade.tasks.dataset import Lazy, counted, opened, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
 from saccade.tasks.memorize.baselines import baselines
@@ -27,7 +28,6 @@ from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalReque
 from saccade.tasks.memorize.room import check_answering, check_cells, check_training
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
 from saccade.train import options as shared
 from saccade.train.files import write_json

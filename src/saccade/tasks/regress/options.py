@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "LookRequest", "Options", "Request"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from saccade.data.dataset import counted, inventory
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import counted, inventory
 from saccade.tasks.regress.data.dataset import exact
 from saccade.tasks.regress.data.objects import named_numbers, table_rows
 from saccade.tasks.regress.data.sheet import flat

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import torch
 from torch import Tensor, nn
 
+from saccade.data.dataset import Lazy, take, training_sample
+from saccade.data.splits import SplitNames
 from saccade.models.regressor import Predicted, Regressor
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import Lazy, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.regress.answer import Asked, Regression, answers
 from saccade.tasks.regress.baselines import plain_ways
@@ -28,7 +29,6 @@ from saccade.tasks.regress.measures import HEADLINE, measured
 from saccade.tasks.regress.options import RECIPES, REQUESTS, EvalRequest, Options
 from saccade.tasks.regress.question import lines_of, read_numbers
 from saccade.tasks.request import completed
-from saccade.tasks.splits import SplitNames
 from saccade.train import options as shared
 from saccade.train.notes import say
 from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe

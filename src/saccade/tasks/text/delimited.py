@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+from saccade.data.splits import SPLIT
 from saccade.errors import ArgumentError
-from saccade.tasks.splits import SPLIT
 from saccade.tasks.text.files import Numbers
 from saccade.tasks.text.lines import Lines
 

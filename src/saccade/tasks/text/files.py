@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.data.cleaning import composed
 from saccade.errors import ArgumentError
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.lines import Lines, read_lines
 
 __all__ = [

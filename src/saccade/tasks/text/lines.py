@@ -15,8 +15,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.data.conversions import converted, recoded
 from saccade.errors import ArgumentError
-from saccade.tasks.conversions import converted, recoded
 from saccade.tasks.pinned import Pinned, check_unchanged, state_of
 from saccade.train.files import naming, other_than_file
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.data.cleaning import composed
+from saccade.data.conversions import converted
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SPLIT, SplitNames, held_out, split_named
 from saccade.errors import ArgumentError
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import SPLITS
-from saccade.tasks.splits import SPLIT, SplitNames, held_out, split_named
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.delimited import Delimited, perhaps_headed
 from saccade.tasks.text.files import Split, Splits, divide, fingerprint, keep, read_filled, text_hash
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import RATES
 from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
 from saccade.tasks.generate.request import Request as GenerateRequest
 from saccade.tasks.looking import LookRequest
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "Options", "Request", "check_rescoring"]
 

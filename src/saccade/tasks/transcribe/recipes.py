@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any, NamedTuple
 
+from saccade.data.dataset import training_sample
 from saccade.tasks.audio.signals import Signals
-from saccade.tasks.dataset import training_sample
 from saccade.tasks.transcribe.data.corpus import Corpus
 
 __all__ = ["Heard", "hear", "smaller", "suited"]

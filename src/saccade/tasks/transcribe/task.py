@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from torch import Tensor, nn
 
+from saccade.data.dataset import Lazy, opened, sampled, spread, take
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.signals import Signals
-from saccade.tasks.batches import Cache, Sampler, sampled, spread
-from saccade.tasks.dataset import Lazy, opened, take
+from saccade.tasks.batches import Cache, Sampler
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.generate import Search, best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.looking import LookRequest
 from saccade.tasks.request import completed
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
 from saccade.tasks.transcribe.alignment_metrics import AlignmentMetrics, alignment_metrics, mean_metrics, sounding
 from saccade.tasks.transcribe.batches import Batch, Utterance, pad, stretched

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saccade.data.dataset import inventory, spread
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.signals import Signals
-from saccade.tasks.batches import spread
-from saccade.tasks.dataset import inventory
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.special import UNKNOWN

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from saccade.data.cleaning import WIDEST
 from saccade.models.padded import Padded
 from saccade.tasks.batches import rectangle
-from saccade.tasks.text.cleaning import WIDEST
 from saccade.tasks.text.special import BEGIN, END
 from saccade.tasks.text.tokenizer import Tokenizer
 from saccade.tasks.translate.data.corpus import Pair

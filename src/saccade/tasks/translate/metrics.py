@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from saccade.data.cleaning import LONGEST
 from saccade.tasks.groups import by_group
-from saccade.tasks.text.cleaning import LONGEST
 from saccade.tasks.translate.data import BUILTIN
 from saccade.train.task import Metric, value
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.generate import coverage
 from saccade.tasks.generate import options as generate
 from saccade.tasks.looking import LookRequest
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "TOKENIZERS", "EvalRequest", "Options", "Request"]
 

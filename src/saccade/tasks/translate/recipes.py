@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from saccade.tasks.dataset import training_sample
-from saccade.tasks.text.cleaning import front
+from saccade.data.cleaning import front
+from saccade.data.dataset import training_sample
 from saccade.tasks.translate.data.corpus import Corpus
 from saccade.tasks.translate.options import RECIPES
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from saccade.tasks.text.cleaning import WIDEST, composed
+from saccade.data.cleaning import WIDEST, composed
 from saccade.tasks.text.tokenizer import Tokenizer
 
 __all__ = ["Source", "encode_sources"]

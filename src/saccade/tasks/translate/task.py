@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from torch import Tensor, nn
 
+from saccade.data.cleaning import LONGEST
+from saccade.data.dataset import Lazy, opened, take, training_sample
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import Lazy, opened, take, training_sample
 from saccade.tasks.ensembles import check_alike, check_drawn
 from saccade.tasks.generate import Ensemble
 from saccade.tasks.generate.coverage import check_coverage
@@ -19,9 +21,7 @@ from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.generate.request import check_prefix, search_of
 from saccade.tasks.looking import LookRequest
 from saccade.tasks.request import completed
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
-from saccade.tasks.text.cleaning import LONGEST
 from saccade.tasks.text.special import PADDING
 from saccade.tasks.translate import metrics
 from saccade.tasks.translate.baselines import baselines

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saccade.data.cleaning import front
+from saccade.data.dataset import training_sample
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import training_sample
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.text.bpe import BytePairs
-from saccade.tasks.text.cleaning import front
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, Tokenizer, from_json
 from saccade.tasks.translate.batches import encode_fitting
 from saccade.tasks.translate.data.corpus import Corpus, Pair

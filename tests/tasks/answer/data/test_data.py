@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 
 from image_files import plain
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.answer.data import open_corpus
 from saccade.tasks.answer.data.collection import kind_of
 from saccade.tasks.answer.data.vqa import normalized
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image import decoded
-from saccade.tasks.splits import SplitNames
 from tiny import python
 
 SHARED = Path(__file__).resolve().parents[5] / "shared/data"

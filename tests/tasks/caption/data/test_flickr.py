@@ -1,8 +1,8 @@
 import pytest
 
 from image_files import plain
+from saccade.data.splits import SplitNames
 from saccade.tasks.caption.data.flickr import read_flickr
-from saccade.tasks.splits import SplitNames
 
 _NAMES = (
     "image,caption",

@@ -12,11 +12,11 @@ import torch
 from PIL import Image
 
 from image_files import archive_of, packed, plain
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data import open_corpus
 from saccade.tasks.caption.data.pictures import Item, Pictures
-from saccade.tasks.dataset import SPLITS
-from saccade.tasks.splits import SplitNames
 from tiny import python
 
 FLICKR8K = Path(__file__).resolve().parents[5] / "shared/data/flickr8k_1k"

@@ -1,10 +1,10 @@
 import pytest
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data import classes, open_corpus
 from saccade.tasks.classify_text.data.classes import open_classes
 from saccade.tasks.classify_text.data.corpus import WithoutMarkup
-from saccade.tasks.splits import SplitNames
 
 SPLITS = ("train", "validation", "test")
 

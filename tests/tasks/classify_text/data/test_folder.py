@@ -2,10 +2,10 @@ import gzip
 
 import pytest
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data import open_corpus
 from saccade.tasks.classify_text.data.folder import open_files
-from saccade.tasks.splits import SplitNames
 from tasks.classify_text.conftest import labelled
 
 

@@ -2,9 +2,9 @@ import gzip
 
 import pytest
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data.table import open_table, scan
-from saccade.tasks.splits import SplitNames
 
 
 def read(path):

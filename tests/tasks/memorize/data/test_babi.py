@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data.babi import cut, is_babi, open_babi
-from saccade.tasks.splits import SplitNames
 
 STORY = """1 Mary moved to the {0}.
 2 John went to the hallway.

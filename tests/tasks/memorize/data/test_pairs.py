@@ -1,9 +1,9 @@
 import pytest
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data import open_corpus
 from saccade.tasks.memorize.data.pairs import Filed, Objects
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.pairs import open_pairs
 
 PAIRS = [(f"a{n} b", f"b a{n}") for n in range(60)]

@@ -9,12 +9,12 @@ import pytest
 import torch
 from numpy.lib import format as npy
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.regress.data import open_numbers
 from saccade.tasks.regress.data.builtin import Maximum, Sine
 from saccade.tasks.regress.data.sheet import Wanted
-from saccade.tasks.splits import SplitNames
 from tiers import every
 
 ROWS = [(n, n % 7, 3 * n + 1) for n in range(40)]

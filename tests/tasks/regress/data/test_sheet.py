@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from saccade.data.splits import SplitNames, split_of
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks.objects import OBJECTS
 from saccade.tasks.regress.data import open_numbers
 from saccade.tasks.regress.data.sheet import Wanted
-from saccade.tasks.splits import SplitNames, split_of
 
 SPLITS = ("train", "validation", "test")
 NAMES = ["x", "z", "y", "split"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.transcribe.data import open_corpus
 from saccade.tasks.transcribe.data.words import open_words
 

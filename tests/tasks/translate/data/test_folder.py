@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.data.folder import open_folder
 

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from saccade.data.conversions import converted
+from saccade.data.dataset import data_path, no_such_data
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.collection import Collection, Gathering, Known
 from saccade.tasks.answer.data.corpus import Asked, Corpus, Posed
@@ -13,13 +16,10 @@ from saccade.tasks.answer.data.scenes import Scenes
 from saccade.tasks.answer.data.table import ALONE, read_table
 from saccade.tasks.answer.data.vqa import is_vqa, read_vqa
 from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.image.dataset import refuse_size
 from saccade.tasks.image.sources import refuse_features
 from saccade.tasks.image.tables import is_table
 from saccade.tasks.objects import OBJECTS
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "Asked", "Collection", "Corpus", "Posed", "open_corpus"]
 

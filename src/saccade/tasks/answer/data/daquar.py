@@ -18,11 +18,11 @@ Source:
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.collection import Gathering, Known
 from saccade.tasks.image.decoded import Source
 from saccade.tasks.image.places import Images
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.delimited import delimited
 from saccade.tasks.text.files import read_filled
 

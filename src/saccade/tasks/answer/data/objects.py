@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames
 from saccade.tasks.answer.data.collection import Collection, Gathering
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.decoded import Source, key_of, source_of
 from saccade.tasks.objects import rows_of
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["open_objects"]
 

@@ -9,12 +9,12 @@ validation.tsv and test.tsv, of which one that is missing is held out. Columns m
 
 from pathlib import Path
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.collection import Gathering, Known
 from saccade.tasks.image.decoded import Source
 from saccade.tasks.image.places import Images
 from saccade.tasks.image.tables import image_name, tables, told_rows
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["ALONE", "asked_in", "read_table"]
 

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from saccade.data.conversions import converted
+from saccade.data.dataset import data_path, no_such_data
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.caption.data.coco import is_coco, read_json
@@ -12,14 +15,11 @@ from saccade.tasks.caption.data.listing import Known, Listing, open_listing
 from saccade.tasks.caption.data.objects import open_objects
 from saccade.tasks.caption.data.scenes import Scenes
 from saccade.tasks.caption.data.table import ALONE, read_table
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.image.dataset import refuse_size
 from saccade.tasks.image.places import Images
 from saccade.tasks.image.sources import refuse_features
 from saccade.tasks.image.tables import is_table
 from saccade.tasks.objects import OBJECTS
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "Captioned", "Corpus", "open_corpus"]
 

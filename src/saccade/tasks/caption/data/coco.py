@@ -18,12 +18,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from saccade.data.dataset import SPLITS
+from saccade.data.media import read_bytes
+from saccade.data.splits import SplitNames, only
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.listing import Listing
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.fields import text, whole_number
-from saccade.tasks.media import read_bytes
-from saccade.tasks.splits import SplitNames, only
 
 __all__ = ["is_coco", "read_json"]
 

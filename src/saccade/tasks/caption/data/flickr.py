@@ -15,11 +15,11 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames, only
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.listing import Listing
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.images import SUFFIXES
-from saccade.tasks.splits import SplitNames, only
 from saccade.tasks.text.delimited import Delimited, delimited
 from saccade.tasks.text.files import read_filled
 from saccade.tasks.text.lines import Lines

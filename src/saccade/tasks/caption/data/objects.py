@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from saccade.data.cleaning import cleaned
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames
 from saccade.tasks.caption.data.pictures import SIZE, Item, Pictures, check_size
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.decoded import Source, key_of, source_of
 from saccade.tasks.objects import rows_of
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.cleaning import cleaned
 
 __all__ = ["open_objects"]
 

@@ -9,10 +9,10 @@ a folder has train.tsv, validation.tsv and test.tsv, or captions.tsv. Columns ma
 
 from pathlib import Path
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.listing import Listing
 from saccade.tasks.image.tables import image_name, tables, told_rows
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["ALONE", "read_table"]
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from saccade.data.dataset import data_path, no_such_data
+from saccade.data.splits import SplitNames
 from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.classify_text.data.corpus import Corpus, Example, check_labels, unknown_label
 from saccade.tasks.classify_text.data.folder import open_files
 from saccade.tasks.classify_text.data.reviews import Reviews
-from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.objects import OBJECTS, LeftOut, Rows, pair_reader, rows_of
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "open_corpus"]
 

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
+from saccade.data.classes import Member, divided, find_classes, list_names, read_list
+from saccade.data.cleaning import composed
+from saccade.data.conversions import recoded as command
+from saccade.data.dataset import SPLITS, inventory
+from saccade.data.folders import files_below
+from saccade.data.media import read_bytes
+from saccade.data.splits import SplitNames, held_out
 from saccade.errors import ArgumentError
-from saccade.tasks.classes import Member, divided, find_classes, list_names, read_list
 from saccade.tasks.classify_text.data.corpus import Files
-from saccade.tasks.conversions import recoded as command
-from saccade.tasks.dataset import SPLITS, inventory
-from saccade.tasks.folders import files_below
-from saccade.tasks.media import read_bytes
-from saccade.tasks.splits import SplitNames, held_out
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.files import Split, divide, fingerprint, text_hash
 from saccade.tasks.text.lines import NO_TEXT, Lines, gather
 

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.data.dataset import SPLITS, Dataset, check_index
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS, Dataset, check_index
 from saccade.tasks.text.files import Splits
 from saccade.tasks.text.markup import without_markup
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from saccade.data.conversions import converted
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import KNOWN, SplitNames, held_out, only
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data.classes import open_classes
 from saccade.tasks.classify_text.data.corpus import Files, check_labels, unknown_label
 from saccade.tasks.classify_text.data.table import Scanned, open_table, scan
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import SPLITS
-from saccade.tasks.splits import KNOWN, SplitNames, held_out, only
 from saccade.tasks.text.files import Split, divide, fingerprint
 
 __all__ = ["open_files"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.data.cleaning import composed
+from saccade.data.conversions import converted
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SPLIT, SplitNames, split_named
 from saccade.errors import ArgumentError
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import SPLITS
-from saccade.tasks.splits import SPLIT, SplitNames, split_named
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.delimited import Delimited, columns_of, delimited, suffix_of
 from saccade.tasks.text.files import Numbers, keep, read_filled, text_hash
 from saccade.tasks.text.lines import Lines

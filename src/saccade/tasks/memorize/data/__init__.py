@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+from saccade.data.dataset import data_path, no_such_data
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.memorize.data.babi import Stories, is_babi, open_babi
 from saccade.tasks.memorize.data.corpus import Corpus, Item
 from saccade.tasks.memorize.data.made import Made
 from saccade.tasks.memorize.data.pairs import Filed, Objects
 from saccade.tasks.memorize.data.problems import PROBLEMS
 from saccade.tasks.objects import OBJECTS
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.pairs import open_pairs
 
 __all__ = ["BUILTIN", "Corpus", "Item", "Made", "Stories", "open_corpus"]

@@ -9,11 +9,11 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from saccade.data.cleaning import composed
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.objects import Rows, rows_of
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.cleaning import composed
 from saccade.train.files import read
 
 __all__ = ["QUESTION", "Stories", "cut", "is_babi", "open_babi"]

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.objects import pair_reader, rows_of
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.files import Splits
 
 __all__ = ["Filed", "Objects"]

@@ -2,16 +2,16 @@
 
 from typing import Any
 
+from saccade.data.dataset import data_path, no_such_data
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.objects import OBJECTS, rows_of
 from saccade.tasks.regress.data.builtin import Maximum, Sine
 from saccade.tasks.regress.data.dataset import Numbers, Table
 from saccade.tasks.regress.data.files import is_numbers, read_sheets, read_sklearn
 from saccade.tasks.regress.data.objects import read_objects
 from saccade.tasks.regress.data.sheet import Row, Sheet, Wanted, check_size, chosen, differing, rows_by_split
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "open_numbers"]
 

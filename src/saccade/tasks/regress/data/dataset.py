@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from saccade.tasks.dataset import Dataset
+from saccade.data.dataset import Dataset
 from saccade.tasks.objects import Rows
 
 __all__ = ["Example", "Numbers", "Table", "exact", "ranges"]

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from saccade.data.conversions import converted
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames, only
 from saccade.errors import ArgumentError
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.regress.data.sheet import Sheet, check_size
-from saccade.tasks.splits import SplitNames, only
 from saccade.tasks.text.delimited import delimited, number_of, suffix_of
 from saccade.tasks.text.files import read_filled
 from saccade.tasks.text.lines import Lines

@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from torch import Tensor
 
+from saccade.data.dataset import SPLITS, counted, inventory
+from saccade.data.splits import SPLIT, SplitNames, split_of
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.dataset import SPLITS, counted, inventory
 from saccade.tasks.objects import Rows, read_rows, rows_of
 from saccade.tasks.regress.data.dataset import Table
 from saccade.tasks.regress.data.sheet import (
@@ -21,7 +22,6 @@ from saccade.tasks.regress.data.sheet import (
     of_column,
     several,
 )
-from saccade.tasks.splits import SPLIT, SplitNames, split_of
 
 __all__ = ["named_numbers", "read_objects", "table_rows"]
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from torch import Tensor
 
+from saccade.data.dataset import inventory
+from saccade.data.splits import SPLIT, SplitNames, split_of
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import inventory
-from saccade.tasks.splits import SPLIT, SplitNames, split_of
 from saccade.tasks.text.delimited import number_of
 
 __all__ = [

@@ -21,11 +21,11 @@ from pathlib import Path
 
 from torch import Tensor
 
+from saccade.data.cleaning import composed
+from saccade.data.dataset import check_index, check_split, inventory
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.archives import holds, read_files
 from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, features
-from saccade.tasks.dataset import check_index, check_split, inventory
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.lines import read_lines
 from saccade.tasks.transcribe.data.corpus import Recording
 

@@ -22,10 +22,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from saccade.data.dataset import SPLITS, check_index, check_split, inventory
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.archives import holds, read_files
 from saccade.tasks.audio.recordings import read_whole
-from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
 from saccade.tasks.transcribe.data.corpus import Recording
 from saccade.train.randomness import derive, generator
 

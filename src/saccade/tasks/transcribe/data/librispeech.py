@@ -14,10 +14,10 @@ Source:
 from collections.abc import Sequence
 from pathlib import Path
 
+from saccade.data.cleaning import composed
+from saccade.data.dataset import SPLITS, inventory
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS, inventory
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.files import read_filled
 from saccade.tasks.transcribe.data.manifest import Row, present
 from saccade.tasks.transcribe.data.recordings import Recordings, check_rate, recordings

@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from saccade.data.cleaning import composed
+from saccade.data.conversions import converted
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.headers import HEADER, missing_bytes
-from saccade.tasks.conversions import converted
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.delimited import columns_of, delimited, number_of
 from saccade.tasks.text.lines import Lines, read_lines
 

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from saccade.data.cleaning import composed
+from saccade.data.splits import SplitNames
 from saccade.tasks.audio.recordings import leveled, read_whole, resample
 from saccade.tasks.objects import Rows, array_of, rows_of
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.transcribe.data.corpus import Recording
 
 __all__ = ["Waveforms", "open_objects"]

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
+from saccade.data.dataset import SPLITS, check_index, check_split
+from saccade.data.splits import SplitNames, held_out, only
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import RATES, Audio, read_whole
-from saccade.tasks.dataset import SPLITS, check_index, check_split
-from saccade.tasks.splits import SplitNames, held_out, only
 from saccade.tasks.text.files import divide, text_hash
 from saccade.tasks.transcribe.data.corpus import Recording
 from saccade.tasks.transcribe.data.manifest import KINDS, Row, read_manifest
@@ -93,7 +93,7 @@ def open_recordings(path: Path, rate: int, names: SplitNames | None = None) -> R
     """Open a corpus by its manifest, or manifests.
 
     A manifest alone is divided by its column `split`. A folder has manifest.csv, .tsv, .jsonl or .json, or one for each
-    split, called as `saccade.tasks.splits` has it (train.jsonl or train_manifest.json). A row of no split is refused
+    split, called as `saccade.data.splits` has it (train.jsonl or train_manifest.json). A row of no split is refused
     where others name one; a split that is missing is held out from training by a hash of each path: a twentieth of the
     recordings, but at most 1,000 of them. Rows without a text are left out. All files are looked for at once, and read
     when they are needed.

@@ -13,10 +13,10 @@ Source:
 
 from pathlib import Path
 
+from saccade.data.classes import Member, find_classes, list_names, read_list
+from saccade.data.folders import files_below
+from saccade.data.splits import SplitNames
 from saccade.tasks.audio.recordings import SUFFIXES
-from saccade.tasks.classes import Member, find_classes, list_names, read_list
-from saccade.tasks.folders import files_below
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.transcribe.data.manifest import Row, present
 from saccade.tasks.transcribe.data.recordings import Recordings, check_rate, recordings
 

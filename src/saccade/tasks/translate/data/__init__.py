@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from saccade.data.dataset import data_path, no_such_data
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.objects import OBJECTS, LeftOut, Rows, pair_reader, rows_of
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.files import BLANK_PAIRS
 from saccade.tasks.text.pairs import open_pairs
 from saccade.tasks.translate.data.corpus import Corpus, Pair

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from saccade.data.cleaning import composed
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames, held_out, only
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS
-from saccade.tasks.splits import SplitNames, held_out, only
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.files import Split, divide, fingerprint, keep, read_filled, text_hash
 from saccade.tasks.text.lines import Lines
 from saccade.tasks.translate.data.files import Files
@@ -22,7 +22,7 @@ _TEST = "test"
 def open_folder(folder: Path, source: str | None, target: str | None, names: SplitNames | None = None) -> Files:
     """Open a folder of aligned files: line n of train.de and line n of train.en are a pair, packed by gzip or not.
 
-    Splits are called as `saccade.tasks.splits` has it; test may also be the first by the alphabet of those whose names
+    Splits are called as `saccade.data.splits` has it; test may also be the first by the alphabet of those whose names
     begin with it (test_2016_flickr). A split that is not there is held out from training, by a hash of the source. A
     training pair of which a side is blank is left out; validation and test keep all lines.
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from saccade.data.cleaning import composed
+from saccade.data.dataset import SPLITS, inventory
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS, inventory
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.cleaning import composed
 
 __all__ = ["Found", "Member", "divided", "find_classes", "list_names", "read_list"]
 

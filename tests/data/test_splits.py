@@ -2,8 +2,8 @@ import gzip
 
 import pytest
 
+from saccade.data.splits import SplitNames, SplitOptions, held_out, only
 from saccade.errors import ArgumentError
-from saccade.tasks.splits import SplitNames, SplitOptions, held_out, only
 
 
 def test_a_name_that_an_option_gives_is_no_other_splits():

@@ -2,11 +2,11 @@
 
 import pytest
 
+from saccade.data.cleaning import cleaned
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.listing import Listing
 from saccade.tasks.classify_text.data.table import open_table
 from saccade.tasks.objects import pair_reader
-from saccade.tasks.text.cleaning import cleaned
 from saccade.tasks.text.pairs import open_pairs
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, one_line
 from saccade.tasks.transcribe.data.manifest import read_manifest

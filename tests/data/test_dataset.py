@@ -5,11 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.errors import ArgumentError
-from saccade.tasks.answer.data import open_corpus as questions
-from saccade.tasks.caption.data import open_corpus as captions
-from saccade.tasks.classify_text.data import open_corpus as texts
-from saccade.tasks.dataset import (
+from saccade.data.dataset import (
     SPLITS,
     Lazy,
     check_index,
@@ -19,6 +15,10 @@ from saccade.tasks.dataset import (
     take,
     training_sample,
 )
+from saccade.errors import ArgumentError
+from saccade.tasks.answer.data import open_corpus as questions
+from saccade.tasks.caption.data import open_corpus as captions
+from saccade.tasks.classify_text.data import open_corpus as texts
 from saccade.tasks.image.sources import open_files as images
 from saccade.tasks.memorize.data import open_corpus as symbols
 from saccade.tasks.regress.data import open_numbers as numbers

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.tasks.folders import files_below
+from saccade.data.folders import files_below
 
 NAMES = ("a/b/c.txt", "a.txt", "a-b.txt", "a/z", "b/B.txt", "b/a.txt", "B/x")
 

@@ -2,9 +2,9 @@ import os
 
 import pytest
 
+from saccade.data.classes import divided, find_classes, list_names, read_list
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.classes import divided, find_classes, list_names, read_list
-from saccade.tasks.splits import SplitNames
 
 
 def found(files, names=None, **more):

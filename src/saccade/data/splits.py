@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from saccade.data.dataset import SPLITS, counted, inventory
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS, counted, inventory
 
 __all__ = ["KNOWN", "SPLIT", "SplitNames", "SplitOptions", "held_out", "only", "split_named", "split_of"]
 

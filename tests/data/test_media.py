@@ -3,13 +3,13 @@ import os
 
 import pytest
 
+from saccade.data.media import read_bytes
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.arrow import read_arrow
 from saccade.tasks.audio.signals import Signals
 from saccade.tasks.image.places import Images
-from saccade.tasks.media import read_bytes
 from saccade.tasks.memorize.data.babi import open_babi
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.text.lines import read_lines
 from saccade.tasks.text.vectors import read_vectors
 

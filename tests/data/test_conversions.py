@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from saccade.data.conversions import converted, recoded
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.data import open_corpus as texts
-from saccade.tasks.conversions import converted, recoded
 from saccade.tasks.regress.data import open_numbers as numbers
 from saccade.tasks.transcribe.data import open_corpus as recordings
 from saccade.tasks.translate.data import open_corpus as pairs

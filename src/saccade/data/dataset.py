@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
+
 from saccade.errors import ArgumentError
-from saccade.tasks.batches import sampled, spread
 
 __all__ = [
     "SPLITS",
@@ -19,6 +20,8 @@ __all__ = [
     "inventory",
     "no_such_data",
     "opened",
+    "sampled",
+    "spread",
     "take",
     "training_sample",
 ]
@@ -91,6 +94,27 @@ def take(data: Dataset[E], split: str, limit: int | None) -> Sequence[int]:
     if limit is None or limit >= size:
         return range(size)
     return sampled(size, limit)
+
+
+def spread(size: int, count: int) -> range:
+    """Return at most `count` of the numbers below `size`, evenly apart: a sample of files that may be sorted.
+
+    >>> list(spread(10, 4))
+    [0, 3, 6, 9]
+    """
+    return range(0, size, max(1, -(-size // count)))
+
+
+def sampled(size: int, count: int) -> list[int]:
+    """Return `count` of the numbers below `size`, or all: evenly apart, but by no step that the numbers may repeat in.
+
+    Each number has a rank, its multiple of the golden ratio without the whole part; the lowest ranks are taken.
+
+    >>> sampled(10, 4)
+    [0, 2, 5, 7]
+    """
+    ranks = np.arange(size) * ((5**0.5 - 1) / 2) % 1
+    return sorted(np.argsort(ranks)[:count].tolist())
 
 
 def training_sample(data: Dataset[E], endless: int, most: int) -> list[E]:

@@ -1,0 +1,1 @@
+"""Data as rows: what people have, read by libraries and divided into splits."""
