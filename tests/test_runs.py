@@ -15,9 +15,9 @@ from safetensors.torch import load, load_file, save
 
 from saccade import runs
 from saccade.cli import main
+from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks import load_task
-from saccade.tasks.objects import OBJECTS
 from saccade.train.fit import Outcome
 from saccade.train.recipes import defaults
 from saccade.train.run import Run as Folder

@@ -24,10 +24,10 @@ import torch
 from torch import nn
 
 from saccade._definitions.argument_hints import suggest
+from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.ensembles import check_drawn
-from saccade.tasks.objects import OBJECTS
 from saccade.tasks.stream import stream
 from saccade.train.baselines import baselines
 from saccade.train.environment import choose_device

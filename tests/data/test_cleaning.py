@@ -3,14 +3,12 @@
 import pytest
 
 from saccade.data.cleaning import cleaned
+from saccade.data.columns import Column, label, read_columns
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.listing import Listing
-from saccade.tasks.classify_text.data.table import open_table
-from saccade.tasks.objects import pair_reader
-from saccade.tasks.text.pairs import open_pairs
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, one_line
 from saccade.tasks.transcribe.data.manifest import read_manifest
-from saccade.tasks.translate.data.folder import open_folder
+from saccade.tasks.translate.data import open_corpus as translations
 from saccade.tasks.translate.source import encode_sources
 
 
@@ -28,18 +26,17 @@ COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
 
 
 def pairs(path):
-    return open_pairs(path).splits["train"].rows[0]
+    rows = translations(str(path)).rows
+    return next(
+        row for split in rows.splits for row in map(tuple, map(dict.values, rows.splits[split])) if len(row[0]) > 1
+    )
 
 
 def folder(path):
     for split in ("train", "val", "test"):
         for side in ("de", "en"):
             (path.parent / f"{split}.{side}").write_text(path.read_text().partition("\t")[0] + "\n")
-    return open_folder(path.parent, "de", "en").row("test", 0)
-
-
-def texts(path):
-    return open_table(path)[0]
+    return tuple(translations(str(path.parent), "de", "en").rows.row("test", 0).values())
 
 
 def manifest(path):
@@ -48,7 +45,8 @@ def manifest(path):
 
 
 def objects(path):
-    return pair_reader(("a",), ("b",))(tuple(path.read_text().strip().split("\t")), None)
+    cells = tuple(path.read_text().strip().split("\t"))
+    return tuple(read_columns([Column("a", ("a",)), Column("b", ("b",), label)], cells, {}).values())
 
 
 def captions(path):
@@ -57,7 +55,7 @@ def captions(path):
     return tuple(listing.images["a.jpg"].captions * 2)
 
 
-@pytest.mark.parametrize("read", [pairs, folder, texts, manifest, objects, captions])
+@pytest.mark.parametrize("read", [pairs, folder, manifest, objects, captions])
 def test_both_spellings_of_a_letter_are_one_text(tmp_path, read):
     path = tmp_path / "a.tsv"
     rows = [DECOMPOSED] if read is objects else [DECOMPOSED, "a", "b"]

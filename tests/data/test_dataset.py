@@ -117,7 +117,10 @@ def test_data_that_are_not_there_have_a_hint():
 
 def test_a_folder_that_is_there_is_told_what_it_lacks(tmp_path):
     got = str(no_such_data(str(tmp_path), ["dates"], holds="tables"))
-    assert got == f"--data: the folder {tmp_path} has none of what is expected: tables"
+    assert got == f"--data: expected in the folder {tmp_path} tables, got an empty folder"
+    (tmp_path / "corpus.zip").touch()
+    got = str(no_such_data(str(tmp_path), ["dates"], holds="tables"))
+    assert "got corpus.zip; this unpacks or converts it: unzip" in got
     assert "no data set" in str(no_such_data(str(tmp_path / "gone"), ["dates"], holds="tables"))
 
 

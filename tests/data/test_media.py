@@ -3,10 +3,10 @@ import os
 
 import pytest
 
+from saccade.data.arrow import read_arrow
 from saccade.data.media import read_bytes
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.arrow import read_arrow
 from saccade.tasks.audio.signals import Signals
 from saccade.tasks.image.places import Images
 from saccade.tasks.memorize.data.babi import open_babi

@@ -3,7 +3,6 @@
 import gzip
 import shlex
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 
 __all__ = ["converted", "recoded"]
@@ -22,9 +21,6 @@ _ENDS = {  # a command for each kind of file, by the end of its name
     ".xlsx": "libreoffice --headless --convert-to csv {0}",
     ".xls": "libreoffice --headless --convert-to csv {0}",
     ".ods": "libreoffice --headless --convert-to csv {0}",
-    ".jsonl": "jq -rn '[{3}], (inputs | [{2}]) | @tsv' {0} > {1}.tsv",
-    ".ndjson": "jq -rn '[{3}], (inputs | [{2}]) | @tsv' {0} > {1}.tsv",
-    ".json": "jq -r '[{3}], (.[] | [{2}]) | @tsv' {0} > {1}.tsv",
     ".m4a": "ffmpeg -i {0} {1}.wav",
     ".mp4": "ffmpeg -i {0} {1}.wav",
     ".aac": "ffmpeg -i {0} {1}.wav",
@@ -39,12 +35,8 @@ _GZIP = b"\x1f\x8b"
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}  # at the beginning of a file
 
 
-def converted(path: Path, columns: Sequence[str] = ("text", "label")) -> str:
+def converted(path: Path) -> str:
     """Return what to say behind a refusal: a semicolon and the command that makes readable data, "" if none is known.
-
-    Args:
-        path: the file.
-        columns: names in the header of the table that the command writes.
 
     >>> converted(Path("my texts.zip"))
     "; this unpacks or converts it: unzip 'my texts.zip' -d 'my texts'"
@@ -53,9 +45,8 @@ def converted(path: Path, columns: Sequence[str] = ("text", "label")) -> str:
     end = max((end for end in _ENDS if name.endswith(end)), key=len, default=None)
     if end is None or path.is_dir():
         return ""
-    fields, header = (", ".join(form.format(name) for name in columns) for form in (".{}", '"{}"'))
     whole, stem = shlex.quote(str(path)), shlex.quote(str(path)[: -len(end)])
-    command = _ENDS[end].format(whole, stem, fields, header)
+    command = _ENDS[end].format(whole, stem)
     return f"; this unpacks or converts it: {command}"
 
 

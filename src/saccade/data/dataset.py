@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from saccade.data.conversions import converted
 from saccade.errors import ArgumentError
 
 __all__ = [
@@ -176,8 +177,11 @@ def no_such_data(
         >>> no_such_data("date", ["dates"])
         ArgumentError('--data: no data set date, and no folder or file; did you mean dates?')
     """
-    if holds is not None and Path(data).is_dir():
-        return ArgumentError(f"--data: the folder {data} has none of what is expected: {holds}")
+    if holds is not None and (folder := Path(data)).is_dir():
+        there = sorted(folder.iterdir())
+        got = f"got {inventory(path.name for path in there) or 'an empty folder'}"
+        way_out = next(filter(None, map(converted, there)), "")
+        return ArgumentError(f"--data: expected in the folder {data} {holds}, {got}{way_out}")
     near = difflib.get_close_matches(data, builtin, 1)
     hint = f"did you mean {near[0]}?" if near else f"built in: {', '.join(builtin)}"
     return ArgumentError(f"--data: no data set {data}, and no {forms}; {hint}")

@@ -16,7 +16,17 @@ from typing import Any
 from saccade.data.dataset import SPLITS, counted, inventory
 from saccade.errors import ArgumentError
 
-__all__ = ["KNOWN", "SPLIT", "SplitNames", "SplitOptions", "held_out", "only", "split_named", "split_of"]
+__all__ = [
+    "KNOWN",
+    "SPLIT",
+    "SplitNames",
+    "SplitOptions",
+    "held_out",
+    "only",
+    "spelled_splits",
+    "split_named",
+    "split_of",
+]
 
 #: Name of the column that says which split a row is in.
 SPLIT = "split"
@@ -123,6 +133,27 @@ class SplitNames:
         """
         for split, name in self.given.items():
             raise ArgumentError(f"--{split}-split: expected none for {data}, whose splits are known; leave {name} out")
+
+
+def spelled_splits(where: Path, parts: Iterable[str], names: SplitNames) -> dict[str, str]:
+    """Return the name of each part as `names` spell it, unless another part has that very name.
+
+    Raises:
+        ArgumentError: if two parts have one name but for case.
+
+    Example:
+        >>> spelled_splits(Path("folder"), ["train", "Test", "unlabelled"], SplitNames())
+        {'train': 'train', 'Test': 'test', 'unlabelled': 'unlabelled'}
+    """
+    parts, spelled = list(dict.fromkeys(parts)), dict[str, str]()
+    for part in parts:
+        name = names.spelled(part)
+        name = part if name in parts else name
+        if (other := next((other for other in spelled if spelled[other] == name), None)) is not None:
+            split = names.split(name)
+            raise ArgumentError(f"{where}: expected one {split} split, got {other} and {part}; say --{split}-split")
+        spelled[part] = name
+    return spelled
 
 
 def split_of(cell: Any, names: SplitNames, known: str = "") -> str:

@@ -3,8 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from saccade.data.rows import divide, text_hash
 from saccade.errors import ArgumentError
-from saccade.tasks.text.files import Split, Splits, divide, fingerprint, keep, read_filled, text_hash
+from saccade.tasks.text.files import Split, Splits, fingerprint, keep, read_filled
 
 FILES = Splits({"train": Split([("a", "b"), ("c", "d"), ("e", "f")], np.array([0, 2]))}, "print", "")
 

@@ -8,9 +8,9 @@ import torch
 
 from saccade import runs
 from saccade.data.dataset import take
+from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
 from saccade.tasks.generate import Ensemble
-from saccade.tasks.objects import OBJECTS
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.transcribe import Transcribe, task, vocabulary
 from saccade.tasks.transcribe.data.digits import DIGITS

@@ -218,7 +218,7 @@ def test_what_is_left_out_is_said(tmp_path, capsys):
     (data / "train.de").write_text("\n" + "satz\n" * 58 + "satz " * 300 + "\n")
     prepared(data)
     err = capsys.readouterr().err
-    assert err.count("left out 1 of 60 pairs, which have a blank side; the first is line 1") == 1
+    assert err.count("left out 1 of 60 pairs, which have a blank side; the first is row 1 of ") == 1
     assert err.count("1 of 59 training pairs looked at have a side of more than 200 tokens") == 1
 
 

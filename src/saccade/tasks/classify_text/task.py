@@ -21,7 +21,7 @@ from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.batches import Batch, Encoded, pad
 from saccade.tasks.classify_text.classification import Classification, Text, classify, read_texts
 from saccade.tasks.classify_text.data import BUILTIN, open_corpus
-from saccade.tasks.classify_text.data.corpus import Corpus, WithoutMarkup
+from saccade.tasks.classify_text.data.corpus import Corpus
 from saccade.tasks.classify_text.data.corpus import Example as Labelled
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
@@ -248,12 +248,7 @@ class ClassifyText:
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
     names = SplitNames.of_options(options)
-
-    def make(texts: Any) -> Corpus:
-        corpus = open_corpus(options.data, texts, names)
-        return WithoutMarkup(corpus) if options.strip_markup else corpus
-
-    return opened(objects, make)
+    return opened(objects, lambda texts: open_corpus(options.data, texts, names, strip_markup=options.strip_markup))
 
 
 class _Plain(NamedTuple):

@@ -10,12 +10,14 @@ import numpy as np
 from torch import Tensor
 
 from saccade.data.cleaning import composed
+from saccade.data.columns import label_of
 from saccade.data.dataset import SPLITS
+from saccade.data.objects import array_of
+from saccade.data.rows import rows_of
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.images import LARGEST, read_image
-from saccade.tasks.objects import array_of, label_of, rows_of
 
 __all__ = ["channels_first", "open_objects"]
 
@@ -55,7 +57,7 @@ def open_objects(
         if isinstance(row, Mapping):
             image = next((row[name] for name in _IMAGE if name in row), None)
             name = next((name for name in _LABEL if name in row), "")
-            named = getattr(getattr(features, "get", lambda name: None)(name), "names", None)
+            named = features.get(name)
             label = _plain(row.get(name))
             row = (image, label_of(named, label) if named and isinstance(label, int) else label)
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2 or row[0] is None or row[1] is None:

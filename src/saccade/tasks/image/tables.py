@@ -85,7 +85,7 @@ def told_rows(
         where = table.place(row)
         if len(cells) != width:
             got = "no tab" if len(cells) == 1 else f"{len(cells)} columns"
-            way_out = converted(path, columns) if len(cells) == 1 else ""
+            way_out = converted(path) if len(cells) == 1 else ""
             raise ArgumentError(f"{where}: expected {wanted}, got {got}{way_out}")
         split = split_named(cells[places[SPLIT]], names, known, where) if divided else known
         there.add(split)

@@ -22,7 +22,7 @@ from saccade.tasks.regress.columns import Columns, kept_places
 from saccade.tasks.regress.data import BUILTIN, open_numbers
 from saccade.tasks.regress.data.dataset import Example as Row
 from saccade.tasks.regress.data.dataset import Numbers, exact
-from saccade.tasks.regress.data.sheet import Wanted
+from saccade.tasks.regress.data.reader import Wanted
 from saccade.tasks.regress.ensemble import Ensemble
 from saccade.tasks.regress.interval import interval
 from saccade.tasks.regress.measures import HEADLINE, measured

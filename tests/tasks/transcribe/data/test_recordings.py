@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from saccade.data import rows as held_out
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import read_whole
-from saccade.tasks.text import files as held_out
 from saccade.tasks.transcribe.data import recordings
 from saccade.tasks.transcribe.data.recordings import is_recordings, open_recordings
 

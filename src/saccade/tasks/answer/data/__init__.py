@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from saccade.data.arrow import is_arrow, read_arrow
 from saccade.data.conversions import converted
 from saccade.data.dataset import data_path, no_such_data
+from saccade.data.objects import OBJECTS
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.collection import Collection, Gathering, Known
@@ -15,11 +17,9 @@ from saccade.tasks.answer.data.objects import open_objects
 from saccade.tasks.answer.data.scenes import Scenes
 from saccade.tasks.answer.data.table import ALONE, read_table
 from saccade.tasks.answer.data.vqa import is_vqa, read_vqa
-from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.image.dataset import refuse_size
 from saccade.tasks.image.sources import refuse_features
 from saccade.tasks.image.tables import is_table
-from saccade.tasks.objects import OBJECTS
 
 __all__ = ["BUILTIN", "Asked", "Collection", "Corpus", "Posed", "open_corpus"]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from saccade.data.dataset import SPLITS
+from saccade.data.rows import rows_of
 from saccade.data.splits import SplitNames
 from saccade.tasks.answer.data.collection import Collection, Gathering
 from saccade.tasks.image.decoded import Source, key_of, source_of
-from saccade.tasks.objects import rows_of
 
 __all__ = ["open_objects"]
 

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from saccade.data.arrow import is_arrow, read_arrow
 from saccade.data.conversions import converted
 from saccade.data.dataset import data_path, no_such_data
+from saccade.data.objects import OBJECTS
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.caption.data.coco import is_coco, read_json
 from saccade.tasks.caption.data.corpus import Captioned, Corpus
 from saccade.tasks.caption.data.flickr import is_flickr, read_flickr
@@ -19,7 +20,6 @@ from saccade.tasks.image.dataset import refuse_size
 from saccade.tasks.image.places import Images
 from saccade.tasks.image.sources import refuse_features
 from saccade.tasks.image.tables import is_table
-from saccade.tasks.objects import OBJECTS
 
 __all__ = ["BUILTIN", "Captioned", "Corpus", "open_corpus"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from saccade.data.cleaning import cleaned
 from saccade.data.dataset import SPLITS
+from saccade.data.rows import rows_of
 from saccade.data.splits import SplitNames
 from saccade.tasks.caption.data.pictures import SIZE, Item, Pictures, check_size
 from saccade.tasks.image.decoded import Source, key_of, source_of
-from saccade.tasks.objects import rows_of
 
 __all__ = ["open_objects"]
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from saccade.data.cleaning import composed
+from saccade.data.rows import Rows, rows_of
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.memorize.data.corpus import Item
-from saccade.tasks.objects import Rows, rows_of
 from saccade.train.files import read
 
 __all__ = ["QUESTION", "Stories", "cut", "is_babi", "open_babi"]
@@ -36,7 +36,7 @@ class Stories:
 
     def example(self, split: str, index: int) -> Item:
         """Return one story of a split; its group is its task."""
-        return self.rows.example(split, index)
+        return self.rows.row(split, index)
 
     def size(self, split: str) -> int:
         """Return how many stories a split has."""

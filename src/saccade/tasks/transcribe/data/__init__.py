@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from saccade.data.arrow import is_arrow, read_arrow
 from saccade.data.conversions import converted
 from saccade.data.dataset import data_path, no_such_data
+from saccade.data.objects import OBJECTS
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.objects import OBJECTS
 from saccade.tasks.transcribe.data.an4 import is_an4, open_an4
 from saccade.tasks.transcribe.data.corpus import Corpus
 from saccade.tasks.transcribe.data.fsdd import is_fsdd, open_fsdd

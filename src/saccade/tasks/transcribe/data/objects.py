@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from saccade.data.cleaning import composed
+from saccade.data.objects import array_of
+from saccade.data.rows import Rows, rows_of
 from saccade.data.splits import SplitNames
 from saccade.tasks.audio.recordings import leveled, read_whole, resample
-from saccade.tasks.objects import Rows, array_of, rows_of
 from saccade.tasks.transcribe.data.corpus import Recording
 
 __all__ = ["Waveforms", "open_objects"]
@@ -46,7 +47,7 @@ class Waveforms:
 
     def example(self, split: str, index: int) -> Recording:
         """Return one recording of a split; its group is ""."""
-        sound, text = self.rows.example(split, index)
+        sound, text = self.rows.row(split, index)
         name = f"{split} {index}"
         if isinstance(sound, Tensor):
             samples, notes = leveled(sound, name)
@@ -57,7 +58,7 @@ class Waveforms:
 
     def text(self, split: str, index: int) -> str:
         """Return the words of a recording alone."""
-        return self.rows.example(split, index)[1]
+        return self.rows.row(split, index)[1]
 
     def size(self, split: str) -> int:
         """Return how many recordings a split has."""

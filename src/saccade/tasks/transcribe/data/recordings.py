@@ -13,10 +13,10 @@ import numpy as np
 from torch import Tensor
 
 from saccade.data.dataset import SPLITS, check_index, check_split
+from saccade.data.rows import divide, text_hash
 from saccade.data.splits import SplitNames, held_out, only
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import RATES, Audio, read_whole
-from saccade.tasks.text.files import divide, text_hash
 from saccade.tasks.transcribe.data.corpus import Recording
 from saccade.tasks.transcribe.data.manifest import KINDS, Row, read_manifest
 

@@ -6,22 +6,28 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from saccade.data import Blank, Column, load
+from saccade.data.objects import array_of
+from saccade.data.rows import divide, rows_of, text_hash
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.objects import LeftOut, array_of, pair_reader, rows_of
 from tiers import every
 
-READ = pair_reader(("source", "de"), ("target", "en"), nested="translation")
+COLUMNS = [Column("source", ("source", "de")), Column("target", ("target", "en"))]
 PAIRS = [(f"text {n}", f"answer {n % 3}") for n in range(60)]
 TEXT = st.text(st.characters(codec="utf-8"), max_size=5)
 
 
-def opened(objects, read=READ, key=lambda row: row[0]):
-    return rows_of(objects, read, key)
+def opened(objects):
+    return load("objects", COLUMNS, objects=objects, nested="translation")
 
 
 def all_of(rows):
-    return {split: [rows.example(split, n) for n in range(rows.size(split))] for split in rows.splits}
+    return {split: [tuple(row.values()) for row in part] for split, part in rows.splits.items()}
+
+
+def raw(row, labels):
+    return row
 
 
 class Table(list):
@@ -65,7 +71,7 @@ def test_splits_may_be_given_by_any_of_their_names():
     for name in ("validation", "valid", "val", "dev"):
         rows = opened({"train": PAIRS[:40], name: PAIRS[40:50], "test": PAIRS[50:], "more": 3})
         assert [rows.size(split) for split in ("train", "validation", "test")] == [40, 10, 10]
-        assert rows.example("validation", 0) == PAIRS[40] and rows.example("train", 39) == PAIRS[39]
+        assert all_of(rows)["validation"][0] == PAIRS[40] and all_of(rows)["train"][39] == PAIRS[39]
     held = opened({"train": PAIRS, "dev": PAIRS[:2]})
     assert held.size("validation") == 2 and held.size("train") + held.size("test") == 60
 
@@ -92,7 +98,7 @@ def test_text_that_moves_from_one_column_to_the_next_is_other_data():
 def test_arrays_are_known_by_their_contents_kind_and_shape():
     def of(array):
         rows = {split: [(array, "a")] for split in ("train", "validation", "test")}
-        return rows_of(rows, lambda row, features: row, lambda row: row[0]).fingerprint
+        return rows_of(rows, raw, lambda row: row[0]).fingerprint
 
     array = np.arange(6, dtype=np.float32)
     assert of(array) == of(torch.from_numpy(array)) == of(array.copy())
@@ -102,8 +108,8 @@ def test_arrays_are_known_by_their_contents_kind_and_shape():
 
 def test_arrays_that_are_the_same_are_in_one_split():
     arrays = [(torch.full((4,), float(n % 20)), str(n)) for n in range(60)]
-    rows = rows_of(arrays, lambda row, features: row, lambda row: row[0])
-    values = {split: {float(one[0]) for one, _ in part} for split, part in all_of(rows).items()}
+    rows = rows_of(arrays, raw, lambda row: row[0])
+    values = {split: {float(one[0]) for one, _ in part} for split, part in rows.splits.items()}
     assert len(values["train"] | values["validation"] | values["test"]) == 20
     assert not values["train"] & values["test"] and not values["validation"] & values["test"]
 
@@ -114,15 +120,16 @@ def test_arrays_that_are_the_same_are_in_one_split():
         (None, "expected the Python objects that this run was trained on, got none; hand them over again as data="),
         ([], "data: expected rows of train, got none"),
         ({}, "data: expected rows of train, got none"),
-        ({"test": PAIRS, "Train": PAIRS}, "data: expected rows of train, got test, Train; a mapping is of splits"),
-        ({"source": ["a"], "target": ["b"]}, "got source, target; a mapping is of splits, each a list of rows"),
+        ({"test": PAIRS}, "data: expected rows of train, got test; a mapping is of splits, each a list of rows"),
+        ({"source": ["a"], "target": ["b"]}, "data: expected 3 different examples or more"),
+        ({"source": ["a"], "target": ["b", "c"]}, "data: expected columns of as many cells each, got 1 of source, 2"),
         ({"train": []}, "data: expected rows of train, got none"),
         ({"train": PAIRS, "test": []}, "data: expected rows of test, got none"),
-        (3, "data: train, row 1: "),
-        ({"train": None}, "data: expected rows of train, got train"),
-        (["ab", "cd"], "data: train, row 1: expected de and en|expected .* and .*, got 'ab'"),
-        ([("a",)], r"data: train, row 1: expected de and en, got \('a',\)"),
-        ([("a", "b", "c")], "data: train, row 1: expected de and en"),
+        (3, "data: expected rows, got int"),
+        ({"train": None}, "data: expected rows of train, got none"),
+        (["ab", "cd"], "data: train, row 1: expected source and target, got 'ab'"),
+        ([("a",)], r"data: train, row 1: expected source and target, got \('a',\)"),
+        ([("a", "b", "c")], "data: train, row 1: expected source and target"),
         ([("a", "b"), ("a", None)], "data: train, row 2: expected a text, got NoneType"),
         ([("a", "b"), ("a", 1.5)], "data: train, row 2: expected a text, got float"),
         ([("a", True)], "data: train, row 1: expected a text, got bool"),
@@ -158,45 +165,92 @@ def test_a_number_that_no_label_has_is_named():
 def test_what_is_not_there_is_refused():
     rows = opened(PAIRS)
     with pytest.raises(ArgumentError, match="index: expected 0 <= index < 3 in test, got 3"):
-        rows.example("test", 3)
+        rows.row("test", 3)
     with pytest.raises(ArgumentError, match="split: expected one of train, validation, test, got 'dev'"):
         rows.size("dev")
 
 
-def test_left_out_rows_are_counted_and_others_keep_places():
-    out = LeftOut(lambda row: not all(row), "pairs, which have a blank side", ("train", "test"))
+def test_blank_rows_are_counted_and_others_keep_places():
+    out = Blank(lambda row: not all(row), "pairs, which have a blank side", ("train", "test"))
     given = {"train": [("", "b"), *PAIRS[:4], ("a", "")], "validation": [("a", "")], "test": [*PAIRS[4:6], ("", "")]}
-    rows = rows_of(given, READ, lambda row: row[0], left_out=out)
-    assert all_of(rows) == {"train": PAIRS[:4], "validation": [("a", "")], "test": PAIRS[4:6]}
+    rows = rows_of(given, raw, min, blank=out)
+    assert rows.splits == {"train": PAIRS[:4], "validation": [("a", "")], "test": PAIRS[4:6]}
     said = "data: train: left out 2 of 6 pairs, which have a blank side; the first is row 1"
     assert rows.note == f"{said}; data: test: left out 1 of 3 pairs, which have a blank side; the first is row 3"
-    assert [rows.place("train", n) for n in range(4)] == [f"data: train, row {n}" for n in range(2, 6)]
-    assert rows.place("validation", 0) == "data: validation, row 1"
-    held = rows_of({"training": [("", "b"), *PAIRS]}, READ, lambda row: row[0], SplitNames({"train": "training"}), out)
+    assert [rows.where("train", n) for n in range(4)] == [f"data: train, row {n}" for n in range(2, 6)]
+    assert rows.where("validation", 0) == "data: validation, row 1"
+    held = rows_of({"training": [("", "b"), *PAIRS]}, raw, min, SplitNames({"train": "training"}), out)
     for split in ("train", "validation", "test"):
-        wanted = [f"data: train, row {PAIRS.index(row) + 2}" for row in held.splits[split]]
-        assert [held.place(split, n) for n in range(held.size(split))] == wanted
+        places = [f"data: training, row {PAIRS.index(row) + 2}" for row in held.splits[split]]
+        assert [held.where(split, n) for n in range(held.size(split))] == places
+    with pytest.raises(ArgumentError, match="data: train: left out 1 of 1 pairs, .*: an empty corpus"):
+        rows_of([("", "")], raw, min, blank=out)
+
+
+def numbered(names):
+    return [{"a": str(n), "split": names[n % len(names)]} for n in range(12)]
+
+
+def read_a(row, labels):
+    return (row["a"],)
 
 
 def test_a_column_says_the_split_of_each_row():
-    names = ("train", "train", "dev", "Test")
-    rows = [{"a": str(n), "b": "x", "split": names[n % 4]} for n in range(12)]
-    read = pair_reader(("a",), ("b",))
-    found = rows_of(rows, read, min)
+    rows = numbered(("train", "train", "dev", "Test"))
+    divided = rows_of(rows, read_a, min)
     for split, own in (("train", (0, 1)), ("validation", (2,)), ("test", (3,))):
-        assert [int(a) for a, _ in found.splits[split]] == [n for n in range(12) if n % 4 in own]
-    assert found.place("test", 1) == "data: train, row 8"
+        assert [int(a) for (a,) in divided.splits[split]] == [n for n in range(12) if n % 4 in own]
+    assert divided.where("test", 1) == "data: train, row 8"
+    assert sum(map(len, rows_of(rows, read_a, min, divided=False).splits.values())) == 12
     with pytest.raises(ArgumentError, match="row 1: column split: expected one of train, .* got 'odd'"):
-        rows_of([{"a": "1", "b": "x", "split": "odd"}], read, min)
+        rows_of(numbered(["odd"]), read_a, min)
     with pytest.raises(ArgumentError, match="test, row 1: column split: expected test"):
-        rows_of({"train": rows[:2], "test": rows[:1]}, read, min)
+        rows_of({"train": rows[:2], "test": rows[:1]}, read_a, min)
+    with pytest.raises(ArgumentError, match="row 2: expected the columns of the first row, got others: without split"):
+        rows_of([rows[0], {"a": "1"}], read_a, min)
 
 
 def test_an_option_names_a_split_of_the_column():
-    read, names = pair_reader(("a",), ("b",)), SplitNames({"test": "late"})
-    rows = [{"a": str(n), "b": "x", "split": "late" if n % 3 == 0 else "train"} for n in range(60)]
-    found = rows_of(rows, read, min, names)
-    assert sorted(int(a) for a, _ in found.splits["test"]) == list(range(0, 60, 3))
-    for others in ([row for row in rows if row["split"] == "train"], {"train": [("a", "b")]}):
+    names = SplitNames({"test": "late"})
+    divided = rows_of(numbered(("late", "train", "train")), read_a, min, names)
+    assert [int(a) for (a,) in divided.splits["test"]] == list(range(0, 12, 3))
+    for others in (numbered(["train"]), {"train": [{"a": "b"}]}):
         with pytest.raises(ArgumentError, match="--test-split: expected the name of a part of data, got late"):
-            rows_of(others, read, min, names)
+            rows_of(others, read_a, min, names)
+
+
+def test_a_training_split_of_rows_without_a_column_is_an_error():
+    with pytest.raises(ArgumentError, match="--train-split: expected the name of a part of data, got learn"):
+        rows_of([{"a": str(n)} for n in range(9)], read_a, min, SplitNames({"train": "learn"}))
+
+
+def test_columns_and_frames_are_rows():
+    pandas = pytest.importorskip("pandas")
+    columns = {"source": [a for a, _ in PAIRS], "target": [b for _, b in PAIRS]}
+    for form in (columns, {"train": columns}, pandas.DataFrame(columns)):
+        assert opened(form).fingerprint == opened(PAIRS).fingerprint
+
+
+def test_names_of_splits_may_have_another_case():
+    rows = opened({"Train": PAIRS[:40], "VALID": PAIRS[40:50], "test": PAIRS[50:]})
+    assert [rows.size(split) for split in ("train", "validation", "test")] == [40, 10, 10]
+
+
+@pytest.mark.parametrize("held_out", [("validation", "test"), ("validation",), ("test",)])
+def test_equal_texts_are_in_one_split_whatever_their_order(held_out):
+    texts = [f"text {number % 90}" for number in range(270)]
+    hashes = np.array([text_hash(text) for text in texts], np.uint64)
+    parts = divide(hashes, "x", "texts", held_out)
+    assert list(parts) == [*held_out, "train"] and sum(parts.values()).tolist() == [1] * 270
+    named = {
+        split: {text for text, there in zip(texts, inside, strict=True) if there} for split, inside in parts.items()
+    }
+    assert [len(named[split]) for split in held_out] == [4] * len(held_out)
+    backwards = divide(hashes[::-1], "x", "texts", held_out)
+    assert all((backwards[split] == parts[split][::-1]).all() for split in parts)
+
+
+def test_too_few_texts_are_an_error():
+    with pytest.raises(ArgumentError, match="x: expected 2 different texts or more, to test and train, got 1"):
+        divide(np.array([3, 3], np.uint64), "x", "texts", ("test",))
+    assert (divide(np.arange(30_000).astype(np.uint64), "x", "texts")["test"]).sum() == 1000

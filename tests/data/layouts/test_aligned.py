@@ -7,10 +7,10 @@ import pytest
 
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
+from saccade.tasks.translate.data import open_corpus
 from saccade.tasks.translate.data.corpus import Pair
-from saccade.tasks.translate.data.folder import open_folder
 
-MULTI30K = Path(__file__).resolve().parents[5] / "shared/data/multi30k/raw"
+MULTI30K = Path(__file__).resolve().parents[4] / "shared/data/multi30k/raw"
 SPLITS = {"train": 5, "val": 3, "test_2016_flickr": 2}
 
 
@@ -22,6 +22,10 @@ def folder(tmp_path):
     return tmp_path
 
 
+def open_folder(folder, source, target, names=None):
+    return open_corpus(str(folder), source, target, names=names)
+
+
 def refused(folder, source="de", target="en"):
     with pytest.raises(ArgumentError) as caught:
         open_folder(folder, source, target)
@@ -30,7 +34,7 @@ def refused(folder, source="de", target="en"):
 
 def test_line_n_of_both_sides_is_a_pair(folder):
     corpus = open_folder(folder, "de", "en")
-    assert {split: corpus.size(split) for split in corpus.splits} == {"train": 5, "validation": 3, "test": 2}
+    assert {split: corpus.size(split) for split in corpus.rows.splits} == {"train": 5, "validation": 3, "test": 2}
     assert corpus.example("train", 4) == Pair("train 4 de", "train 4 en", "")
     assert corpus.example("validation", 0) == Pair("val 0 de", "val 0 en", "")
     assert open_folder(folder, "en", "de").example("test", 1).source == "test_2016_flickr 1 en"
@@ -54,10 +58,20 @@ def test_validation_has_many_names(folder, name):
     assert open_folder(folder, "de", "en").size("validation") == 3
 
 
-def test_a_table_alone_is_named_as_a_file_is(tmp_path):
-    (tmp_path / "train.tsv").write_text("a\tb\n")
-    told = refused(tmp_path, None, None)
-    assert told.endswith(f"found train.tsv alone; where its lines are pairs, --data {tmp_path}/train.tsv names it")
+def test_a_folder_of_tables_is_read_as_tables(tmp_path):
+    (tmp_path / "train.tsv").write_text("".join(f"a {n}\tb {n}\n" for n in range(9)))
+    (tmp_path / "test.jsonl").write_text('{"source": "c", "target": "d"}')
+    corpus = open_folder(tmp_path, None, None)
+    assert [corpus.size(split) for split in ("train", "validation", "test")] == [8, 1, 1]
+    assert corpus.example("test", 0) == Pair("c", "d", "")
+
+
+def test_a_pair_of_files_without_splits_is_held_out(tmp_path):
+    for side in ("de", "en"):
+        (tmp_path / f"europarl-v7.de-en.{side}").write_text("".join(f"{side} {n}\n" for n in range(60)))
+    corpus = open_folder(tmp_path / "europarl-v7.de-en", "en", "de")
+    assert [corpus.size(split) for split in ("train", "validation", "test")] == [54, 3, 3]
+    assert corpus.example("train", 0).source.replace("en", "de") == corpus.example("train", 0).target
 
 
 def test_test_split_is_test_or_first_that_has_both_sides(folder):
@@ -74,7 +88,8 @@ def test_blank_pairs_are_left_out_of_training_alone(folder):
     corpus = open_folder(folder, "de", "en")
     assert corpus.size("train") == 3 and corpus.size("validation") == 3
     assert corpus.example("train", 1) == Pair("train 3 de", "d", "")
-    assert corpus.note.endswith("train.de: left out 2 of 5 pairs, which have a blank side; the first is line 2")
+    said = f"train: left out 2 of 5 pairs, which have a blank side; the first is row 2 of {folder}/train.de"
+    assert corpus.note == f"{folder}: {said}"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +116,7 @@ def test_a_split_that_is_not_there_is_named(folder):
     assert "expected val.de and val.en, found val.de alone" in refused(folder)
     for side in ("de", "en"):
         (folder / f"train.{side}").unlink()
-    assert "expected files of training pairs such as train.de and train.en, found none" in refused(folder)
+    assert "expected files of both sides such as train.de and train.en, or train.tsv, found none" in refused(folder)
 
 
 def test_an_empty_side_is_named(folder):
@@ -112,7 +127,11 @@ def test_an_empty_side_is_named(folder):
 @pytest.mark.skipif(not MULTI30K.exists(), reason="Multi30k is not at hand")
 def test_multi30k_as_it_ships():
     corpus = open_folder(MULTI30K, "de", "fr")
-    assert {split: corpus.size(split) for split in corpus.splits} == {"train": 29000, "validation": 1014, "test": 1000}
+    assert {split: corpus.size(split) for split in corpus.rows.splits} == {
+        "train": 29000,
+        "validation": 1014,
+        "test": 1000,
+    }
     pair = corpus.example("train", 28999)
     assert pair.source and pair.target and pair.target == pair.target.strip()
 
@@ -123,7 +142,7 @@ def test_splits_have_other_names_by_options(folder):
             (folder / f"{split}.{side}").write_text("".join(f"{split} {n} {side}\n" for n in range(count)))
     names = SplitNames({"validation": "tst2012", "test": "tst2013"})
     corpus = open_folder(folder, "de", "en", names)
-    assert [corpus.size(split) for split in corpus.splits] == [5, 4, 6]
+    assert [corpus.size(split) for split in corpus.rows.splits] == [5, 4, 6]
     assert corpus.fingerprint != open_folder(folder, "de", "en").fingerprint
     assert open_folder(folder, "de", "en", SplitNames({"validation": "corpus.dev"})).size("validation") == 2
     other = open_folder(folder, "de", "en", SplitNames({"train": "tst2013"}))
@@ -133,16 +152,13 @@ def test_splits_have_other_names_by_options(folder):
             open_folder(folder, "de", "en", SplitNames({split: "tst2010"}))
 
 
-def test_file_beside_a_different_one_of_its_name_is_refused(folder):
-    packed = folder / "train.de.gz"
-    packed.write_bytes(gzip.compress((folder / "train.de").read_bytes()))
+def test_a_plain_file_goes_before_a_packed_one(folder):
     known = open_folder(folder, "de", "en").fingerprint
-    packed.write_bytes(gzip.compress(b"other\n" * 5))
-    assert "expected one file, got train.de and train.de.gz, which differ; move away" in refused(folder)
-    packed.unlink()
+    (folder / "train.de.gz").write_bytes(gzip.compress(b"other\n" * 5))
+    assert open_folder(folder, "de", "en").fingerprint == known
     for side in ("de", "en"):
         (folder / f"dev.{side}").write_text("one\n")
-    assert "got val.de and dev.de, which differ; say which by --validation-split" in refused(folder)
+    assert "expected one validation split, got val and dev; say --validation-split" in refused(folder)
     assert open_folder(folder, "de", "en", SplitNames({"validation": "val"})).fingerprint == known
 
 

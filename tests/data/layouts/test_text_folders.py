@@ -1,10 +1,10 @@
 import pytest
 
+from saccade.data.layouts import text_folders as module
+from saccade.data.layouts.text_folders import text_folders
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.classify_text.data import classes, open_corpus
-from saccade.tasks.classify_text.data.classes import open_classes
-from saccade.tasks.classify_text.data.corpus import WithoutMarkup
+from saccade.tasks.classify_text.data import open_corpus
 
 SPLITS = ("train", "validation", "test")
 
@@ -79,8 +79,8 @@ def test_blank_texts_are_left_out_and_latin_1_is_said(imdb):
     corpus = open_corpus(str(imdb))
     found = {one.text for split in SPLITS for one in texts(corpus, split)}
     assert len(found) == 119 and "caf\xe9 pos" in found
-    assert "left out 1 of 120 texts, which are blank (train/pos/0_9.txt)" in corpus.note
-    assert "1 texts are no UTF-8, and were read as Latin-1" in corpus.note
+    assert f"train: left out 1 of 60 texts, which are blank; the first is {imdb}/train/pos/0_9.txt" in corpus.note
+    assert "1 texts of train are no UTF-8, and were read as Latin-1" in corpus.note
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_blank_texts_are_left_out_and_latin_1_is_said(imdb):
     [(b"a\x00\xff", r"got byte 0xff; it is no text; put one in its place"), (b"x" * 99, "of at most 0 MiB, got more")],
 )
 def test_what_is_no_text_is_named(imdb, monkeypatch, content, words):
-    monkeypatch.setattr(classes, "_MOST", 90)
+    monkeypatch.setattr(module, "_MOST", 90)
     put(imdb / "train/pos/0_9.txt", content)
-    with pytest.raises(ArgumentError, match=rf"train/pos/0_9\.txt: expected .*{words}"):
+    with pytest.raises(ArgumentError, match=rf"train/pos/0_9\.txt: (line 1: )?expected .*{words}"):
         open_corpus(str(imdb))
 
 
@@ -104,24 +104,24 @@ def test_names_may_end_in_capitals(imdb):
 def test_a_link_to_a_text_that_is_gone_is_named(imdb):
     (imdb / "train/pos/99.txt").symlink_to("../../annex/99.txt")
     with pytest.raises(ArgumentError, match=r"pos/99.txt: expected a text, found none"):
-        open_classes(imdb, SplitNames())
+        text_folders(imdb, SplitNames())
 
 
 def test_a_folder_without_texts_is_none(tmp_path):
     put(tmp_path / "README.txt", "nothing")
-    assert open_classes(tmp_path, SplitNames()) is None
+    assert text_folders(tmp_path, SplitNames()) is None
 
 
 def test_a_collection_of_sets_is_no_set_of_classes(tmp_path):
     for name in ("MR", "SUBJ"):
         put(tmp_path / name / "train.txt", "yes\tno\n")
-    with pytest.raises(ArgumentError, match="of its sets name one"):
+    with pytest.raises(ArgumentError, match="expected in the folder .* train.csv .*, got MR, SUBJ"):
         open_corpus(str(tmp_path))
 
 
 def test_markup_is_taken_out_by_option(imdb):
     corpus = open_corpus(str(imdb))
-    plain = WithoutMarkup(corpus)
+    plain = open_corpus(str(imdb), strip_markup=True)
     assert "<br />" in corpus.example("test", 0).text
     assert "Fine & dull" in plain.example("test", 0).text and "<" not in plain.example("test", 0).text
     assert plain.fingerprint == f"{corpus.fingerprint}, without markup" and plain.labels == corpus.labels
