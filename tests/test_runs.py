@@ -325,7 +325,7 @@ def test_a_run_of_objects_is_measured_with_them_alone(tmp_path):
 def test_other_objects_are_refused_or_measured_with_a_note(tmp_path, capsys):
     translator(tmp_path / "a", PAIRS)
     before = weights(tmp_path / "a")
-    with pytest.raises(RunError, match="this run was made with --data objects, .*, not objects, "):
+    with pytest.raises(RunError, match="this run was made with --data train 54, .*, not train 54, "):
         translator(tmp_path / "a", [*PAIRS[:-1], ("satz 59", "another line")], max_steps=3)
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(tmp_path / "a").items())
     capsys.readouterr()
@@ -337,7 +337,7 @@ def test_other_objects_are_refused_or_measured_with_a_note(tmp_path, capsys):
     ("data", "words"),
     [
         ([], "data: expected rows of train, got none"),
-        (PAIRS[:2], "data: expected 3 different examples or more, to validate, test and train, got 2"),
+        (PAIRS[:2], "data: expected 3 different pairs or more, to validate, test and train, got 2"),
         ([("a", "b"), ("a",)], "data: train, row 2: expected source and target, got"),
         ([("a", 1.5)], "data: train, row 1: expected a text, got float"),
         (["ab"], "data: train, row 1: expected source and target, got 'ab'"),

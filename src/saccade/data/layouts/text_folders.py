@@ -27,9 +27,7 @@ def text_folders(folder: Path, names: SplitNames) -> dict[str, Table] | None:
         ArgumentError: naming the file that is no text, or what is missing.
         OSError: if a file cannot be read.
     """
-    if not folder.is_dir() or split_files(folder, names, ENDS):
-        return None
-    if any(path.is_dir() and split_files(path, names, ENDS) for path in folder.iterdir()):
+    if not folder.is_dir() or any(path.is_dir() and split_files(path, names, ENDS) for path in folder.iterdir()):
         return None  # several data sets, each of which has splits
     known, lists, files = list_names(names), dict[str, list[str]](), list[str]()
     for path in files_below(folder):
