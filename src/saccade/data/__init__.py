@@ -71,10 +71,10 @@ def load(
     """
     names, tables = names or SplitNames(), objects
     read_file = read or partial(read_table, columns=columns, more=more)
-    tables_of = partial(open_tables, read=read_file, ends=ends, whole=whole)
+    tables_of: Layout = partial(open_tables, read=read_file, ends=ends, whole=whole)
     if data != OBJECTS:
         path = data_path(str(data))
-        opened = (layout(path, names) for layout in (tables_of, *layouts))
+        opened = (layout(path, names) for layout in [tables_of, *layouts])
         tables = next((found for found in opened if found is not None), None)
         if tables is None:
             return None

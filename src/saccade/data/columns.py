@@ -1,10 +1,11 @@
 """Columns that a task needs: their names and the kinds of their values."""
 
-import numbers
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from saccade.data.cleaning import composed
 from saccade.data.dataset import joined
@@ -19,8 +20,8 @@ def text(cell: Any) -> str:
     >>> text(" a fine film "), text(7)
     ('a fine film', '7')
     """
-    if isinstance(cell, numbers.Integral) and not isinstance(cell, bool):
-        cell = str(int(cell))
+    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
+        cell = str(cell)
     if not isinstance(cell, str):
         raise ValueError(f"expected a text, got {type(cell).__name__}")
     cell.encode()  # half a surrogate pair is no text

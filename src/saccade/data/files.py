@@ -4,12 +4,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from saccade.data.arrow import is_arrow, read_arrow
-from saccade.data.splits import SPLITS, SplitNames
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames
 from saccade.data.table import Table
 from saccade.errors import ArgumentError
 
 __all__ = ["ENDS", "open_tables", "split_files"]
 
+_LAYOUTS = (".tmx",)  # files of a published layout
 #: The ends of the names of tables in text.
 ENDS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
 
@@ -40,7 +42,7 @@ def open_tables(
     if is_arrow(path):
         return read_arrow(path, names)
     if path.is_file():
-        return {"": read(path)}
+        return None if path.suffix.lower() in _LAYOUTS else {"": read(path)}
     files = split_files(path, names, ends) if path.is_dir() else {}
     if any(names.split(name) == "train" for name in files):
         return {name: read(file) for name, file in files.items()}

@@ -177,8 +177,8 @@ def rows_of(
     if missing:
         train = parts["train"]
         hashes = np.array([_hash(key(train.rows[index])) for index in indices["train"]], np.uint64)
-        divided = divide(hashes, place, what, missing)
-        indices |= {split: indices["train"][inside] for split, inside in divided.items()}
+        held = divide(hashes, place, what, missing)
+        indices |= {split: indices["train"][inside] for split, inside in held.items()}
     own = {split: parts.get(split, parts["train"]) for split in SPLITS}
     splits = {split: [own[split].rows[index] for index in indices[split]] for split in SPLITS}
     notes = [
@@ -192,7 +192,7 @@ def rows_of(
 
 
 def placed_rows(
-    tables: Mapping[str, Table], columns: Sequence[Column], names: SplitNames, place: object
+    tables: Mapping[str, Table], columns: Sequence[Column], names: SplitNames, place: Path
 ) -> Iterator[tuple[str, Row, str]]:
     """Yield the place, the values and the split of each row, "" if nothing names one.
 

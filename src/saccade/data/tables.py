@@ -16,6 +16,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,8 @@ def _dialect(text: str, path: Path) -> tuple[str, str, str]:
     first, suffix = text.lstrip("\r\n ").partition("\n")[0], suffix_of(path)
     if suffix == ".tsv" or (suffix != ".csv" and "\t" in first):
         return text, "\t", ""
-    return text, max(",;\t", key=lambda mark: len(next(filter(any, _cut(text, mark)), []))), ""
+    with _long_cells(text):
+        return text, max(",;\t", key=lambda mark: len(next(filter(any, _cut(text, mark)), []))), ""
 
 
 def _cut(text: str, mark: str, *, strict: bool = False) -> Iterator[list[str]]:
@@ -139,15 +141,24 @@ def _rows(text: str, mark: str, path: Path) -> list[list[str]]:
     """All rows as cells, blank ones included."""
     if mark == "\t":
         return [line.removesuffix("\r").split(mark) for line in text.split("\n")]
-    rows, limit = list[list[str]](), csv.field_size_limit(max(len(text), 1))
+    rows = list[list[str]]()
     try:
-        rows.extend(_cut(text, mark, strict=True))
+        with _long_cells(text):
+            rows.extend(_cut(text, mark, strict=True))
     except csv.Error as error:
         wanted = "expected quotes around whole cells, and each quote within them twice"
         raise ArgumentError(f"row {len(rows) + 1} of {path}: {wanted}, got another row ({error})") from error
+    return rows
+
+
+@contextmanager
+def _long_cells(text: str) -> Iterator[None]:
+    """Let a cell of a table be as long as its text, for which `csv` has one limit of all readers."""
+    limit = csv.field_size_limit(max(len(text), 1))
+    try:
+        yield
     finally:
         csv.field_size_limit(limit)
-    return rows
 
 
 def _json(text: str, path: Path) -> tuple[Sequence[int], list[Any]]:

@@ -49,6 +49,6 @@ def text_folders(folder: Path, names: SplitNames) -> dict[str, Table] | None:
         latin1 = f"{folder}: {recoded} texts of {split} are no UTF-8, and were read as Latin-1" if recoded else ""
         rows = [(text, member.label) for (text, _), member in zip(texts, members, strict=True)]
         said = "; ".join(filter(None, [note, latin1]))
-        tables[names.of(split)[0]] = Table(rows, lambda index, paths=paths: str(paths[index]), note=said)
+        tables[names.of(split)[0]] = Table(rows, [str(path) for path in paths].__getitem__, note=said)
         note = ""
     return tables

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 from torch import nn
 
 from saccade.data.dataset import Lazy, counted, opened, take, training_sample
+from saccade.data.layouts.babi import is_babi
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.models.memorizer import Memorizer
@@ -19,7 +20,6 @@ from saccade.tasks.ensembles import check_alike
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
 from saccade.tasks.memorize.baselines import baselines
 from saccade.tasks.memorize.data import BUILTIN, Corpus, open_corpus
-from saccade.tasks.memorize.data.babi import is_babi
 from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.languages import Language, learn, restored
