@@ -20,10 +20,10 @@ def text(cell: Any) -> str:
     >>> text(" a fine film "), text(7)
     ('a fine film', '7')
     """
-    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
-        cell = str(cell)
     if not isinstance(cell, str):
-        raise ValueError(f"expected a text, got {type(cell).__name__}")
+        if isinstance(cell, bool) or not isinstance(cell, int | np.integer):
+            raise ValueError(f"expected a text, got {type(cell).__name__}")
+        cell = str(cell)
     cell.encode()  # half a surrogate pair is no text
     return composed(cell.strip())
 

@@ -361,6 +361,8 @@ def _fingerprint(splits: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _bytes(part: Any) -> bytes:
+    if isinstance(part, str):
+        return part.encode("utf-8", "surrogatepass")
     if isinstance(part, torch.Tensor):
         part = part.detach().cpu().contiguous().numpy()
     if isinstance(part, memoryview):
