@@ -117,7 +117,7 @@ def test_recordings_stay_packed_until_they_are_asked_for(tmp_path):
     audio = [{"bytes": wav(signal, 8000), "path": f"{n}.wav"} for n, signal in enumerate(signals)]
     columns = {"audio": audio, "text": [f"word {n}" for n in range(40)]}
     corpus = recordings(str(saved(tmp_path / "a", columns)), 8000)
-    assert isinstance(corpus.rows.splits["train"][0][0], memoryview)
+    assert isinstance(corpus.rows.splits["train"][0]["audio"], memoryview)
     one = corpus.example("train", 3)
     assert torch.equal(one.signal, signals[int(one.text.removeprefix("word "))])
     audio[0]["bytes"] = audio[0]["bytes"][:-40]
@@ -126,7 +126,7 @@ def test_recordings_stay_packed_until_they_are_asked_for(tmp_path):
         (tmp_path / f"{n}.wav").write_bytes(wav(signal, 8000))
     listed = recordings(str(parquet(tmp_path / "b.parquet", columns)), 8000)
     found = {split: [listed.rows.row(split, n) for n in range(listed.size(split))] for split in SPLITS}
-    packed = [(name, n) for name in SPLITS for n, (one, _) in enumerate(found[name]) if isinstance(one, memoryview)]
+    packed = [(name, n) for name in SPLITS for n, row in enumerate(found[name]) if isinstance(row["audio"], memoryview)]
     [(split, place)] = packed
     with pytest.raises(ArgumentError, match="cut short, 40 bytes"):
         listed.example(split, place)

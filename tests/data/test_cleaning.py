@@ -7,7 +7,6 @@ from saccade.data.columns import Column, label, read_columns
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.listing import Listing
 from saccade.tasks.text.tokenizer import Characters, SpacedWords, one_line
-from saccade.tasks.transcribe.data.manifest import read_manifest
 from saccade.tasks.translate.codec import encode_sources
 from saccade.tasks.translate.data import open_corpus as translations
 
@@ -39,11 +38,6 @@ def folder(path):
     return tuple(translations(str(path.parent), "de", "en").rows.row("test", 0).values())
 
 
-def manifest(path):
-    path.write_text(f"path\ttext\n{path.name}\t{path.read_text().partition(chr(9))[0]}\n")
-    return (read_manifest(path)[0][0].text,) * 2
-
-
 def objects(path):
     cells = tuple(path.read_text().strip().split("\t"))
     return tuple(read_columns([Column("a", ("a",)), Column("b", ("b",), label)], cells, {}).values())
@@ -55,7 +49,7 @@ def captions(path):
     return tuple(listing.images["a.jpg"].captions * 2)
 
 
-@pytest.mark.parametrize("read", [pairs, folder, manifest, objects, captions])
+@pytest.mark.parametrize("read", [pairs, folder, objects, captions])
 def test_both_spellings_of_a_letter_are_one_text(tmp_path, read):
     path = tmp_path / "a.tsv"
     rows = [DECOMPOSED] if read is objects else [DECOMPOSED, "a", "b"]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from saccade.data.columns import Column, label, label_of, read_columns, text
+from saccade.data.columns import Column, file_name, label, label_of, read_columns, text
 from saccade.errors import ArgumentError
 
 COLUMNS = [Column("text", ("text", "sentence")), Column("label", ("label",), label)]
@@ -50,3 +50,16 @@ def test_a_number_beyond_the_labels_is_named():
     with pytest.raises(ValueError, match="expected a label from 0 to 1, got 2"):
         label_of(["no", "yes"], 2)
     assert issubclass(ArgumentError, ValueError)
+
+
+def test_the_name_of_a_file_keeps_its_spelling():
+    assert file_name("a/../cafe\u0301.jpg") == "cafe\u0301.jpg" and file_name("  ") == ""
+    with pytest.raises(ValueError, match="expected the name of a file, got int"):
+        file_name(3)
+
+
+def test_columns_that_are_not_needed_may_be_missing():
+    columns = [*COLUMNS, Column("note", ("note",), lambda cell: cell, needed=False)]
+    for row in (("a", "b"), {"text": "a", "label": "b"}):
+        assert read_columns(columns, row, {}) == {"text": "a", "label": "b", "note": None}
+    assert read_columns(columns, {"text": "a", "label": "b", "note": "c"}, {})["note"] == "c"

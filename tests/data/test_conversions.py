@@ -47,7 +47,6 @@ def test_what_is_packed_is_unpacked_before_it_is_converted(tmp_path):
         (pairs, "a.zip", b"PK\x03\x04\xff", "unzip "),
         (numbers, "a.xlsx", b"PK", "libreoffice --headless"),
         (recordings, "a.zip", b"PK", "unzip "),
-        (recordings, "a.json", b'[\n{"path": "x"}]', r"jq -c '.\[\]' {0}/a.json > {0}/a.lines.jsonl"),
     ],
 )
 def test_a_refusal_names_the_command_that_converts(tmp_path, opened, name, content, command):

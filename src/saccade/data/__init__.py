@@ -6,12 +6,13 @@ file of `saccade.data.layouts`.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from saccade.data.columns import Column, read_columns
 from saccade.data.dataset import data_path
-from saccade.data.files import open_tables
+from saccade.data.files import ENDS, open_tables
 from saccade.data.objects import OBJECTS
 from saccade.data.rows import Blank, Examples, Rows, rows_of
 from saccade.data.splits import SplitNames
@@ -31,23 +32,30 @@ def load(
     objects: Any = None,
     *,
     layouts: Sequence[Layout] = (),
+    read: Callable[[Path], Table] | None = None,
     nested: str | None = None,
     blank: Blank[Row] | None = None,
     what: str = "examples",
     more: bool = False,
+    key: Callable[[Row], Any] | None = None,
+    ends: Sequence[str] = ENDS,
+    whole: Sequence[str] = (),
 ) -> Rows[Row] | None:
     """Return the rows of a path or of Python objects, in three splits.
 
     Args:
         data: a file, a folder, or "objects".
-        columns: the columns that the task needs; the first is the key by which missing splits are held out.
+        columns: the columns that the task needs.
         names: the names of splits.
         objects: the Python objects.
-        layouts: published layouts, which go before tables.
+        layouts: published layouts of a path that has no tables.
+        read: reader of a file; None: `saccade.data.tables.read_table`.
         nested: a column that may hold a mapping with all columns, such as "translation".
         blank: rows to leave out.
         what: the rows, for messages.
         more: ignore further cells in a file without a header.
+        key: the part of a row whose hash decides its split, if that is missing; None: the first column.
+        ends, whole: the names of tables in a folder, see `saccade.data.files.open_tables`.
 
     Returns:
         Rows with the columns' names; None if there are no data at the path.
@@ -62,20 +70,18 @@ def load(
         ['film 2', 'film 1', 'film 0']
     """
     names, tables = names or SplitNames(), objects
+    read_file = read or partial(read_table, columns=columns, more=more)
+    tables_of: Layout = partial(open_tables, read=read_file, ends=ends, whole=whole)
     if data != OBJECTS:
         path = data_path(str(data))
-        opened = (layout(path, names) for layout in (*layouts, partial(_tables, columns=columns, more=more)))
+        opened = (layout(path, names) for layout in [tables_of, *layouts])
         tables = next((found for found in opened if found is not None), None)
         if tables is None:
             return None
 
-    def read(row: Any, labels: Any) -> Row:
+    def values(row: Any, labels: Any) -> Row:
         inner = row.get(nested) if nested and isinstance(row, Mapping) else None
         return read_columns(columns, row if inner is None else inner, labels)
 
-    key, place = columns[0].name, "data" if data == OBJECTS else str(data)
-    return rows_of(tables, read, lambda row: row[key], names, blank, place=place, what=what)
-
-
-def _tables(path: Path, names: SplitNames, columns: Sequence[Column], more: bool) -> dict[str, Table] | None:
-    return open_tables(path, names, partial(read_table, columns=columns, more=more))
+    place = "data" if data == OBJECTS else str(data)
+    return rows_of(tables, values, key or itemgetter(columns[0].name), names, blank, place=place, what=what)

@@ -60,8 +60,8 @@ def read_arrow(path: Path, names: SplitNames) -> dict[str, Table]:
     named = {file: _split_name(file, path, names) for file in files}
     if not any(map(names.split, named.values())):
         return {"": _table(files)}
-    parts = spelled_splits(path, named.values(), names)
-    return {name: _table([file for file in files if named[file] == part]) for part, name in parts.items()}
+    spelled = spelled_splits(path, named.values(), names)
+    return {name: _table([file for file in files if named[file] == part]) for part, name in spelled.items()}
 
 
 def _split_name(file: Path, root: Path, names: SplitNames) -> str:

@@ -1,14 +1,17 @@
 """Columns that a task needs: their names and the kinds of their values."""
 
-import numbers
+import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from saccade.data.cleaning import composed
+from saccade.data.dataset import joined
 from saccade.errors import ArgumentError
 
-__all__ = ["Column", "find_columns", "label", "label_of", "read_columns", "text"]
+__all__ = ["Column", "file_name", "find_columns", "label", "label_of", "read_columns", "text"]
 
 
 def text(cell: Any) -> str:
@@ -17,10 +20,10 @@ def text(cell: Any) -> str:
     >>> text(" a fine film "), text(7)
     ('a fine film', '7')
     """
-    if isinstance(cell, numbers.Integral) and not isinstance(cell, bool):
-        cell = str(int(cell))
     if not isinstance(cell, str):
-        raise ValueError(f"expected a text, got {type(cell).__name__}")
+        if isinstance(cell, bool) or not isinstance(cell, int | np.integer):
+            raise ValueError(f"expected a text, got {type(cell).__name__}")
+        cell = str(cell)
     cell.encode()  # half a surrogate pair is no text
     return composed(cell.strip())
 
@@ -36,6 +39,17 @@ def label(cell: Any) -> str:
     return name
 
 
+def file_name(cell: Any) -> str:
+    """Return the path of a file without parts that change nothing, so that a file has one name; "" if there is none.
+
+    >>> file_name(" ./photos//a.jpg"), file_name(" ")
+    ('photos/a.jpg', '')
+    """
+    if not isinstance(cell, str):
+        raise ValueError(f"expected the name of a file, got {type(cell).__name__}")
+    return posixpath.normpath(cell.strip()) if cell.strip() else ""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column that a task needs.
@@ -44,6 +58,7 @@ class Column:
         name: of its values in a row.
         names: accepted names of the column in files, the preferred one first; without regard to case.
         kind: conversion of a cell to a value; ValueError if the cell has another kind.
+        needed: whether a row without it is an error; otherwise its cell is None.
 
     Example:
         >>> Column("text", ("text", "sentence")).find(["Id", "Sentence"])
@@ -53,6 +68,7 @@ class Column:
     name: str
     names: tuple[str, ...]
     kind: Callable[[Any], Any] = text
+    needed: bool = True
 
     def find(self, names: Sequence[Any]) -> Any:
         """Return the name of this column among those of a table, None if it has none."""
@@ -96,15 +112,19 @@ def read_columns(columns: Sequence[Column], row: Any, labels: Mapping[str, Seque
         >>> read_columns(columns, {"sentence": "dull", "label": 0}, {"label": ["negative", "positive"]})
         {'text': 'dull', 'label': 'negative'}
     """
+    needed = [column for column in columns if column.needed]
     if isinstance(row, Mapping):
-        row = [_cell(column, row, labels) for column in columns]
-    if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != len(columns):
-        raise ValueError(f"expected {' and '.join(column.names[0] for column in columns)}, got {row!r:.60}")
-    return {column.name: column.kind(cell) for column, cell in zip(columns, row, strict=True)}
+        return {column.name: column.kind(_cell(column, row, labels)) for column in columns}
+    if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != len(needed):
+        raise ValueError(f"expected {joined(column.names[0] for column in needed)}, got {row!r:.60}")
+    cells = dict(zip((column.name for column in needed), row, strict=True))
+    return {column.name: column.kind(cells.get(column.name)) for column in columns}
 
 
 def _cell(column: Column, row: Mapping[Any, Any], labels: Mapping[str, Sequence[str]]) -> Any:
     name = column.names[0] if column.names[0] in row else column.find(list(row))
+    if name is None and not column.needed:
+        return None
     if name is None:
         raise ValueError(f"expected a column {' or '.join(column.names)}, got {', '.join(map(str, row))}")
     cell = row[name]

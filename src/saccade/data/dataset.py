@@ -19,6 +19,7 @@ __all__ = [
     "counted",
     "data_path",
     "inventory",
+    "joined",
     "no_such_data",
     "opened",
     "sampled",
@@ -212,6 +213,16 @@ def counted(count: int, what: str) -> str:
     ('1 example', '2 examples')
     """
     return f"{count} {what.removesuffix('s') if count == 1 else what}"
+
+
+def joined(names: Iterable[str]) -> str:
+    """Return names in one line, "and" before the last.
+
+    >>> joined(["image", "question", "answer"]), joined(["text"])
+    ('image, question and answer', 'text')
+    """
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def inventory(names: Iterable[Any]) -> str:

@@ -4,18 +4,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from saccade.data.arrow import is_arrow, read_arrow
-from saccade.data.splits import SPLITS, SplitNames
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames
 from saccade.data.table import Table
 from saccade.errors import ArgumentError
 
 __all__ = ["ENDS", "open_tables", "split_files"]
 
+_LAYOUTS = (".tmx",)  # files of a published layout
 #: The ends of the names of tables in text.
 ENDS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
 
 
 def open_tables(
-    path: Path, names: SplitNames, read: Callable[[Path], Table], ends: Sequence[str] = ENDS
+    path: Path,
+    names: SplitNames,
+    read: Callable[[Path], Table],
+    ends: Sequence[str] = ENDS,
+    whole: Sequence[str] = (),
 ) -> dict[str, Table] | None:
     """Read the table or tables of a path.
 
@@ -24,6 +30,7 @@ def open_tables(
         names: the names of splits.
         read: reader of a file that is no table of Arrow.
         ends: the ends of the names of files in a folder that it reads.
+        whole: names of a file of all splits, which is read in a folder without files of splits.
 
     Returns:
         The table of each split by its name there, of a single one by ""; None if the path has none to train on.
@@ -35,11 +42,12 @@ def open_tables(
     if is_arrow(path):
         return read_arrow(path, names)
     if path.is_file():
-        return {"": read(path)}
+        return None if path.suffix.lower() in _LAYOUTS else {"": read(path)}
     files = split_files(path, names, ends) if path.is_dir() else {}
-    if not any(names.split(name) == "train" for name in files):
-        return None
-    return {name: read(file) for name, file in files.items()}
+    if any(names.split(name) == "train" for name in files):
+        return {name: read(file) for name, file in files.items()}
+    alone = next((file for stem in whole for file in _called(path, stem, ends)), None) if path.is_dir() else None
+    return None if alone is None else {"": read(alone)}
 
 
 def split_files(folder: Path, names: SplitNames, ends: Sequence[str], prefix: str = "") -> dict[str, Path]:

@@ -94,8 +94,8 @@ def array_of(part: Any) -> np.ndarray:
 
 
 def _table(part: Any, split: str) -> Table:
-    features = getattr(part, "features", None)
-    described = ((name, getattr(features[name], "names", None)) for name in features or ())
+    features = getattr(part, "features", None) or {}
+    described = ((name, getattr(kind, "names", None)) for name, kind in features.items())
     labels = {str(name): names for name, names in described if names}
     return Table(_rows(part), lambda index: f"data: {split}, row {index + 1}", labels)
 

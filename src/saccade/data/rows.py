@@ -1,7 +1,7 @@
 """Rows in three splits: read, without blank ones, and held out where a split is missing."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,13 +12,14 @@ import torch
 from numpy.typing import NDArray
 
 from saccade.data.cleaning import composed
+from saccade.data.columns import Column, read_columns
 from saccade.data.dataset import SPLITS, check_index, check_split, inventory
 from saccade.data.objects import object_tables
 from saccade.data.splits import SPLIT, SplitNames, held_out, split_of
 from saccade.data.table import Row, Table
 from saccade.errors import ArgumentError
 
-__all__ = ["Blank", "Examples", "Rows", "divide", "rows_of", "text_hash"]
+__all__ = ["Blank", "Examples", "Rows", "divide", "placed_rows", "rows_of", "text_hash"]
 
 _SHARE, _MOST = 20, 1000  # one in so many different examples is held out for a split, but at most so many
 R = TypeVar("R")
@@ -176,8 +177,8 @@ def rows_of(
     if missing:
         train = parts["train"]
         hashes = np.array([_hash(key(train.rows[index])) for index in indices["train"]], np.uint64)
-        divided = divide(hashes, place, what, missing)
-        indices |= {split: indices["train"][inside] for split, inside in divided.items()}
+        held = divide(hashes, place, what, missing)
+        indices |= {split: indices["train"][inside] for split, inside in held.items()}
     own = {split: parts.get(split, parts["train"]) for split in SPLITS}
     splits = {split: [own[split].rows[index] for index in indices[split]] for split in SPLITS}
     notes = [
@@ -188,6 +189,48 @@ def rows_of(
     ]
     places = {split: (own[split].table.where, indices[split]) for split in SPLITS}
     return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), places)
+
+
+def placed_rows(
+    tables: Mapping[str, Table], columns: Sequence[Column], names: SplitNames, place: Path
+) -> Iterator[tuple[str, Row, str]]:
+    """Yield the place, the values and the split of each row, "" if nothing names one.
+
+    Args:
+        tables: tables by the names of their splits, a single one by "".
+        columns: the columns that the task needs.
+        names: the names of splits.
+        place: the data, for messages.
+
+    Raises:
+        ArgumentError: naming the row that is wrong, or an option whose split no row is in.
+    """
+    there = {names.split(name) for name in tables}
+    for name, table in tables.items():
+        for index, (row, tag) in enumerate(_values(table, partial(_placed, columns, names, name, table.labels))):
+            split = tag or names.split(name) or ""
+            there.add(split)
+            yield table.where(index), row, split
+    for split in SPLITS:
+        if split not in there:
+            names.check(split, place, filter(None, there))
+
+
+def _placed(
+    columns: Sequence[Column], names: SplitNames, name: str, labels: Mapping[str, Sequence[str]], row: Any
+) -> tuple[Row, str]:
+    return read_columns(columns, row, labels), _tag(names, name, True, row)
+
+
+def _values(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
+    """The values of all rows, with the place of one that is wrong."""
+    count = 0
+    try:
+        for row in table.rows:
+            yield read(row)
+            count += 1
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise ArgumentError(f"{table.where(count)}: {error}") from error
 
 
 def text_hash(text: str) -> int:
@@ -259,16 +302,16 @@ def _read(
     blank: Blank[R] | None,
     place: str,
 ) -> _Part[R]:
-    rows, tags = list[R](), list[str]()
-    try:
-        for row in table.rows:
-            tags.append(tag(row))
-            if bool(tags[0]) != bool(tags[-1]):
-                how = "with" if tags[-1] else "without"
-                raise ValueError(f"expected the columns of the first row, got others: {how} {SPLIT}")
-            rows.append(read(row, table.labels))
-    except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise ArgumentError(f"{table.where(len(rows))}: {error}") from error
+    tags = list[str]()
+
+    def tagged(row: Any) -> R:
+        tags.append(tag(row))
+        if bool(tags[0]) != bool(tags[-1]):
+            how = "with" if tags[-1] else "without"
+            raise ValueError(f"expected the columns of the first row, got others: {how} {SPLIT}")
+        return read(row, table.labels)
+
+    rows = list(_values(table, tagged))
     if not rows:
         raise ArgumentError(f"{place}: expected rows of {split}, got none")
     out = np.array([blank is not None and split in blank.splits and blank.test(row) for row in rows])
@@ -318,12 +361,14 @@ def _fingerprint(splits: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _bytes(part: Any) -> bytes:
+    if isinstance(part, str):
+        return part.encode("utf-8", "surrogatepass")
     if isinstance(part, torch.Tensor):
         part = part.detach().cpu().contiguous().numpy()
     if isinstance(part, memoryview):
         return bytes(part)
     if isinstance(part, Path):  # a file that is not read: its name and size, wherever it lies
-        return f"{part.name} {part.stat().st_size}".encode("utf-8", "surrogateescape")
+        return f"{part.name} {part.stat().st_size if part.exists() else 'none'}".encode("utf-8", "surrogateescape")
     if isinstance(part, np.ndarray):
         return f"{part.dtype} {part.shape} ".encode() + part.tobytes()
     return str(part).encode("utf-8", "surrogatepass")

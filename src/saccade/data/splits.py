@@ -4,9 +4,6 @@ A split that is missing is held out from training by a hash of what its examples
 the different examples, but at most 1,000, in each; of images a tenth, but at most 5,000.
 """
 
-import gzip
-import hashlib
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +21,6 @@ __all__ = [
     "held_out",
     "only",
     "spelled_splits",
-    "split_named",
     "split_of",
 ]
 
@@ -37,8 +33,6 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "test": ("test", "testing"),
 }
 _COMPARED: dict[str, Any] = {"budget": True}  # a run compares what its data are, not what their files are called
-_PART = 1 << 22  # bytes read at once
-_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,28 +175,6 @@ def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
     return known or names.of(found)[0]
 
 
-def split_named(cell: str, names: SplitNames, known: str, where: str) -> str:
-    """Return the split that a cell of the column `split` names, as `SPLITS` has it.
-
-    Args:
-        cell: its text.
-        names: what splits are called.
-        known: the split that the row is in by its file, "" if none says so.
-        where: the row is, for the message.
-
-    Raises:
-        ArgumentError: if it names none, or another one than the known.
-
-    Example:
-        >>> split_named("dev", SplitNames(), "", "a.tsv: line 2")
-        'validation'
-    """
-    try:
-        return names.all[split_of(cell, names, known and names.of(known)[0])]
-    except ValueError as error:
-        raise ArgumentError(f"{where}: {error}") from None
-
-
 def held_out(missing: Sequence[str], sizes: Mapping[str, int], what: str) -> str:
     """Return the note on splits that were held out from training, "" if none was.
 
@@ -213,34 +185,17 @@ def held_out(missing: Sequence[str], sizes: Mapping[str, int], what: str) -> str
     return f"held out from training, as there are none of their own: {parts}" if parts else ""
 
 
-def only(found: Sequence[Path], way_out: str = "move away the one that is not meant") -> Path | None:
-    """Return the one file that is meant by several names; None if there is none.
-
-    What gzip has packed and lies beside the same unpacked is the same.
+def only(files: Sequence[Path], way_out: str = "move away the others") -> Path | None:
+    """Return the one file that several names may have; None if there is none.
 
     Args:
-        found: the files that are there.
-        way_out: what makes it one, as an order.
+        files: the files that are there.
+        way_out: an order that leaves one.
 
     Raises:
-        ArgumentError: if there are several that are not the same.
-        OSError: if one cannot be read.
+        ArgumentError: if there are several.
     """
-    if len(found) > 1 and len(set(map(_contents, found))) > 1:
-        names = f"{', '.join(path.name for path in found[:-1])} and {found[-1].name}"
-        raise ArgumentError(f"{found[0].parent}: expected one file, got {names}, which differ; {way_out}")
-    return found[0] if found else None
-
-
-def _contents(path: Path) -> bytes:
-    """A hash of what a file holds, unpacked."""
-    digest = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        packed = file.peek(2)[:2] == _GZIP
-        stream = gzip.GzipFile(fileobj=file) if packed else file
-        try:
-            while part := stream.read(_PART):
-                digest.update(part)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ArgumentError(f"{path}: expected a whole gzip file, got a damaged one ({error})") from error
-    return digest.digest()
+    if len(files) > 1:
+        names = f"{', '.join(path.name for path in files[:-1])} and {files[-1].name}"
+        raise ArgumentError(f"{files[0].parent}: expected one file, got {names}; {way_out}")
+    return files[0] if files else None

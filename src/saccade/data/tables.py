@@ -16,12 +16,14 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from saccade.data.columns import Column, find_columns
 from saccade.data.conversions import converted
+from saccade.data.dataset import joined
 from saccade.data.splits import SPLIT
 from saccade.data.table import Table
 from saccade.data.texts import read_text, suffix_of
@@ -49,7 +51,7 @@ def read_table(path: Path, columns: Sequence[Column] | None = None, *, more: boo
         ArgumentError: naming the row that is wrong.
         OSError: if the file cannot be read.
     """
-    wanted = " and ".join(column.name for column in columns or ()) or "columns"
+    wanted = joined([column.names[0] for column in columns or () if column.needed] or ["columns"])
     if way_out := converted(path):
         raise ArgumentError(f"{path}: expected a table with {wanted}, got another kind of file{way_out}")
     text, note = read_text(path, latin1=True)
@@ -94,17 +96,19 @@ def _headed(
     if columns is None and len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ArgumentError(f"{where(0)}: expected columns of different names, got {twice} twice")
-    if columns is None or None not in find_columns(columns, names, where(0)):
+    found = dict(zip(columns or (), find_columns(columns or (), names, where(0)), strict=True))
+    needed = [column for column in found if column.needed]
+    if all(found[column] is not None for column in needed):
         return Table(_named(names, cells[1:]), lambda index: where(index + 1), note=note, size=len(cells) - 1)
-    needed, count = " and ".join(column.name for column in columns), len(columns)
+    wanted, count = joined(column.names[0] for column in needed), len(needed)
     if mark != "\t":
-        raise ArgumentError(f"{where(0)}: expected a header that names {needed}, got {mark.join(cells[0])!r:.60}")
+        raise ArgumentError(f"{where(0)}: expected a header that names {wanted}, got {mark.join(cells[0])!r:.60}")
     for index, row in enumerate(cells):
         if len(row) < count or (not more and any(cell.strip() for cell in row[count:])):
             got = "no tab" if len(row) == 1 else f"{len(row)} columns"
             way_out = f"; cut -f 1-{count} keeps the first {count}" if len(row) > count else ""
-            wanted = f"expected {needed} with a tab between, or a header that names them"
-            raise ArgumentError(f"{where(index)}: {wanted}, got {got}{way_out}")
+            expected = f"expected {wanted} with a tab between, or a header that names them"
+            raise ArgumentError(f"{where(index)}: {expected}, got {got}{way_out}")
     return Table([row[:count] for row in cells], where, note=note, size=len(cells))
 
 
@@ -125,7 +129,8 @@ def _dialect(text: str, path: Path) -> tuple[str, str, str]:
     first, suffix = text.lstrip("\r\n ").partition("\n")[0], suffix_of(path)
     if suffix == ".tsv" or (suffix != ".csv" and "\t" in first):
         return text, "\t", ""
-    return text, max(",;\t", key=lambda mark: len(next(filter(any, _cut(text, mark)), []))), ""
+    with _long_cells(text):
+        return text, max(",;\t", key=lambda mark: len(next(filter(any, _cut(text, mark)), []))), ""
 
 
 def _cut(text: str, mark: str, *, strict: bool = False) -> Iterator[list[str]]:
@@ -136,15 +141,24 @@ def _rows(text: str, mark: str, path: Path) -> list[list[str]]:
     """All rows as cells, blank ones included."""
     if mark == "\t":
         return [line.removesuffix("\r").split(mark) for line in text.split("\n")]
-    rows, limit = list[list[str]](), csv.field_size_limit(max(len(text), 1))
+    rows = list[list[str]]()
     try:
-        rows.extend(_cut(text, mark, strict=True))
+        with _long_cells(text):
+            rows.extend(_cut(text, mark, strict=True))
     except csv.Error as error:
         wanted = "expected quotes around whole cells, and each quote within them twice"
         raise ArgumentError(f"row {len(rows) + 1} of {path}: {wanted}, got another row ({error})") from error
+    return rows
+
+
+@contextmanager
+def _long_cells(text: str) -> Iterator[None]:
+    """Let a cell of a table be as long as its text, for which `csv` has one limit of all readers."""
+    limit = csv.field_size_limit(max(len(text), 1))
+    try:
+        yield
     finally:
         csv.field_size_limit(limit)
-    return rows
 
 
 def _json(text: str, path: Path) -> tuple[Sequence[int], list[Any]]:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from saccade.data.dataset import SPLITS
-from saccade.data.files import ENDS, split_files
 from saccade.data.splits import SplitNames
 from saccade.data.table import Table
 from saccade.data.texts import read_lines
@@ -39,8 +38,6 @@ def aligned(path: Path, names: SplitNames, source: str | None, target: str | Non
         whole = None if path.is_file() or None in (source, target) else _pair(path, (str(source), str(target)))
         return None if whole is None else {"": _table(*whole)}
     sides = _sides(path, source, target, names)
-    if sides is None:
-        return None
     parts, note = dict[str, tuple[Path, Path]](), ""
     for split in SPLITS:
         found = {name: pair for name in names.of(split) if (pair := _pair(path / name, sides))}
@@ -62,13 +59,10 @@ def aligned(path: Path, names: SplitNames, source: str | None, target: str | Non
     return {name: _table(*pair, note if names.split(name) == "test" else "") for name, pair in parts.items()}
 
 
-def _sides(folder: Path, source: str | None, target: str | None, names: SplitNames) -> tuple[str, str] | None:
-    """Both sides, or None for a folder of tables."""
+def _sides(folder: Path, source: str | None, target: str | None, names: SplitNames) -> tuple[str, str]:
     begins = tuple(f"{name}." for name in names.of("train"))
     files = sorted(file.name.removesuffix(".gz") for file in folder.iterdir())
     there = sorted({name.removeprefix(begin) for name in files for begin in begins if name.startswith(begin)} - {""})
-    if not [side for side in there if f".{side}" not in ENDS] and split_files(folder, names, ENDS):
-        return None
     if len(there) < 2:
         names.check("train", folder, {name.rpartition(".")[0] for name in files})
         got = f"found train.{there[0]} alone" if there else "found none"

@@ -13,23 +13,24 @@ from pathlib import Path
 
 from saccade.data.columns import Column
 from saccade.data.conversions import converted
-from saccade.data.files import ENDS, open_tables, split_files
+from saccade.data.files import ENDS, split_files
 from saccade.data.splits import SplitNames
 from saccade.data.table import Table
 from saccade.data.tables import read_table
 from saccade.data.texts import lines_of, read_text, suffix_of
 
-__all__ = ["sentences"]
+__all__ = ["SENTENCES", "read_sentences", "sentences"]
 
+#: The ends of the names of such files.
+SENTENCES = ("", ".all", *ENDS)
 _LABEL_FIRST = (".all", ".train", ".dev", ".test")
-_ENDS = ("", ".all", *ENDS)
 
 
 def sentences(path: Path, names: SplitNames, columns: Sequence[Column]) -> dict[str, Table] | None:
-    """Return rows of a text and its label from files of lines `label text`, or of tables beside such.
+    """Return rows of a text and its label.
 
     Args:
-        path: a file, a folder with a file of each split, or the beginning of the files' names: folder/stsa.binary.
+        path: the beginning of the names of some files: folder/stsa.binary.
         names: the names of splits.
         columns: the text and its label, for a table.
 
@@ -37,17 +38,23 @@ def sentences(path: Path, names: SplitNames, columns: Sequence[Column]) -> dict[
         ArgumentError: naming the file or row that is wrong.
         OSError: if a file cannot be read.
     """
-    read = partial(_read, columns=columns)
     if path.exists() or not path.name or not path.parent.is_dir():
-        return open_tables(path, names, read, _ENDS)
-    files = split_files(path.parent, names, _ENDS, f"{path.name}.")
-    whole = next((file for end in _ENDS if (file := path.with_name(f"{path.name}{end}")).is_file()), None)
+        return None
+    files = split_files(path.parent, names, SENTENCES, f"{path.name}.")
+    whole = next((file for end in SENTENCES if (file := path.with_name(f"{path.name}{end}")).is_file()), None)
     if whole is not None and not any(names.split(name) == "train" for name in files):
         files[names.of("train")[0]] = whole
+    read = partial(read_sentences, columns=columns)
     return {name: read(file) for name, file in files.items()} or None
 
 
-def _read(path: Path, columns: Sequence[Column]) -> Table:
+def read_sentences(path: Path, columns: Sequence[Column]) -> Table:
+    """Read a file of lines `label text`, or a table with a header or tabs.
+
+    Raises:
+        ArgumentError: naming the file or row that is wrong.
+        OSError: if it cannot be read.
+    """
     suffix = suffix_of(path)
     if converted(path) or (suffix in ENDS and suffix != ".txt"):
         return read_table(path, columns)

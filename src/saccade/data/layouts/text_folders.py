@@ -27,9 +27,7 @@ def text_folders(folder: Path, names: SplitNames) -> dict[str, Table] | None:
         ArgumentError: naming the file that is no text, or what is missing.
         OSError: if a file cannot be read.
     """
-    if not folder.is_dir() or split_files(folder, names, ENDS):
-        return None
-    if any(path.is_dir() and split_files(path, names, ENDS) for path in folder.iterdir()):
+    if not folder.is_dir() or any(path.is_dir() and split_files(path, names, ENDS) for path in folder.iterdir()):
         return None  # several data sets, each of which has splits
     known, lists, files = list_names(names), dict[str, list[str]](), list[str]()
     for path in files_below(folder):
@@ -51,6 +49,6 @@ def text_folders(folder: Path, names: SplitNames) -> dict[str, Table] | None:
         latin1 = f"{folder}: {recoded} texts of {split} are no UTF-8, and were read as Latin-1" if recoded else ""
         rows = [(text, member.label) for (text, _), member in zip(texts, members, strict=True)]
         said = "; ".join(filter(None, [note, latin1]))
-        tables[names.of(split)[0]] = Table(rows, lambda index, paths=paths: str(paths[index]), note=said)
+        tables[names.of(split)[0]] = Table(rows, [str(path) for path in paths].__getitem__, note=said)
         note = ""
     return tables

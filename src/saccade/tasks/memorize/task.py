@@ -10,13 +10,13 @@ from typing import Any, Self
 from torch import Tensor, nn
 
 from saccade.data.dataset import counted, training_sample
+from saccade.data.layouts.babi import is_babi
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import POOL, Sampler
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
 from saccade.tasks.memorize.baselines import baselines
 from saccade.tasks.memorize.data import BUILTIN, Corpus, Item, open_corpus
-from saccade.tasks.memorize.data.babi import is_babi
 from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.languages import Language, learn, restored

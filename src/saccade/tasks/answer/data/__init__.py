@@ -15,11 +15,10 @@ from saccade.tasks.answer.data.daquar import is_daquar, read_daquar
 from saccade.tasks.answer.data.easy_vqa import is_easy_vqa, read_easy_vqa
 from saccade.tasks.answer.data.objects import open_objects
 from saccade.tasks.answer.data.scenes import Scenes
-from saccade.tasks.answer.data.table import ALONE, read_table
+from saccade.tasks.answer.data.table import read_table
 from saccade.tasks.answer.data.vqa import is_vqa, read_vqa
 from saccade.tasks.image.dataset import refuse_size
 from saccade.tasks.image.sources import refuse_features
-from saccade.tasks.image.tables import is_table
 
 __all__ = ["BUILTIN", "Asked", "Collection", "Corpus", "Posed", "open_corpus"]
 
@@ -82,7 +81,7 @@ def _read(path: Path, names: SplitNames, known: Known | None) -> Gathering:
         return read_vqa(path, names, known)
     if is_daquar(path):
         return read_daquar(path, names, known)
-    if is_table(path, names, ALONE):
-        return read_table(path, names, known)
+    if (gathering := read_table(path, names, known)) is not None:
+        return gathering
     wanted = "lines of images, questions and answers (train.tsv or questions.tsv), easy-VQA, DAQUAR or VQA"
     raise ArgumentError(f"--data: expected in {path} {wanted}, found none of them{converted(path)}")

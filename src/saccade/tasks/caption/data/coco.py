@@ -35,7 +35,8 @@ _NAMED = re.compile(r"captions_(.+?)_?(?:\d{4})?\.json")  # of captions_val2014.
 def is_coco(path: Path) -> bool:
     """Return whether a path is a JSON file, or a folder with one of COCO's layouts."""
     if path.is_file():
-        return path.suffix.lower() == ".json"
+        with path.open("rb") as file:  # an array is a table of rows
+            return path.suffix.lower() == ".json" and not file.read(16).lstrip().startswith(b"[")
     return bool(_karpathy_files(path) or _coco_files(path))
 
 

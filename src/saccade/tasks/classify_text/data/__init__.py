@@ -7,7 +7,7 @@ from typing import Any
 from saccade.data import OBJECTS, Blank, Column, Row, Rows, load
 from saccade.data.columns import label
 from saccade.data.dataset import no_such_data
-from saccade.data.layouts.sentences import sentences
+from saccade.data.layouts.sentences import SENTENCES, read_sentences, sentences
 from saccade.data.layouts.text_folders import text_folders
 from saccade.data.splits import SplitNames
 from saccade.tasks.classify_text.data.corpus import Corpus, Texts
@@ -47,7 +47,8 @@ def open_corpus(
         names.refuse(data)
         return Reviews()
     blank = _BARE if strip_markup else _BLANK
-    rows = load(data, _COLUMNS, names, objects, layouts=_LAYOUTS, blank=blank, what="texts")
+    read = partial(read_sentences, columns=_COLUMNS)
+    rows = load(data, _COLUMNS, names, objects, layouts=_LAYOUTS, read=read, ends=SENTENCES, blank=blank, what="texts")
     if rows is None:
         names.check("train", data)
         raise no_such_data(data, BUILTIN, "folder, file or files that begin so", _HOLDS)

@@ -55,6 +55,7 @@ def open_numbers(
         names.refuse(data)
         _refuse(data, wanted)
         return Maximum() if data == "maximum" else Sine(growing=data == "heteroscedastic")
+    tables: dict[str, DataTable] | None
     if data == OBJECTS:
         tables = object_tables(objects, names)
     elif data.startswith(_SKLEARN):

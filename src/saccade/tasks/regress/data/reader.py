@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from torch import Tensor
 
+from saccade.data import Row
 from saccade.data.dataset import counted, inventory
 from saccade.data.splits import SPLIT
 from saccade.errors import ArgumentError, SaccadeError
@@ -55,7 +56,7 @@ class Reader:
         self.asked, self.answered = tuple[str, ...](), tuple[str, ...]()
         self.features, self.targets = tuple[str, ...](), tuple[str, ...]()
 
-    def read(self, row: Any, labels: object) -> dict[str, tuple[float, ...]]:
+    def read(self, row: Any, labels: object) -> Row:
         """Return the numbers of a row and its answers.
 
         Raises:

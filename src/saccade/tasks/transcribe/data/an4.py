@@ -1,6 +1,6 @@
 """CMU's census corpus AN4: names and addresses, spelled and said in numbers and words, as features ready to use.
 
-Its folder has etc/an4_train.fileids and .transcription, the same for test, and feat/ or feat.tar.gz with a file of 13
+Its folder has etc/an4_train.fileids and .transcription, the same for test, and feat/ with a file of 13
 mel-frequency cepstral coefficients a frame, 100 frames a second, for each file id.
 
     U M N Y H SIX (an255-fash-b)
@@ -24,9 +24,9 @@ from torch import Tensor
 from saccade.data.archives import has_part, read_part
 from saccade.data.cleaning import composed
 from saccade.data.dataset import check_index, check_split, inventory
+from saccade.data.texts import read_lines
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, features
-from saccade.tasks.text.lines import read_lines
 from saccade.tasks.transcribe.data.corpus import Recording
 
 __all__ = ["Census", "Entry", "is_an4", "open_an4"]
@@ -114,7 +114,7 @@ def open_an4(folder: Path) -> Census:
     """Read the corpus, which takes about half a second and 15 MB.
 
     Args:
-        folder: with etc/, and feat/ or feat.tar.gz, in it.
+        folder: with etc/ and feat/ in it.
 
     Raises:
         ArgumentError: naming the file, and the line in it, that is wrong.
@@ -160,10 +160,10 @@ def _entries(folder: Path, split: str) -> list[Entry]:
     for path in paths:
         if not path.is_file():
             raise ArgumentError(f"{path}: expected a list of the {split} utterances, found none")
-    ids, words = (read_lines(path) for path in paths)
-    if not len(ids) or len(ids) != len(words):
+    ids, words = (read_lines(path, "an utterance a line") for path in paths)
+    if len(ids) != len(words):
         raise ArgumentError(f"{paths[1]}: expected a line for each in {paths[0]}, got {len(words)} for {len(ids)}")
-    return [_entry(ids[line].strip(), words[line].strip(), f"{paths[1]}: line {line + 1}") for line in range(len(ids))]
+    return [_entry(ids[line].strip(), words[line].strip(), f"row {line + 1} of {paths[1]}") for line in range(len(ids))]
 
 
 def _entry(file_id: str, line: str, where: str) -> Entry:

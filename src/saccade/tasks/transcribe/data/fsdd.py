@@ -1,6 +1,6 @@
 """The Free Spoken Digit Dataset: single digits as people say them, and strings of digits made of them.
 
-Its folder has recordings/ or recordings.tar.gz, or is the former itself; files are called {digit}_{speaker}_{take}.wav.
+Its folder has recordings/, or is that folder itself; files are called {digit}_{speaker}_{take}.wav.
 
     7_jackson_12.wav, a pause, 3_jackson_40.wav, a pause, 1_jackson_29.wav  ->  7 3 1
 
@@ -160,7 +160,7 @@ def open_fsdd(folder: Path) -> Digits:
     """Read the data set, which takes about a second and 42 MB.
 
     Args:
-        folder: with recordings/ or recordings.tar.gz in it, or the recordings themselves.
+        folder: with recordings/ in it, or the recordings themselves.
 
     Raises:
         ArgumentError: naming the file that is wrong, or the split that has none.

@@ -7,6 +7,7 @@ from typing import Any
 from saccade.data import Blank, Column, Examples, Row, load
 from saccade.data.dataset import no_such_data
 from saccade.data.layouts.aligned import aligned
+from saccade.data.layouts.tmx import tmx
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.translate.data.corpus import Corpus, Pair
@@ -51,7 +52,7 @@ def open_corpus(
     if data in BUILTIN:
         return _builtin(data, source, target, names)
     columns = [Column(name, (*filter(None, [side]), name)) for name, side in (("source", source), ("target", target))]
-    layouts = [partial(aligned, source=source, target=target)]
+    layouts = [partial(layout, source=source, target=target) for layout in (tmx, aligned)]
     rows = load(
         data, columns, names, objects, layouts=layouts, nested="translation", blank=_BLANK, what="pairs", more=True
     )

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from saccade.data.layouts.speech_commands import speech_commands
 from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.transcribe.data import open_corpus
-from saccade.tasks.transcribe.data.words import open_words
 
 SPLITS = ("train", "validation", "test")
 
@@ -63,7 +63,7 @@ def test_names_of_files_are_of_any_encoding(commands):
 
 def test_a_folder_without_recordings_in_folders_is_none(tmp_path):
     soundfile.write(tmp_path / "a.wav", np.zeros(9), 8000)
-    assert open_words(tmp_path, 8000, SplitNames()) is None
+    assert speech_commands(tmp_path, SplitNames(), (".wav",)) is None
 
 
 def test_a_word_may_be_a_link_to_a_folder(commands, tmp_path_factory):

@@ -1,4 +1,4 @@
-"""LibriSpeech as it is published: recordings by speaker and chapter, and a file of texts in each chapter.
+"""LibriSpeech: recordings by speaker and chapter, and a file of texts in each chapter.
 
     train-clean-100/103/1240/103-1240-0000.flac
     train-clean-100/103/1240/103-1240.trans.txt    103-1240-0000 CHAPTER ONE MISSUS RACHEL LYNDE IS SURPRISED
@@ -14,54 +14,46 @@ Source:
 from collections.abc import Sequence
 from pathlib import Path
 
-from saccade.data.cleaning import composed
 from saccade.data.dataset import SPLITS, inventory
 from saccade.data.splits import SplitNames
+from saccade.data.table import Table
+from saccade.data.texts import read_lines
 from saccade.errors import ArgumentError
-from saccade.tasks.text.files import read_filled
-from saccade.tasks.transcribe.data.manifest import Row, present
-from saccade.tasks.transcribe.data.recordings import Recordings, check_rate, recordings
 
-__all__ = ["is_librispeech", "open_librispeech"]
+__all__ = ["librispeech"]
 
 _TEXTS = "*/*/*.trans.txt"
 _SUFFIXES = (".flac", ".wav")
 
 
-def is_librispeech(folder: Path) -> bool:
-    """Return whether a folder has chapters with texts, or splits of such."""
-    return any(True for pattern in (_TEXTS, f"*/{_TEXTS}") for _ in folder.glob(pattern))
-
-
-def open_librispeech(folder: Path, rate: int, names: SplitNames) -> Recordings:
-    """Open the corpus, or one split of it.
-
-    Args:
-        folder: with folders of splits, or of speakers.
-        rate: samples a second, in Hz, that files of another rate are resampled to.
-        names: what splits are called.
+def librispeech(folder: Path, names: SplitNames) -> dict[str, Table] | None:
+    """Return rows of `path`, `text`, `speaker` and `listed`, the path in its split; None without chapters of texts.
 
     Raises:
-        ArgumentError: naming the line that is wrong, or the recording that is missing.
+        ArgumentError: naming the line that is wrong, or the split that is missing.
         OSError: if a file cannot be read.
     """
-    check_rate(rate)
     if any(folder.glob(_TEXTS)):
         for split in SPLITS:
             names.check(split, folder)
-        return recordings({"train": _rows(folder)}, rate, folder, [])
+        return {"": _table(folder, [folder])}
     there = sorted({path.relative_to(folder).parts[0] for path in folder.glob(f"*/{_TEXTS}")})
+    if not there:
+        return None
     parts = {split: _parts(split, there, names, folder) for split in SPLITS}
     if not parts["train"]:
         raise ArgumentError(f"{folder}: expected a folder to train on such as train-clean-100, got {inventory(there)}")
-    splits = {split: [row for part in own for row in _rows(folder / part)] for split, own in parts.items() if own}
     unread = sorted(set(there) - {part for own in parts.values() for part in own})
     note = f"{folder}: not read: {', '.join(unread)} (--validation-split, --test-split)" if unread else ""
-    return recordings(splits, rate, folder, [note])
+    return {
+        names.of(split)[0]: _table(folder, [folder / part for part in own], note if split == "train" else "")
+        for split, own in parts.items()
+        if own
+    }
 
 
 def _parts(split: str, there: Sequence[str], names: SplitNames, folder: Path) -> list[str]:
-    """The folders of a split, but for those that options name for others: all to train on, one of the others."""
+    """The folders of a split, without those that options name for others: all to train on, one of the others."""
     starts = tuple(f"{name}-" for name in names.of(split))
     begun = [part for part in there if part.startswith(starts) and part not in names.given.values()]
     if split in names.given:
@@ -71,20 +63,19 @@ def _parts(split: str, there: Sequence[str], names: SplitNames, folder: Path) ->
     return begun if split == "train" else begun[:1]  # clean comes before other
 
 
-def _rows(folder: Path) -> list[Row]:
-    rows = list[Row]()
-    for listed in sorted(folder.glob(_TEXTS)):
-        lines = read_filled(listed, holds="an utterance a line")
-        for number in range(len(lines)):
-            name, _, text = lines[number].strip().partition(" ")
+def _table(root: Path, folders: Sequence[Path], note: str = "") -> Table:
+    rows, places = list[dict[str, str]](), list[str]()
+    for folder, listed in ((part, file) for part in folders for file in sorted(part.glob(_TEXTS))):
+        for number, line in enumerate(read_lines(listed, "an utterance a line"), 1):
+            name, _, text = line.strip().partition(" ")
             if not name:
                 continue
-            where = f"{listed}: line {number + 1}"
+            places.append(f"row {number} of {listed}")
             if not text.strip():
-                raise ArgumentError(f"{where}: expected the name of a recording and its text, got {name!r:.60} alone")
+                wanted = "expected the name of a recording and its text"
+                raise ArgumentError(f"{places[-1]}: {wanted}, got {name!r:.60} alone")
             paths = [listed.parent / f"{name}{suffix}" for suffix in _SUFFIXES]
             path = next((path for path in paths if path.is_file()), paths[0])
-            speaker = listed.parent.parent.name
-            said = composed(" ".join(text.split()))
-            rows.append(Row(path.relative_to(folder).as_posix(), path, said, "", speaker, where))
-    return present(rows)
+            below, key = (path.relative_to(above).as_posix() for above in (root, folder))
+            rows.append({"listed": key, "path": below, "text": text, "speaker": listed.parts[-3]})
+    return Table(rows, places.__getitem__, note=note, size=len(rows))
