@@ -9,7 +9,7 @@ from pathlib import Path
 from saccade.data.folders import files_below
 from saccade.errors import ArgumentError
 
-__all__ = ["DAMAGE", "ENDS", "damaged", "has_part", "is_archive", "read_files", "read_part"]
+__all__ = ["DAMAGE", "ENDS", "damaged", "is_archive", "read_files"]
 
 ENDS = (".tar", ".tar.gz", ".tgz")
 DAMAGE = (EOFError, KeyError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
@@ -76,22 +76,6 @@ def read_files(source: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[st
                 pass
     except DAMAGE as error:
         raise damaged(source, error) from error
-
-
-def has_part(folder: Path, part: str) -> bool:
-    """Return whether a folder has a part, as a folder or as `part`.tar.gz."""
-    return (folder / part).is_dir() or (folder / f"{part}.tar.gz").is_file()
-
-
-def read_part(folder: Path, part: str, suffix: str) -> Iterator[tuple[str, bytes]]:
-    """Read the files with a suffix below `part`/, or in `part`.tar.gz if there is no such folder.
-
-    Yields:
-        Paths below the part, and bytes.
-    """
-    source = folder / part if (folder / part).is_dir() else folder / f"{part}.tar.gz"
-    for name, data in read_files(source, lambda name: name.endswith(suffix)):
-        yield name.removeprefix(f"{part}/"), data
 
 
 def _hidden(name: str) -> bool:

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from torch import Tensor
 
-from saccade.data.archives import has_part, read_part
 from saccade.data.cleaning import composed
 from saccade.data.dataset import check_index, check_split, inventory
+from saccade.data.folders import files_below
 from saccade.data.texts import read_lines
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, features
@@ -139,13 +139,17 @@ def open_an4(folder: Path) -> Census:
 
 def _features(folder: Path, entries: Sequence[Entry]) -> tuple[dict[str, Tensor], str]:
     """The frames of all utterances, and a hash of words and frames."""
-    if not has_part(folder, _PART):
-        raise ArgumentError(f"{folder}: expected the features in {_PART} or {_PART}.tar.gz, found neither")
+    if not (folder / _PART).is_dir():
+        archive = folder / f"{_PART}.tar.gz"
+        way_out = f"; this unpacks it: tar xzf {archive} -C {folder}" if archive.is_file() else ""
+        raise ArgumentError(f"{folder}: expected the features in {_PART}/, found none{way_out}")
     wanted = {f"{entry.id}{SUFFIX}": entry for entry in entries}
     found: dict[str, Tensor] = {}
     hashes: dict[str, str] = {}
-    for name, data in read_part(folder, _PART, SUFFIX):
+    for path in files_below(folder / _PART):
+        name = path.relative_to(folder / _PART).as_posix()
         if name in wanted:
+            data = path.read_bytes()
             found[wanted[name].id] = cepstra(data, f"{folder}: {name}")
             hashes[wanted[name].id] = hashlib.blake2b(data, digest_size=8).hexdigest()
     if missing := [entry.id for entry in entries if entry.id not in found]:

@@ -22,8 +22,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from saccade.data.archives import has_part, read_part
 from saccade.data.dataset import SPLITS, check_index, check_split, inventory
+from saccade.data.folders import files_below
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import read_whole
 from saccade.tasks.transcribe.data.corpus import Recording
@@ -152,8 +152,8 @@ class Digits:
 
 
 def is_fsdd(folder: Path) -> bool:
-    """Return whether a folder looks like the data set, packed or not."""
-    return has_part(folder, _PART) or _is_bare(folder)
+    """Return whether a folder looks like the data set."""
+    return (folder / _PART).is_dir() or (folder / f"{_PART}.tar.gz").is_file() or _is_bare(folder)
 
 
 def open_fsdd(folder: Path) -> Digits:
@@ -189,10 +189,13 @@ def open_fsdd(folder: Path) -> Digits:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    if _is_bare(folder):
-        yield from read_part(folder.resolve().parent, folder.resolve().name, ".wav")
-    else:
-        yield from read_part(folder, _PART, ".wav")
+    part = folder if _is_bare(folder) else folder / _PART
+    if not part.is_dir():
+        way_out = f"this unpacks it: tar xzf {part}.tar.gz -C {folder}"
+        raise ArgumentError(f"{folder}: expected the folder {_PART}, got an archive; {way_out}")
+    for path in files_below(part):
+        if path.suffix == ".wav" and path.is_file():
+            yield path.relative_to(part).as_posix(), path.read_bytes()
 
 
 def _is_bare(folder: Path) -> bool:
