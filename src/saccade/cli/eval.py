@@ -32,11 +32,12 @@ class Arguments(Ensemble, Device):
 def run(arguments: list[str]) -> int:
     """Print every metric, overall and by group."""
     options, request, trained = open_request("eval", Arguments, arguments)
+    hardest = trained.hardest(options.split, options.errors, request) if options.errors else []
     evaluation = trained.measure(options.split, request)
     print_metrics(options.split, evaluation.metrics, evaluation.groups)  # first: the folder may be read-only
     print_baselines(options.split, evaluation.baselines)
     trained.save_results(options.split, evaluation, request)
-    for loss, example, answer in trained.hardest(options.split, options.errors, request) if options.errors else ():
+    for loss, example, answer in hardest:
         output(
             "\t".join([f"{loss:.4f}", *map(one_line, (example.text, example.answer, next(iter(answer.lines()), "")))])
         )
