@@ -146,8 +146,8 @@ MUTANTS = [
     ),
     Mutant(
         "runs.py",
-        '_choose("split", split, ("test", "validation"))',
-        '_choose("split", split, ("test", "validation", "train", split))',
+        'choose("split", split, ("test", "validation"))',
+        'choose("split", split, ("test", "validation", "train", split))',
     ),
 ]
 

@@ -11,7 +11,7 @@ from image_files import plain
 from saccade.errors import SaccadeError
 from saccade.tasks.answer.data import open_corpus as questions
 from saccade.tasks.caption.data import open_corpus as captions
-from saccade.tasks.classify_image.data import open_images
+from saccade.tasks.classify_image import open_images
 from saccade.tasks.classify_text.data import open_corpus as texts
 from saccade.tasks.memorize.data import open_corpus as symbols
 from saccade.tasks.regress.data import open_numbers

@@ -67,7 +67,7 @@ def load(
     Example:
         >>> rows = load("objects", [Column("text", ("text",))], objects=[{"text": f"film {n}"} for n in range(3)])
         >>> [rows.row(split, 0)["text"] for split in ("train", "validation", "test")]
-        ['film 2', 'film 1', 'film 0']
+        ['film 2', 'film 0', 'film 1']
     """
     names, tables = names or SplitNames(), objects
     read_file = read or partial(read_table, columns=columns, more=more)

@@ -155,7 +155,7 @@ def rows_of(
     Example:
         >>> rows = rows_of([(f"{n}", "even" if n % 2 == 0 else "odd") for n in range(60)], lambda row, _: row, min)
         >>> [rows.size(split) for split in SPLITS], rows.row("validation", 0), rows.where("validation", 0)
-        ([54, 3, 3], ('20', 'even'), 'data: train, row 21')
+        ([54, 3, 3], ('29', 'odd'), 'data: train, row 30')
     """
     names = names or SplitNames()
     if not (isinstance(tables, Mapping) and all(isinstance(table, Table) for table in tables.values())):

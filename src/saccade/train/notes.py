@@ -25,6 +25,7 @@ __all__ = [
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that a terminal obeys or cannot write; newline and tab are none of them."""
 
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
 _NO_BYTES = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte of a file name
 _LONGEST = 5000  # characters of a note: more than any path has
 
@@ -96,7 +97,10 @@ if not _LOGGER.handlers:  # a user's own come first
     _LOGGER.setLevel(logging.INFO)
     _LOGGER.propagate = False
 
-say = _LOGGER.info  # a note is a record of the logger `saccade.notes`
+
+def say(line: str) -> None:
+    """Log a note. Lone surrogates, which no handler could encode, become escapes."""
+    _LOGGER.info(_SURROGATES.sub(_escape, line), stacklevel=2)
 
 
 class Once:

@@ -235,10 +235,7 @@ class Task(Protocol):
         """Make the model, freshly initialized."""
 
     def batch(self, step: int) -> Any:
-        """Return a batch: a function of the options' seed and its number alone.
-
-        Of W processes the training step s has those from s W on, one for each.
-        """
+        """Return batch number `step`, a function of the seed. With W processes, training step s has W, from s W on."""
 
     def loss(self, model: nn.Module, batch: Any) -> Loss:
         """Run the model on a batch, on the device where the model and the batch are."""
@@ -250,10 +247,7 @@ class Task(Protocol):
         """Run the model free on a split, or on `limit` examples of it, as the run or a request for "eval" has it."""
 
     def baselines(self, split: str) -> dict[str, Baseline]:
-        """Measure plain ways on a split, by their names, in seconds however large the data: what a network has to beat.
-
-        A class has the most frequent one, a text what is copied, a number the mean. They draw nothing at random.
-        """
+        """Measure simple methods on a split by their names, in seconds, without random draws."""
 
     def lines(self, inputs: Any) -> Iterator[str]:
         """Give what somebody hands over from Python as the lines that `read` reads.
