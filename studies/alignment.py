@@ -14,8 +14,7 @@ from torch.nn import functional as F
 from saccade import look, runs
 from saccade.errors import ArgumentError
 from saccade.tasks.looking import MOVED, By, LookRequest
-from saccade.tasks.translate import Translate
-from saccade.tasks.translate.translation import attends
+from saccade.tasks.translate import TRANSLATE
 from saccade.train.fit import train
 from studies.frame.claims import Verdict
 from studies.frame.folder import Folder
@@ -88,9 +87,10 @@ def _measure(options: Options) -> Work:
         got = "both" if options.quick else "neither"
         raise ArgumentError(f"--run: expected the folder of a translation run, or --quick, got {got}")
     run = None if options.quick else runs.load(options.run, device=options.device)
-    if run is not None and run.task.name != Translate.name:
-        raise ArgumentError(f"--run: expected a run of {Translate.name}, got one of {run.task.name}")
-    has_attention = run is None or attends(run.model)
+    if run is not None and run.task.name != TRANSLATE.name:
+        raise ArgumentError(f"--run: expected a run of {TRANSLATE.name}, got one of {run.task.name}")
+    task: Any = None if run is None else run.task
+    has_attention = run is None or task.predictor.attends(run.model)
     LookRequest(by=options.by).check_attends(has_attention)
     by: By = options.by or ("attention" if has_attention else "jacobian")
     text = options.text or (_DATE if options.quick else _TEXT)
@@ -106,7 +106,7 @@ def _translate(options: Options, text: str, by: By, run: runs.Run | None, folder
     if run is None:
         quick = Trained(quick=True, data="dates", device=options.device, threads=options.threads)
         chosen = settings(quick, Variant("rnnsearch", "rnnsearch"), 1, folder.path / "runs/rnnsearch-1", QUICK_MINUTES)
-        if (outcome := train(Translate, chosen)).results is None:
+        if (outcome := train(TRANSLATE, chosen)).results is None:
             raise KeyboardInterrupt
         run = runs.load(outcome.run.folder, device=options.device)
     translation: Any = next(run.answers([text], LookRequest(by=by), "pictures"))

@@ -19,9 +19,9 @@ from saccade.look import Dots
 from saccade.nn import MixtureOfExperts
 from saccade.nn.gating import squared_variation
 from saccade.tasks.batches import in_batches
+from saccade.tasks.task import Job
 from saccade.tasks.text.special import PADDING
-from saccade.tasks.translate import Translate
-from saccade.tasks.translate.batches import Encoded, encode, pad
+from saccade.tasks.translate.codec import encode, pad, padded
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.balance import balances
 from saccade.train.randomness import seeded
@@ -85,14 +85,15 @@ def variants(options: Options) -> list[Variant]:
 def _parts(corpus: Corpus, options: Options) -> list[Part]:
     pairs = tested(corpus)
 
-    def measured(task: Translate, model: Any, seed: int) -> dict[str, Any]:
-        shares = specialization(task, model, pairs, task.groups(pairs))
+    def measured(task: Job, model: Any, seed: int) -> dict[str, Any]:
+        predictor: Any = task.predictor
+        shares = specialization(task, model, pairs, predictor.groups(pairs))
         return {"perplexity": round(perplexity(task, model, pairs), 6), **balanced(task, model, seed), **shares}
 
     return [*whole_test(corpus, options), Part({"measured": "balance"}, measured)]
 
 
-def balanced(task: Translate, model: nn.Module, seed: int) -> dict[str, float]:
+def balanced(task: Job, model: nn.Module, seed: int) -> dict[str, float]:
     """Return how evenly tokens go to experts in training, with noise and dropout.
 
     Means over batches and mixtures of the coefficients of variation of "importance" and "load", as the paper estimates
@@ -114,10 +115,10 @@ def balanced(task: Translate, model: nn.Module, seed: int) -> dict[str, float]:
     return {name: round(statistics.fmean(numbers), 6) for name, numbers in columns}
 
 
-def perplexity(task: Translate, model: nn.Module, pairs: Sequence[Pair]) -> float:
+def perplexity(task: Job, model: nn.Module, pairs: Sequence[Pair]) -> float:
     """Return the perplexity of the tokens of all references, ends included."""
     device = next(model.parameters()).device
-    examples = encode(pairs, task.vocabulary.source, task.vocabulary.target)
+    examples = encode(pairs, task.codec.source, task.codec.target)
 
     def read(indices: Sequence[int]) -> list[tuple[float, int]]:
         batch = pad([examples[index] for index in indices]).to(device)
@@ -131,7 +132,7 @@ def perplexity(task: Translate, model: nn.Module, pairs: Sequence[Pair]) -> floa
     return math.exp(sum(losses) / sum(counts))
 
 
-def specialization(task: Translate, model: nn.Module, pairs: Sequence[Pair], groups: Sequence[str]) -> dict[str, float]:
+def specialization(task: Job, model: nn.Module, pairs: Sequence[Pair], groups: Sequence[str]) -> dict[str, float]:
     r"""Return the shares of the entropy of a source token's expert that others tell.
 
     They are \(I(E; Z) / H(E)\), where E is the expert of the largest weight in the encoder's last mixture, and Z
@@ -142,11 +143,11 @@ def specialization(task: Translate, model: nn.Module, pairs: Sequence[Pair], gro
     name = next((name for name in reversed(mixtures) if name.startswith("encoder")), None)
     if name is None:
         return {}
-    device, words = next(model.parameters()).device, task.vocabulary
-    sources = [Encoded(example.source, []) for example in encode(pairs, words.source, words.target)]
+    device, words = next(model.parameters()).device, task.codec
+    sources = words.source.encode_batch([pair.source for pair in pairs])
 
     def read(indices: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
-        source = pad([sources[index] for index in indices]).source.to(device)
+        source = padded([sources[index] for index in indices]).to(device)
         with look.record(model, AuxRequest(top=1)) as records:
             model.encode(source)  # type: ignore[operator]
         top = next(aux.top for at, aux in records if at == name)
@@ -155,7 +156,7 @@ def specialization(task: Translate, model: nn.Module, pairs: Sequence[Pair], gro
         return [(experts[:length], ids[:length]) for experts, ids, length in rows]
 
     with torch.inference_mode():
-        rows = in_batches([1 + len(source.source) for source in sources], _TOKENS, read)
+        rows = in_batches([1 + len(ids) for ids in sources], _TOKENS, read)
     expert, numbers = torch.cat([experts for experts, _ in rows]), list(dict.fromkeys(groups))
     group = [torch.full_like(ids, numbers.index(name)) for (_, ids), name in zip(rows, groups, strict=True)]
     shares = {}

@@ -14,8 +14,8 @@ from saccade.errors import ArgumentError
 from saccade.look import Curve
 from saccade.tasks.generate.attention import weights_of
 from saccade.tasks.looking import MOVED
-from saccade.tasks.translate import Translate
-from saccade.tasks.translate.batches import encode, pad
+from saccade.tasks.task import Job
+from saccade.tasks.translate.codec import encode, pad
 from saccade.tasks.translate.data import BUILTIN
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.data.deciding import deciding
@@ -65,12 +65,12 @@ def _open_dates(options: Options) -> Corpus:
     return opened(options)
 
 
-def ways(task: Translate, model: Any, pair: Pair) -> dict[str, Tensor]:
+def ways(task: Job, model: Any, pair: Pair) -> dict[str, Tensor]:
     """Return shares of inputs by the Jacobian and by attention, `(outputs, inputs)`.
 
     A row sums to one less the share of the source's end. A model without attention has the Jacobian alone.
     """
-    [ids] = encode([pair], task.vocabulary.source, task.vocabulary.target)
+    [ids] = encode([pair], task.codec.source, task.codec.target)
     rows, columns = len(ids.target), len(ids.source)
     weighed = {JACOBIAN: look.shares(jacobian(model, ids.source, ids.target))[:rows, :columns]}
     batch = pad([ids]).to(next(model.parameters()).device)
@@ -116,7 +116,7 @@ def columns(weights: Sequence[Tensor], words: Sequence[Sequence[range]], groups:
     }
 
 
-def measured(task: Translate, model: Any, pairs: Sequence[Pair]) -> dict[str, Any]:
+def measured(task: Job, model: Any, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return the columns of a row, with the true targets as outputs.
 
     The way `WORD` is that of a model that reads the deciding word alone, evenly.

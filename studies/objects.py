@@ -1,6 +1,6 @@
 """Captions by the number of things in an image (after Xu et al. 2015)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,11 +9,12 @@ import numpy as np
 
 from saccade import look
 from saccade.errors import ArgumentError
-from saccade.tasks.caption import Caption
+from saccade.tasks.caption import CAPTION
 from saccade.tasks.caption.data import BUILTIN, Corpus, open_corpus
 from saccade.tasks.generate.generate import best_texts
 from saccade.tasks.image.scenes.grammar import named, read
 from saccade.tasks.image.shown import Shown
+from saccade.tasks.task import Job
 from saccade.train.results import undisturbed
 from studies.frame.claims import NOTHING, Claim, Estimate, Result, Verdict, both_bars, conclude, rule, tabled, together
 from studies.frame.growth import weights
@@ -70,14 +71,15 @@ def _variants(options: Options) -> list[Variant]:
     return [attends, *(Variant(model, model, shared, recipe=ATTENTION) for model in FIXED)]
 
 
-def measured(task: Caption, model: Any, seed: int) -> dict[str, Any]:
+def measured(task: Job, model: Any, seed: int) -> dict[str, Any]:
     """Return the things of each test image, those named, and whether all is true."""
     rows, size = list[tuple[int, int, bool]](), task.data.size("test") or 0
     with undisturbed(model, seed, "test"):
         for first in range(0, size, _AT_ONCE):
             examples = [task.data.example("test", index) for index in range(first, min(first + _AT_ONCE, size))]
             images = [Shown(example.name, example.image) for example in examples if example.image is not None]
-            texts = best_texts([answer.outputs for answer in task.answer(model, images, None)])
+            answers: Sequence[Any] = task.answer(model, images, None)
+            texts = best_texts([answer.outputs for answer in answers])
             for text, scene in zip(texts, (example.scene for example in examples), strict=True):
                 exact = (reading := read(text, scene)) is not None and reading.exact
                 rows.append((len(scene.things), named(text, scene), exact))
@@ -197,7 +199,7 @@ STUDY = Study(
     "2015, figure 2, https://arxiv.org/abs/1409.0473, for sentences",
     options=Options,
     measure=Trainings(
-        _variants, lambda *_: [Part({"measured": "captions"}, measured)], "scenes", task=Caption, open_data=_opened
+        _variants, lambda *_: [Part({"measured": "captions"}, measured)], "scenes", task=CAPTION, open_data=_opened
     ),
     compare=Findings,
     plot=_plot,

@@ -15,7 +15,7 @@ from saccade.biases import Alibi
 from saccade.look import Dots
 from saccade.models.positions import slopes, waves
 from saccade.nn import AttentionPool, MultiheadAttention
-from saccade.tasks.translate import Translate
+from saccade.tasks.translate import TRANSLATE
 from saccade.tasks.translate.data import BUILTIN
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.metrics import length_unit
@@ -115,7 +115,7 @@ def shuffled(pairs: Sequence[Pair], unit: str) -> list[Pair]:
     return results
 
 
-VARIANTS = [*(Variant(name, name) for name in Translate.models), Variant(SET, "transformer", {"positions": "none"})]
+VARIANTS = [*(Variant(name, name) for name in TRANSLATE.models), Variant(SET, "transformer", {"positions": "none"})]
 
 
 def _parts(corpus: Corpus, options: Trained) -> list[Part]:

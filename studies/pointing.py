@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from saccade import look
 from saccade.auxiliary import AuxRequest
+from saccade.data.dataset import spread as spread_out
 from saccade.errors import ArgumentError
 from saccade.look import Dots
 from saccade.models.answerer import Reads
@@ -20,7 +21,6 @@ from saccade.models.padded import Padded
 from saccade.tasks.answer import AnswerQuestions
 from saccade.tasks.answer.batches import Batch, Encoded, stacked
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
-from saccade.tasks.batches import spread as spread_out
 from saccade.tasks.image.influence import cells_of
 from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.questions import BLIND, chance

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
 from saccade.models.fixed import Fixed
 from saccade.tasks.classify_text import ClassifyText
 from saccade.tasks.classify_text.data import BUILTIN, open_corpus
 from saccade.tasks.classify_text.data.corpus import Corpus
-from saccade.tasks.splits import SplitNames, SplitOptions
 from saccade.tasks.text.special import SPECIAL
 from saccade.train.results import measure
 from saccade.train.task import value

@@ -1,7 +1,7 @@
 """Soft beside hard attention, and the noise of hard attention's gradients."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from saccade.errors import ArgumentError
 from saccade.models.hard import OF_REINFORCE, TextOptions
 from saccade.models.padded import Padded
 from saccade.models.reinforce import gradient_noise
-from saccade.tasks.translate import Translate
+from saccade.tasks.task import Job
 from saccade.tasks.translate.data.corpus import Corpus
 from saccade.train.randomness import seeded
 from studies.frame.claims import NOTHING, Claim, Verdict, bars, conclude, rule, worded
@@ -76,7 +76,7 @@ def estimators(samples: int, entropy_bonus: float, reward_weight: float = 1.0) -
 
 
 def noise(
-    options: Mapping[str, Mapping[str, Any]], task: Translate, model: nn.Module, seed: int
+    options: Mapping[str, Mapping[str, Any]], task: Job, model: nn.Module, seed: int
 ) -> dict[str, dict[str, Any]]:
     """Return the noise of each estimator's gradient by the weights of a trained model.
 
@@ -88,7 +88,7 @@ def noise(
     batches = [task.batch(step).to(device) for step in range(BATCHES)]
     results: dict[str, dict[str, Any]] = {}
     for name, values in options.items():
-        other = replace(task, settings=replace(task.settings, **{**_PLAIN, **values})).build().to(device)
+        other = task.changed(**{**_PLAIN, **values}).build().to(device)
         needed = other.state_dict().keys()
         if not needed <= weights.keys():
             continue
@@ -116,7 +116,7 @@ def _variants(options: Options) -> list[Variant]:
 def _parts(corpus: Corpus, options: Options) -> Sequence[Part]:
     every = estimators(options.samples, options.entropy_bonus)
 
-    def noisy(task: Translate, model: Any, seed: int) -> dict[str, Any]:
+    def noisy(task: Job, model: Any, seed: int) -> dict[str, Any]:
         sizes = {"batches": BATCHES, "sentences": EXAMPLES, "draws": DRAWS}
         return {**sizes, "estimators": noise(every, task, model, seed)}
 

@@ -6,7 +6,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from saccade.cli.arguments import choose, parse
+from saccade._definitions.argument_hints import choose
+from saccade.cli.arguments import parse
 from saccade.cli.train import options, read_command
 from saccade.tasks import TASKS, load_task
 from saccade.train.options import flat

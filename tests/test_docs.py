@@ -11,12 +11,12 @@ from saccade.errors import SaccadeError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.classify_text import ClassifyText
 from saccade.tasks.regress import Regress
-from saccade.tasks.translate import Translate
+from saccade.tasks.translate import TRANSLATE
 from tiers import every
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TEXTS = [ROOT / name for name in TEXT_OF]
-LONG = ("memorize", "translate", "masks-as-work")
+LONG = ("memorize", "training", "translate", "masks-as-work")
 """Pages whose examples train a model or take seconds."""
 EXAMPLES = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
@@ -119,7 +119,7 @@ def test_a_model_without_a_table_is_noticed():
 PAIRS = re.compile(r"^```bash\n(saccade train .*)\n(saccade look .*)\n```\n\n!\[[^]]+\]\((\S+)\)", flags=re.M)
 
 
-@pytest.mark.parametrize(("name", "kind", "more"), [("models", Translate, 2), ("classify-text", ClassifyText, 0)])
+@pytest.mark.parametrize(("name", "kind", "more"), [("models", TRANSLATE, 2), ("classify-text", ClassifyText, 0)])
 def test_every_model_has_two_commands_and_their_picture(name, kind, more):
     """Beside the models of `translate` stand local and hard attention."""
     pairs = PAIRS.findall(TEXT_OF[f"docs/{name}.md"])

@@ -53,7 +53,7 @@ AUX = ["weights", "lse", "index", "log_prob", "entropy", "top", "received"]
 
 
 PUBLIC = {
-    "attention", "auxiliary", "bench", "biases", "cli", "errors", "look", "masks", "memory", "models", "nn",
+    "attention", "auxiliary", "bench", "biases", "cli", "data", "errors", "look", "masks", "memory", "models", "nn",
     "normalizers", "reads", "runs", "scores", "tasks", "train",
 }  # fmt: skip
 INTERNAL = {"backends", "kernels"}  # how a call is computed: no underscore, and no promise
@@ -64,7 +64,7 @@ def test_whatever_has_no_underscore_is_public():
     assert names == PUBLIC | INTERNAL
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC - {"models"}))  # one file a model
+@pytest.mark.parametrize("name", sorted(PUBLIC - {"models", "train"}))  # their files are public
 def test_a_public_module_lists_documented_members(name):
     module = importlib.import_module(f"saccade.{name}")
     members = [getattr(module, member) for member in module.__all__]
@@ -109,8 +109,18 @@ def test_the_import_is_light():
         "safetensors",
         "sacrebleu",
     }
-    code = f"import sys, saccade, saccade.look; loaded = {slow} & set(sys.modules); assert not loaded, loaded"
+    code = (
+        "import sys, saccade; assert 'torch' not in sys.modules\n"
+        "import saccade.look; members = [getattr(saccade, name) for name in dir(saccade)]\n"
+        f"loaded = {slow} & set(sys.modules); assert not loaded, loaded"
+    )
     subprocess.run(python("-W", "ignore", "-c", code), check=True)
+
+
+def test_public_names_are_listed_before_their_import():
+    assert {*saccade.__all__, "attention", "auxiliary", "memory"} <= set(dir(saccade))
+    with pytest.raises(AttributeError, match="module 'saccade' has no attribute 'atend'"):
+        saccade.atend
 
 
 def test_the_bar_of_progress_imports_without_a_draw(monkeypatch):

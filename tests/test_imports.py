@@ -27,6 +27,7 @@ LAYERS = [
     {"train"},
     {"look"},
     {"bench"},
+    {"data"},
     {"tasks"},
     {"runs"},
     {"cli"},

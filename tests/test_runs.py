@@ -15,9 +15,9 @@ from safetensors.torch import load, load_file, save
 
 from saccade import runs
 from saccade.cli import main
+from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.tasks import load_task
-from saccade.tasks.objects import OBJECTS
 from saccade.train.fit import Outcome
 from saccade.train.recipes import defaults
 from saccade.train.run import Run as Folder
@@ -325,7 +325,7 @@ def test_a_run_of_objects_is_measured_with_them_alone(tmp_path):
 def test_other_objects_are_refused_or_measured_with_a_note(tmp_path, capsys):
     translator(tmp_path / "a", PAIRS)
     before = weights(tmp_path / "a")
-    with pytest.raises(RunError, match="this run was made with --data objects, .*, not objects, "):
+    with pytest.raises(RunError, match="this run was made with --data train 54, .*, not train 54, "):
         translator(tmp_path / "a", [*PAIRS[:-1], ("satz 59", "another line")], max_steps=3)
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(tmp_path / "a").items())
     capsys.readouterr()
@@ -337,7 +337,7 @@ def test_other_objects_are_refused_or_measured_with_a_note(tmp_path, capsys):
     ("data", "words"),
     [
         ([], "data: expected rows of train, got none"),
-        (PAIRS[:2], "data: expected 3 different examples or more, to validate, test and train, got 2"),
+        (PAIRS[:2], "data: expected 3 different pairs or more, to validate, test and train, got 2"),
         ([("a", "b"), ("a",)], "data: train, row 2: expected source and target, got"),
         ([("a", 1.5)], "data: train, row 1: expected a text, got float"),
         (["ab"], "data: train, row 1: expected source and target, got 'ab'"),
@@ -385,7 +385,7 @@ def test_a_file_beside_you_is_taken_as_in_the_shell(tmp_path, monkeypatch, capsy
     assert {example.text[0] for example in runs.examples("translate", "train", 9, data=Path("dates"))} == {"a"}
     assert "taking ./dates" in capsys.readouterr().err
     taken, stopped = [], Outcome(None, 0, None, fresh=True)
-    monkeypatch.setattr(runs, "fit", lambda kind, options, *more: taken.append(options.data) or stopped)
+    monkeypatch.setattr(runs, "fit", lambda kind, options, *more, **named: taken.append(options.data) or stopped)
     with pytest.raises(KeyboardInterrupt):  # as after training that was interrupted
         runs.train("translate", data="dates")
     assert taken == ["./dates"]
@@ -412,10 +412,10 @@ def test_random_numbers_of_the_caller_are_those_without_a_training(known, tmp_pa
 
 
 def test_a_process_that_trains_beside_the_first_ends_without_an_error(known, tmp_path, monkeypatch):
-    beside = Outcome(Folder(tmp_path, {}), 3, None, fresh=True, follows=True)
-    monkeypatch.setattr(runs, "fit", lambda *given: beside)
+    beside, loggers = Outcome(Folder(tmp_path, {}), 3, None, fresh=True, follows=True), [object()]
+    monkeypatch.setattr(runs, "fit", lambda *given, **named: beside if named == {"loggers": loggers} else None)
     with pytest.raises(SystemExit) as ended:
-        runs.train("line", run=tmp_path / "a", max_steps=3, device="cpu")
+        runs.train("line", run=tmp_path / "a", max_steps=3, device="cpu", loggers=loggers)
     assert ended.value.code == 0
 
 

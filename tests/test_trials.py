@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from saccade.models.las import Options as LasOptions
-from saccade.tasks.transcribe import Transcribe
+from saccade.tasks.transcribe import TRANSCRIBE
 from saccade.tasks.transcribe.recipes import Heard
 from saccade.tasks.transcribe.recipes import suited as suited_to_speech
-from saccade.tasks.translate import Translate
+from saccade.tasks.translate import TRANSLATE
 from saccade.tasks.translate.recipes import suited
 from saccade.train.task import find, recipe
 from tiers import every
@@ -36,7 +36,7 @@ def best(rows, metric):
 @every("model", ["transformer", "rnnsearch"])
 @every("pairs", [500, 2000, 8000])
 def test_a_recipe_for_pairs_is_near_the_best_setting(pairs, model):
-    chosen, _ = suited(pairs, 11, find(Translate.models[model]).recipes)
+    chosen, _ = suited(pairs, 11, find(TRANSLATE.models[model]).recipes)
     tried = [row for row in PAIRS if (row["pairs"], row["model"]) == (pairs, model) and row["setting"] != "recipe"]
     assert len(tried) == 3 and len({row["steps"] for row in tried}) == 1
     own = [row for row in tried if all(row["options"][name] == chosen[name] for name in SIZES)]
@@ -45,7 +45,7 @@ def test_a_recipe_for_pairs_is_near_the_best_setting(pairs, model):
 
 @pytest.mark.parametrize("corpus", HEARD)
 def test_a_recipe_for_speech_is_near_the_best_setting(corpus):
-    options, _ = suited_to_speech(HEARD[corpus], recipe(Transcribe, "las", "files"))
+    options, _ = suited_to_speech(HEARD[corpus], recipe(TRANSCRIBE, "las", "files"))
     usual = {name: getattr(LasOptions(), name, None) for name in SPEECH_SIZES}
     chosen = {name: options.get(name, usual[name]) for name in SPEECH_SIZES}
     rows = {row["setting"]: row for row in SPEECH if row["corpus"] == corpus}

@@ -20,13 +20,12 @@ from saccade.tasks.classify_text import vocabulary as words
 from saccade.tasks.classify_text.data import reviews
 from saccade.tasks.request import LookRequest, completed
 from saccade.tasks.stream import texts
-from saccade.tasks.transcribe import vocabulary as spoken
+from saccade.tasks.transcribe import codec as spoken
 from saccade.tasks.transcribe.data import tones
-from saccade.tasks.translate import vocabulary as tokens
+from saccade.tasks.translate import codec as tokens
 from saccade.tasks.translate.data import dates
-from saccade.train import Evaluation, Loss
 from saccade.train.files import write_json
-from saccade.train.task import Baseline, Example, Suited, Unreadable, options_class, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Loss, Suited, Unreadable, options_class, recipe
 
 SMALL = ["--hidden-dim", "32", "--embedding-dim", "16", "--batch-tokens", "600", "--checkpoint-steps", "10"]
 SOURCE = Path(__file__).parents[1] / "src"

@@ -95,8 +95,8 @@ MUTANTS = [
     ),
     Mutant(
         "train/averaging.py",
-        "regular = sorted(step for step in steps if step < end and step % every == 0)",
-        "regular = sorted(step for step in steps if step < end)",
+        "multiples = sorted(step for step in steps if step < end and step % every == 0)",
+        "multiples = sorted(step for step in steps if step < end)",
     ),
     Mutant(
         "train/randomness.py",
@@ -111,9 +111,9 @@ MUTANTS = [
         "return right / given if given else 0.0",
     ),
     Mutant(
-        "tasks/translate/task.py",
-        "return Loss(total, int((wanted != PADDING).sum()))",
-        "return Loss(total, wanted.numel())",
+        "tasks/generate/predictor.py",
+        "return Loss(total, int((targets != PADDING).sum()))",
+        "return Loss(total, targets.numel())",
     ),
     Mutant(
         "tasks/generate/beam.py",
@@ -146,8 +146,8 @@ MUTANTS = [
     ),
     Mutant(
         "runs.py",
-        '_choose("split", split, ("test", "validation"))',
-        '_choose("split", split, ("test", "validation", "train", split))',
+        'choose("split", split, ("test", "validation"))',
+        'choose("split", split, ("test", "validation", "train", split))',
     ),
 ]
 

@@ -5,30 +5,29 @@
     >>> run.predict("mercredi 18 juin 2025")[0].lines()  # doctest: +SKIP
     ['2025-06-18']
 
-Every verb of the shell is one of these calls, and printing.
-
 Threads may share a run: `predict` and `align` answer side by side, with the answers of one thread. Calls that use
 the process's own state take turns: pictures (matplotlib's settings) with pictures, and `train`, `load` and `evaluate`
 (torch's generators) with each other. So a `load` waits for a training in another thread.
 """
 
 import base64
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import torch
 from torch import nn
 
-from saccade._definitions.argument_hints import suggest
+from saccade._definitions.argument_hints import choose, suggest
+from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
 from saccade.tasks import TASKS, load_task
 from saccade.tasks.ensembles import check_drawn
-from saccade.tasks.objects import OBJECTS
+from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
+from saccade.tasks.task import Hard, Job
 from saccade.train.baselines import baselines
 from saccade.train.environment import choose_device
 from saccade.train.files import check_folder, write_json
@@ -38,18 +37,47 @@ from saccade.train.options import Options, check_types
 from saccade.train.randomness import undisturbed
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.results import measure, split_results
+from saccade.train.results import undisturbed as in_evaluation
 from saccade.train.run import Run as Folder
-from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, Task, options_class
+from saccade.train.task import Answer, Evaluation, Example, Form, Kind, Suited, Task, choose_model, options_class
 from saccade.train.trained import Trained, load_trained
+
+if TYPE_CHECKING:
+    from saccade import _keywords as keywords
 
 __all__ = ["Pictures", "Run", "examples", "load", "options", "train"]
 
-_LONGEST = 180  # bytes of a request in a file's name: systems take 255 in all
 _AHEAD = 512  # inputs that are read at once: large batches of like length are the fastest
 
 
+@overload
+def train(task: Literal["translate"], **more: "Unpack[keywords.Translate]") -> "Run": ...
+@overload
+def train(task: Literal["classify-text"], **more: "Unpack[keywords.ClassifyText]") -> "Run": ...
+@overload
+def train(task: Literal["transcribe"], **more: "Unpack[keywords.Transcribe]") -> "Run": ...
+@overload
+def train(task: Literal["classify-image"], **more: "Unpack[keywords.ClassifyImage]") -> "Run": ...
+@overload
+def train(task: Literal["glimpse"], **more: "Unpack[keywords.Glimpse]") -> "Run": ...
+@overload
+def train(task: Literal["caption"], **more: "Unpack[keywords.Caption]") -> "Run": ...
+@overload
+def train(task: Literal["answer"], **more: "Unpack[keywords.Answer]") -> "Run": ...
+@overload
+def train(task: Literal["memorize"], **more: "Unpack[keywords.Memorize]") -> "Run": ...
+@overload
+def train(task: Literal["regress"], **more: "Unpack[keywords.Regress]") -> "Run": ...
+@overload
+def train(task: str, **more: Any) -> "Run": ...
 def train(
-    task: str, *, data: Any = None, model: str | None = None, run: str | Path | None = None, **more: Any
+    task: str,
+    *,
+    data: Any = None,
+    model: str | None = None,
+    run: str | Path | None = None,
+    loggers: Sequence[Any] = (),
+    **more: Any,
 ) -> "Run":
     """Train or continue a model as `saccade train`. Torch's generators stay untouched.
 
@@ -60,6 +88,7 @@ def train(
             the first built-in data set.
         model: its name. Default: the task's first one.
         run: the folder, made if necessary, and continued if it is there. Default: runs/TASK-DATA-MODEL.
+        loggers: Lightning's (`lightning.pytorch.loggers`), which receive the numbers of metrics.jsonl.
         more: any other option of `saccade train TASK --model MODEL`, with _ in the place of -.
 
     Returns:
@@ -71,7 +100,7 @@ def train(
         KeyboardInterrupt: if it was interrupted. The last checkpoint is kept, and the same call goes on from there.
         SystemExit: with 0, once it is trained, in each process of torchrun but the first.
     """
-    kind = load_task(_choose("task", task, TASKS))
+    kind = load_task(choose("task", task, TASKS))
     name, objects = _source(kind, _kept(data))
     if objects is not None and more.get("processes", 1) != 1:
         raise ArgumentError("processes: expected 1 where data are Python objects, got more; write them to files")
@@ -83,7 +112,7 @@ def train(
     with undisturbed():
         threads = torch.get_num_threads()
         try:
-            outcome = fit(kind, settings, suited.data, suited, named_options)
+            outcome = fit(kind, settings, suited.data, suited, named_options, loggers=loggers)
         finally:
             torch.set_num_threads(threads)  # those of the caller
     if outcome.follows:
@@ -133,7 +162,7 @@ def _loaded(folder: str | Path, device: str, option: str, data: Any) -> Trained:
     if not str(folder):
         raise ArgumentError(f"{option}: expected the folder of a run, got an empty name")
     run = Folder.open(Path(folder))
-    kind = load_task(_choose(f"{run.folder}: task", run.config["task"], TASKS))
+    kind = load_task(choose(f"{run.folder}: task", run.config["task"], TASKS))
     return load_trained(kind, run, choose_device(device), data)
 
 
@@ -158,7 +187,7 @@ def options(
 
 def _checked(kind: Kind, data: str | None, model: str | None, named: Mapping[str, Any]) -> tuple[str, str]:
     """Names of model and data, after a check of the named options."""
-    model = _choose("model", next(iter(kind.models)) if model is None else model, kind.models)
+    model = next(iter(kind.models)) if model is None else choose_model(kind, model)
     flat = options_class(kind, model)
     _check_options(named, flat, f"{kind.name} with the model {model}")
     return model, next(iter(kind.builtin)) if data is None else data
@@ -174,7 +203,7 @@ def examples(task: str | Kind, split: str, count: int, *, data: Any = None, **mo
         data: as for `train`.
         more: options of the task that say how data are read.
     """
-    kind = load_task(_choose("task", task, TASKS)) if isinstance(task, str) else task
+    kind = load_task(choose("task", task, TASKS)) if isinstance(task, str) else task
     name, objects = _source(kind, data)
     prepared = kind.prepare(options(kind, name, None, more), objects)
     size = prepared.data.size(split)
@@ -225,7 +254,7 @@ class Run:
         """Content of results.json, or None before the end of training."""
         return self.trained.run.results()
 
-    def predict(self, inputs: str | Path | Iterable[Any], **request: Any) -> list[Answer]:
+    def predict(self, inputs: str | Path | Iterable[Any], **request: "Unpack[keywords.Predict]") -> list[Answer]:
         """Answer inputs as `saccade predict` does. `str` of an answer is its printed text.
 
         Args:
@@ -237,7 +266,7 @@ class Run:
         """
         return list(self.answers(self.task.lines(inputs), self.request("predict", request)))
 
-    def align(self, inputs: str | Path | Iterable[Any], **request: Any) -> list[dict[str, Any]]:
+    def align(self, inputs: str | Path | Iterable[Any], **request: "Unpack[keywords.Predict]") -> list[dict[str, Any]]:
         """Answer inputs with their attention, as `saccade predict --alignments` does."""
         answers = self.answers(self.task.lines(inputs), self.request("predict", request), "json")
         return [answer.to_json() for answer in answers]
@@ -248,7 +277,7 @@ class Run:
         output: str | Path | None = None,
         *,
         json: bool = False,
-        **request: Any,
+        **request: "Unpack[keywords.Look]",
     ) -> Pictures:
         """Draw what the model attends to, as `saccade look` does.
 
@@ -263,7 +292,7 @@ class Run:
         """
         return Pictures(self.pictures(self.task.lines(inputs), self.request("look", request), output, json=json))
 
-    def evaluate(self, split: str = "test", **request: Any) -> Evaluation:
+    def evaluate(self, split: str = "test", **request: "Unpack[keywords.Eval]") -> Evaluation:
         """Measure the model on a split of its data, as `saccade eval` does.
 
         Args:
@@ -273,8 +302,17 @@ class Run:
         Raises:
             SaccadeError: if there is no such split, or an option means nothing here.
         """
-        _choose("split", split, ("test", "validation"))
+        choose("split", split, ("test", "validation"))
         return self.measure(split, self.request("eval", request))
+
+    def hardest(self, split: str = "test", count: int = 20, request: Any = None) -> list[Hard]:
+        """Return the examples with the largest losses, as `saccade eval --errors` does."""
+        task = self.task
+        if self.ensemble or not (isinstance(task, Job) and task.task.singly):
+            got = "an ensemble" if self.ensemble else f"a run of {task.name}, whose loss is that of a batch"
+            raise ArgumentError(f"errors: expected one run whose examples have a loss each, got {got}")
+        with in_evaluation(self.model, self.trained.options.seed, split):
+            return task.hardest(self.model, split, count, request)
 
     def request(self, verb: str, values: Mapping[str, Any]) -> Any:
         """Return options as a checked request: the task's dataclass for a verb.
@@ -338,19 +376,13 @@ class Run:
         Raises:
             OSError: if the folder cannot be written.
         """
-        unusual = {} if request is None else _unusual(request)
+        unusual = {} if request is None else changes(request)
         if self.ensemble:
             unusual["ensemble"] = self.ensemble
         results = split_results(self.trained.run, self.trained.options, self.model, split, found)
-        path = self.folder / f"{_file_name(split, unusual, self.folder)}.json"
+        path = self.folder / f"{results_name(split, unusual, self.folder)}.json"
         write_json(path, {**results, "asked": unusual})
         return path
-
-
-def _choose(what: str, name: str, table: Iterable[str]) -> str:
-    if name not in (names := list(table)):
-        raise ArgumentError(f"{what}: there is no {name}; {suggest(name, names)}")
-    return name
 
 
 def _check_options(values: Mapping[str, Any], kind: Any, where: str) -> None:
@@ -359,29 +391,3 @@ def _check_options(values: Mapping[str, Any], kind: Any, where: str) -> None:
         if name not in names:
             raise ArgumentError(f"{name}: {where} has no such option; {suggest(name, names)}")
     check_types(kind, values)
-
-
-def _unusual(request: Any) -> dict[str, Any]:
-    """Options of a request that differ from their defaults."""
-    usual = asdict(type(request)())
-    return {name: value for name, value in asdict(request).items() if value != usual[name]}
-
-
-def _file_name(split: str, unusual: Mapping[str, Any], folder: Path) -> str:
-    """Stem of the file's name. Words too long for file systems become a hash."""
-    words = "-".join(_words(unusual, folder))
-    if len(content := os.fsencode(words)) > _LONGEST:
-        words = f"asked-{hashlib.blake2b(content, digest_size=8).hexdigest()}"
-    return "-".join(filter(None, [f"results-{split}", words]))
-
-
-def _words(unusual: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Words of a request for the file's name. Runs are relative to this one's parent."""
-    for name, value in unusual.items():
-        for item in value if name == "ensemble" else [value]:
-            yield name.replace("_", "-")
-            if name == "ensemble":
-                path = os.path.relpath(Path(item).resolve(), folder.resolve().parent)
-                yield path.replace("%", "%25").replace(os.sep, "%2F")
-            elif value is not True:
-                yield str(item)

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from saccade.data.dataset import no_such_data
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import no_such_data
 from saccade.tasks.image.dataset import Dataset, InMemory
 from saccade.tasks.image.digits import open_digits
 from saccade.tasks.image.sources import open_files
-from saccade.tasks.splits import SplitNames
 from studies.frame.options import Direct
 
 BUILTIN = {"digits": "the 1,797 handwritten digits of scikit-learn, scaled to 28 × 28 pixels"}

@@ -16,10 +16,9 @@ from torch import nn
 from saccade import look
 from saccade.look import Dots
 from saccade.tasks.generate.generate import best_texts
-from saccade.tasks.translate import Translate
+from saccade.tasks.task import Job
 from saccade.tasks.translate.data.corpus import Pair
 from saccade.tasks.translate.metrics import in_place, score
-from saccade.tasks.translate.source import encode_sources
 from saccade.train.randomness import generator, seeded
 from saccade.train.task import Metric, value
 from studies.frame.claims import Estimate
@@ -75,7 +74,7 @@ class Score:
         return self.number.text(decimals, signed=signed)
 
 
-def measured(task: Translate, model: nn.Module, pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
+def measured(task: Job, model: nn.Module, pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
     """Translate sentences as the run's own evaluation does, and score them together.
 
     The columns are the "score" of all sentences as a corpus, its standard "error" with its "replicates", the "seconds"
@@ -83,8 +82,9 @@ def measured(task: Translate, model: nn.Module, pairs: Sequence[Pair], seed: int
     """
     began = time.perf_counter()
     with torch.inference_mode(), seeded(seed, "test"):
-        sources = encode_sources([pair.source for pair in pairs], task.vocabulary.source, task.most)
-        outputs = best_texts([answer.outputs for answer in task.answer(model, sources, None)])
+        sources = task.codec.encode(pairs, "test")
+        answers: Sequence[Any] = task.answer(model, sources, None)
+    outputs = best_texts([answer.outputs for answer in answers])
     seconds = time.perf_counter() - began
     references = [pair.target for pair in pairs]
     several = task.settings.data == "several-dates"

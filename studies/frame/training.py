@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import ArgumentError
-from saccade.tasks.translate import Translate
+from saccade.tasks.translate import TRANSLATE
 from saccade.tasks.translate.data import open_corpus
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.train.environment import choose_device
 from saccade.train.fit import train
 from saccade.train.notes import say
 from saccade.train.options import Options
-from saccade.train.plan import Plan, fitted, open_plan
+from saccade.train.plan import fitted
 from saccade.train.task import Kind, options_class
 from saccade.train.task import recipe as recipe_of
 from saccade.train.trained import load_trained
@@ -69,7 +69,7 @@ class Trainings:
     parts: Callable[[Any, Any], Sequence[Part]]
     quick: str = "dates"
     before: Sequence[Step] = ()
-    task: Any = Translate
+    task: Any = TRANSLATE
     open_data: Callable[[Any], Any] = opened
 
     def __call__(self, options: Seeded) -> Work:
@@ -106,13 +106,12 @@ class Trainings:
         outcome = train(self.task, chosen, given=set(variant.values))
         if outcome.results is None:
             raise KeyboardInterrupt
-        plan = open_plan(outcome.run.folder)
-        typed = _command(self.task, chosen, plan, set(variant.values))
+        plan = outcome.run.config.get("plan", {"whole": False, "options": {}})
+        typed = _command(self.task, chosen, plan["options"], set(variant.values))
         about = {key: outcome.results[key] for key in _ABOUT}
-        limit = plan.steps if plan is not None and plan.whole else chosen.max_steps
+        limit = plan["steps"] if plan["whole"] else chosen.max_steps
         about["budget"] = {"max_steps": limit, "max_minutes": chosen.max_minutes}
-        final = outcome.results["final"]  # whether the run ended since its validations did not improve:
-        about["patient"] = final["patience"] is not None and final["validations_since_best"] >= final["patience"]
+        about["patient"] = outcome.results["final"]["stopped_early"]
         folder.content["runs"][name] = {"model": variant.name, "seed": seed, **about, "command": typed}
         folder.commit()
         trained = load_trained(self.task, outcome.run, choose_device(options.device))
@@ -138,7 +137,7 @@ def scored(about: Mapping[str, Any], pairs: Sequence[Pair], **columns: Any) -> P
 
 
 def settings(
-    options: Seeded, variant: Variant, seed: int, folder: Path, minutes: float, kind: Kind = Translate
+    options: Seeded, variant: Variant, seed: int, folder: Path, minutes: float, kind: Kind = TRANSLATE
 ) -> Options:
     """Return the options of one run."""
     flat = options_class(kind, variant.model)
@@ -168,7 +167,7 @@ def scheduled(options: Seeded) -> dict[str, Any]:
     return {"schedule_steps": steps, "warmup_steps": max(1, min(100, steps // 10))}
 
 
-def _command(kind: Kind, options: Options, plan: Plan | None, chosen: Collection[str]) -> str:
+def _command(kind: Kind, options: Options, plan: Mapping[str, Any], chosen: Collection[str]) -> str:
     """The command that trains the same run without the study."""
     suited = None if options.data in kind.builtin else kind.suited(options.model, asdict(options)).options
     flat = options_class(kind, options.model, checked=False)
@@ -178,5 +177,4 @@ def _command(kind: Kind, options: Options, plan: Plan | None, chosen: Collection
         if options.max_minutes is not None:  # minutes alone lift the recipe's steps, and are never the default
             values |= {"max_steps": None, "max_minutes": 2 * options.max_minutes}
         defaults.append(flat(**values))
-    planned = () if plan is None else plan.options
-    return command(f"saccade train {kind.name}", fitted(options, plan, chosen), *defaults, always=planned)
+    return command(f"saccade train {kind.name}", fitted(options, plan, chosen), *defaults, always=plan)

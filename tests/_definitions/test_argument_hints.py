@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from saccade import attend, explain, nn
-from saccade._definitions.argument_hints import OURS
-from saccade.errors import ArgumentTypeError
+from saccade._definitions.argument_hints import OURS, choose
+from saccade.errors import ArgumentError, ArgumentTypeError
 from tiers import every
 
 X = torch.randn(2, 5, 16)
@@ -64,3 +64,11 @@ def test_inspection_shows_the_arguments_themselves():
         shown = inspect.getfullargspec(function)
         assert shown.varargs is None and shown.varkw is None
         assert [*shown.args, *shown.kwonlyargs] == list(inspect.signature(function).parameters)
+
+
+def test_a_name_outside_a_table_gets_a_hint():
+    assert choose("--model", "b", {"a": 1, "b": 2}) == "b"
+    with pytest.raises(ArgumentError, match="^--model: there is no c; there is: alpha, beta$"):
+        choose("--model", "c", ["alpha", "beta"])
+    with pytest.raises(ArgumentError, match="^--model: there is no alpa; did you mean alpha\\?$"):
+        choose("--model", "alpa", ["alpha", "beta"])

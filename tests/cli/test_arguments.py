@@ -1,10 +1,9 @@
-import os
 from dataclasses import dataclass
 from typing import Literal
 
 import pytest
 
-from saccade.cli.arguments import UsageError, choose, named_options, one_line, parse, peek
+from saccade.cli.arguments import UsageError, named_options, one_line, parse, peek
 from tiers import every
 
 
@@ -55,18 +54,6 @@ def test_errors_are_one_line(words, message, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("columns", ["1", "5"])
-def test_help_comes_to_end_however_narrow_the_terminal_is(columns, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", columns)
-    with pytest.raises(SystemExit):
-        parse(Options, ["--help"], "x", "")
-    assert "--beam-size" in capsys.readouterr().out
-    assert os.environ["COLUMNS"] == columns
-    monkeypatch.delenv("COLUMNS")
-    parse(Options, [], "x", "")
-    assert "COLUMNS" not in os.environ
-
-
 def test_a_word_that_is_none_of_some_is_answered_as_everything_is():
     @dataclass
     class Choice:
@@ -92,21 +79,6 @@ def test_choices_are_named_in_order_and_none_last():
 def test_an_option_that_there_is_elsewhere_says_where():
     with pytest.raises(UsageError, match="^--heads: expected only with --model transformer; leave it out$"):
         parse(Options, ["--heads", "4"], "x", "", others=lambda: {"a": Options, "transformer": Heads}, owner="--model")
-
-
-def test_help_is_the_docstrings(capsys):
-    with pytest.raises(SystemExit) as stop:
-        parse(Options, ["--help"], "saccade x", "What it does.")
-    out = capsys.readouterr().out
-    assert stop.value.code == 0 and "Outputs at once." in out and "What it does." in out and "saccade x" in out
-
-
-def test_names_from_tables():
-    assert choose("--model", "b", {"a": 1, "b": 2}) == "b"
-    with pytest.raises(UsageError, match="--model: there is no c; there is: alpha, beta"):
-        choose("--model", "c", ["alpha", "beta"])
-    with pytest.raises(UsageError, match="did you mean alpha"):
-        choose("--model", "alpa", ["alpha", "beta"])
 
 
 def test_an_option_is_found_before_the_rest_is_parsed():

@@ -170,5 +170,6 @@ def test_folders_of_classes_decode_and_lose_markup(asked, tmp_path):
     assert code == 0 and [line.split("\t")[0] for line in lines] == ["pos<br />film", "", "neg"] and lines[1] == "\t"
     told = json.loads(asked("predict", tmp_path / "run", "pos<br />film", "--alignments")[1][0])
     assert told["tokens"] == ["pos", "film"]
-    assert asked("train", "classify-text", *words[:-1], "--run", tmp_path / "run")[0] == 2  # with markup: other data
-    assert asked("train", "classify-text", *words, "--run", tmp_path / "run")[0] == 0
+    other = [*words[:-1], "--no-strip-markup"]  # other data
+    assert asked("train", "classify-text", *other, "--run", tmp_path / "run")[0] == 2
+    assert asked("train", "classify-text", *words[:-1], "--run", tmp_path / "run")[0] == 0  # as the run has it

@@ -2,7 +2,9 @@ import json
 import shutil
 
 import pytest
+import torch
 
+from saccade import runs
 from saccade.cli import main
 from saccade.tasks.translate.data.dates import Dates
 from tiers import rest_slow
@@ -60,3 +62,41 @@ def test_data_that_are_not_those_of_the_training_are_named(run, capsys, monkeypa
     assert main(["eval", str(run), "--split", "validation"]) == 0
     [note] = capsys.readouterr().err.splitlines()
     assert "the data are not those that" in note and "dates of another CLDR" in note
+
+
+@pytest.mark.slow
+def test_errors_are_the_examples_with_the_largest_losses(tmp_path, capsys):
+    folder = str(tmp_path / "run")
+    words = [
+        "--max-steps",
+        "2",
+        "--batch-size",
+        "4",
+        "--hidden-dim",
+        "8",
+        "--device",
+        "cpu",
+        "--validation-examples",
+        "4",
+    ]
+    assert main(["train", "memorize", "--data", "copy", "--model", "lstm", "--run", folder, *words]) == 0
+    capsys.readouterr()
+    assert main(["eval", folder, "--split", "validation", "--errors", "3"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines() if "\t" in line]
+    run = runs.load(folder, device="cpu")
+    with torch.inference_mode():
+        losses = [
+            float(run.task.loss(run.model, run.task.codec.collate(run.task.samples("validation", [i]))).total)
+            for i in range(run.task.data.size("validation"))
+        ]
+    assert [float(row[0]) for row in rows] == pytest.approx(sorted(losses, reverse=True)[:3], abs=1e-3)
+    worst = run.task.example("validation", losses.index(max(losses)))
+    assert rows[0][1:] == [worst.text, worst.answer, str(run.predict([worst.text])[0])]
+    shutil.copytree(folder, tmp_path / "twin")
+    assert main(["eval", folder, "--split", "validation", "--errors", "3", "--ensemble", str(tmp_path / "twin")]) == 2
+    assert "errors: expected one run whose examples have a loss each, got an ensemble" in capsys.readouterr().err
+
+
+def test_a_number_of_errors_is_above_0(run, capsys):
+    assert main(["eval", str(run), "--errors", "0"]) == 2
+    assert capsys.readouterr().err == "error: --errors: expected a number above 0, got 0\n"

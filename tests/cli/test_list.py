@@ -11,7 +11,7 @@ from saccade.cli import main
 from saccade.cli.train import options, read_command
 from saccade.tasks import TASKS, load_task
 from saccade.train.task import options_class
-from tiny import environment, python
+from tiny import environment, python, registered
 
 
 def test_every_task_model_and_data_set_has_a_sentence(capsys):
@@ -89,8 +89,26 @@ def test_words_of_a_choice_are_spelt_out(described):
     assert choices and all("Literal" not in told for told in choices.values())
 
 
-@pytest.mark.slow  # a process of its own
-def test_without_docstrings_sentences_are_empty():
-    command = python("-OO", "-m", "saccade", "list")
-    found = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
-    assert (found.returncode, found.stderr) == (0, "") and "\ntranslate" in f"\n{found.stdout}"
+WITHOUT_TORCH = """
+import sys
+from saccade.cli import main
+for words in (["--help"], [], ["list"], ["list", "--json"], ["list", "--help"], ["--complete", "train", "answer", "-"]):
+    try:
+        code = main(words)
+    except SystemExit as stop:
+        code = stop.code
+    assert not code and not {"torch", "numpy"} & set(sys.modules), words
+"""
+
+
+def test_lists_help_and_completion_need_no_torch():
+    done = subprocess.run(python("-c", WITHOUT_TORCH), capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_task_of_another_package_is_listed_too(capsys):
+    with registered():
+        assert main(["list", "--json"]) == 0
+    tasks = {task["name"]: task for task in json.loads(capsys.readouterr().out)["tasks"]}
+    assert list(tasks)[:-2] == list(TASKS) and {*tasks} == {*TASKS, "line", "opened"}
+    assert tasks["line"]["summary"] and tasks["line"]["models"][0]["options"][0]["name"] == "model"

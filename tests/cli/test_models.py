@@ -5,7 +5,7 @@ import json
 import pytest
 
 from saccade.cli import main
-from saccade.tasks.translate import Translate
+from saccade.tasks.translate import TRANSLATE
 from tiers import rest_slow
 
 TRANSFORMER = ["--hidden-dim", "32", "--layers", "1", "--feedforward-dim", "48", "--heads", "2"]
@@ -24,7 +24,7 @@ def train(run, model, *more):
 
 
 def test_all_models_are_here():
-    assert set(SMALL) == set(Translate.models)
+    assert set(SMALL) == set(TRANSLATE.models)
 
 
 @pytest.mark.parametrize("model", rest_slow(SMALL))

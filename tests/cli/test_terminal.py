@@ -12,11 +12,11 @@ from types import SimpleNamespace
 import pytest
 
 from saccade.cli import main
-from saccade.tasks import load_task
 from saccade.tasks.image.features.__main__ import main as extract
 from saccade.train import notes
 from saccade.train.files import read_json, write_json
 from saccade.train.notes import CONTROL
+from tiny import Line, registered
 
 HOSTILE = "\x1b[31m\x9b\u202e"
 SHOWN = "\\x1b[31m\\x9b\\u202e"
@@ -96,10 +96,10 @@ def test_a_pipe_gets_every_byte(run, capfdbinary):
 
 
 def test_list_is_escaped(shown, monkeypatch):
-    kind = load_task("translate")
-    monkeypatch.setattr(kind, "builtin", {**kind.builtin, "own": HOSTILE})
-    code, text = shown("list")
-    assert code == 0 and f"own              {SHOWN}\n" in text and not CONTROL.search(text)
+    monkeypatch.setattr(Line, "builtin", {**Line.builtin, "own": HOSTILE})
+    with registered():
+        code, text = shown("list")
+    assert code == 0 and f"own     {SHOWN}\n" in text and not CONTROL.search(text)
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_own_recordings_are_learned_and_resampled(tmp_path, capsys):
 def test_row_whose_file_is_missing_is_named_before_training(tmp_path, capsys):
     data = manifest(tmp_path / "data", [*ROWS, ("gone.wav", "one", "train")])
     code, _, err = asked(capsys, *taught(tmp_path / "run", data))
-    assert code == 2 and len(err) == 1 and "line 10" in err[0] and "gone.wav" in err[0]
+    assert code == 2 and len(err) == 1 and "row 10 of " in err[0] and "gone.wav" in err[0]
     assert not (tmp_path / "run").exists()
 
 
@@ -217,7 +217,7 @@ def test_texts_that_are_too_long_or_empty_are_left_out_and_said(tmp_path, capsys
     rows = [*ROWS, ("0.wav", "", "train"), ("1.wav", "one " * 30, "train")]
     code, _, err = asked(capsys, *taught(tmp_path / "run", manifest(tmp_path / "data", rows), "--max-length", "20"))
     assert code == 0
-    assert sum("left out 1 of 10 rows, which have no text" in line for line in err) == 1
+    assert sum("left out 1 of 10 recordings, which have no text" in line for line in err) == 1
     assert sum("1 of 7 training texts looked at have more than 20 tokens" in line for line in err) == 1
     assert sum("left out, longer than --max-seconds 20 or --max-length 20" in line for line in err) == 1
     code, _, err = asked(capsys, *taught(tmp_path / "short", tmp_path / "data", "--max-seconds", "0.01"))

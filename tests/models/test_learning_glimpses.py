@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from saccade.data.dataset import SPLITS
 from saccade.models import dram, ram, ram_grid, tiles, whole
 from saccade.models.dram import Dram
 from saccade.models.ram import Ram
@@ -15,7 +16,6 @@ from saccade.models.ram_grid import RamGrid
 from saccade.models.strings import said
 from saccade.models.tiles import SoftTiles, Tiles
 from saccade.models.whole import Whole
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.glimpse.spelling import Spelling
 from saccade.tasks.image.dataset import InMemory, Part, pixels
 from saccade.tasks.image.digits import open_digits

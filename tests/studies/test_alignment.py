@@ -9,7 +9,7 @@ from saccade import look, runs
 from saccade.cli import main
 from saccade.errors import ArgumentError
 from saccade.models import recurrent
-from saccade.tasks.translate import Translate, vocabulary
+from saccade.tasks.translate import TRANSLATE, codec
 from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.options import RECIPES
 from saccade.train.run import Run
@@ -135,7 +135,7 @@ def plain(tmp_path_factory):
 @pytest.fixture
 def few(monkeypatch):
     """The training of --quick, for a step on few dates."""
-    monkeypatch.setattr(vocabulary, "_ENDLESS", 200)
+    monkeypatch.setattr(codec, "_ENDLESS", 200)
     recipe = {"batch_tokens": 200, "threads": 1, "tokenizer": "characters", "max_steps": 1}
     monkeypatch.setitem(RECIPES, "dates", recipe)
     monkeypatch.setitem(recurrent.RECIPES, "dates", {"hidden_dim": 8, "embedding_dim": 6})
@@ -153,7 +153,7 @@ def row_of(folder):
 
 def moved(run, text):
     """The Jacobian's shares of the translation of a text, by the run's own model, without ends."""
-    trained = load_trained(Translate, Run.open(run.folder), torch.device("cpu"))
+    trained = load_trained(TRANSLATE, Run.open(run.folder), torch.device("cpu"))
     source = trained.task.read(text, 1)
     [answer] = trained.task.answer(trained.model, [source], None)
     return look.shares(jacobian(trained.model, source.ids, answer.outputs[0].ids))[:-1, :-1].tolist()

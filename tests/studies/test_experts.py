@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError
-from saccade.tasks.translate import Translate
-from saccade.tasks.translate.batches import encode, pad
+from saccade.tasks.task import Job
+from saccade.tasks.translate import TRANSLATE
+from saccade.tasks.translate.codec import encode, pad
 from studies import experts as module
 from studies.experts import DENSE, PAPER, STUDY, WITHOUT, Findings, Options, by_chance, information, variants
 from studies.frame.training import Variant, settings
@@ -90,7 +91,7 @@ def test_shares_by_chance_are_shown_if_they_were_measured(tmp_path):
 class Untrained(NamedTuple):
     """A task with a model of its own."""
 
-    task: Translate
+    task: Job
     model: torch.nn.Module
 
 
@@ -98,7 +99,7 @@ class Untrained(NamedTuple):
 def untrained():
     """A translator with four experts in its only layer."""
     sizes = {"hidden_dim": 16, "layers": 1, "feedforward_dim": 16, "heads": 2, "experts": 4}
-    task = Translate.prepare(settings(Options(data="dates"), Variant("a", "transformer", sizes), 1, Path(), 1.0))
+    task = TRANSLATE.prepare(settings(Options(data="dates"), Variant("a", "transformer", sizes), 1, Path(), 1.0))
     torch.manual_seed(1)
     return Untrained(task, task.build().eval())
 
@@ -125,7 +126,7 @@ def test_balance_is_that_of_training(untrained, monkeypatch):
 
 
 def test_perplexity_is_that_of_all_tokens(untrained):
-    pairs, words, total, count = pairs_of(untrained.task), untrained.task.vocabulary, 0.0, 0
+    pairs, words, total, count = pairs_of(untrained.task), untrained.task.codec, 0.0, 0
     for pair in pairs:
         batch = pad(encode([pair], words.source, words.target))
         with torch.no_grad():

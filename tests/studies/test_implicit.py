@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
 from saccade import runs
 from saccade.errors import ArgumentError
 from saccade.models import bytenet, recurrent, transformer
-from saccade.tasks.translate import Translate, vocabulary
+from saccade.tasks.translate import TRANSLATE, codec
 from saccade.tasks.translate.data.dates import Dates
 from saccade.tasks.translate.gradients import jacobian
 from saccade.tasks.translate.options import RECIPES
@@ -139,8 +141,8 @@ def test_shares_beyond_some_steps_are_those_of_places():
 @pytest.fixture(scope="module")
 def task():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vocabulary, "_ENDLESS", 200)
-        return Translate.prepare(runs.options(Translate, "dates", "rnnsearch", {"hidden_dim": 8, "embedding_dim": 6}))
+        patch.setattr(codec, "_ENDLESS", 200)
+        return TRANSLATE.prepare(runs.options(TRANSLATE, "dates", "rnnsearch", {"hidden_dim": 8, "embedding_dim": 6}))
 
 
 def test_a_row_holds_the_jacobian_and_the_weights(task):
@@ -151,7 +153,7 @@ def test_a_row_holds_the_jacobian_and_the_weights(task):
     assert unpack(row["ways"][WORD]["share"], "shares") == unpack(row["ways"][WORD]["found"], "shares") == [1.0] * 3
     pair = pairs[0]
     weighed = ways(task, model, pair)
-    source, target = task.vocabulary.source.encode(pair.source), task.vocabulary.target.encode(pair.target)
+    source, target = task.codec.source.encode(pair.source), task.codec.target.encode(pair.target)
     norms = jacobian(model, source, target)
     torch.testing.assert_close(weighed[JACOBIAN], (norms / norms.sum(-1, keepdim=True))[:-1, :-1])
     assert weighed[ATTENTION].shape == weighed[JACOBIAN].shape == (10, len(pair.source))
@@ -160,14 +162,14 @@ def test_a_row_holds_the_jacobian_and_the_weights(task):
 
 
 def test_a_model_without_attention_has_the_jacobian_alone(task):
-    options = runs.options(Translate, "dates", "bytenet", {"hidden_dim": 8, "max_dilation": 1})
-    model = Translate(options, task.vocabulary, task.corpus).build().eval()
+    options = runs.options(TRANSLATE, "dates", "bytenet", {"hidden_dim": 8, "max_dilation": 1})
+    model = replace(task, codec=replace(task.codec, options=options)).build().eval()
     assert {*ways(task, model, Dates().example("test", 0))} == {JACOBIAN}
 
 
 @pytest.mark.slow
 def test_a_killed_study_goes_on_and_trains_nothing_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(vocabulary, "_ENDLESS", 200)
+    monkeypatch.setattr(codec, "_ENDLESS", 200)
     monkeypatch.setitem(RECIPES, "dates", {"batch_tokens": 200, "threads": 1, "tokenizer": "characters"})
     monkeypatch.setitem(recurrent.RECIPES, "dates", {"hidden_dim": 8, "embedding_dim": 6})
     monkeypatch.setitem(bytenet.RECIPES, "dates", {"hidden_dim": 4, "max_dilation": 1, "sets": 1})

@@ -6,7 +6,7 @@ import torch
 
 from saccade.cli import main
 from saccade.errors import ArgumentError
-from saccade.tasks.caption import Caption, vocabulary
+from saccade.tasks.caption import CAPTION, codec
 from saccade.tasks.caption.data import scenes
 from saccade.tasks.image.scenes.grammar import references
 from saccade.train.task import options_class
@@ -119,8 +119,8 @@ def test_every_model_writes_about_the_same_scenes(monkeypatch, tmp_path, capsys)
 
 def test_captions_are_read_by_the_grammar(monkeypatch):
     monkeypatch.setattr(scenes, "HELD_OUT", 20)
-    monkeypatch.setattr(vocabulary, "_ENDLESS", 50, raising=False)
-    task = Caption.prepare(options_class(Caption, ATTENTION)(model=ATTENTION, data="scenes", most=4, **SMALL))
+    monkeypatch.setattr(codec, "_ENDLESS", 50)
+    task = CAPTION.prepare(options_class(CAPTION, ATTENTION)(model=ATTENTION, data="scenes", most=4, **SMALL))
     shown = [task.data.example("test", index).scene for index in range(20)]
     perfect = {index: references(scene)[-1] for index, scene in enumerate(shown)}
     texts = perfect | {0: "no sentence", 2: f"{perfect[2]} a", 1: perfect[1].split(" left of ")[0].split(" above ")[0]}
@@ -129,7 +129,7 @@ def test_captions_are_read_by_the_grammar(monkeypatch):
         def __init__(self, text):
             self.outputs = [type("Output", (), {"text": text})]
 
-    monkeypatch.setattr(Caption, "answer", lambda self, model, images, request: [Said(texts[n]) for n in range(20)])
+    monkeypatch.setattr(type(task), "answer", lambda self, model, images, request: [Said(texts[n]) for n in range(20)])
     row = study.measured(task, torch.nn.Linear(1, 1), 1)
     right, named, things = (
         unpack(row[key], kind) for key, kind in (("right", "bits"), ("named", "counts"), ("things", "counts"))

@@ -2,12 +2,15 @@ import pytest
 import torch
 
 from models.translators import LENGTHS, SOURCE, TARGET
+from saccade.data.dataset import Lazy
 from saccade.errors import ArgumentError
 from saccade.models.padded import Padded
 from saccade.models.rnnsearch import Options as ModelOptions
 from saccade.models.rnnsearch import RNNSearch
-from saccade.tasks.translate import Translate
-from saccade.tasks.translate.batches import Batch
+from saccade.tasks.generate.batch import Batch
+from saccade.tasks.task import Job
+from saccade.tasks.translate import TRANSLATE
+from saccade.tasks.translate.codec import Pairs
 from studies import soft_hard as module
 from studies.frame.claims import judged
 from studies.frame.training import settings
@@ -128,7 +131,7 @@ def test_variances_are_compared_batch_by_batch(content):
     assert Findings(content).fields()["ratios"].endswith("no variance to compare, beside the learned baseline.")
 
 
-class Task(Translate):
+class Untrained(Job):
     """Batches and models without a corpus."""
 
     def batch(self, step):
@@ -142,7 +145,7 @@ class Task(Translate):
 def trained():
     def make(**options):
         settings = ModelOptions(hidden_dim=10, embedding_dim=6, **options)
-        task = Task(settings, None, None)
+        task = Untrained(TRANSLATE, Pairs(None, None, 1, settings), Lazy(lambda: None))
         return task, task.build()
 
     return make

@@ -5,8 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.tasks.batches import Cache, Sampler, by_length, in_batches, rectangle, spread
-from saccade.tasks.translate.batches import Encoded
+from saccade.data.dataset import spread
+from saccade.tasks.batches import Cache, Sampler, by_length, in_batches, rectangle
+from saccade.tasks.translate.codec import Encoded
 
 
 def example(index):

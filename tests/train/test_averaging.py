@@ -1,9 +1,8 @@
 import pytest
 import torch
-from safetensors.torch import load_file
 
-from saccade.train.averaging import chosen, needed
-from saccade.train.checkpoint import list_checkpoints
+from saccade.train.averaging import needed, regular
+from saccade.train.checkpoint import list_steps, load_best, load_weights, weights_file
 from saccade.train.fit import train
 from saccade.train.options import Options
 from saccade.train.results import TrainState, measure
@@ -14,11 +13,11 @@ from tiny import Line, equal, weights
 from tiny import line_options as options
 
 
-def test_the_last_regular_ones_and_the_end_make_the_model():
-    assert chosen([10, 20, 30], 30, 10, 1) == [30]
-    assert chosen([10, 20, 30, 35], 35, 10, 3) == [20, 30, 35]
-    assert chosen([10, 14, 20], 20, 10, 5) == [10, 20]  # 14 is where somebody stopped the run
-    assert chosen([10, 20, 30], 20, 10, 2) == [10, 20]  # what comes after the end is no part of it
+def test_the_last_regular_steps_make_the_model_with_the_end():
+    assert regular([10, 20, 30], 30, 10, 1) == []
+    assert regular([10, 20, 30, 35], 35, 10, 3) == [20, 30]
+    assert regular([10, 14, 20], 20, 10, 5) == [10]  # at 14 the run was interrupted
+    assert regular([10, 20, 30], 20, 10, 2) == [10]  # later steps are no part of it
 
 
 def test_what_the_end_may_need_stays_wherever_it_comes():
@@ -26,7 +25,7 @@ def test_what_the_end_may_need_stays_wherever_it_comes():
     assert needed(steps, TrainState(50), Options(checkpoint_steps=10, average=3)) == {30, 40, 50}
     assert needed(steps, TrainState(50), Options(checkpoint_steps=10)) == {50}
     state = TrainState(50, best=0.5, best_step=20)
-    assert needed(steps, state, Options(checkpoint_steps=10, average=2, patience=5)) == {10, 20, 40, 50}
+    assert needed(steps, state, Options(checkpoint_steps=10, average=2, patience=5)) == {10, 40, 50}
 
 
 @pytest.fixture
@@ -39,9 +38,9 @@ def means(monkeypatch):
 def test_mean_of_checkpoints_is_model_and_what_is_measured(tmp_path, means):
     settings = {"checkpoint_steps": 5, "average": 3}
     outcome = train(Line, options(tmp_path / "a", **settings))
-    places = list_checkpoints(tmp_path / "a/checkpoints")
-    assert [place.name[-2:] for place in places] == ["20", "25", "30"]
-    several = [load_file(place / "model.safetensors")["0.weight"].double() for place in places]
+    folder = tmp_path / "a/checkpoints"
+    assert list_steps(folder) == [20, 25, 30]
+    several = [load_weights(folder, step)["0.weight"].double() for step in (20, 25, 30)]
     assert torch.equal(weights(tmp_path / "a")["0.weight"], (sum(several) / 3).float())
     assert outcome.results["final"]["steps"] == [20, 25, 30]
     model = load_trained(Line, Run.open(tmp_path / "a"), torch.device("cpu")).model
@@ -61,7 +60,7 @@ def test_a_resumed_run_has_the_same_averages(tmp_path, stop, means):
 
 def test_averaging_a_finished_run_again_does_not_train(tmp_path, capsys):
     train(Line, options(tmp_path / "a", average=2))
-    train(Line, options(tmp_path / "b", average=3))
+    train(Line, options(tmp_path / "b", average=1))
     capsys.readouterr()
     outcome = train(Line, options(tmp_path / "b", average=2))
     assert outcome.fresh and outcome.step == 30 and equal(tmp_path / "a", tmp_path / "b")
@@ -87,7 +86,7 @@ def test_the_better_of_mean_and_last_is_the_model(tmp_path, mean_is_better, monk
 
     monkeypatch.setattr(Line, "evaluate", evaluate)
     outcome = train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
-    last = load_file(tmp_path / "a/checkpoints/step-00000030/model.safetensors")["0.weight"]
+    last = load_weights(tmp_path / "a/checkpoints", 30)["0.weight"]
     assert torch.equal(weights(tmp_path / "a")["0.weight"], last) is not mean_is_better
     final, first = outcome.results["final"], 0.5 if mean_is_better else 0.25
     assert final["steps"] == ([20, 25, 30] if mean_is_better else [30]) and len(asked) == 2
@@ -98,17 +97,17 @@ def test_the_better_of_mean_and_last_is_the_model(tmp_path, mean_is_better, monk
     assert f"closeness on validation is {line}\n" in capsys.readouterr().err
 
 
-def test_finished_run_that_kept_nothing_to_average_says_so(tmp_path, capsys):
+def test_finished_run_with_too_few_to_average_says_so(tmp_path, capsys):
     train(Line, options(tmp_path / "a"))
     capsys.readouterr()
-    assert train(Line, options(tmp_path / "a", average=2)).results["final"]["steps"] == [30]
-    words = "--average 2: there is but 1 checkpoint of this run that --average takes (step 30)"
+    assert train(Line, options(tmp_path / "a", average=3, checkpoint_steps=30)).results["final"]["steps"] == [30]
+    words = "--average 3: there is but 1 checkpoint of this run that --average takes (step 30)"
     assert capsys.readouterr().err.splitlines()[0] == words
 
 
 def test_damaged_checkpoint_is_left_out_of_mean_and_said_so(tmp_path, means, capsys):
     train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
-    (tmp_path / "a/checkpoints/step-00000025/model.safetensors").write_bytes(b"half")
+    weights_file(tmp_path / "a/checkpoints", 25).write_bytes(b"half")
     (tmp_path / "a/results.json").unlink()
     outcome = train(Line, options(tmp_path / "a", checkpoint_steps=5, average=3))
     assert outcome.results["final"]["steps"] == [20, 30]
@@ -143,12 +142,22 @@ def test_patience_ends_a_run_and_its_model_is_the_best(tmp_path, closeness, caps
     assert (
         "stopping early at step 24: 3 validations without a better one; closeness 1.0000 at step 12 was the b" in text
     )
-    places = [place.name[-2:] for place in list_checkpoints(tmp_path / "a/checkpoints")]
-    assert places == ["12", "20", "24"]
-    best = load_file(tmp_path / "a/checkpoints/step-00000012/model.safetensors")
+    assert list_steps(tmp_path / "a/checkpoints") == [20, 24]
+    best = load_best(tmp_path / "a/checkpoints", 12)
     assert torch.equal(weights(tmp_path / "a")["0.weight"], best["0.weight"])
     assert not train(Line, options(tmp_path / "a", **EARLY)).fresh
     assert not train(Line, options(tmp_path / "a", **{**EARLY, "max_steps": 200})).fresh
+
+
+def test_a_run_stops_early_by_default(tmp_path, closeness, capsys):
+    early = {**EARLY, "patience": None, "max_steps": 400}
+    outcome = train(Line, options(tmp_path / "a", **early))
+    final = outcome.results["final"]
+    assert (outcome.step, final["best_step"], final["steps"], final["patience"]) == (52, 12, [12], 10)
+    assert final["stopped_early"]
+    assert "stopping early at step 52: 10 validations without a better one" in capsys.readouterr().err
+    assert not train(Line, options(tmp_path / "a", **early)).fresh
+    assert train(Line, options(tmp_path / "a", **{**early, "patience": 11})).step == 56
 
 
 def test_more_patience_goes_on_and_none_takes_the_last_step(tmp_path, closeness, capsys):

@@ -11,17 +11,17 @@ import pytest
 import torch
 
 from saccade.errors import SaccadeError
-from saccade.train.checkpoint import list_checkpoints, load, step_of
+from saccade.train.checkpoint import list_steps, load, load_best, state_file
 from saccade.train.optimization import make_optimizer
 from saccade.train.options import origin
 from saccade.train.ranks import Ranks
-from saccade.train.results import TrainState
+from saccade.train.results import Training, TrainState
 from saccade.train.run import Run
 from tiny import Line, line_options
 
 
 class Shown:
-    """What a bar or a board is told."""
+    """A bar and a logger that keep their texts and numbers."""
 
     def __init__(self):
         self.notes, self.updates, self.written = [], [], {}
@@ -32,8 +32,11 @@ class Shown:
     def update(self, step, text, share=None):
         self.updates.append((step, text))
 
-    def write(self, step, scalars):
-        self.written[step] = dict(scalars)
+    def log_metrics(self, metrics, step):
+        self.written[step] = dict(metrics)
+
+    def save(self):
+        pass
 
 
 class Company(Ranks):
@@ -53,26 +56,35 @@ class Driver:
 
         self.options = line_options(folder / "run", **changed)
         task = Line(self.options)
-        config = {"task": "line", "model": "linear", "data": "points times 1.0", "options": {}, "saccade": "1"}
+        config = {
+            "task": "line",
+            "model": "linear",
+            "data": "points times 1.0",
+            "options": {},
+            "saccade": "1",
+            "files": {},
+        }
         self.run = Run.create(folder / "run", config, task.save)
         self.model, self.shown, self.state = task.build(), Shown(), state or TrainState()
         ranks = ranks or Ranks()
-        self.callback = RunCallback(task, self.model, self.run, self.options, self.state, ranks, self.shown, self.shown)
+        training = Training(self.run, task, self.options, torch.device("cpu"), ranks, self.model, self.state)
+        self.callback = RunCallback(training, self.shown)
         optimizer = make_optimizer(self.model, self.options)
         plugin = SimpleNamespace(state_dict=lambda: {"scale": 2.0})
-        self.trainer = SimpleNamespace(optimizers=[optimizer], precision_plugin=plugin, should_stop=False)
+        self.trainer = SimpleNamespace(
+            optimizers=[optimizer], precision_plugin=plugin, should_stop=False, loggers=[self.shown]
+        )
 
     def begin(self):
         self.callback.on_train_start(self.trainer, None)
         return self
 
     def step(self, loss=0.5, units=6):
-        self.callback.count = units
-        self.callback.on_train_batch_end(self.trainer, None, {"loss": torch.tensor(loss)}, None, 0)
+        self.callback.on_train_batch_end(self.trainer, None, {"loss": torch.tensor(loss), "count": units}, None, 0)
         return self.trainer.should_stop
 
     def saved(self):
-        return [step_of(place) for place in list_checkpoints(self.run.checkpoints)]
+        return list_steps(self.run.checkpoints, whole=True)
 
     def logged(self):
         path = self.run.folder / "metrics.jsonl"
@@ -118,17 +130,17 @@ def test_the_budget_stops_and_the_last_step_is_saved_once(tmp_path):
     assert driver.saved() == [10] and not driver.callback.interrupted
     driver.callback.on_train_end(driver.trainer, None)
     assert driver.saved() == [10, 12]
-    place = list_checkpoints(driver.run.checkpoints)[-1]
-    before = place.stat().st_mtime_ns
+    path = state_file(driver.run.checkpoints, 12)
+    before = path.stat().st_mtime_ns
     driver.callback.on_train_end(driver.trainer, None)
-    assert place.stat().st_mtime_ns == before
+    assert path.stat().st_mtime_ns == before
 
 
 def test_a_checkpoint_has_all_that_the_run_goes_on_from(tmp_path):
     driver = Driver(tmp_path, checkpoint_steps=3, validation_steps=2, patience=9).begin()
     for _ in range(3):
         driver.step()
-    found = load(list_checkpoints(driver.run.checkpoints)[-1])
+    found = load(driver.run.checkpoints, 3)
     assert found.step == 3 and set(found.model) == set(driver.model.state_dict())
     assert found.scalars["origin"] == origin(driver.run.config, driver.options)
     assert found.scalars["scaler"] == {"scale": 2.0} and found.scalars["threads"] == torch.get_num_threads()
@@ -206,21 +218,21 @@ def headlines(monkeypatch, numbers):
     monkeypatch.setattr(Line, "evaluate", evaluate)
 
 
-def test_patience_saves_the_best_and_stops(tmp_path, monkeypatch):
+def test_the_best_weights_are_kept_and_patience_stops(tmp_path, monkeypatch):
     headlines(monkeypatch, [0.1, 0.3, 0.3, 0.2])  # as good is not better
     driver = Driver(tmp_path, validation_steps=1, checkpoint_steps=50, patience=2).begin()
     assert [driver.step() for _ in range(4)] == [False, False, False, True]
     assert (driver.state.best, driver.state.best_step, driver.state.stale) == (0.3, 2, 2)
-    assert driver.saved() == [1, 2] and not driver.callback.interrupted
+    assert load_best(driver.run.checkpoints, 2).keys() == driver.model.state_dict().keys()
+    assert driver.saved() == [] and not driver.callback.interrupted
     assert "stopping early at step 4: 2 validations without a better one" in driver.shown.notes[-1]
 
 
-def test_without_patience_nobody_judges(tmp_path, monkeypatch):
-    headlines(monkeypatch, [0.1, 0.3])
+def test_the_best_is_kept_without_patience_too(tmp_path, monkeypatch):
+    headlines(monkeypatch, [0.3, 0.1, 0.1])
     driver = Driver(tmp_path, validation_steps=1, checkpoint_steps=50).begin()
-    driver.step()
-    driver.step()
-    assert driver.state.best is None and driver.saved() == []
+    assert [driver.step() for _ in range(3)] == [False, False, False]
+    assert load_best(driver.run.checkpoints, 1)
 
 
 def test_validations_are_not_time_in_steps(tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 import itertools
 import warnings
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,7 +9,7 @@ import torch
 from saccade.train.fit import train
 from saccade.train.randomness import derive
 from saccade.train.ranks import Ranks
-from saccade.train.results import TrainState
+from saccade.train.results import Training, TrainState
 from tiny import Line, line_options
 
 
@@ -74,7 +73,7 @@ def test_the_trainer_is_set_by_the_options_and_does_nothing_of_its_own(engine, c
     told = {}
     monkeypatch.setattr(engine.pl, "Trainer", lambda **settings: told.update(settings))
     options = line_options("run", **changed)
-    engine._trainer(SimpleNamespace(options=options, state=TrainState(), ranks=Ranks()), torch.device("cpu"))
+    engine._trainer(Training(None, None, options, torch.device("cpu")), None, [])
     assert {name: told[name] for name in expected} == expected
     assert told["accelerator"] == "cpu" and told["devices"] == 1 and told["deterministic"] is True
     assert not any(told[name] for name in ("logger", "enable_checkpointing", "enable_progress_bar"))
@@ -83,8 +82,8 @@ def test_the_trainer_is_set_by_the_options_and_does_nothing_of_its_own(engine, c
 def test_the_steps_that_are_left_are_taken_and_no_more(engine, monkeypatch):
     told = {}
     monkeypatch.setattr(engine.pl, "Trainer", lambda **settings: told.update(settings))
-    callback = SimpleNamespace(options=line_options("run"), state=TrainState(step=12), ranks=Ranks())
-    engine._trainer(callback, torch.device("cuda", 1))
+    training = Training(None, None, line_options("run"), torch.device("cuda", 1), state=TrainState(step=12))
+    engine._trainer(training, None, [])
     assert told["max_steps"] == 18 and told["accelerator"] == "gpu" and told["devices"] == [1]
 
 

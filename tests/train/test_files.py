@@ -1,11 +1,10 @@
 import os
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
 from saccade.errors import ArgumentError
-from saccade.train.files import check_folder, left_over, link, read, read_json, unfinished, write, write_json
+from saccade.train.files import check_folder, left_over, read, read_json, unfinished, write, write_json
 
 
 def test_json_comes_back_in_every_script(tmp_path):
@@ -55,16 +54,6 @@ def test_what_is_left_over_is_told_by_its_name(tmp_path):
     for path in (*left, unfinished(tmp_path / "b"), tmp_path / ".a.partial", tmp_path / ".a.mine.partial"):
         path.touch()
     assert sorted(left_over(tmp_path, ("a",))) == sorted(left)
-
-
-def test_a_link_takes_the_place_of_what_is_there(tmp_path, monkeypatch):
-    for name in ("a", "b"):
-        (tmp_path / name).write_text(name)
-    assert link(tmp_path / "a", tmp_path / "b") and link(tmp_path / "a", tmp_path / "b")
-    assert (tmp_path / "b").samefile(tmp_path / "a") and len(list(tmp_path.iterdir())) == 2
-    monkeypatch.setattr(Path, "hardlink_to", Mock(side_effect=OSError(1, "Operation not permitted")))
-    assert not link(tmp_path / "a", tmp_path / "c")
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):

@@ -1,7 +1,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 from dataclasses import replace
 from unittest.mock import Mock
@@ -10,10 +9,8 @@ import pytest
 import torch
 
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.train.checkpoint import CorruptCheckpoint, list_checkpoints, load, newest, save
-from saccade.train.files import write_json
+from saccade.train.checkpoint import list_steps, load, load_best, state_file, weights_file
 from saccade.train.fit import train
-from saccade.train.options import origin
 from saccade.train.run import Run, RunError
 from saccade.train.trained import load_trained
 from tiers import rest_slow
@@ -56,52 +53,33 @@ def test_run_continued_is_the_run_that_was_not_interrupted(tmp_path, stop, capsy
 
 def test_a_model_without_readable_checkpoints_is_kept(tmp_path):
     train(Line, options(tmp_path / "a"))
-    for place in list_checkpoints(tmp_path / "a/checkpoints"):
-        for path in place.iterdir():
-            path.write_bytes(path.read_bytes()[:3])
+    for path in (tmp_path / "a/checkpoints").iterdir():
+        path.write_bytes(path.read_bytes()[:3])
     before = (tmp_path / "a/model.safetensors").read_bytes()
     with pytest.raises(RunError, match=r"none can be read.*--no-resume"):
         train(Line, options(tmp_path / "a", max_steps=40))
     assert (tmp_path / "a/model.safetensors").read_bytes() == before
 
 
-def interrupted_at_the_end(monkeypatch, run):
-    """Stop a run while what it came to is measured."""
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("saccade.train.fit.measure", Mock(side_effect=KeyboardInterrupt))
-        train(Line, run)
-
-
-def test_a_damaged_checkpoint_costs_one_checkpoint_and_one_line(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("file", rest_slow([weights_file, state_file]))
+def test_a_damaged_checkpoint_costs_one_checkpoint_and_one_line(tmp_path, capsys, file):
     train(Line, options(tmp_path / "whole"))
-    interrupted_at_the_end(monkeypatch, options(tmp_path / "a", max_steps=20))
-    newest = list_checkpoints(tmp_path / "a/checkpoints")[-1]
-    (newest / "model.safetensors").write_bytes(b"half")
-    capsys.readouterr()
-    train(Line, options(tmp_path / "a"))
-    assert re.search(r"^corrupt checkpoint: .*step-00000020.*; using step 10$", capsys.readouterr().err, re.M)
-    assert equal(tmp_path / "whole", tmp_path / "a")
-    assert (newest.parent / f"{newest.name}.damaged-1").exists()
-
-
-@pytest.mark.parametrize("name", rest_slow(["checksums.json", "state.json", "model.safetensors"]))
-def test_a_finished_run_survives_a_cut_checkpoint_file(tmp_path, capsys, name):
-    train(Line, options(tmp_path / "whole"))
-    train(Line, options(tmp_path / "first", max_steps=20))
-    shutil.copytree(tmp_path / "first", tmp_path / "a")
-    [place] = list_checkpoints(tmp_path / "a/checkpoints")
-    (place / name).write_bytes((place / name).read_bytes()[:-9])
+    train(Line, options(tmp_path / "a", max_steps=20))
+    path = file(tmp_path / "a/checkpoints", 20)
+    path.write_bytes(path.read_bytes()[:-9])
     capsys.readouterr()
     assert train(Line, options(tmp_path / "a")).step == 30
-    assert re.search(r"^corrupt checkpoint: .*, set aside; its other files hold the same", capsys.readouterr().err)
+    text = capsys.readouterr().err
+    assert re.search(r"^corrupt checkpoint: .*step-00000020.*, set aside; using step 10$", text, re.M)
     assert equal(tmp_path / "whole", tmp_path / "a")
+    assert path.with_name(f"{path.name}.damaged-1").exists()
 
 
 def test_with_no_checkpoint_whole_it_begins_again_and_says_so(tmp_path, capsys):
     train(Line, options(tmp_path / "whole"))
     train(Line, options(tmp_path / "a", max_steps=10))
-    for place in list_checkpoints(tmp_path / "a/checkpoints"):
-        (place / "optimizer.safetensors").write_text("?")
+    for path in (tmp_path / "a/checkpoints").glob("*.state.safetensors"):
+        path.write_text("?")
     for name in ("results.json", "model.safetensors"):  # as a run leaves them that never came to its end
         (tmp_path / "a" / name).unlink()
     train(Line, options(tmp_path / "a"))
@@ -135,22 +113,19 @@ def test_a_model_that_cannot_be_made_leaves_no_folder(tmp_path):
 
 
 def disk(run):
-    """Bytes that a run's tensors take on the disk, in multiples of its weights; what has two names counts once."""
-    files = {path.stat().st_ino: path.stat().st_size for path in run.rglob("*.safetensors")}
-    return sum(files.values()) / (run / "model.safetensors").stat().st_size
+    """Bytes of a run's tensors, in multiples of its weights."""
+    sizes = [path.stat().st_size for path in run.rglob("*.safetensors")]
+    return sum(sizes) / (run / "model.safetensors").stat().st_size
 
 
-def test_last_two_checkpoints_are_kept_and_at_end_last_one(tmp_path, monkeypatch):
-    run = options(tmp_path / "a", max_steps=25, checkpoint_steps=5, width=500)
-    interrupted_at_the_end(monkeypatch, run)
-    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000020", "step-00000025"]
-    assert 5.9 < disk(tmp_path / "a") < 6.1
-    train(Line, run)
-    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000025"]
-    assert disk(tmp_path / "a") < 3.1
+def test_last_two_checkpoints_are_kept_and_the_best_weights(tmp_path):
+    outcome = train(Line, options(tmp_path / "a", max_steps=25, checkpoint_steps=5, width=500))
+    assert list_steps(tmp_path / "a/checkpoints") == list_steps(tmp_path / "a/checkpoints", whole=True) == [20, 25]
+    assert 7.9 < disk(tmp_path / "a") < 8.1  # twice 3, the best validation's and the model
+    assert load_best(tmp_path / "a/checkpoints", outcome.results["final"]["best_step"])
 
 
-@pytest.mark.parametrize(("asked", "most"), [({"average": 3}, 6.1), ({"patience": 1}, 4.1)])
+@pytest.mark.parametrize(("asked", "most"), [({"average": 3}, 9.1), ({"patience": 1}, 8.1)])
 def test_averages_and_patience_keep_no_optimizer(tmp_path, asked, most):
     run = options(tmp_path / "a", max_steps=40, checkpoint_steps=5, validation_steps=5, width=500, **asked)
     outcome = train(Line, run)
@@ -160,16 +135,6 @@ def test_averages_and_patience_keep_no_optimizer(tmp_path, asked, most):
     again = train(Line, run)
     assert again.results["final"] == outcome.results["final"]
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(tmp_path / "a").items())
-
-
-def test_one_before_is_kept_where_last_one_cannot_be_read(tmp_path, monkeypatch):
-    run = options(tmp_path / "a")
-    interrupted_at_the_end(monkeypatch, run)
-    place = tmp_path / "a/checkpoints"
-    damaged = {list_checkpoints(place)[-1]: CorruptCheckpoint("it is")}
-    monkeypatch.setattr("saccade.train.fit.newest", Mock(side_effect=[newest(place), (None, damaged)]))
-    train(Line, run)
-    assert len(list_checkpoints(tmp_path / "a/checkpoints")) == 2
 
 
 def test_kill_before_results_leaves_last_line_of_log_once(tmp_path, monkeypatch):
@@ -184,19 +149,6 @@ def test_kill_before_results_leaves_last_line_of_log_once(tmp_path, monkeypatch)
     train(Line, run)
     assert log.read_text().count("final_validation") == 1 and log.read_text().endswith("}\n")
     assert log.read_text().startswith(mine)
-
-
-@pytest.mark.parametrize(
-    ("name", "number"), [("seconds", "x"), ("tokens", None), ("threads", "2"), ("seconds", float("nan")), ("best", [])]
-)
-def test_a_state_whose_numbers_are_none_is_refused_in_one_line(tmp_path, name, number):
-    train(Line, options(tmp_path / "a", max_steps=10))
-    [place] = list_checkpoints(tmp_path / "a/checkpoints")
-    found = load(place)
-    shutil.rmtree(place)
-    save(place.parent, replace(found, scalars={**found.scalars, name: number}))
-    with pytest.raises(RunError, match=rf"state.json: {name}: expected a number, got .*; move this checkpoint away"):
-        train(Line, options(tmp_path / "a"))
 
 
 def test_a_tokenizer_of_before_is_not_trained_on_with(tmp_path):
@@ -221,18 +173,6 @@ def test_too_many_processes_for_the_memory_are_refused(tmp_path, monkeypatch):
     with pytest.raises(ArgumentError, match="--processes: expected at most 11, got 1000"):
         train(Line, options(tmp_path / "a", processes=1000))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_option_that_came_later_makes_no_other_run_of_an_older_one(tmp_path):
-    train(Line, options(tmp_path / "a", max_steps=10))
-    run = Run.open(tmp_path / "a")
-    saved = {name: value for name, value in run.config["options"].items() if name != "beta1"}
-    write_json(run.folder / "config.json", {**run.config, "options": saved})
-    [place] = list_checkpoints(run.checkpoints)
-    found, own = load(place), origin({**run.config, "options": saved}, options(tmp_path / "a"))
-    shutil.rmtree(place)
-    save(place.parent, replace(found, scalars={**found.scalars, "origin": own}))
-    assert train(Line, options(tmp_path / "a", max_steps=12)).step == 12
 
 
 def test_a_finished_run_is_left_as_it_is(tmp_path):
@@ -322,7 +262,7 @@ def test_ctrl_c_keeps_a_checkpoint_of_the_last_step(tmp_path, number, monkeypatc
     monkeypatch.setattr(Line, "loss", interrupted)
     outcome = train(Line, options(tmp_path / "a"))
     assert outcome.results is None and outcome.step == 14
-    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010", "step-00000014"]
+    assert list_steps(tmp_path / "a/checkpoints", whole=True) == [10, 14]
     assert signal.getsignal(signal.SIGINT) is before
     train(Line, options(tmp_path / "a"))
     assert equal(tmp_path / "whole", tmp_path / "a")
@@ -339,7 +279,7 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(Line, "loss", interrupted)
     with pytest.raises(KeyboardInterrupt):
         train(Line, options(tmp_path / "a"))
-    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
+    assert list_steps(tmp_path / "a/checkpoints", whole=True) == [10]
 
 
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
@@ -347,7 +287,7 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
         train(Line, options(tmp_path / "a", scale=float("inf")))
     with pytest.raises(SaccadeError, match="at step 7"):
         train(Line, options(tmp_path / "b", scale=float("inf"), max_steps=7))
-    assert not list_checkpoints(tmp_path / "a/checkpoints") + list_checkpoints(tmp_path / "b/checkpoints")
+    assert not (tmp_path / "a/checkpoints").exists() and not (tmp_path / "b/checkpoints").exists()
 
 
 def test_weights_that_are_no_numbers_are_never_saved(tmp_path, monkeypatch):
@@ -362,7 +302,7 @@ def test_weights_that_are_no_numbers_are_never_saved(tmp_path, monkeypatch):
     monkeypatch.setattr(Line, "loss", spoiled)
     with pytest.raises(SaccadeError, match=r"the weights 0.weight are not finite after step 20; lower --learning-rate"):
         train(Line, options(tmp_path / "a"))
-    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
+    assert list_steps(tmp_path / "a/checkpoints", whole=True) == [10]
 
 
 def test_a_rate_that_is_at_its_last_before_the_end_is_said(tmp_path, capsys):
@@ -379,10 +319,10 @@ def test_a_full_disk_is_an_error_that_keeps_everything(tmp_path, monkeypatch):
     def full(path, content):
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("saccade.train.checkpoint.flushed", full)
+    monkeypatch.setattr("saccade.train.checkpoint.write", full)
     with pytest.raises(OSError, match="No space left"):
         train(Line, options(tmp_path / "a"))
-    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
+    assert list_steps(tmp_path / "a/checkpoints", whole=True) == [10]
 
 
 def test_a_tied_model_trains_resumes_and_answers(tmp_path, monkeypatch):
@@ -423,6 +363,14 @@ def test_tensorboard_has_every_step_once_after_a_resume(tmp_path):
     log = events.EventAccumulator(str(tmp_path / "a/tensorboard")).Reload()
     assert {"loss", "learning_rate", "validation_closeness"} <= set(log.Tags()["scalars"])
     assert [event.step for event in log.Scalars("loss")] == [10, 20, 30]
+
+
+def test_any_logger_of_lightning_gets_the_numbers(tmp_path):
+    from lightning.pytorch.loggers import CSVLogger
+
+    train(Line, options(tmp_path / "a"), loggers=[CSVLogger(tmp_path / "csv", name="", version="")])
+    rows = (tmp_path / "csv/metrics.csv").read_text().splitlines()
+    assert len(rows) == 4 and {"step", "loss", "learning_rate", "validation_closeness"} <= set(rows[0].split(","))
 
 
 def test_a_loss_that_is_no_number_at_once_says_nothing_else(tmp_path, capsys):
@@ -480,7 +428,7 @@ def test_scale_of_loss_in_half_precision_survives_a_resume(tmp_path, monkeypatch
     monkeypatch.setattr("saccade.train.fit.check_precision", lambda precision, device: None)  # torch can, if slowly
     train(Line, options(tmp_path / "whole", precision="16"))
     train(Line, options(tmp_path / "parts", precision="16", max_steps=11))
-    state = json.loads((tmp_path / "parts/checkpoints/step-00000011/state.json").read_text())
-    assert 0 < state["scaler"]["scale"] < 2.0**30
+    scaler = load(tmp_path / "parts/checkpoints", 11).scalars["scaler"]
+    assert 0 < scaler["scale"] < 2.0**30
     train(Line, options(tmp_path / "parts", precision="16"))
     assert equal(tmp_path / "whole", tmp_path / "parts")

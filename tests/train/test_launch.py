@@ -10,7 +10,7 @@ import torch
 
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train import launch
-from saccade.train.checkpoint import list_checkpoints
+from saccade.train.checkpoint import list_steps
 from saccade.train.fit import train
 from saccade.train.optimization import learning_rate, make_optimizer
 from saccade.train.randomness import derive
@@ -65,7 +65,7 @@ def test_two_processes_train_stop_and_resume_to_the_same_bits(tmp_path, monkeypa
         patch.setenv("SACCADE_TEST_SIGNAL", str(int(signal.SIGINT)))  # to the second process
         stopped = train(Watched, options(tmp_path / "parts"))
     assert stopped.results is None and stopped.step == 13
-    assert list_checkpoints(tmp_path / "parts/checkpoints")[-1].name == "step-00000013"
+    assert list_steps(tmp_path / "parts/checkpoints")[-1] == 13
     train(Line, options(tmp_path / "parts"))
     one, other = weights(tmp_path / "whole"), weights(tmp_path / "parts")
     assert all(torch.equal(one[name], other[name]) for name in one)
@@ -92,7 +92,7 @@ def ending(code, words=None):
     if words:
         mouth.send(words)
     mouth.close()
-    return launch._Other(Ending(code), ear)
+    return launch._Worker(Ending(code), ear)
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def ending(code, words=None):
     ],
 )
 def test_the_one_to_blame_is_waited_for_and_named(codes, words):
-    blame = launch._blame([ending(code) for code in codes], 1)
-    assert isinstance(blame, SaccadeError) and str(blame).startswith(words)
+    cause = launch._cause([ending(code) for code in codes], 1)
+    assert isinstance(cause, SaccadeError) and str(cause).startswith(words)
 
 
 def test_last_words_are_passed_on_and_interruption_is_one():
-    blame = launch._blame([ending(1, "a.txt: No such file or directory")], 1)
-    assert str(blame) == "process 1 of 2 ended (a.txt: No such file or directory)"
-    assert isinstance(launch._blame([ending(1, "x"), ending(130)], 1), KeyboardInterrupt)
+    cause = launch._cause([ending(1, "a.txt: No such file or directory")], 1)
+    assert str(cause) == "process 1 of 2 ended (a.txt: No such file or directory)"
+    assert isinstance(launch._cause([ending(1, "x"), ending(130)], 1), KeyboardInterrupt)
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_an_error_in_another_process_is_said_by_the_first(tmp_path, monkeypatch,
     monkeypatch.setenv("SACCADE_TEST_ERROR", "a.txt")
     with pytest.raises(SaccadeError, match=r"^process 1 of 2 ended \(a.txt: No such file\)$"):
         train(Watched, options(tmp_path / "a"))
-    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
+    assert list_steps(tmp_path / "a/checkpoints") == [10]
     assert len(capfd.readouterr().err.splitlines()) == 3  # that it began, a validation and a sample
 
 
@@ -135,7 +135,7 @@ def test_a_process_that_is_killed_ends_the_run_in_one_line(tmp_path, monkeypatch
     monkeypatch.setenv("SACCADE_TEST_SIGNAL", str(int(signal.SIGKILL)))
     with pytest.raises(SaccadeError, match="process 1 of 2 ended with code -9; the last checkpoint is kept"):
         train(Watched, options(tmp_path / "a"))
-    assert [place.name for place in list_checkpoints(tmp_path / "a/checkpoints")] == ["step-00000010"]
+    assert list_steps(tmp_path / "a/checkpoints") == [10]
     assert "Traceback" not in capfd.readouterr().err
 
 

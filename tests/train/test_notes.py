@@ -1,9 +1,10 @@
+import logging
 import sys
 from pathlib import Path
 
 import pytest
 
-from saccade.train.notes import StandardError, no_line_twice, say
+from saccade.train.notes import StandardError, say
 from tiny import unread
 
 
@@ -17,12 +18,17 @@ def test_of_several_processes_the_first_speaks_and_one_alone_always(monkeypatch,
     assert capsys.readouterr().err.splitlines() == ["alone", "first"]
 
 
-def test_what_is_done_anew_says_nothing_twice(capsys):
-    with no_line_twice():
-        for line in ("first", "second", "first"):
-            say(line)
-    say("first")
-    assert capsys.readouterr().err.splitlines() == ["first", "second", "first"]
+def test_notes_are_records_of_a_logger(capsys):
+    logger, records = logging.getLogger("saccade.notes"), []
+    handler = logging.Handler()
+    handler.emit = records.append
+    logger.addHandler(handler)
+    say("100% done")
+    logger.removeHandler(handler)
+    logger.setLevel(logging.WARNING)
+    say("unseen")
+    logger.setLevel(logging.INFO)
+    assert [record.getMessage() for record in records] == ["100% done"] and capsys.readouterr().err == "100% done\n"
 
 
 def test_notes_that_nobody_reads_are_no_reason_to_stop(monkeypatch):

@@ -1,17 +1,19 @@
 """Budgets in minutes: what is planned, what follows from it, and that a run keeps it."""
 
 import json
-from dataclasses import asdict, replace
+import time
+from dataclasses import replace
 
 import pytest
+import torch
 
-from saccade.errors import SaccadeError
 from saccade.train.fit import train
 from saccade.train.options import Options
-from saccade.train.plan import PLAN, Sizes, Speed, final_seconds, fitted, make_plan, open_plan, sentence, sizes
-from saccade.train.results import TrainState
+from saccade.train.plan import Speed, example_seconds, fitted, make_plan, sentence
+from saccade.train.recipes import defaults, suit
+from saccade.train.results import Sizes, TrainState, final_seconds, sizes
 from saccade.train.run import Run, RunError
-from saccade.train.task import Suited
+from saccade.train.task import Evaluation, Suited, options_class
 from tiny import Line, equal
 from tiny import line_options as options
 
@@ -21,7 +23,7 @@ COSINE = {"schedule": "cosine", "schedule_steps": 4400, "warmup_steps": 400, "fi
 def planned(minutes, speed=None, given=(), **changed):
     chosen = Options(**{"max_steps": None, "max_minutes": minutes, **COSINE, **changed})
     plan = make_plan(chosen, given, 4400, speed or Speed(0.5, 0.01), Sizes(500, 500), 10.0)
-    return plan, fitted(chosen, plan, given)
+    return plan, fitted(chosen, plan.options, given)
 
 
 def test_a_schedule_fits_the_minutes_with_five_validations():
@@ -104,13 +106,13 @@ def minutes(folder, budget=1e-3, **changed):
 
 def test_a_run_has_its_plan_and_keeps_it(tmp_path, capsys):
     first = minutes(tmp_path / "a")
-    plan = open_plan(tmp_path / "a")
     assert "of the recipe's 1,000,000 steps fit into 0.001 minutes" in capsys.readouterr().err.splitlines()[0]
-    config = json.loads((tmp_path / "a/config.json").read_text())["options"]
-    assert {name: config[name] for name in plan.options} == plan.options and config["schedule_steps"] < 10**6
+    config = json.loads((tmp_path / "a/config.json").read_text())
+    chosen, plan = config["options"], config["plan"]["options"]
+    assert {name: chosen[name] for name in plan} == plan and chosen["schedule_steps"] < 10**6
     assert not minutes(tmp_path / "a").fresh  # though some of its minutes were kept for the evaluation
     later = minutes(tmp_path / "a", budget=9.0, max_steps=first.step + 3)
-    assert later.step == first.step + 3 and open_plan(tmp_path / "a") == plan
+    assert later.step == first.step + 3 and json.loads((tmp_path / "a/config.json").read_text()) == config
     with pytest.raises(RunError, match=r"--schedule-steps \d+, not 1000000"):
         minutes(tmp_path / "a", schedule_steps=10**6)
 
@@ -121,7 +123,7 @@ def test_resumed_a_planned_run_is_the_one_that_was_not_interrupted(tmp_path, mon
     minutes(tmp_path / "a")
     for name in ("whole", "parts"):  # two runs of one plan
         (tmp_path / name).mkdir()
-        for file in ("config.json", "line.json", PLAN):
+        for file in ("config.json", "line.json"):
             (tmp_path / name / file).write_bytes((tmp_path / "a" / file).read_bytes())
     minutes(tmp_path / "whole", **budget)
     minutes(tmp_path / "parts", **{**budget, "max_steps": 17})
@@ -160,11 +162,14 @@ def test_few_steps_take_a_smaller_recipe(tmp_path, capsys):
     ]
     assert lines[0] == "many points" and lines[1].endswith("; a smaller model would learn more in them:")
     run = Run.open(tmp_path / "a")
-    chosen, plan = run.config["options"], open_plan(tmp_path / "a")
+    chosen, plan = run.config["options"], run.config["plan"]
     assert (chosen["width"], chosen["scale"], chosen["validation_steps"]) == (2, 3.0, 7)
-    assert run.recipe["width"] == 2 and chosen["warmup_steps"] == pytest.approx(plan.steps / 1000, abs=1)
-    assert {name: chosen[name] for name in plan.options} == plan.options and {"width", "scale"} <= plan.options.keys()
-    assert first.fresh and not sized(tmp_path / "a").fresh  # the same command is of the same run
+    assert chosen["warmup_steps"] == pytest.approx(plan["steps"] / 1000, abs=1)
+    assert {name: chosen[name] for name in plan["options"]} == plan["options"]
+    named = {"max_minutes": 1e-3, "run": str(tmp_path / "a"), "validation_steps": 7, "device": "cpu"}
+    usual = suit(Line, "linear", "points", named)
+    again = options_class(Line, "linear")(**{**defaults(Line, "linear", "points", named, usual), **named})
+    assert first.fresh and not train(Line, again, suited=usual, given=set(named)).fresh  # of the same command
 
 
 def test_given_options_stay_in_a_smaller_recipe(tmp_path, capsys):
@@ -174,7 +179,6 @@ def test_given_options_stay_in_a_smaller_recipe(tmp_path, capsys):
     capsys.readouterr()
     sized(tmp_path / "b", schedule_steps=100, max_steps=10)  # steps of its own: nothing is planned
     assert capsys.readouterr().err.splitlines()[0] == "many points"
-    assert Run.open(tmp_path / "b").recipe["width"] == 4
 
 
 def test_a_smaller_recipe_against_given_options_is_left(tmp_path, capsys):
@@ -185,31 +189,64 @@ def test_a_smaller_recipe_against_given_options_is_left(tmp_path, capsys):
     train(Line, chosen, suited=Suited({**falling}, "many points", None, less), given=set(named))
     told = capsys.readouterr().err
     assert "the recipe for small points, but does not go with what is given (--schedule-steps: expected" in told
-    found = Run.open(tmp_path / "a")
-    assert found.config["options"]["width"] == 4 and found.recipe == falling
+    assert Run.open(tmp_path / "a").config["options"]["width"] == 4
 
 
-def changed(**other):
-    """A plan as a file has it, of which something is otherwise."""
-    plan, _ = planned(12)
-    return json.dumps({**asdict(plan), **other})
+class Measured:
+    """A task whose evaluation takes so long, by a clock of its own: for each batch, and for each example."""
+
+    def __init__(self, batch, example, ratio, now):
+        self.batch, self.each, self.ratio, self.now, self.asked = batch, example, ratio, now, []
+        self.data = self
+
+    def size(self, split):
+        return 1000
+
+    def evaluate(self, model, split, limit=None, request=None):
+        self.asked.append(limit)
+        self.now[0] += (self.batch * -(-limit // 100) + self.each * limit) * self.ratio
+        return Evaluation({}, {}, limit, 0, 0.0, self.ratio)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *("{", "[]", '{"steps": 3}', '{"minutes": 1, "more": 2}'),
-        *(changed(steps="9"), changed(options=[]), changed(seconds={}), changed(seconds={"before": "1"})),
-    ],
-)
-def test_a_plan_that_is_none_is_one_line(tmp_path, content):
-    (tmp_path / PLAN).write_text(content)
-    with pytest.raises(RunError, match=r"plan.json: not the plan of a run"):
-        open_plan(tmp_path)
+@pytest.fixture
+def now(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    return clock
 
 
-@pytest.mark.parametrize(("name", "value"), [("hidden", 3), ("warmup_steps", "3"), ("warmup_steps", 0)])
-def test_a_plan_with_options_that_are_none_is_one_line(name, value):
-    plan = replace(planned(12)[0], options={name: value})
-    with pytest.raises(SaccadeError, match=name.replace("_", "-")):
-        fitted(Options(), plan, ())
+@pytest.mark.parametrize("ratio", [1.0, 4.0])
+def test_writing_beyond_the_length_is_not_counted(now, ratio):
+    task = Measured(0.0, 0.01, ratio, now)
+    assert example_seconds(task, torch.nn.Identity(), Options(), 3.0) == pytest.approx(0.01)
+    assert now[0] < 10
+
+
+class Listener(Measured):
+    """One whose time goes into reading, and that writes next to nothing yet."""
+
+    def evaluate(self, model, split, limit=None, request=None):
+        return replace(super().evaluate(model, split, limit, request), length_ratio=0.1)
+
+
+def test_writing_too_little_is_not_reading_little(now):
+    task = Listener(0.0, 0.01, 1.0, now)
+    assert example_seconds(task, torch.nn.Identity(), Options(), 3.0) == pytest.approx(0.01)
+
+
+def test_what_a_batch_takes_whatever_is_in_it_is_shared_by_many(now):
+    task = Measured(1.0, 0.01, 1.0, now)
+    found = example_seconds(task, torch.nn.Identity(), Options(), 0.5)
+    assert task.asked == [1, 1, 8] and 0.01 < found < 0.03  # not the 0.135 of eight examples
+
+
+def test_timing_steps_leaves_model_and_the_generators_alone():
+    from saccade.train.engine import step_seconds
+
+    chosen = options("")
+    task = Line(chosen)
+    model = task.build()
+    before, state = [tensor.clone() for tensor in model.parameters()], torch.get_rng_state()
+    assert 0 < step_seconds(task, model, chosen, torch.device("cpu"), 0.01) < 10
+    assert all(torch.equal(one, other) for one, other in zip(before, model.parameters(), strict=True))
+    assert torch.equal(torch.get_rng_state(), state)

@@ -45,6 +45,7 @@ def test_whatever_is_given_of_those_that_decide_the_rest_fits_them(schedule, giv
 def test_minutes_alone_lift_the_limit_of_steps():
     assert defaults(Line, "linear", "points", {})["max_steps"] == 30
     assert defaults(Line, "linear", "points", {"max_steps": 9})["max_steps"] == 30  # what is given replaces it later
+    assert "max_minutes" not in defaults(Line, "linear", "points", {"max_steps": 9}, Suited({"max_minutes": 3.0}))
     lifted = defaults(Line, "linear", "points", {"max_minutes": 5})
     assert lifted["max_steps"] is None and lifted["max_minutes"] > 0
     assert defaults(Line, "linear", "points", {"max_minutes": 5, "max_steps": 9})["max_steps"] == 30
@@ -119,7 +120,6 @@ def test_the_recipe_follows_from_the_data_with_a_reason(made, capsys):
     assert Opened.opened == ["300-points"]  # once
     own = options_of(made)
     assert (own["width"], own["max_steps"], own["warmup_steps"]) == (5, 4, 2)
-    assert Run.open(made).recipe["width"] == 5
 
 
 def test_given_options_win_and_are_checked_together(made, tmp_path, capsys):
@@ -143,31 +143,30 @@ def test_a_run_goes_on_by_its_own_recipe_and_reads_nothing_for_it(made, capsys):
     assert main([*words, "--no-resume"]) == 0 and Opened.opened == ["300-points"]
 
 
-@pytest.mark.parametrize("data", ["300-points", "points"])
-def test_a_run_of_other_defaults_goes_on_where_no_option_is_given(made, data, capsys):
+def test_a_run_goes_on_by_its_own_options(made, capsys):
     path = made / "config.json"
     config = json.loads(path.read_text())
-    del config["recipe"]  # runs had none before there was a choice
-    config["options"] |= {"learning_rate": 0.5, "warmup_steps": 7}
+    config["options"] |= {"learning_rate": 0.5, "warmup_steps": 7, "validation_steps": 2}
+    path.write_text(json.dumps(config))
     (made / "checkpoints").rename(made / "elsewhere")
     (made / "results.json").unlink()
-    if data == "points":
-        config["data"], config["options"]["data"] = "points times 1.0", data
-    path.write_text(json.dumps(config))
-    words = ["train", "opened", "--data", data, "--run", str(made), "--device", "cpu"]
+    words = ["train", "opened", "--data", "300-points", "--run", str(made), "--device", "cpu"]
     assert main([*words, "--learning-rate", "2"]) == 2
     assert "made with --learning-rate 0.5, not 2.0" in capsys.readouterr().err
-    assert main([*words, "--max-steps", "3"]) == 0 and options_of(made)["learning_rate"] == 0.5
-    assert json.loads((made / "results.json").read_text())["steps"] == 3
+    assert main([*words, "--max-steps", "3"]) == 0
+    results = json.loads((made / "results.json").read_text())
+    chosen = results["config"]["options"]
+    assert (results["steps"], chosen["learning_rate"], chosen["validation_steps"]) == (3, 0.5, 2)
 
 
-def test_a_resumed_run_keeps_the_budgets_of_its_recipe(made):
+def test_a_resumed_run_keeps_its_budget_but_not_its_place(made):
     again = suit(Opened, "linear", "300-points", {"run": str(made)})
     assert (again.options["max_steps"], again.options["width"], again.reason) == (4, 5, "")
+    assert not again.options.keys() & {"run", "device", "threads", "resume", "data"}
     path = made / "config.json"
     config = json.loads(path.read_text())
-    path.write_text(json.dumps({**config, "recipe": {"max_steps": "many"}}))
-    with pytest.raises(RunError, match="config.json: recipe: --max-steps: expected int | None, got 'many'"):
+    path.write_text(json.dumps({**config, "options": {"max_steps": "many"}}))
+    with pytest.raises(RunError, match="config.json: --max-steps: expected int | None, got 'many'"):
         suit(Opened, "linear", "300-points", {"run": str(made)})
 
 

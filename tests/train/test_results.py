@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import torch
 
 from saccade.train.options import Options
@@ -41,3 +43,13 @@ def test_sample_is_a_line_of_at_most_two_hundred_characters(monkeypatch):
     monkeypatch.setattr(Line, "example", lambda *where: original(*where)._replace(text=long, answer=long))
     found = sample(task, model, 1, 5)
     assert 150 < len(found) <= 198 and found.count("…") == 2 and found.endswith("; by a line)")
+
+
+def test_a_run_without_another_end_stops_after_ten_validations():
+    endless, state = Options(validation_steps=5), TrainState(100, best=0.5, best_step=50, stale=10)
+    assert state.ended(endless) and not replace(state, stale=9).ended(endless)
+    assert not replace(state, best_step=5).ended(endless)  # never improved: perhaps it learns later
+    falling = Options(validation_steps=5, schedule="linear", schedule_steps=5000)
+    for options in (replace(endless, max_minutes=9.0), falling):
+        assert options.early_stopping is None and not state.ended(options)
+    assert replace(state, best_step=5).ended(replace(falling, patience=10))

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
-from saccade.train.checkpoint import Checkpoint, list_checkpoints, save
+from saccade.train.checkpoint import Checkpoint, save, state_file
 from saccade.train.files import unfinished
 from saccade.train.options import Options
 from saccade.train.run import Run, RunError, beside
+from tiers import every
 
 CONFIG = {
     "task": "line",
@@ -18,6 +18,7 @@ CONFIG = {
     "data": "points",
     "options": {"seed": 1, "model": "linear"},
     "saccade": "1",
+    "files": {},
 }
 
 
@@ -51,7 +52,7 @@ def test_an_empty_folder_may_become_a_run_but_no_other(tmp_path):
         ("{", "not the configuration"),
         ("[]", r"not the configuration of a run \(expected a JSON object, got \[\]\)"),
         ("null", r"not the configuration of a run \(expected a JSON object, got null\)"),
-        ("{}", "expected task, model, data, options, saccade, found no task"),
+        ("{}", "expected task, model, data, options, saccade, files, found no task"),
         (json.dumps({**CONFIG, "options": [1]}), "options: expected dict"),
     ],
 )
@@ -87,12 +88,6 @@ def test_options_of_another_version_are_named(tmp_path):
         Run(run.folder, {**CONFIG, "options": {"seed": "one"}}).options(Options)
 
 
-def test_an_option_of_an_older_name_is_today_s(tmp_path):
-    content = {**CONFIG, "options": {"seed": 1, "least_count": 3}}
-    (tmp_path / "config.json").write_text(json.dumps(content))
-    assert Run.open(tmp_path).config["options"] == {"seed": 1, "min_count": 3}
-
-
 def test_weights_are_the_final_ones_or_those_of_the_newest_checkpoint(tmp_path):
     run = create(tmp_path / "a")
     with pytest.raises(RunError, match="nothing is trained yet"):
@@ -110,11 +105,12 @@ def test_weights_are_the_final_ones_or_those_of_the_newest_checkpoint(tmp_path):
 
 def test_damaged_checkpoints_are_said_whoever_asks_for_weights(tmp_path, capsys):
     run = create(tmp_path / "a")
-    places = [save(run.checkpoints, Checkpoint(step, {"w": torch.ones(2)}, {}, {})) for step in (3, 5)]
-    (places[1] / "state.json").write_text("{")
+    for step in (3, 5):
+        save(run.checkpoints, Checkpoint(step, {"w": torch.ones(2)}, {}, {}))
+    state_file(run.checkpoints, 5).write_text("{")
     assert torch.equal(run.weights()["w"], torch.ones(2))
     assert re.fullmatch(r"corrupt checkpoint: .*step-00000005.*; using step 3\n", capsys.readouterr().err)
-    (places[0] / "state.json").write_text("{")
+    state_file(run.checkpoints, 3).write_text("{")
     with pytest.raises(
         RunError, match=r"corrupt checkpoint: .*step-00000005.*, nor any other; the same `saccade train`"
     ):
@@ -122,25 +118,31 @@ def test_damaged_checkpoints_are_said_whoever_asks_for_weights(tmp_path, capsys)
     assert capsys.readouterr().err == ""
 
 
-def test_the_log_is_rewound_to_a_step_and_loses_half_lines(tmp_path):
-    run = create(tmp_path / "a")
+STEP = b'{"step": 10, "loss": 0.5}\n'
+END = b'{"step": 20, "final_validation_exact_match": 0.5}\n'
+NOTES = b'my notes\n[1]\n{"a": 1}\n{"step": "x"}\n\xff\xfe\n{"step": 99, "lamp": "red"}\n'
+
+
+@every(
+    ("step", "content", "kept"),
+    [
+        (20, STEP + b'{"step": 2', STEP),
+        (20, STEP + b'{"step": 20, "loss": 1}', STEP + b'{"step": 20, "loss": 1}\n'),
+        (20, STEP + b"my notes", STEP + b"my notes\n"),
+        (20, STEP + b'{"step": 30, "loss": 1}', STEP),
+        (20, NOTES + STEP.replace(b"10", b"30"), NOTES),
+        (20, STEP + END, STEP),
+        (10, STEP + END, STEP),
+        (30, STEP + END, STEP + END),
+        (0, STEP, b""),
+    ],
+)
+def test_the_log_loses_later_lines_and_half_ones(tmp_path, step, content, kept):
+    run = Run(tmp_path, CONFIG)
     run.rewind_log(0)
-    for step in (10, 20, 30):
-        run.log(step=step, loss=1 / step, learning_rate=0.1)
-    path = run.folder / "metrics.jsonl"
-    path.write_bytes(path.read_bytes() + b'{"step": 4')
-    run.rewind_log(20)
-    assert [line[:10] for line in path.read_text().splitlines()] == ['{"step": 1', '{"step": 2']
-
-
-@pytest.mark.parametrize("torn", [b"", b'{"step": 20, "final_valid', b'{"step": 20, "final_validation_x": 1}\n'])
-def test_the_last_line_of_a_run_is_there_once(tmp_path, torn):
-    run = create(tmp_path / "a")
-    run.log(step=20, loss=1.0, learning_rate=0.1)
-    before = (run.folder / "metrics.jsonl").read_bytes()
-    (run.folder / "metrics.jsonl").write_bytes(before + torn)
-    run.log_end(20, final_validation_x=2.0)
-    assert (run.folder / "metrics.jsonl").read_bytes() == before + b'{"step": 20, "final_validation_x": 2.0}\n'
+    (tmp_path / "metrics.jsonl").write_bytes(content)
+    run.rewind_log(step)
+    assert (tmp_path / "metrics.jsonl").read_bytes() == kept
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
@@ -158,7 +160,7 @@ def test_a_run_may_lie_behind_a_link(tmp_path):
     assert (tmp_path / "link").is_symlink() and (tmp_path / "disk/config.json").exists()
 
 
-def test_a_folder_that_cannot_be_made_whole_leaves_nothing(tmp_path):
+def test_a_folder_that_cannot_be_made_leaves_nothing(tmp_path):
     def full(place):
         (place / "half").write_text("half")
         raise OSError(28, "No space left on device")
@@ -173,37 +175,33 @@ def test_a_folder_that_cannot_be_made_whole_leaves_nothing(tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
-def test_the_folder_that_another_process_is_making_is_left_to_it(tmp_path, monkeypatch):
-    """One in another container, say, which has the same number."""
-
+def test_the_folder_that_another_process_makes_is_left_to_it(tmp_path):
     def races(place):
-        other = place.parent / f".a.{os.getpid()}.partial"
-        other.mkdir()
-        (other / "tokenizer.json").write_text("theirs")
-        create(tmp_path / "a")
+        with pytest.raises(RunError, match="another process is making this run"):
+            create(tmp_path / "a")
         (place / "tokenizer.json").write_text("{}")
 
-    with pytest.raises(OSError, match="not empty"):
-        Run.create(tmp_path / "a", CONFIG, races)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f".a.{os.getpid()}.partial", "a"]
+    Run.create(tmp_path / "a", CONFIG, races)
     assert Run.open(tmp_path / "a").config["task"] == "line"
 
 
-def test_what_killed_processes_left_is_cleared_by_next_one(tmp_path):
-    abandoned = unfinished(tmp_path / "a")
-    abandoned.mkdir()
+def test_a_run_killed_in_its_making_is_made_anew(tmp_path):
+    (tmp_path / "a").mkdir()
     for name in (".lock", "tokenizer.json"):
-        (abandoned / name).write_text("half")
-    mine = tmp_path / ".a.12ab.partial"
-    mine.mkdir()
-    (mine / "thesis.txt").write_text("mine")
+        (tmp_path / "a" / name).write_text("half")
+    with pytest.raises(RunError, match="not a run"):
+        Run.open(tmp_path / "a")
     run = create(tmp_path / "a")
-    assert not abandoned.exists() and (mine / "thesis.txt").exists()
+    run.check_files()
+    lost = tmp_path / "lost"
+    (lost / "checkpoints").mkdir(parents=True)
+    (lost / ".lock").touch()  # a run that lost its config.json is no such case
+    with pytest.raises(RunError, match="lost: it is there already and not a run"):
+        create(lost)
     left = [unfinished(run.folder / name) for name in ("model.safetensors", "metrics.jsonl", "results.json")]
-    left.append(run.folder / ".results.json.4711.partial")  # as they were named once
     for path in left:
         path.write_bytes(b"half")
-    for name in (".notes.txt.12ab.partial", ".results-test.json.12ab.partial"):  # nobody's, or under way elsewhere
+    for name in (".notes.txt.12ab.partial", ".results-test.json.12ab.partial"):  # a user's, or of a running evaluation
         (run.folder / name).write_text("mine")
     with run.locked():
         assert not any(path.exists() for path in left)
@@ -274,31 +272,6 @@ def test_a_checkpoint_of_another_run_is_no_model(tmp_path):
     with pytest.raises(RunError, match=r"checkpoints: expected the weights of this run, got those of another one"):
         run.weights("mine")
     assert run.weights("theirs")["w"].tolist() == [1.0, 1.0]
-
-
-def test_a_run_without_digests_is_loaded_with_a_word(tmp_path, capsys):
-    run = create(tmp_path / "a")
-    save_file({"w": torch.ones(2)}, run.folder / "model.safetensors", {"step": "5"})
-    (run.folder / "config.json").write_text(json.dumps(CONFIG))
-    old = Run.open(run.folder)
-    old.check_files()
-    assert torch.equal(old.weights("mine")["w"], torch.ones(2))
-    assert capsys.readouterr().err.count("\n") == 1
-    run.save_weights({"w": torch.ones(2)}, 5, "mine")
-    run.weights("mine")
-    assert capsys.readouterr().err == ""
-
-
-def test_model_and_checkpoint_that_it_is_of_are_one_file(tmp_path):
-    run = create(tmp_path / "a")
-    place = save(run.checkpoints, Checkpoint(5, {"w": torch.ones(2)}, {}, {"origin": "mine"})) / "model.safetensors"
-    path = run.folder / "model.safetensors"
-    for _ in range(2):
-        run.save_weights({"w": torch.ones(2)}, 5, "mine")
-        assert path.samefile(place)
-    run.save_weights({"w": torch.zeros(2)}, 5, "mine")
-    assert not path.samefile(place) and list_checkpoints(run.checkpoints)
-    assert not list(run.folder.glob(".*.partial"))
 
 
 def test_results_that_are_no_results_are_none(tmp_path):

@@ -73,6 +73,6 @@ def test_one_line_in_table_of_tasks_gives_a_task_every_verb(tmp_path, capsys):
             assert main([verb, str(run), *words]) == 0
             assert found in capsys.readouterr().out
         assert main(["data", "line"]) == 0 and len(capsys.readouterr().out.splitlines()) == 5
-        assert main(["train"]) == 0 and "  line\n" in capsys.readouterr().out
+        assert main(["train"]) == 0 and "\n  line " in capsys.readouterr().out
         loaded = runs.load(run, device="cpu")
         assert json.dumps(loaded.align("1 2 3 4")) and len(loaded.predict(["1 2 3 4"] * 3)) == 3

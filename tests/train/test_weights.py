@@ -1,6 +1,5 @@
 import copy
 import json
-from dataclasses import asdict
 
 import pytest
 import torch
@@ -62,7 +61,7 @@ def test_weights_of_another_dtype_are_rejected():
 
 def test_the_mean_is_exact_to_a_rounding_and_integers_are_the_last_ones():
     several = [{"w": torch.randn(7), "count": torch.tensor(n), "flag": torch.tensor(n > 1)} for n in range(3)]
-    found = mean(iter(several))
+    found = mean(several)
     exact = torch.stack([one["w"].double() for one in several]).mean(0)
     assert found["w"].dtype == torch.float32 and (found["w"] - exact).abs().max() < 1e-7
     assert found["count"] == 2 and found["flag"]
@@ -83,13 +82,17 @@ WEIGHTS = {
 
 
 def test_a_file_of_weights_is_the_same_bytes_and_comes_back_as_it_was():
-    content = serialize(WEIGHTS, 12, "mine")
-    assert all(serialize(dict(reversed(WEIGHTS.items())), 12, "mine") == content for _ in range(5))
-    again, mark = deserialize(content)
-    assert again.keys() == WEIGHTS.keys() and (mark.step, mark.run) == (12, "mine")
+    content = serialize(WEIGHTS, step=12, run="mine")
+    assert all(serialize(dict(reversed(WEIGHTS.items())), step=12, run="mine") == content for _ in range(5))
+    again, about = deserialize(content)
+    assert again.keys() == WEIGHTS.keys() and about == {"step": 12, "run": "mine"}
     assert all(torch.equal(again[name], tensor) for name, tensor in WEIGHTS.items())
     assert all(again[name].dtype == tensor.dtype for name, tensor in WEIGHTS.items())
     assert not_finite(again) is None
+
+
+def header(content):
+    return json.loads(json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]["saccade"])
 
 
 @every(
@@ -102,17 +105,17 @@ def test_a_file_of_weights_is_the_same_bytes_and_comes_back_as_it_was():
         {"more": torch.ones(1)},
     ],
 )
-def test_weights_under_another_ones_digest_are_damaged(changed):
-    _, mark = deserialize(serialize(WEIGHTS, 12, "mine"))
-    content = save({**WEIGHTS, **changed}, {"saccade": json.dumps(asdict(mark))})
+def test_weights_under_the_digest_of_others_are_damaged(changed):
+    about = header(serialize(WEIGHTS, step=12))
     with pytest.raises(ValueError, match="its digest is of other weights"):
-        deserialize(content)
+        deserialize(save({**WEIGHTS, **changed}, {"saccade": json.dumps(about)}))
+    with pytest.raises(ValueError, match="its digest is of other weights"):
+        deserialize(save(WEIGHTS, {"saccade": json.dumps({**about, "step": 13})}))
 
 
-def test_a_file_without_a_mark_has_none():
-    assert deserialize(save(WEIGHTS, {"step": "5"}))[1] is None
-    for said in ("[]", "{}", "no JSON"):
-        with pytest.raises(ValueError, match=r".+"):
-            deserialize(save(WEIGHTS, {"saccade": said}))
+@every("metadata", [{"step": "5"}, {"saccade": "{}"}, {"saccade": "[]"}, {"saccade": "no JSON"}])
+def test_a_file_without_a_digest_is_rejected(metadata):
+    with pytest.raises(ValueError, match=r".+"):
+        deserialize(save(WEIGHTS, metadata))
     with pytest.raises(ValueError, match=r".+"):
         deserialize(b"\x00" * 20)

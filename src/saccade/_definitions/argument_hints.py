@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
 
-from saccade.errors import ArgumentTypeError
+from saccade.errors import ArgumentError, ArgumentTypeError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,6 +66,20 @@ def suggest(name: str, names: Iterable[str], otherwise: str | None = None) -> st
     if near:
         return f"did you mean {near[0]}?"
     return f"there is: {', '.join(candidates)}" if otherwise is None else otherwise
+
+
+def choose(argument: str, name: str, table: Iterable[str]) -> str:
+    """Return a name of a table.
+
+    Raises:
+        ArgumentError: with a hint, if the table does not have it.
+
+    >>> choose("model", "luong", {"luong": 1})
+    'luong'
+    """
+    if name not in (names := list(table)):
+        raise ArgumentError(f"{argument}: there is no {name}; {suggest(name, names)}")
+    return name
 
 
 def _hint(name: str, parameters: tuple[str, ...]) -> str:

@@ -100,7 +100,16 @@ def _run(arguments: list[str]) -> int:
     if verb in ("-h", "--help"):
         output("usage: saccade VERB ...\n\nAll of attention in one library: train, ask and look inside.\n")
         output("\n".join(f"  {name:8} {sentence}" for name, sentence in VERBS.items()))
-        output("\nsaccade VERB --help says more.")
+        output("\nsaccade VERB --help lists the options. For completion of words in bash, zsh or fish:\n")
+        output('  eval "$(saccade --print-completion bash)"')
+        return 0
+    if verb in ("--print-completion", "--complete"):
+        from saccade.cli.completion import print_candidates, print_script
+
+        if verb == "--complete":
+            print_candidates(arguments[1:], VERBS)
+        else:
+            print_script("".join(arguments[1:2]))
         return 0
     if verb not in VERBS:
         raise UsageError(f"saccade: no verb {verb}; {suggest(verb, VERBS)}")

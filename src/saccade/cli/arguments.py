@@ -5,23 +5,19 @@ import io
 import itertools
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
-from inspect import cleandoc
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from saccade._definitions.argument_hints import suggest
+from saccade.cli import help as helping
 from saccade.errors import SaccadeError
-from saccade.train.notes import escaped
 
 T = TypeVar("T")
 _VALUE = re.compile(r"^Error parsing (--\S+): (.*(?:INT|FLOAT|int|float).*) \[?'(.*)'\]?$")  # a number's
 _CHOICE = re.compile(r"^invalid choice '(.*)' for argument '(--[^']+)'\. Expected one of \((.*)\)$")
 _MISSING = re.compile(r"^Missing value for argument '(--[^']+)'.*$")
-_WIDEST = 20_000  # columns: longer than any complaint
-_NARROWEST = 40  # columns: help is no longer readable in fewer, and below ten tyro never comes to an end
-_HELP = {"--help", "-h"}
+_WIDEST = "20000"  # columns: longer than any error
 _RULES = set(" ─-│|╭╮╰╯+")  # tyro's frames of words
 INTERRUPTED = 130  # the exit code that shells expect after Ctrl-C
 
@@ -38,31 +34,34 @@ def parse(
     default: T | None = None,
     others: Callable[[], Mapping[str, type]] = dict,
     owner: str = "",
+    groups: Mapping[str, Sequence[str]] | None = None,
 ) -> T:
     """Return the dataclass that the arguments behind a program describe.
 
-    The docstrings of the dataclass are the help. For an unknown option, `others` returns dataclasses that may have it,
-    by names of their owners, such as models, and `owner` is the owners' kind, such as "--model".
+    The docstrings of the dataclass are the help, in `groups` of options by title. For an unknown option, `others`
+    returns dataclasses that may have it, by names of their owners, such as models, and `owner` is the owners' kind,
+    such as "--model".
 
     Raises:
         UsageError: in one line, with "did you mean".
         SystemExit: with 0 after --help was answered.
     """
+    if not helping.WORDS.isdisjoint(arguments):
+        usual = {} if default is None else vars(default)
+        everything = "--help-all" in arguments
+        helping.show_help(kind, program, description, usual, groups or {}, everything=everything)
+        raise SystemExit(0)
     import tyro
 
-    settings: dict[str, Any] = {"prog": program, "description": cleandoc(description), "return_unknown_args": True}
-    helping = not _HELP.isdisjoint(arguments)
+    settings: dict[str, Any] = {"prog": program, "return_unknown_args": True}
     if default is not None:
-        settings["default"] = _escaped(default) if helping else default
+        settings["default"] = default
     complaint = io.StringIO()
     options: T
     try:
-        with contextlib.redirect_stderr(complaint), _columns(helping):
-            words = ["--help"] if helping else [*arguments]  # tyro lists no positional that it has read before
-            options, unknown = tyro.cli(kind, args=words, **settings)
-    except SystemExit as stop:
-        if not stop.code:
-            raise
+        with contextlib.redirect_stderr(complaint), _wide_errors():
+            options, unknown = tyro.cli(kind, args=arguments, **settings)
+    except SystemExit:
         _refuse_unknown(kind, [word for word in arguments if word.startswith("--")], others, owner)
         gist = _MISSING.sub(lambda match: _no_value(match[1], arguments), _gist(complaint.getvalue()))
         raise UsageError(f"{gist}; see {program} --help") from None
@@ -80,25 +79,16 @@ def peek(arguments: Sequence[str], option: str) -> str | None:
     return value
 
 
+def names_of(kind: Any) -> list[str]:
+    """Return the names of the fields of a dataclass."""
+    return [field.name for field in fields(kind)]
+
+
 def named_options(kind: Any, arguments: Iterable[str]) -> list[str]:
     """Return the fields of a dataclass named by the arguments, --no-NAME included."""
     words = {word.partition("=")[0].replace("_", "-") for word in arguments}
-    return [name.replace("-", "_") for name in _options(kind) if not words.isdisjoint((f"--{name}", f"--no-{name}"))]
-
-
-def choose(what: str, name: str, table: Iterable[str]) -> str:
-    """Return a name of a table, or raise `UsageError` with a hint."""
-    if name not in (names := list(table)):
-        raise UsageError(f"{what}: there is no {name}; {suggest(name, names)}")
-    return name
-
-
-def help_texts(kinds: Iterable[type]) -> dict[str, str]:
-    """Help of each field of some dataclasses; the first has precedence."""
-    import docstring_parser
-
-    parsed = [docstring_parser.parse_from_object(kind).params for kind in reversed([*kinds]) if kind is not object]
-    return {option.arg_name: one_line(option.description or "") for options in parsed for option in options}
+    flags = {name: name.replace("_", "-") for name in names_of(kind)}
+    return [name for name, flag in flags.items() if not words.isdisjoint((f"--{flag}", f"--no-{flag}"))]
 
 
 def one_line(text: str) -> str:
@@ -108,15 +98,16 @@ def one_line(text: str) -> str:
 
 def _refuse_unknown(kind: Any, words: Sequence[str], others: Callable[[], Mapping[str, type]], owner: str) -> None:
     """Reject options and words that belong to no field."""
-    names = _options(kind)
-    allowed = ["--help", *(f"--{name}" for name in names), *(f"--no-{name}" for name in names)]
+    names = [name.replace("_", "-") for name in names_of(kind)]
+    allowed = ["--help", "--help-all", *(f"--{name}" for name in names), *(f"--no-{name}" for name in names)]
     for word in words:
-        option = word.partition("=")[0].replace("_", "-")
+        typed = word.partition("=")[0]
+        option = typed.replace("_", "-")
         if word.startswith("--") and option not in allowed:
-            name = option.removeprefix("--").removeprefix("no-")
-            if owners := " or ".join(key for key, other in others().items() if name in _options(other)):
+            name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
+            if owners := " or ".join(key for key, other in others().items() if name in names_of(other)):
                 raise UsageError(f"{option}: expected only with {owner} {owners}; leave it out")
-            raise UsageError(f"unknown option {word.partition('=')[0]}; {suggest(option, allowed, 'see --help')}")
+            raise UsageError(f"unknown option {typed}; {suggest(option, allowed, 'see --help')}")
     loose = [word for word in words if not word.startswith("--")]
     if loose and re.match("-[A-Za-z]", loose[0]):
         raise UsageError(f"unknown option {loose[0]}; see --help")
@@ -125,22 +116,11 @@ def _refuse_unknown(kind: Any, words: Sequence[str], others: Callable[[], Mappin
         raise UsageError(f"unexpected argument {loose[0]}; quote texts that contain spaces{several}, and see --help")
 
 
-def _options(kind: Any) -> list[str]:
-    return [field.name.replace("_", "-") for field in fields(kind)]
-
-
-def _escaped(default: T) -> T:
-    """Escape the defaults for a terminal's help: some are words of the command line."""
-    dataclass: Any = default
-    result: T = replace(dataclass, **{name: escaped(text) for name, text in vars(default).items() if type(text) is str})
-    return result
-
-
 @contextlib.contextmanager
-def _columns(helping: bool) -> Iterator[None]:
-    """Columns for tyro: the terminal's for help, many for errors in one line."""
+def _wide_errors() -> Iterator[None]:
+    """Many columns for tyro, so that it breaks no line of an error."""
     before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = str(max(_NARROWEST, shutil.get_terminal_size().columns) if helping else _WIDEST)
+    os.environ["COLUMNS"] = _WIDEST
     try:
         yield
     finally:

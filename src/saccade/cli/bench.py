@@ -13,12 +13,13 @@ from typing import Any
 
 import torch
 
+from saccade._definitions.argument_hints import choose
 from saccade.bench import Result, Row, Setup, rows, select
 from saccade.bench._compare import Stored, compare, read, stored
 from saccade.bench._page import COLUMNS, cells, limits, line, page, record, summary, widths
 from saccade.bench.measure import Machine, look_at, measure_rows, probes
 from saccade.bench.row import BACKENDS
-from saccade.cli.arguments import INTERRUPTED, UsageError, choose, parse
+from saccade.cli.arguments import INTERRUPTED, UsageError, parse
 from saccade.look._files import write_new
 from saccade.train.environment import choose_device
 from saccade.train.files import encode

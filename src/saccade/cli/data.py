@@ -4,13 +4,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from saccade.cli.arguments import UsageError, choose, named_options, one_line, parse
+from saccade._definitions.argument_hints import choose
+from saccade.cli.arguments import UsageError, named_options, names_of, one_line, parse
+from saccade.cli.catalogue import summaries
+from saccade.cli.help import show_choices
 from saccade.errors import SaccadeError
 from saccade.look._files import write_new
 from saccade.runs import examples
 from saccade.tasks import TASKS, load_task
-from saccade.tasks.dataset import SPLITS
 from saccade.train.files import check_folder
 from saccade.train.notes import output
 from saccade.train.options import flat, select
@@ -24,8 +27,8 @@ class Arguments:
     data: str | None = None
     """Built-in data set, folder or file, as for `saccade train`. Default: built-in."""
 
-    split: str = "test"
-    """The split: train, validation or test."""
+    split: Literal["train", "validation", "test"] = "test"
+    """The split to show."""
 
     count: int = 5
     """Number of examples, at most."""
@@ -36,7 +39,6 @@ class Arguments:
     If the task reads files, inputs.txt has their paths, each with a tab and the question if there is one."""
 
     def __post_init__(self) -> None:
-        choose("--split", self.split, SPLITS)
         if self.count < 1:
             raise UsageError(f"--count: expected a number above 0, got {self.count}")
         if self.data == "" or self.output == "":
@@ -48,12 +50,12 @@ class Arguments:
 def run(arguments: list[str]) -> int:
     """Print the examples, or write them and print where."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        output("usage: saccade data TASK [OPTIONS]\n\nsaccade data TASK --help says which options there are.\n")
-        output("TASK:\n" + "\n".join(f"  {name}" for name in TASKS))
+        show_choices("saccade data", "TASK", summaries())
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
     merged = flat(kind.Options, Arguments)
-    parsed = parse(merged, arguments[1:], f"saccade data {kind.name}", Arguments.__doc__ or "")
+    groups = {"options": names_of(Arguments), kind.name: names_of(kind.Options)}
+    parsed = parse(merged, arguments[1:], f"saccade data {kind.name}", Arguments.__doc__ or "", groups=groups)
     options = select(parsed, Arguments)
     chosen = {name: getattr(parsed, name) for name in named_options(kind.Options, arguments[1:]) if name != "data"}
     listed = list(examples(kind, options.split, options.count, data=options.data, **chosen))

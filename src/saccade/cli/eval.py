@@ -1,10 +1,13 @@
 """`saccade eval RUN`: measure a trained model on a split of its data."""
 
 from dataclasses import dataclass
+from typing import Literal
 
-from saccade.cli.arguments import choose
+from saccade.cli.arguments import UsageError, one_line
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.requests import Device, Ensemble, open_request
+from saccade.train.notes import output
+from saccade.train.options import not_positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,19 +17,28 @@ class Arguments(Ensemble, Device):
     Baselines follow, such as the most frequent answer. The file's name has unusual options.
     """
 
-    split: str = "test"
-    """The split: test or validation."""
+    split: Literal["test", "validation"] = "test"
+    """The split to measure."""
+
+    errors: int | None = None
+    """List this many examples with the largest losses: loss, input, target, answer."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        choose("--split", self.split, ("test", "validation"))
+        if wrong := not_positive(self.errors):
+            raise UsageError(f"--errors: {wrong}")
 
 
 def run(arguments: list[str]) -> int:
     """Print every metric, overall and by group."""
     options, request, trained = open_request("eval", Arguments, arguments)
+    hardest = trained.hardest(options.split, options.errors, request) if options.errors else []
     evaluation = trained.measure(options.split, request)
     print_metrics(options.split, evaluation.metrics, evaluation.groups)  # first: the folder may be read-only
     print_baselines(options.split, evaluation.baselines)
     trained.save_results(options.split, evaluation, request)
+    for loss, example, answer in hardest:
+        output(
+            "\t".join([f"{loss:.4f}", *map(one_line, (example.text, example.answer, next(iter(answer.lines()), "")))])
+        )
     return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from saccade.cli.arguments import UsageError
-from saccade.tasks.folders import files_below
+from saccade.data.folders import files_below
 from saccade.train.files import naming
 from saccade.train.notes import Once, say
 from saccade.train.task import Task

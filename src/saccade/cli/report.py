@@ -5,7 +5,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from saccade.cli.arguments import INTERRUPTED, choose, parse
+from saccade._definitions.argument_hints import choose
+from saccade.cli.arguments import INTERRUPTED, parse
+from saccade.cli.help import show_choices
 from saccade.cli.threads import set_threads
 from saccade.errors import SaccadeError
 from saccade.train.notes import output, say
@@ -18,8 +20,7 @@ def run(arguments: list[str]) -> int:
     frame = _frame()
     names = frame.names()
     if not arguments or arguments[0] in ("-h", "--help"):
-        output("usage: saccade report NAME [OPTIONS]\n\nsaccade report NAME --help lists the options.\n")
-        output("NAME:\n" + "\n".join(f"  {name:13} {frame.load(name).sentence}" for name in names))
+        show_choices("saccade report", "NAME", {name: frame.load(name).sentence for name in names})
         return 0
     name = choose("NAME", arguments[0], names)
     study = frame.load(name)

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal, get_args
 
 import tyro
 
-from saccade.cli.arguments import UsageError, choose, help_texts, parse
+from saccade._definitions.argument_hints import choose
+from saccade.cli.arguments import UsageError, names_of, parse
+from saccade.cli.help import help_texts
 from saccade.cli.inputs import readable
 from saccade.cli.threads import set_threads
 from saccade.runs import Run, load
@@ -21,7 +23,7 @@ from saccade.train.run import Run as Folder
 class Device:
     """Run and device of a verb."""
 
-    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help_behavior_hint="(required)")]
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
 
     device: str = "auto"
@@ -67,8 +69,10 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
     folder = arguments[0] if arguments else "--"
     if folder.startswith("-") or not Path(folder).is_dir():  # help, options before RUN, or a mistyped word
         end = arguments.index("--") if "--" in arguments else len(arguments)  # words behind it are no options
-        any_run: Any = flat(_any_request(verb), verb_options)
-        folder = parse(any_run, arguments[:end], program, description, any_run(run="")).run
+        request_of_any = _any_request(verb)
+        any_run: Any = flat(request_of_any, verb_options)
+        groups = {"options": names_of(verb_options), "tasks": names_of(request_of_any)}
+        folder = parse(any_run, arguments[:end], program, description, any_run(run=""), groups=groups).run
         folder = folder or "".join(arguments[end + 1 : end + 2])
     if not folder:
         got = "an empty name" if "" in arguments else f"none; see {program} --help"
@@ -84,6 +88,7 @@ def open_request(verb: str, verb_options: type, arguments: Sequence[str]) -> tup
         description,
         others=lambda: {name: load_task(name).requests[verb] for name in TASKS},
         owner="a run of",
+        groups={"options": names_of(verb_options), kind.name: names_of(request)},
     )
     selected: Any = select(parsed, request)
     texts = {name: readable(value) for name, value in vars(selected).items() if isinstance(value, str)}

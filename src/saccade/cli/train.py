@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from saccade.cli.arguments import INTERRUPTED, UsageError, choose, named_options, parse, peek
+from saccade._definitions.argument_hints import choose
+from saccade.cli.arguments import INTERRUPTED, UsageError, named_options, names_of, parse, peek
+from saccade.cli.catalogue import summaries
+from saccade.cli.config import check_names, read_config, words_of
+from saccade.cli.help import show_choices
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.threads import set_threads
 from saccade.errors import ArgumentError
@@ -13,17 +17,18 @@ from saccade.tasks import TASKS, load_task
 from saccade.train.baselines import kept
 from saccade.train.fit import train
 from saccade.train.notes import output, say
-from saccade.train.options import Options
+from saccade.train.options import Options, flat
 from saccade.train.recipes import data_of, defaults, suit, usual_model
 from saccade.train.schedules import FALLING
-from saccade.train.task import Kind, Suited, options_class
+from saccade.train.task import Kind, Suited, choose_model, model_class, models_of, options_class
+
+_USUAL = ("data", "model", "run", "config", "max_steps", "max_minutes", "seed", "device")  # first in the help
 
 
 def run(arguments: list[str]) -> int:
     """Train as the arguments say, and print what the model came to."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        output("usage: saccade train TASK [OPTIONS]\n\nsaccade train TASK --help says which options there are.\n")
-        output("TASK:\n" + "\n".join(f"  {name}" for name in TASKS))
+        show_choices("saccade train", "TASK", summaries())
         return 0
     kind = load_task(choose("TASK", arguments[0], TASKS))
     command = read_command(kind, arguments[1:])
@@ -48,13 +53,20 @@ def run(arguments: list[str]) -> int:
 
 def _way_on(final: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     """Hint for a finished run."""
-    patience, stale = final["patience"], final["validations_since_best"]
-    if patience is not None and stale >= patience:
+    if final["stopped_early"]:
         return f"no validation was better than that of step {final['best_step']}; a larger --patience goes on"
     way_on = "a larger --max-steps or --max-minutes goes on"
     if options["schedule"] in FALLING:
         way_on += f" (from step {options['schedule_steps']} on at the last learning rate of its schedule)"
     return way_on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A file of options."""
+
+    config: str | None = None
+    """YAML file of options, or config.json of a run. The command line overrides it."""
 
 
 @dataclass(frozen=True)
@@ -68,26 +80,31 @@ class Command:
 
 def read_command(kind: Kind, arguments: list[str]) -> Command:
     """Parse the arguments, without reading data or checking values together."""
+    path = peek(arguments, "--config")
+    configured = {} if path is None else read_config(path, kind.name)
+    arguments = [*words_of(configured), *arguments]  # of two equal options the last one counts
     named = peek(arguments, "--model")
-    model = choose("--model", usual_model(kind, peek(arguments, "--run")) if named is None else named, kind.models)
+    model = usual_model(kind, peek(arguments, "--run")) if named is None else choose_model(kind, named, "--model")
     if (data := peek(arguments, "--data")) == "":
         raise UsageError("--data: expected a built-in data set, a folder or a file, got an empty name")
     data = data_of(kind, data)
-    flat = options_class(kind, model, checked=False)
-    description = f"Train {kind.name}. Models: {', '.join(kind.models)}. Built-in data: {', '.join(kind.builtin)}."
+    options: Any = options_class(kind, model, checked=False)
+    check_names(configured, names_of(options), f"{path}", model)
+    description = f"Train {kind.name}. Models: {', '.join(models_of(kind))}. Built-in data: {', '.join(kind.builtin)}."
     if data not in kind.builtin:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."
-    default = flat(**defaults(kind, model, data, {}))
+    with_config: Any = flat(options, Config, checked=False)
     parsed = parse(
-        flat,
+        with_config,
         arguments,
         _program(kind),
         description,
-        default,
-        others=lambda: {name: options_class(kind, name) for name in kind.models},
+        with_config(**defaults(kind, model, data, {})),
+        others=lambda: {name: options_class(kind, name) for name in models_of(kind)},
         owner="--model",
+        groups=_groups(kind, model),
     )
-    typed = {name: getattr(parsed, name) for name in named_options(flat, arguments)}
+    typed = {name: getattr(parsed, name) for name in named_options(options, arguments)}
     return Command(model, data, {**typed, "data": data} if "data" in typed else typed)
 
 
@@ -98,6 +115,16 @@ def options(kind: Kind, command: Command, suited: Suited | None = None) -> Optio
         return options_class(kind, command.model)(**values)
     except ArgumentError as error:
         raise UsageError(f"{error}; see {_program(kind)} --help") from error
+
+
+def _groups(kind: Kind, model: str) -> dict[str, list[str]]:
+    """Names of options by title, the usual ones first."""
+    parts = {kind.name: kind.Options, model: model_class(kind, model).Options, "training": Options}
+    groups = {"options": list(_USUAL)}
+    for title, part in parts.items():
+        listed = {name for names in groups.values() for name in names}
+        groups[title] = [name for name in names_of(part) if name not in listed]
+    return {title: names for title, names in groups.items() if names}
 
 
 def _program(kind: Kind) -> str:

@@ -42,8 +42,7 @@ class Options(captioning.Options):
     """Features in which states and cells are compared."""
 
     sentinel: bool = True
-    """Let a word be written from the LSTM's memory in the place of the image; --no-sentinel reads cells alone (spatial
-    attention)."""
+    """Let a word come from the LSTM's memory instead of the image. --no-sentinel is spatial attention."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -60,7 +60,7 @@ class Seeing(image_encoder.Options):
     """
 
     dropout: float = 0.0
-    """Probability of dropping a feature of cells, of words and of what is classified, in training."""
+    """Dropout of cells, words and the input of the classifier."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,11 +36,10 @@ class Options(weighing.Options, Seeing):
     """
 
     hidden_dim: int = 128
-    """Features of a word's vector, and of cells as they are compared with words."""
+    """Features of words and of cells."""
 
     question: Literal["lstm", "bag"] = "lstm"
-    """What all words ask together: the last state of an LSTM over them, or the sum of their vectors, each times a
-    weight of its place (bag)."""
+    """Representation of the question: the last state of an LSTM, or a weighted sum of word vectors (bag)."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -31,7 +31,7 @@ class Options(show_and_answer.Options):
     """
 
     normalizer: Name = "softmax"
-    """What makes weights of scores: with sparsemax and entmax most of them are exactly 0."""
+    """Normalizer of the scores. Sparsemax and entmax make most weights exactly 0."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -31,14 +31,13 @@ class Options(classifier.Options):
     """
 
     ngrams: int = 1
-    """Longest run of words that has a vector of its own beside those of its words: 2 for pairs, which tell "not good"
-    from "good"."""
+    """Longest n-gram with a vector: 2 for pairs of words, which distinguish "not good" from "good"."""
 
     buckets: int = 131_072
-    """How many vectors runs of words have, which they share by a hash."""
+    """Vectors that all n-grams share by a hash."""
 
     reduction: Literal["sum", "mean", "root"] = "sum"
-    """How vectors become one: their sum, their mean (the paper), or their sum over the square root of their number."""
+    """Pooling of the vectors: sum, mean (the paper), or sum divided by the root of their number."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

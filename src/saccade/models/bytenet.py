@@ -61,22 +61,22 @@ class Options:
     """
 
     hidden_dim: int = 128
-    """Features d inside a block; between blocks, and of the embeddings, there are twice as many."""
+    """Features d inside a block. Embeddings and the outputs of blocks have 2 d."""
 
     kernel_size: int = 3
-    """Positions that a convolution reads; of the source, which is read on both sides, an odd number."""
+    """Width of the convolutions. It must be odd, because the source is read on both sides."""
 
     sets: int = 2
-    """Sets of blocks in the encoder, and as many in the decoder: in each the dilation doubles from 1 on."""
+    """Sets of blocks in the encoder, and in the decoder. The dilation doubles from block to block of a set."""
 
     max_dilation: int = 16
-    """Largest distance between two positions that a convolution reads, and the last of a set; a power of two."""
+    """Largest dilation, that of the last block of a set. A power of two."""
 
     stretch: float = 1.2
-    """Positions of the source's representation for each of its tokens; target tokens beyond them find zeros there."""
+    """Positions of the source representation per source token. Later target tokens read zeros."""
 
     dropout: float = 0.1
-    """Probability of dropping a feature of embeddings and of what each block adds, in training."""
+    """Dropout of embeddings and of the output of each block."""
 
     def __post_init__(self) -> None:
         """Refuse sizes of nothing, naming the option as it is typed."""

@@ -27,19 +27,19 @@ class Options(image_encoder.Options, transformer.Options):
     """
 
     hidden_dim: int = 128
-    """Features of every position, a multiple of the heads."""
+    """Features of each position, a multiple of the heads."""
 
     layers: int = 2
-    """Layers that the cells go through, and as many that words do."""
+    """Layers of the encoder, and of the decoder."""
 
     feedforward_dim: int = 512
-    """Features between the two maps of a feed-forward network."""
+    """Hidden features of the feed-forward networks."""
 
     positions: Literal["sinusoidal", "none"] = "sinusoidal"
-    """How it knows the order of words: waves added to the embeddings, or not at all. Cells know where they lie."""
+    """Position encoding of words: sinusoidal or none. Cells always have one."""
 
     dropout: float = 0.1
-    """Probability of dropping a feature of cells, embeddings and of what each part of a layer adds, in training."""
+    """Dropout of cells, embeddings and the output of each sublayer."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

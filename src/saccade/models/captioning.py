@@ -54,13 +54,13 @@ class Options(image_encoder.Options):
     """
 
     hidden_dim: int = 256
-    """Units of what writes."""
+    """Units of the decoder."""
 
     embedding_dim: int = 128
-    """Size of the token embeddings."""
+    """Features of the token embeddings."""
 
     dropout: float = 0.0
-    """Probability of dropping a feature of cells, embeddings and of what words are predicted from, in training."""
+    """Dropout of cells, embeddings and the input of the output layer."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

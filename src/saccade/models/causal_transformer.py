@@ -29,24 +29,23 @@ class Options(transformer.Options):
     """
 
     embedding_dim: int = 64
-    """Features of a symbol; vectors are read as they are."""
+    """Features of a symbol. Vectors need no embedding."""
 
     hidden_dim: int = 64
-    """Features of every position, a multiple of the heads."""
+    """Features of each position, a multiple of the heads."""
 
     layers: int = 2
     """Layers of self-attention."""
 
     feedforward_dim: int = 256
-    """Features between the two maps of a feed-forward network."""
+    """Hidden features of the feed-forward networks."""
 
     dropout: float = 0.0
-    """Probability of dropping a feature of embeddings and of what each part of a layer adds, in training."""
+    """Dropout of embeddings and of the output of each sublayer."""
 
     positions: transformer.Positions = "rotary"
-    """How it knows the order: waves added to the inputs (sinusoidal), queries and keys turned by their positions
-    (rotary), scores that fall with the distance (alibi), or none, where each step knows only which others came before
-    it."""
+    """Position encoding: added to the inputs (sinusoidal), rotations of queries and keys (rotary), distances in the
+    scores (alibi), or none."""
 
     def __post_init__(self) -> None:
         """Refuse what any part refuses."""

@@ -32,13 +32,13 @@ class Options:
     """
 
     embedding_dim: int | None = None
-    """Features of a word's vector; 100 if not given, or as many as those of --vectors have."""
+    """Features of the word vectors. Default: 100, or those of --vectors."""
 
     dropout: float = 0.5
-    """Probability of dropping a feature, of word vectors for a whole text and of what is classified, in training."""
+    """Dropout of word vectors, the same for a whole text, and of the input of the classifier."""
 
     word_dropout: float = 0.1
-    """Probability of reading a word as an unknown one, in training."""
+    """Probability that a training word is replaced by the unknown word."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -61,10 +61,10 @@ class Pool:
     """
 
     score: Literal["additive", "dot"] = "additive"
-    """How positions are compared with a learned query: by an MLP (additive), or by a product."""
+    """Score of positions for a learned query: an MLP (additive) or a dot product."""
 
     queries: int = 1
-    """How many learned queries pool the text, each for itself; what they find is classified side by side."""
+    """Learned queries that pool the text. Their outputs are concatenated."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

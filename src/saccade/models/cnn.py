@@ -60,20 +60,19 @@ class Options:
     """
 
     widths: str = "32,64,128"
-    """Channels of each stage, with commas between; each stage but the first halves height and width."""
+    """Channels of each stage, separated by commas. Each later stage halves height and width."""
 
     blocks: int = 1
-    """Residual blocks of each stage, of two convolutions each."""
+    """Residual blocks per stage, of two convolutions each."""
 
     stem_stride: int = 2
-    """Pixels that the stem goes on by: how much height and width shrink before the first stage."""
+    """Stride of the stem: the factor by which it shrinks height and width."""
 
     stem: Literal["patch", "double"] = "patch"
-    """What comes before the first stage: one convolution of patches twice the stride wide, or two, of which the first
-    has half the channels at full size."""
+    """First layer: a convolution of patches (patch), or two convolutions, the first at full size (double)."""
 
     dropout: float = 0.0
-    """Probability of dropping a feature of what is classified, in training."""
+    """Dropout of the input of the classifier."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -29,16 +29,16 @@ class Options(cnn.Options):
     """
 
     attention_dim: int = 32
-    """Features of self-attention, all heads together."""
+    """Features of self-attention over all heads."""
 
     heads: int = 2
     """Heads of self-attention, a divisor of its features."""
 
     attention_gain: float = 0.0
-    """What is found is multiplied by this at first, and then by what is learned; at 0 training begins without it."""
+    """Initial factor of the attention's output, learned in training. At 0 training begins without attention."""
 
     attention_stage: int = 2
-    """The stage that self-attention follows, from 1 on."""
+    """Stage before self-attention, counted from 1."""
 
     def __post_init__(self) -> None:
         """Refuse what the network refuses, and what no attention fits."""

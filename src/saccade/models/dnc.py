@@ -27,7 +27,7 @@ class Options(memory_network.Options):
     """
 
     cells: int = 64
-    """Cells of the memory; no weight depends on their number."""
+    """Cells of the memory. No weight depends on their number."""
 
     read_heads: int = 2
     """Heads that read at each step."""

@@ -26,16 +26,16 @@ class Options(ram.Options):
     """
 
     core: Literal["rnn", "lstm"] = "lstm"
-    """What carries on what was seen, and where to look: rectified units, or LSTMs."""
+    """Recurrent layers: rectified units or LSTMs."""
 
     combine: Literal["add", "multiply"] = "multiply"
-    """How what and where become one."""
+    """How features of a patch and of its location are combined."""
 
     coarse: int = 16
-    """Rows and columns of the coarse image by which the first place is chosen, whatever the image's size."""
+    """Rows and columns of the coarse image that chooses the first location."""
 
     context_channels: int = 16
-    """Filters of the convolutions over it."""
+    """Channels of the convolutions over the coarse image."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

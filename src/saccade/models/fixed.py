@@ -25,8 +25,7 @@ class Options(classifier.Options, Pool):
     """
 
     hidden_dim: int | None = None
-    """Features that words are projected to before they are compared; none for dot, as many as words have for additive,
-    if not given."""
+    """Features of the projection before words are compared. Default: none for dot, those of a word for additive."""
 
     def __post_init__(self) -> None:
         """Refuse what any part refuses."""

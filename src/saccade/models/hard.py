@@ -36,26 +36,26 @@ class Options:
     """
 
     read: Literal["soft", "reinforce", "straight-through"] = "soft"
-    """What a step reads: the mean of all positions (soft), or one, drawn in training and the likeliest elsewhere, which
-    learns by its reward (reinforce) or by the gradient of the mean (straight-through)."""
+    """Read of a step: the expectation (soft), or a sample, trained by REINFORCE (reinforce) or by the gradient of the
+    expectation (straight-through). Without training it is the most probable position."""
 
     baseline: Baseline = "learned"
-    """What a reward is compared with: what a linear map of the state expects (learned), the other draws for the
-    example (leave-one-out), or what rewards came to of late (moving-average)."""
+    """Baseline of the reward: a linear map of the state (learned), the other samples (leave-one-out), or a moving
+    average."""
 
     samples: int = 1
-    """How many times an example is read for one gradient of REINFORCE; leave-one-out takes two at least."""
+    """Samples per example and gradient of REINFORCE. Leave-one-out needs at least 2."""
 
     entropy_bonus: float = 0.0
-    """What a nat of the weights' entropy is worth to REINFORCE beside one of likelihood: it keeps looking around."""
+    """Weight of the entropy of the attention in the loss of REINFORCE."""
 
     reward_weight: float = 1.0
-    """What the gradient by rewards is worth beside that of what was read: with 1 it is that of the expected cost. Xu
-    et al. 2015, section 4.1, choose theirs (λ_r) by validation."""
+    """Weight λ_r of the gradient of REINFORCE beside that of the likelihood. 1 is the gradient of the expected cost; Xu
+    et al. 2015 choose it by validation."""
 
     soft_share: float = 0.0
-    """Probability that an example reads the mean of all positions in training by REINFORCE, and not what it drew; 0.5
-    in the paper (section 4.1). With 1 it is trained as soft attention is, and answers from the likeliest position."""
+    """Probability that REINFORCE trains an example with soft attention: 0.5 in Xu et al. 2015, section 4.1. With 1 all
+    training is soft."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -81,8 +81,8 @@ class TextOptions(Options):
     """
 
     charge: Literal["to-come", "whole"] = "to-come"
-    """What a draw is charged with: the tokens from it on, which alone it can change (to-come), or all of the text, as
-    in Xu et al. 2015, Eq. 11 (whole): the same gradient on the mean, and a noisier one."""
+    """Cost of a sample: the later tokens (to-come), or the whole text, as in Xu et al. 2015, Eq. 11 (whole). Both have
+    the same expected gradient; whole is noisier."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

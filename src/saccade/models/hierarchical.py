@@ -34,7 +34,7 @@ class Options(rnn_attention.Options):
     """
 
     sentence_words: int = 40
-    """Words of a sentence at most: a longer one, as of a text without punctuation, is cut into pieces of so many."""
+    """Most words of a sentence. A longer one is split."""
 
     def __post_init__(self) -> None:
         """Refuse what any part refuses."""

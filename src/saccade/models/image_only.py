@@ -23,7 +23,7 @@ class Options(Seeing):
     """
 
     hidden_dim: int = 128
-    """Units between the two layers that classify."""
+    """Hidden units of the classifier."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -62,54 +62,50 @@ class Options:
     """
 
     hidden_dim: int = 256
-    """Units of each layer of the speller, and of each listener layer's two directions together; even."""
+    """Units of each layer of the speller, and of both directions of a listener layer. It must be even."""
 
     embedding_dim: int = 64
-    """Size of the token embeddings."""
+    """Features of the token embeddings."""
 
     layers: int = 3
     """LSTM layers of the listener."""
 
     pyramid: int = 2
-    """How many of them, from the first on, read two steps as one; the speller attends to steps that are 2^so many
-    frames long."""
+    """Layers of the listener, from the first on, that halve the number of steps."""
 
     speller_layers: int = 1
-    """LSTM layers of the speller, the last of which asks; 2 in Chan et al. 2016."""
+    """LSTM layers of the speller. The last one makes the query; Chan et al. 2016 have 2."""
 
     attention: Literal["location", "content", "dot"] = "location"
-    """What is compared with the state: the encoded audio at each place, and where the last step looked (location), or
-    the encoded audio alone, by an additive score (content), or by the product of what a network of two layers makes of
-    each, as in Chan et al. 2016, Eq. 9 (dot)."""
+    """Score: additive over audio and previous weights (location), additive over audio (content), or a dot product of
+    two MLPs, as in Chan et al. 2016, Eq. 9 (dot)."""
 
     location_filters: int = 10
-    """Features of where the last step looked."""
+    """Convolution filters over the previous attention weights."""
 
     location_width: int = 15
-    """Steps that each of these features sees; odd."""
+    """Width of these filters in steps. It must be odd."""
 
     dropout: float = 0.0
-    """Probability of dropping a feature, for a whole utterance, between layers, of embeddings and of what tokens are
-    predicted from, in training."""
+    """Dropout between layers, of embeddings and of the input of the output layer, the same for a whole utterance."""
 
     ctc_weight: float = 0.3
-    """Share of the loss that a second output has, CTC on the encoded audio; it teaches the listener where words
-    are."""
+    """Weight of a CTC loss on the listener, from 0 to 1."""
 
     scheduled_sampling: float = 0.0
-    """Probability, in training, that the next token follows the model's own last one in place of the true one."""
+    """Probability that a training step reads the model's last token instead of the target."""
 
     time_masks: int = 2
-    """Stretches of time that are hidden from each utterance in training."""
+    """Time masks of each training utterance (SpecAugment)."""
 
     time_width: int = 40
-    """Frames of the widest such stretch."""
+    """Largest width of a time mask in frames."""
 
     frequency_masks: int = 2
-    """Bands of features that are hidden from each utterance in training."""
+    """Frequency masks of each training utterance (SpecAugment)."""
 
     frequency_width: int = 8
-    """Features of the widest such band."""
+    """Largest width of a frequency mask in features."""
 
     @property
     def step_frames(self) -> int:

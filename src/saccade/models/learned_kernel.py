@@ -25,13 +25,13 @@ class Options:
     """
 
     hidden_dim: int = 64
-    """Features of the hidden layer that makes queries, and of the one that makes keys."""
+    """Hidden units of the networks of queries and keys."""
 
     key_dim: int = 16
     """Features of queries and keys."""
 
     score: Literal["gaussian", "scaled_dot", "additive"] = "scaled_dot"
-    """How a query and a key are compared: by their distance, by their product, or by a network of one hidden layer."""
+    """Score of a query and a key: negative squared distance, scaled dot product, or an additive network."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -30,13 +30,13 @@ class Options:
     """Units of each layer."""
 
     layers: int = 1
-    """Layers."""
+    """Layers of the LSTM."""
 
     embedding_dim: int = 64
-    """Features of a symbol; vectors are read as they are."""
+    """Features of a symbol. Vectors need no embedding."""
 
     forget_bias: float = 1.0
-    """What the forget gates begin with: above 0 a cell keeps what it holds until it has learned otherwise."""
+    """Initial bias of the forget gates. Above 0 a cell keeps its content at first."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -63,39 +63,39 @@ class Options(hard.TextOptions):
     """
 
     hidden_dim: int = 256
-    """Units of every LSTM layer."""
+    """Units of each LSTM layer."""
 
     embedding_dim: int = 128
-    """Size of the token embeddings, and of what words are predicted from."""
+    """Features of the token embeddings, and of the input of the output layer."""
 
     dropout: float = 0.0
-    """Probability of dropping a feature, for a whole sentence, of embeddings, annotations, between layers, of the last
-    state that asks, and of what words are predicted from, in training."""
+    """Dropout of embeddings, annotations, between layers, of the query and of the input of the output layer, the same
+    for a whole sentence."""
 
     layers: int = 2
-    """LSTM layers of the encoder, and as many of the decoder."""
+    """LSTM layers of the encoder, and of the decoder."""
 
     attention: Literal["global", "local-m", "local-p", "none"] = "global"
-    """What is looked at: the whole source, a window that moves on with each word (local-m), one around where the state
-    expects what it needs (local-p), or nothing."""
+    """Positions that are attended to: all, a window that moves by one per token (local-m), a window around a predicted
+    position (local-p), or none."""
 
     score: Literal["general", "dot", "scaled_dot", "additive", "location", "cosine"] = "general"
-    """How state and source are compared; additive is the paper's concat."""
+    """Score of state and source. Additive is the paper's concat."""
 
     normalizer: weighing.Name = "softmax"
-    """What makes weights of scores."""
+    """Normalizer of the scores."""
 
     window: int = 10
-    """Source positions on each side of a local window's centre."""
+    """Source positions on each side of the centre of a local window."""
 
     positions: int = 200
-    """Source positions that the location score has weights for; what is behind them is never looked at."""
+    """Source positions of the location score. Later positions get no weight."""
 
     input_feeding: bool = True
-    """Whether what was predicted from enters the next step."""
+    """Feed the attentional state into the next step."""
 
     reverse: bool = False
-    """Whether the encoder reads from the last word to the first, as the paper does; positions are still the text's."""
+    """Read the source backwards, as in the paper. Positions still count from the start."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -43,17 +43,17 @@ class Options:
     """Units of the controller, an LSTM."""
 
     embedding_dim: int = 64
-    """Features of a symbol; vectors are read as they are."""
+    """Features of a symbol. Vectors need no embedding."""
 
     cells: int = 128
-    """Cells of the memory; no weight depends on their number."""
+    """Cells of the memory. No weight depends on their number."""
 
     least_cells: int | None = None
-    """In training each batch has a memory of another size, drawn from this number of cells to --most-cells: in a small
-    one a head that wanders does harm, so it learns to stay where it is. As many as --cells if not given."""
+    """Fewest cells in training. Each batch draws its number of cells up to --most-cells, so heads learn to hold their
+    place. Default: --cells."""
 
     most_cells: int | None = None
-    """The largest memory in training; as many cells as --cells, or as --least-cells if that is more, if not given."""
+    """Most cells in training. Default: the larger of --cells and --least-cells."""
 
     cell_dim: int = 20
     """Features of a cell."""
@@ -62,21 +62,19 @@ class Options:
     """Heads that read at each step."""
 
     forget_bias: float = 1.0
-    """What the forget gates of the controller begin with: above 0 it remembers by itself, below 0 it leaves that to the
-    memory."""
+    """Initial bias of the controller's forget gates. Below 0 it relies on the memory."""
 
     dropout: float = 0.0
-    """Probability of dropping a feature of the controller's own output in training, so that what was read counts."""
+    """Dropout of the controller's output, but not of the memory's."""
 
     normalize: bool = False
-    """Normalize what the controller hands to heads and output, each step's features to mean 0 and variance 1."""
+    """Normalize the controller's output to mean 0 and variance 1 at each step."""
 
     forgetting: float = 0.0
-    """Probability that the controller begins anew at a step at which something is read, in training, so that what is
-    needed later has to be in the memory."""
+    """Probability that a training step resets the controller, so that it relies on the memory."""
 
     strength_bias: float = 0.0
-    """What the strengths by which heads compare contents begin with: above 0 they begin choosing."""
+    """Initial bias of the strength of content addressing. Above 0 the heads start selective."""
 
     def __post_init__(self) -> None:
         """Refuse sizes of nothing, naming the option as it is typed."""

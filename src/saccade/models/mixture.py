@@ -26,26 +26,26 @@ class Options:
     """
 
     experts: int = 0
-    """Experts in the place of the feed-forward network of some layers, each as large as that; 0: none."""
+    """Experts that replace the feed-forward network of some layers. 0: none."""
 
     top_k: int = 2
-    """With --experts: how many of them a token is given to; of each of --expert-groups likewise."""
+    """Experts per token. With --expert-groups, also groups per token."""
 
     experts_every: int = 2
-    """With --experts: every how many layers have them, the last one first; 1: all layers."""
+    """Distance between layers with experts, from the last layer on. 1: all layers."""
 
     expert_groups: int | None = None
-    """With --experts: a first gate chooses --top-k of so many groups, and in each a second one as many experts."""
+    """Groups of experts. A first gate chooses groups, a second one experts in each."""
 
     capacity_factor: float | None = None
-    """With --experts: in training, an expert takes so many times its even share of tokens at most, the rest are
-    dropped; none if not given. Whom it drops are the last in the batch."""
+    """Most tokens of an expert in training, as a multiple of its even share. The last tokens of the batch are dropped.
+    Default: unlimited."""
 
     importance_weight: float | None = None
-    """With --experts: weight of the loss by which the sums of their weights are alike; 0.1 if not given."""
+    """Weight of the loss that balances the sums of gate values. Default: 0.1."""
 
     load_weight: float | None = None
-    """With --experts: weight of the loss by which as many tokens are given to each; 0.1 if not given."""
+    """Weight of the loss that balances the numbers of tokens. Default: 0.1."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -24,13 +24,13 @@ class Options:
     """
 
     hidden_dim: int = 64
-    """Features of hidden layers."""
+    """Features of the hidden layers."""
 
     layers: int = 2
-    """Hidden layers; of a set as many before its elements are pooled, and as many behind."""
+    """Hidden layers. For sets, as many before the pooling as after it."""
 
     pool: Literal["max", "mean", "sum"] = "max"
-    """What is taken of a set's elements, feature by feature."""
+    """Pooling of a set's elements."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

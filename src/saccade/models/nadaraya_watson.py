@@ -31,14 +31,13 @@ class Options:
     """
 
     kernel: Literal["gaussian", "epanechnikov", "triangular"] = "gaussian"
-    """What weights are of a distance; all but the Gaussian are 0 beyond the bandwidth."""
+    """Kernel of the weights. All but the Gaussian are 0 beyond the bandwidth."""
 
     bandwidth: float | None = None
-    """Width of the kernel that training begins with, in deviations of the features; what errs least by leave-one-out if
-    not given."""
+    """Initial bandwidth, in standard deviations of the features. Default: the minimum of the leave-one-out error."""
 
     metric: Literal["scalar", "diagonal"] = "diagonal"
-    """What training changes by the gradient of the error of leave-one-out: one bandwidth, or one for each feature."""
+    """Trained bandwidths: one (scalar), or one per feature (diagonal)."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -30,7 +30,7 @@ class Options(memory_network.Options):
     """Heads that write at each step."""
 
     by: By = "both"
-    """What heads go by: content and location, as in the paper, or one of them alone."""
+    """Addressing of the heads: by content and location, as in the paper, or by one of them."""
 
     def __post_init__(self) -> None:
         """Refuse what any part refuses."""

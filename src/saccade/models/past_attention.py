@@ -31,20 +31,19 @@ class Options:
     """Units of the state."""
 
     embedding_dim: int = 64
-    """Features of a symbol; vectors are read as they are."""
+    """Features of a symbol. Vectors need no embedding."""
 
     attention_dim: int = 64
-    """Features that states are compared by."""
+    """Features in which states are compared."""
 
     score: Literal["additive", "scaled_dot", "dot", "general", "cosine"] = "additive"
-    """How the input and past states are compared."""
+    """Score of the input and a past state."""
 
     window: int | None = None
-    """How many of the last states are attended to, so that a step costs the same however long the sequence is; all if
-    not given."""
+    """Past states that are attended to. Default: all."""
 
     forget_bias: float = 1.0
-    """What the forget gates begin with: above 0 a state keeps what the attended ones hold."""
+    """Initial bias of the forget gates. Above 0 a state keeps the attended memory at first."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -24,7 +24,7 @@ class Options(Asking):
     """
 
     dropout: float = 0.0
-    """Probability of dropping a feature of words and of what is classified, in training."""
+    """Dropout of words and of the input of the classifier."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -22,10 +22,10 @@ class Asking:
     """
 
     embedding_dim: int = 64
-    """Features of a word's vector."""
+    """Features of a word."""
 
     hidden_dim: int = 128
-    """Units that read the question, and features that it and the image are compared in."""
+    """Units of the question's LSTM, and features in which it is compared with the image."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

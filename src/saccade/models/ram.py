@@ -38,29 +38,28 @@ class Sizes:
     """
 
     glimpses: int = 6
-    """How many times it looks at an image; where labels are strings, for each symbol."""
+    """Glimpses per image, or per symbol of a label that is a string."""
 
     patch: int = 8
-    """Pixels of the side of what it sees sharply; even if there are several scales."""
+    """Pixels of a patch's side. It must be even with several scales."""
 
     scales: int = 1
-    """Patches around each place, each of twice the width of the one before and as many pixels."""
+    """Patches per location, each twice as wide as the last and of equal resolution."""
 
     glimpse_dim: int = 128
-    """Features of what is seen, and of where."""
+    """Features of a patch, and of its location."""
 
     hidden_dim: int = 256
-    """Units of the core."""
+    """Units of the recurrent layer."""
 
     core: Literal["rnn", "lstm"] = "rnn"
-    """What carries on what was seen: rectified units, or an LSTM."""
+    """Recurrent layer: rectified units or an LSTM."""
 
     combine: Literal["add", "multiply"] = "add"
-    """How what and where become one."""
+    """How features of a patch and of its location are combined."""
 
     earlier_loss: float = 0.0
-    """What answers after earlier glimpses cost in training, on the mean, beside the last: each glimpse is taught by
-    what it alone adds."""
+    """Weight of the mean loss of predictions after earlier glimpses."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -82,18 +81,18 @@ class Chooser(Sizes):
     """
 
     baseline: Baseline = "leave-one-out"
-    """What a reward is compared with: the other rollouts of the image (leave-one-out), what a linear map of the state
-    expects (learned), or what rewards came to of late (moving-average)."""
+    """Baseline of the reward: the other rollouts of the image (leave-one-out), a linear map of the state (learned), or
+    a moving average."""
 
     samples: int = 4
-    """Rollouts of an image for one gradient; leave-one-out takes two at least."""
+    """Rollouts per image and gradient. Leave-one-out needs at least 2."""
 
     entropy_bonus: float = 0.0
-    """What a nat of the policy's entropy is worth beside one right answer."""
+    """Weight of the policy's entropy. A correct answer has weight 1."""
 
     reward: Literal["right", "probability"] = "right"
-    """What a path is worth: 1 if the likeliest answer is right (right), or the right answer's probability, which is the
-    mean of that for answers that are drawn and says more of each path (probability)."""
+    """Reward: 1 for a correct prediction (right), or the probability of the label, which has less variance
+    (probability)."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -112,14 +111,13 @@ class Options(Chooser):
     """
 
     deviation: float = 0.15
-    """Standard deviation of places around the predicted one, in halves of the image's side, when training by a schedule
-    that falls begins."""
+    """Initial standard deviation of sampled locations, as a fraction of half the image's side."""
 
     last_deviation: float = 0.05
-    """The same when that schedule ends, in answers, and all along where the rate does not fall."""
+    """Final standard deviation, and that of predictions. Without a falling schedule it always holds."""
 
     learn_deviation: bool = False
-    """Learn it, from --deviation on. Without it the policy's entropy is given, and a bonus for it teaches nothing."""
+    """Learn the deviation, from --deviation on. Only then has an entropy bonus an effect."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

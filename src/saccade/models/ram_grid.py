@@ -19,10 +19,10 @@ class Options(ram.Chooser):
     """
 
     rows: int = 7
-    """Cells from the top to the bottom of the image, whatever its size."""
+    """Rows of the grid of locations."""
 
     columns: int = 7
-    """Cells from left to right."""
+    """Columns of the grid of locations."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -54,13 +54,13 @@ class Options:
     """
 
     hidden_dim: int = 256
-    """Units of the decoder, and of the encoder's two directions together; even."""
+    """Units of the decoder, and of both directions of the encoder. It must be even."""
 
     embedding_dim: int = 128
-    """Size of the token embeddings."""
+    """Features of the token embeddings."""
 
     dropout: float = 0.0
-    """Probability of dropping a feature, for a whole sentence, of embeddings, annotations and readout in training."""
+    """Dropout of embeddings, annotations and readout, the same for a whole sentence."""
 
     def __post_init__(self) -> None:
         """Refuse sizes of nothing, naming the option as it is typed."""

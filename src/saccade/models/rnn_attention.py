@@ -27,7 +27,7 @@ class Options(classifier.Options, Pool):
     """
 
     hidden_dim: int = 128
-    """Units of both directions together; even."""
+    """Units of both directions together. It must be even."""
 
     def __post_init__(self) -> None:
         """Refuse what any part refuses."""

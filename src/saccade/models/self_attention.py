@@ -30,28 +30,27 @@ class Options(classifier.Options, transformer.Options):
     """
 
     dropout: float = 0.5
-    """Probability of dropping a feature, of word vectors for a whole text, of what is classified, and in the layers of
-    what attention and the feed-forward network give and of the latter's hidden features, in training."""
+    """Dropout of word vectors, sublayers, hidden features and the input of the classifier."""
 
     hidden_dim: int = 64
-    """Features of every position, a multiple of the heads."""
+    """Features of each position, a multiple of the heads."""
 
     layers: int = 1
     """Layers of self-attention."""
 
     feedforward_dim: int = 128
-    """Features between the two maps of a feed-forward network."""
+    """Hidden features of the feed-forward networks."""
 
     positions: transformer.Positions = "sinusoidal"
-    """How it knows the order: waves added to the words (the paper), queries and keys turned by their positions
-    (rotary), scores that fall with the distance (alibi), or none: then it reads a bag of words."""
+    """Position encoding: added to the words (sinusoidal), rotations of queries and keys (rotary), distances in the
+    scores (alibi), or none, for a bag of words."""
 
     queries: int = 1
-    """How many learned queries pool the text, each for itself; what they find is classified side by side."""
+    """Learned queries that pool the text. Their outputs are concatenated."""
 
     routing: Routing = "tokens"
-    """With --experts: each word takes its --top-k experts (tokens), or each expert as many words (experts), those of
-    all texts in the batch that weigh most with it, so that what is said of a text hangs on the others."""
+    """With --experts: words choose experts (tokens), or experts choose words of the batch (experts). Then a prediction
+    depends on the other texts."""
 
     def __post_init__(self) -> None:
         """Refuse what any part refuses."""

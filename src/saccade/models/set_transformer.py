@@ -35,11 +35,10 @@ class Options:
     """Heads of each attention."""
 
     layers: int = 2
-    """Blocks in which elements attend to each other."""
+    """Blocks of self-attention between elements."""
 
     inducing: int = 0
-    """Learned points through which elements attend to each other, so that the cost grows with their number alone; 0:
-    they attend to each other themselves."""
+    """Inducing points of each block, for a cost that is linear in the number of elements. 0: full self-attention."""
 
     layer_norm: bool = False
     """Normalize the features of each element within the blocks."""

@@ -26,7 +26,7 @@ class Options(answerer.Options):
     """
 
     classifier_dim: int = 256
-    """Units between the two layers that classify."""
+    """Hidden units of the classifier."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -32,7 +32,7 @@ class Options(weighing.Options, show_and_answer.Options):
     """
 
     glimpses: int = 2
-    """How many weighings of the cells there are, each of its own."""
+    """Attention maps over the cells."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -37,12 +37,12 @@ class Options(captioning.Options, weighing.Options, hard.TextOptions):
     """Features in which states and cells are compared."""
 
     query: Literal["state", "state-and-word"] = "state"
-    """What looks at the image before a word is written: the state, which has not seen the word before it yet (Xu et al.
-    2015), or the state and that word (after Anderson et al. 2018, who have an LSTM of its own for it)."""
+    """Query of a word: the state before the previous word (Xu et al. 2015), or the state and that word (after Anderson
+    et al. 2018)."""
 
     doubly_stochastic: float = 0.0
-    """With --read soft: how much it costs, in nats, that the weights of a cell do not sum to one over all words; the
-    authors' code has 1, for descriptions that have something to say of every part of an image."""
+    """With --read soft: weight of the penalty for cells whose weights do not sum to 1 over all words. The authors' code
+    has 1."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

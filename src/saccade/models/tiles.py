@@ -31,10 +31,10 @@ class Tiling(ram.Sizes):
     """
 
     thumbnail: int = 3
-    """Rows and columns of means by which a tile is chosen; 0: by its place alone."""
+    """Rows and columns of the thumbnail by which a tile is chosen. 0: by its location alone."""
 
     key_dim: int = 64
-    """Features that a tile is chosen by."""
+    """Features of a tile's key."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -53,11 +53,10 @@ class Options(Tiling, ram.Chooser):
     """
 
     read: Literal["sample", "topk"] = "sample"
-    """What a glimpse reads: one tile, drawn in training and in answers (sample), or the mean of the --k likeliest,
-    which learn by the gradient (topk)."""
+    """Read of a glimpse: one sampled tile (sample), or the expectation over the --k most probable tiles (topk)."""
 
     k: int = 4
-    """Tiles that a glimpse reads by topk, which needs no --baseline, --samples and --entropy-bonus."""
+    """Tiles of topk. It needs no --baseline, --samples or --entropy-bonus."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -84,30 +84,29 @@ class Options(mixture.Options):
     """
 
     hidden_dim: int = 256
-    """Features of every position, a multiple of the heads."""
+    """Features of each position, a multiple of the heads."""
 
     heads: int = 4
-    """Attention heads of every layer."""
+    """Attention heads of each layer."""
 
     layers: int = 3
-    """Layers of the encoder, and as many of the decoder."""
+    """Layers of the encoder, and of the decoder."""
 
     feedforward_dim: int = 1024
-    """Features between the two maps of a feed-forward network."""
+    """Hidden features of the feed-forward networks."""
 
     dropout: float = 0.1
-    """Probability of dropping a feature of embeddings and of what each part of a layer adds, in training."""
+    """Dropout of embeddings and of the output of each sublayer."""
 
     norm: Literal["pre", "post"] = "pre"
-    """Layer normalization before each part of a layer (Xiong et al. 2020), or after the sum, as in the paper."""
+    """Layer normalization before each sublayer (Xiong et al. 2020), or after it, as in the paper."""
 
     positions: Positions = "sinusoidal"
-    """How it knows the order: waves added to the embeddings (the paper), queries and keys of self-attention turned by
-    their positions (Su et al. 2021), scores that fall with the distance (Press, Smith, Lewis 2022), or none: the source
-    is a set, and of the target each word knows only which others came before it."""
+    """Position encoding: added to the embeddings (sinusoidal), rotations of queries and keys (rotary, Su et al. 2021),
+    distances in the scores (alibi, Press et al. 2022), or none."""
 
     score: Literal["scaled_dot", "dot", "additive", "general", "cosine", "gaussian"] = "scaled_dot"
-    """How queries and keys of every head are compared."""
+    """Score of queries and keys in each head."""
 
     def __post_init__(self) -> None:
         """Refuse sizes of nothing, naming the option as it is typed."""

@@ -25,17 +25,16 @@ class Options:
     """
 
     network: Literal["cnn", "mlp"] = "cnn"
-    """One layer of convolutions (cnn), or none (mlp), before two layers of units."""
+    """Network before two hidden layers: one convolution (cnn) or none (mlp)."""
 
     channels: int = 8
-    """Filters of 10 × 10 pixels at a stride of 5, of the cnn."""
+    """Filters of the convolution, 10 × 10 pixels at stride 5."""
 
     pooled: int = 16
-    """Rows and columns that an image is brought to before the units, by means of its pixels or features: so that it
-    may have any size."""
+    """Rows and columns to which pixels or features are pooled. So images may have any size."""
 
     hidden_dim: int = 256
-    """Units of each of the two layers."""
+    """Units of each hidden layer."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -1,27 +1,35 @@
 """The jobs: each turns raw data into a trained model, and raw input into raw output.
 
-A new one is a module here with a `saccade.tasks.task.Task`, and a line in `TASKS`.
+A new one is a module here with a `saccade.tasks.task.Task`, and a line in `TASKS`. Other packages name theirs by an
+entry point of the group `saccade.tasks`, and models for tasks by one of the group `saccade.models`.
 """
 
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
 from saccade.errors import SaccadeError
-from saccade.train.task import Kind, find
+
+if TYPE_CHECKING:
+    from saccade.train.task import Kind
 
 __all__ = ["TASKS", "load_task"]
 
 TASKS = {
-    "translate": "saccade.tasks.translate:Translate",
+    "translate": "saccade.tasks.translate:TRANSLATE",
     "classify-text": "saccade.tasks.classify_text:ClassifyText",
-    "transcribe": "saccade.tasks.transcribe:Transcribe",
+    "transcribe": "saccade.tasks.transcribe:TRANSCRIBE",
     "classify-image": "saccade.tasks.classify_image:CLASSIFY_IMAGE",
     "glimpse": "saccade.tasks.glimpse:GLIMPSE",
-    "caption": "saccade.tasks.caption:Caption",
+    "caption": "saccade.tasks.caption:CAPTION",
     "answer": "saccade.tasks.answer:AnswerQuestions",
     "memorize": "saccade.tasks.memorize:MEMORIZE",
     "regress": "saccade.tasks.regress:Regress",
 }
+TASKS |= {point.name: point.value for point in entry_points(group="saccade.tasks") if point.name not in TASKS}
 
 
-def load_task(name: str) -> Kind:
+def load_task(name: str) -> "Kind":
     """Return a task by its name.
 
     Raises:
@@ -33,5 +41,6 @@ def load_task(name: str) -> Kind:
     """
     if name not in TASKS:
         raise SaccadeError(f"TASK: expected one of {', '.join(TASKS)}, got {name}")
-    task: Kind = find(TASKS[name])
+    module, _, attribute = TASKS[name].partition(":")
+    task: Kind = getattr(import_module(module), attribute)
     return task

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from saccade.data.dataset import spread
 from saccade.train.randomness import derive, generator
 
-__all__ = ["POOL", "Cache", "Sampler", "Sized", "by_length", "in_batches", "rectangle", "sampled", "spread"]
+__all__ = ["POOL", "Cache", "Sampler", "Sized", "by_length", "in_batches", "rectangle"]
 
 _LOOKED_AT = 1000  # examples whose sizes say how many make a batch
 POOL = 16
@@ -111,27 +112,6 @@ class _Last(Generic[T]):
                 del self._found[next(iter(self._found))]
             self._found[number] = self._make(number)
         return self._found[number]
-
-
-def spread(size: int, count: int) -> range:
-    """Return at most `count` of the numbers below `size`, evenly apart: a sample of files that may be sorted.
-
-    >>> list(spread(10, 4))
-    [0, 3, 6, 9]
-    """
-    return range(0, size, max(1, -(-size // count)))
-
-
-def sampled(size: int, count: int) -> list[int]:
-    """Return `count` of the numbers below `size`, or all: evenly apart, but by no step that the numbers may repeat in.
-
-    Each number has a rank, its multiple of the golden ratio without the whole part; the lowest ranks are taken.
-
-    >>> sampled(10, 4)
-    [0, 2, 5, 7]
-    """
-    ranks = np.arange(size) * ((5**0.5 - 1) / 2) % 1
-    return sorted(np.argsort(ranks)[:count].tolist())
 
 
 def rectangle(rows: Sequence[Sequence[int]]) -> Tensor:

@@ -8,8 +8,9 @@ from typing import Any
 from torch import nn
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.dataset import no_such_data
+from saccade.data.splits import SplitNames, SplitOptions
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import no_such_data
 from saccade.tasks.image.dataset import Dataset, pixels, refuse_size
 from saccade.tasks.image.images import SUFFIXES, Pixels
 from saccade.tasks.image.labelled import LabelledImages
@@ -21,7 +22,6 @@ from saccade.tasks.labels.ranking import Ranking, probabilities
 from saccade.tasks.labels.ranks import HEADLINE, Ranks
 from saccade.tasks.labels.request import EvalRequest, Request
 from saccade.tasks.request import completed
-from saccade.tasks.splits import SplitNames, SplitOptions
 from saccade.tasks.task import Task
 from saccade.train.task import Form, Unreadable
 

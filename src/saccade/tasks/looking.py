@@ -21,8 +21,8 @@ class LookRequest:
     """
 
     by: By | None = None
-    """Picture of weights (attention), or of how much each part of the input moves all numbers of each output
-    (jacobian); the default is attention, or what a model without it draws instead."""
+    """Attention weights (attention), or norms of the Jacobian of each output (jacobian). Default: attention, or the
+    gradients of a model without it."""
 
     def __post_init__(self) -> None:
         """Refuse another way, naming the option as it is typed."""

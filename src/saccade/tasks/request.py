@@ -1,11 +1,17 @@
 """What is asked of a run beside its inputs: a dataclass for each verb, whose docstrings are the help."""
 
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["LookRequest", "completed"]
+__all__ = ["LookRequest", "changes", "completed", "results_name"]
 
 R = TypeVar("R")
+
+_LONGEST = 180  # bytes of a request in a file's name: systems take 255 in all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,3 +27,33 @@ def completed(kind: type[R], request: Any) -> R:
     (5, 1)
     """
     return request if isinstance(request, kind) else kind(**({} if request is None else asdict(request)))
+
+
+def changes(request: Any) -> dict[str, Any]:
+    """Return the options of a request that differ from their defaults."""
+    usual = asdict(type(request)())
+    return {name: value for name, value in asdict(request).items() if value != usual[name]}
+
+
+def results_name(split: str, unusual: Mapping[str, Any], folder: Path) -> str:
+    """Return the name of a file of results, without suffix. Too many words become a hash.
+
+    >>> results_name("test", {"beam_size": 2}, Path("runs/a"))
+    'results-test-beam-size-2'
+    """
+    words = "-".join(_words(unusual, folder))
+    if len(content := os.fsencode(words)) > _LONGEST:
+        words = f"asked-{hashlib.blake2b(content, digest_size=8).hexdigest()}"
+    return "-".join(filter(None, [f"results-{split}", words]))
+
+
+def _words(unusual: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Words of a request for the file's name. Runs are relative to this one's parent."""
+    for name, value in unusual.items():
+        for item in value if name == "ensemble" else [value]:
+            yield name.replace("_", "-")
+            if name == "ensemble":
+                path = os.path.relpath(Path(item).resolve(), folder.resolve().parent)
+                yield path.replace("%", "%25").replace(os.sep, "%2F")
+            elif value is not True:
+                yield str(item)

@@ -2,28 +2,61 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 
+import torch
 from torch import nn
 
+from saccade.data.dataset import Dataset, Lazy, opened, take
+from saccade.errors import ArgumentError
 from saccade.tasks import load_task
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import Dataset, Lazy, opened, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.stream import texts
 from saccade.train.notes import say
-from saccade.train.task import Answer, Baseline, Evaluation, Example, Form, Loss, Suited, find, recipe
+from saccade.train.task import Answer, Baseline, Evaluation, Example, Form, Loss, Suited, model_class, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
 
-__all__ = ["Codec", "Job", "Predictor", "Task"]
+__all__ = ["Codec", "Hard", "Job", "Predictor", "Task"]
 
 AT_ONCE = 256
 """Examples of a split that are measured together."""
+
+
+class Hard(NamedTuple):
+    """An example with a large loss, and the answer of the model."""
+
+    loss: float
+    example: Example
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class AsTraining:
+    """Data with one of its splits as the training split, whose examples have targets as tensors."""
+
+    data: Any
+    split: str
+
+    def size(self, split: str) -> int | None:
+        """Return the number of examples."""
+        return self.data.size(self.split)  # type: ignore[no-any-return]
+
+    def example(self, split: str, index: int) -> Any:
+        """Return an example."""
+        return self.data.example(self.split, index)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.data, name)
+        if callable(value):  # it may have a split among its arguments
+            raise AttributeError(f"{name} of {type(self.data).__name__}, as another split; its task is not `singly`")
+        return value
 
 
 class Codec(Protocol):
@@ -65,18 +98,14 @@ class Codec(Protocol):
 
 
 class Predictor(Protocol):
-    """Predictions of a model: their loss, metrics and baselines, and answers to inputs."""
+    """Predictions of a model: their loss and baselines, and answers to inputs.
+
+    The default `Task.evaluate` calls two methods more, `predict(model, samples, request)` for a prediction of each
+    sample and `measure(model, predictions, examples, request)` for an `Evaluation`.
+    """
 
     def loss(self, model: nn.Module, batch: Any) -> Loss:
         """Return the loss of a training batch."""
-
-    def predict(self, model: nn.Module, samples: Sequence[Any], request: Any) -> Sequence[Any]:
-        """Return a prediction for each sample."""
-
-    def measure(
-        self, model: nn.Module, predictions: Sequence[Any], examples: Sequence[Any], request: Any
-    ) -> Evaluation:
-        """Compare predictions with the targets of examples."""
 
     def baselines(self, data: Any, split: str) -> dict[str, Baseline]:
         """Measure simple methods on a split."""
@@ -95,6 +124,25 @@ def _usual(task: "Task", model: str, given: Mapping[str, Any], objects: Any) -> 
     return Suited(task.recipe(model, given["data"]), data=objects)
 
 
+def _by_count(job: "Job") -> Sampler[Any]:
+    size, settings = job.data.size("train"), job.settings
+    return Sampler(partial(job.samples, "train"), size, settings.batch_size, settings.seed, count=len)
+
+
+def _in_blocks(job: "Job", model: nn.Module, split: str, indices: Sequence[int], request: Any) -> Evaluation:
+    predictor: Any = job.predictor
+    predictions, examples, seconds, at_once = list[Any](), list[Any](), 0.0, job.at_once
+    for first in range(0, len(indices), at_once):
+        chunk = [job.data.example(split, index) for index in indices[first : first + at_once]]
+        samples = job.codec.encode(chunk, split)
+        began = time.perf_counter()
+        predictions += predictor.predict(model, samples, request)
+        seconds += time.perf_counter() - began
+        examples += chunk
+    evaluation: Evaluation = predictor.measure(model, predictions, examples, request)
+    return replace(evaluation, seconds=seconds)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """A kind of job.
@@ -103,7 +151,7 @@ class Task:
         name: of the task.
         summary: a sentence about it.
         unit: of a batch's size, such as "tokens".
-        headline: the metric by which checkpoints are compared, larger is better.
+        headline: the metric by which checkpoints are compared, larger is better, or a function of a run's options.
         models: "module:Class" of each model. The class has `Options` (a dataclass) and `recipes`.
         builtin: a sentence about each built-in data set.
         open: from a run's options, and Python objects if `data` is some, to a data set.
@@ -113,15 +161,19 @@ class Task:
         recipes: defaults of each built-in data set, and of "files", for all models.
         requests: dataclass of the options of the verbs "predict", "eval" and "look".
         inputs: lines of text, or paths of files. "-" is standard input.
-        suffixes: of the files that it takes from a folder.
+        suffixes: of the files that it takes from a folder, or a function of the codec.
         suit: recipe of a model for data that are not built in.
+        sampler: from a job to its training batches. Default: `batch_size` samples each.
+        evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
+        joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job.
         at_once: examples of a split that are in memory together. Default: `AT_ONCE`.
+        singly: whether each example is a training sample of its own, with a loss. Captions share their image.
     """
 
     name: str
     summary: str
     unit: str
-    headline: str
+    headline: str | Callable[[Any], str]
     models: Mapping[str, str]
     builtin: Mapping[str, str]
     open: Callable[[Any, Any], Dataset[Any]]
@@ -131,9 +183,15 @@ class Task:
     recipes: Mapping[str, Mapping[str, Any]]
     requests: Mapping[str, type]
     inputs: Literal["lines", "files"] = "lines"
-    suffixes: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
     suit: Callable[["Task", str, Mapping[str, Any], Any], Suited] = field(default=_usual, repr=False)
+    sampler: Callable[["Job"], Sampler[Any]] = field(default=_by_count, repr=False)
+    evaluate: Callable[["Job", nn.Module, str, Sequence[int], Any], Evaluation] = field(default=_in_blocks, repr=False)
+    joined: Callable[["Job", nn.Module, Sequence["Trained"]], Any] = field(
+        default=lambda job, model, others: job.codec, repr=False
+    )
     at_once: int | None = None
+    singly: bool = True
 
     def recipe(self, model: str, data: str) -> dict[str, Any]:
         """Return the defaults of a model on a data set."""
@@ -149,7 +207,9 @@ class Task:
         codec, notes = self.codec.fit(data, options)
         for note in filter(None, (data.note, *notes)):
             say(note)
-        return Job(self, codec, Lazy(lambda: data))
+        job = Job(self, codec, Lazy(lambda: data))
+        job.sampler  # noqa: B018 (its first look at the data may reject them before there is a run)
+        return job
 
     def restore(self, options: Any, folder: Path, objects: Any = None) -> "Job":
         """Read the codec of a run. Its data are opened only if they are needed."""
@@ -195,7 +255,8 @@ class Job:
     @property
     def headline(self) -> str:
         """Metric by which checkpoints are compared."""
-        return self.task.headline
+        headline = self.task.headline
+        return headline if isinstance(headline, str) else headline(self.settings)
 
     @property
     def requests(self) -> Mapping[str, type]:
@@ -210,7 +271,13 @@ class Job:
     @property
     def suffixes(self) -> tuple[str, ...]:
         """Suffixes of the files that it takes from a folder."""
-        return self.task.suffixes
+        suffixes = self.task.suffixes
+        return suffixes if isinstance(suffixes, tuple) else suffixes(self.codec)
+
+    @property
+    def at_once(self) -> int:
+        """Number of examples of a split that are in memory together."""
+        return self.task.at_once or AT_ONCE
 
     @property
     def data(self) -> Any:
@@ -225,8 +292,7 @@ class Job:
     @cached_property
     def sampler(self) -> Sampler[Any]:
         """Batches of samples by step."""
-        size, settings = self.data.size("train"), self.settings
-        return Sampler(partial(self.samples, "train"), size, settings.batch_size, settings.seed, count=len)
+        return self.task.sampler(self)
 
     def save(self, folder: Path) -> None:
         """Write the codec."""
@@ -234,7 +300,7 @@ class Job:
 
     def build(self) -> nn.Module:
         """Return a freshly initialized model."""
-        return self.codec.build(find(self.task.models[self.settings.model]))  # type: ignore[no-any-return]
+        return self.codec.build(model_class(self.task, self.settings.model))  # type: ignore[no-any-return]
 
     def samples(self, split: str, indices: Iterable[int]) -> list[Any]:
         """Return samples of a split."""
@@ -254,16 +320,28 @@ class Job:
 
     def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
         """Measure a model on a split, or on `limit` examples spread over it."""
-        indices, at_once = take(self.data, split, limit), self.task.at_once or AT_ONCE
-        predictions, examples, seconds = list[Any](), list[Any](), 0.0
-        for first in range(0, len(indices), at_once):
-            chunk = [self.data.example(split, index) for index in indices[first : first + at_once]]
-            samples = self.codec.encode(chunk, split)
-            began = time.perf_counter()
-            predictions += self.predictor.predict(model, samples, request)
-            seconds += time.perf_counter() - began
-            examples += chunk
-        return replace(self.predictor.measure(model, predictions, examples, request), seconds=seconds)
+        return self.task.evaluate(self, model, split, take(self.data, split, limit), request)
+
+    def sampler_of(self, split: str) -> Sampler[Any]:
+        """Return the sampler of training samples of any split."""
+        return replace(self, rows=Lazy(lambda: AsTraining(self.data, split))).sampler
+
+    def hardest(self, model: nn.Module, split: str, count: int, request: Any = None) -> list[Hard]:
+        """Return the examples of a split with the largest losses, largest first.
+
+        Examples that training leaves out, such as too long ones, have no loss.
+        """
+        device, sampler = next(model.parameters()).device, self.sampler_of(split)
+        losses = list[tuple[float, int]]()
+        for index in take(self.data, split, None):
+            with suppress(ArgumentError):
+                batch = self.codec.collate(sampler.encode([index])).to(device)
+                losses.append((self.loss(model, batch).total.nan_to_num(torch.inf).item(), index))
+        worst = sorted(losses, reverse=True)[:count]
+        examples = [self.example(split, index) for _, index in worst]
+        answers = self.answer(model, [example.input for example in examples], request)
+        rows = zip(worst, examples, answers, strict=True)
+        return [Hard(loss, example, answer) for (loss, _), example, answer in rows]
 
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure simple methods on a split."""
@@ -284,4 +362,5 @@ class Job:
     def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple["Job", nn.Module]:
         """Return the job and the model of an ensemble."""
         check_alike(self, others, lambda job: job.codec.parts)
-        return self, self.predictor.ensemble([model, *(other.model for other in others)])
+        job = replace(self, codec=self.task.joined(self, model, others))
+        return job, job.predictor.ensemble([model, *(other.model for other in others)])

@@ -1,6 +1,6 @@
-"""Experts in training: what their uneven loads cost, and how many tokens each took while something was measured.
+"""Experts in training: the loss of uneven loads, and the loads in an evaluation.
 
-Neither a task nor a model has to know of it: what every `saccade.nn.MixtureOfExperts` returns is collected on its way.
+The returned values of every `saccade.nn.MixtureOfExperts` are collected by hooks, so tasks and models need no code.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,12 +21,7 @@ _METRIC = "expert_load"
 
 
 class Balanced(NamedTuple):
-    """What one call of a mixture returned of its balance.
-
-    Args:
-        name: of the mixture in the model, without the last part.
-        balance: what it returned.
-    """
+    """The balance of one call, and the name of its mixture in the model without the last part."""
 
     name: str
     balance: Balance
@@ -34,22 +29,16 @@ class Balanced(NamedTuple):
 
 @contextmanager
 def balances(model: nn.Module) -> Iterator[list[Balanced]]:
-    """Collect the balance of each call of a mixture within a model while the block runs; gradients flow through it.
-
-    Args:
-        model: any module; without mixtures the list stays empty.
-
-    Yields:
-        The list, in the order of the calls; it grows as they happen.
+    """Collect the balance of each call of a mixture in a model while the block runs, in the order of the calls.
 
     >>> import torch
     >>> model = nn.ModuleDict({"experts": MixtureOfExperts(4, 3)})
-    >>> with balances(model) as found:
+    >>> with balances(model) as collected:
     ...     output, balance = model["experts"](torch.randn(5, 4))
-    >>> found[0].balance is balance
+    >>> collected[0].balance is balance
     True
     """
-    found: list[Balanced] = []
+    collected: list[Balanced] = []
     names: dict[nn.Module, str] = {
         module: name.rpartition(".")[0] or name
         for name, module in model.named_modules()
@@ -57,55 +46,51 @@ def balances(model: nn.Module) -> Iterator[list[Balanced]]:
     }
 
     def take(module: nn.Module, args: Any, result: Any) -> None:
-        found.append(Balanced(names[module], result[1]))
+        collected.append(Balanced(names[module], result[1]))
 
     with hooked(names, take):
-        yield found
+        yield collected
 
 
-def with_balance(loss: Loss, found: Sequence[Balanced]) -> Loss:
-    """A batch's loss and the mixtures' own, which are weighed already.
-
-    >>> import torch
-    >>> with_balance(Loss(torch.tensor(2.0), 5), []).total.item()
-    2.0
-    """
+def with_balance(loss: Loss, collected: Sequence[Balanced]) -> Loss:
+    """Return a batch's loss plus the weighted losses of its mixtures."""
     total = loss.total
-    for one in found:
-        total = total + one.balance.loss.to(total.dtype)
-    return replace(loss, total=total) if found else loss
+    for call in collected:
+        total = total + call.balance.loss.to(total.dtype)
+    return replace(loss, total=total) if collected else loss
 
 
-def loads(found: Sequence[Balanced]) -> dict[str, Tensor]:
-    """How many tokens each expert took, `(experts,)`, by mixture.
+def loads(collected: Sequence[Balanced]) -> dict[str, Tensor]:
+    """Return the number of tokens of each expert, `(experts,)`, by mixture.
 
     >>> import torch
-    >>> with balances(mixture := MixtureOfExperts(4, 1, 1)) as found:
+    >>> with balances(mixture := MixtureOfExperts(4, 1, 1)) as collected:
     ...     output = mixture(torch.randn(5, 4))
-    >>> loads(found)
+    >>> loads(collected)
     {'': tensor([5])}
     """
     taken: dict[str, Tensor] = {}
-    for name, balance in found:
+    for name, balance in collected:
         taken[name] = taken[name] + balance.taken if name in taken else balance.taken
     return taken
 
 
-def with_loads(result: Evaluation, found: Sequence[Balanced]) -> Evaluation:
-    """An evaluation, and how its tokens were spread over experts: for each mixture the largest load over the mean, and
-    as its groups the share of each expert, counted from 1; of all tokens that were read and written meanwhile.
+def with_loads(result: Evaluation, collected: Sequence[Balanced]) -> Evaluation:
+    """Return an evaluation with the loads of experts.
+
+    The metric of a mixture is its largest load over the mean, and its groups are the shares of experts 1, 2, ...
     """
     metrics, groups = dict(result.metrics), dict(result.groups)
-    for name, taken in loads(found).items():
+    for name, taken in loads(collected).items():
         shares = (taken / taken.sum().clamp(min=1)).tolist()
         metric = f"{_METRIC}_{name}" if name else _METRIC
         metrics[metric] = round(max(shares) * len(shares), 6)
         groups[metric] = {str(number): round(share, 6) for number, share in enumerate(shares, 1)}
-    return replace(result, metrics=metrics, groups=groups) if found else result
+    return replace(result, metrics=metrics, groups=groups) if collected else result
 
 
 def expert_shares(result: Evaluation) -> dict[str, dict[str, float]]:
-    """The share of each expert, as metrics.jsonl has it of a validation.
+    """Return the shares of experts in a validation for metrics.jsonl.
 
     >>> expert_shares(Evaluation({"expert_load_layers.0": 1.5}, {"expert_load_layers.0": {"1": 0.75, "2": 0.25}}))
     {'validation_expert_load_layers.0_shares': {'1': 0.75, '2': 0.25}}

@@ -1,4 +1,4 @@
-"""The callback that keeps a run's state: after every step it counts, shows, measures, saves, and stops if it must."""
+"""The callback of a run: after every step it counts, shows, measures, saves, and stops if the run is at its end."""
 
 import math
 import signal
@@ -9,22 +9,18 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from saccade.errors import SaccadeError
 from saccade.train.averaging import needed
 from saccade.train.balance import expert_shares
-from saccade.train.checkpoint import Checkpoint, prune, save
+from saccade.train.checkpoint import Checkpoint, list_steps, prune, save, save_best
 from saccade.train.optimization import flat_from, learning_rate, optimizer_tensors
-from saccade.train.options import Options, origin
-from saccade.train.plan import final_seconds, sizes
+from saccade.train.options import origin
 from saccade.train.progress import Bar, clock
 from saccade.train.randomness import python_and_numpy
-from saccade.train.ranks import Ranks
-from saccade.train.results import TrainState, measure, sample, undisturbed
-from saccade.train.run import Run
-from saccade.train.task import Task, value, values
-from saccade.train.tensorboard import TensorBoard
+from saccade.train.results import Training, final_seconds, measure, sample, sizes, undisturbed
+from saccade.train.task import value, values
 from saccade.train.weights import not_finite, tensors
 
 with python_and_numpy():  # Lightning imports rich, which draws from Python's generator as it is imported
@@ -37,40 +33,18 @@ _LOOK_EVERY = 10  # steps between two looks at the loss: each waits for the devi
 
 
 class RunCallback(pl.Callback):
-    """Keeps the state of one process; only the one that leads measures, writes and speaks.
+    """Keeps the state of one process; only the first measures, writes and reports."""
 
-    Args:
-        task: what is trained on.
-        model: what is trained.
-        run: where checkpoints and metrics go.
-        options: of the run.
-        state: how far the run is; kept up to date in place.
-        ranks: the processes that train together.
-        bar: shows progress.
-        board: TensorBoard's log.
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        model: nn.Module,
-        run: Run,
-        options: Options,
-        state: TrainState,
-        ranks: Ranks,
-        bar: Bar,
-        board: TensorBoard,
-    ) -> None:
-        self.task, self.model, self.run, self.options, self.state = task, model, run, options, state
-        self.ranks, self.bar, self.board = ranks, bar, board
-        self.saved = self.began = state.step
-        self.count = 0
+    def __init__(self, training: Training, bar: Bar) -> None:
+        self.task, self.model, self.run, self.ranks = training.task, training.model, training.run, training.ranks
+        self.options, self.state, self.bar = training.options, training.state, bar
+        self.saved = self.began = self.state.step
         self.signalled = self.interrupted = False
         self.loss, self.measured = math.nan, ""
-        self.mark, self.before = 0.0, state.seconds
+        self.mark, self.before = 0.0, self.state.seconds
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Start the clock, and listen for Ctrl-C and its like; Lightning puts the handlers back when it is done."""
+        """Start the clock, and handle Ctrl-C and its like; Lightning restores the handlers at the end."""
         self.mark = time.perf_counter()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -80,7 +54,7 @@ class RunCallback(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Do what is due after a step."""
+        """Count a step, and measure, show and save if it is time."""
         state, options = self.state, self.options
         state.step += 1
         validate, save_now = (state.step % every == 0 for every in (options.validation_steps, options.checkpoint_steps))
@@ -89,14 +63,14 @@ class RunCallback(pl.Callback):
             self._look(outputs["loss"])
         self._tick(training=True)
         if self.ranks.leads and options.max_steps is None and state.step == options.schedule_steps:
-            self._tell_flat()  # not before: a clock ends the run, and nobody knew whether it would get so far
-        metrics, shares, better = self._validate() if validate and self.ranks.leads else ({}, {}, False)
-        stop = self._agree()
-        if stop and not write:  # before every checkpoint: none shall hold what is not finite
+            self._note_last_rate()  # not before: a clock ends the run, perhaps earlier
+        metrics, shares = self._validate() if validate and self.ranks.leads else ({}, {})
+        stop = self._agree(outputs["count"])
+        if stop and not write:  # before every checkpoint: all are finite
             self._look(outputs["loss"])
         if self.ranks.leads:
-            self._show(write, metrics, shares)
-            if save_now or better:
+            self._show(trainer, write, metrics, shares)
+            if save_now:
                 self._save(trainer)
         trainer.should_stop = stop
 
@@ -110,11 +84,11 @@ class RunCallback(pl.Callback):
         self.signalled = True
         signal.signal(number, signal.default_int_handler)
 
-    def _agree(self) -> bool:
-        """Count the units of all processes, and decide for all whether to stop: no process may wait for another."""
+    def _agree(self, count: int) -> bool:
+        """Count the units of all processes, and decide for all of them whether to stop."""
         ended = self.ranks.leads and self.state.ended(self.options)  # one clock decides
-        count, signals, ends = self.ranks.sums(self.count, self.signalled, ended)
-        self.state.tokens += int(count)
+        units, signals, ends = self.ranks.sums(count, self.signalled, ended)
+        self.state.tokens += int(units)
         self.interrupted = signals > 0 and not ends
         return signals > 0 or ends > 0
 
@@ -126,22 +100,24 @@ class RunCallback(pl.Callback):
         self.mark = now
 
     def _look(self, loss: Tensor) -> None:
-        """See that the loss, the mean over the processes, is a number."""
+        """Check that the loss, the mean over the processes, is finite."""
         first = math.isnan(self.loss)
         self.loss = self.ranks.sums(float(loss))[0] / self.ranks.world
         if not math.isfinite(self.loss):
             raise SaccadeError(f"the loss is {self.loss} at step {self.state.step}; {_LOWER}")
-        if first and self.ranks.leads:  # not before: a run that fails at once shall say no more than why
+        if first and self.ranks.leads:  # not before: a run that fails at once reports nothing else
             self.bar.note(f"{'going on' if self.began else 'training'} in {self.run.folder} at step {self.began}")
             if self.options.max_steps is not None or self.began >= (self.options.schedule_steps or 0):
-                self._tell_flat()
+                self._note_last_rate()
 
-    def _tell_flat(self) -> None:
-        """Say that the rate is at its last before the budget is spent, if it is."""
+    def _note_last_rate(self) -> None:
+        """Report that the rate is at its last before the budget is spent, if it is."""
         if note := flat_from(self.options):
             self.bar.note(note)
 
-    def _show(self, write: bool, metrics: dict[str, float], shares: dict[str, dict[str, float]]) -> None:
+    def _show(
+        self, trainer: pl.Trainer, write: bool, metrics: dict[str, float], shares: dict[str, dict[str, float]]
+    ) -> None:
         state = self.state
         loss = "" if math.isnan(self.loss) else f"loss {self.loss:.4f}"
         speed = f"{state.tokens / state.training_seconds:,.0f} {self.task.unit}/s"
@@ -149,53 +125,54 @@ class RunCallback(pl.Callback):
         if write:
             measured = {"loss": self.loss, "learning_rate": learning_rate(state.step - 1, self.options)}
             self.run.log(step=state.step, **measured, seconds=round(state.seconds, 3), **metrics, **shares)
-            self.board.write(state.step, {**measured, **metrics})
+            for logger in trainer.loggers:
+                logger.log_metrics({**measured, **metrics}, step=state.step)
+                logger.save()  # a kill loses nothing that was shown
 
     def _update(self, *words: str) -> None:
-        """Show where the run is, and how long it goes on at the pace of this process."""
+        """Show the state of the run, and the time left at the pace of this process."""
         state = self.state
         pace = (state.seconds - self.before) / max(1, state.step - self.began)
         left = state.seconds_left(self.options, pace)
         text = "  ".join(filter(None, [*words, f"{clock(left)} left"]))
         self.bar.update(state.step, text, state.seconds / (state.seconds + left) if state.seconds else 0.0)
 
-    def _validate(self) -> tuple[dict[str, float], dict[str, dict[str, float]], bool]:
-        """Measure on validation; returns what metrics.jsonl shall say of it, the numbers and what parts of the tokens
-        experts took, and whether its weights are to be kept.
-        """
+    def _validate(self) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+        """Measure on validation and keep the best weights; returns the metrics and the shares of experts."""
         task, state, options = self.task, self.state, self.options
         self._update("measuring on validation")
         began = time.perf_counter()
         result = measure(task, self.model, "validation", options.seed, options.validation_examples)
-        each = (time.perf_counter() - began) / max(1, result.examples)
-        state.reserve = final_seconds(each, sizes(task, options), options)
+        example_seconds = (time.perf_counter() - began) / max(1, result.examples)
+        state.reserve = final_seconds(example_seconds, sizes(task, options), options)
         headline, name = value(result.metrics[task.headline]), task.headline.replace("_", " ")
         self.measured = f"{name} {headline:.4f}"
         self.bar.note(f"step {state.step}: loss {self.loss:.4f}, {self.measured} on validation")
         with undisturbed(self.model, options.seed, "sample"):
             self.bar.note(f"  {sample(task, self.model, options.seed, state.step)}")
-        better = options.patience is not None and state.judge(headline)
-        if options.patience is not None and state.stale >= options.patience:
+        if state.judge(headline):
+            save_best(self.run.checkpoints, self._weights(), state.step, origin(self.run.config, options))
+        if state.stops_early(options):
             was = f"{name} {state.best:.4f} at step {state.best_step} was the best"
             self.bar.note(f"stopping early at step {state.step}: {state.stale} validations without a better one; {was}")
         self._tick(training=False)
         numbers = {f"validation_{name}": number for name, number in values(result.metrics).items()}
-        return numbers, expert_shares(result), better
+        return numbers, expert_shares(result)
 
-    def _check(self, weights: dict[str, Tensor]) -> None:
-        """See that all weights are numbers: the loss was computed before the step that may have spoiled them."""
-        if name := not_finite(weights):
+    def _weights(self) -> dict[str, Tensor]:
+        """All weights, if they are finite: the loss was computed before the step that may have spoiled them."""
+        if name := not_finite(weights := tensors(self.model)):
             raise SaccadeError(f"the weights {name} are not finite after step {self.state.step}; {_LOWER}")
+        return weights
 
     def _save(self, trainer: pl.Trainer) -> None:
         self._tick(training=False)
-        weights = tensors(self.model)
-        self._check(weights)
         step, optimizer = self.state.step, optimizer_tensors(trainer.optimizers[0])
         scaler = trainer.precision_plugin.state_dict()  # of the loss, in half precision: numbers alone
         scalars = {**asdict(self.state), "threads": torch.get_num_threads(), "scaler": scaler}
         scalars["origin"] = origin(self.run.config, self.options)
-        save(self.run.checkpoints, Checkpoint(step, weights, optimizer, scalars))
-        prune(self.run.checkpoints, lambda steps: needed(steps, self.state, self.options))
+        folder = self.run.checkpoints
+        save(folder, Checkpoint(step, self._weights(), optimizer, scalars))
+        prune(folder, needed(list_steps(folder), self.state, self.options))
         self.saved = step
         self._tick(training=False)

@@ -1,17 +1,15 @@
-"""Checkpoints: a folder of tensors (safetensors) and scalars (JSON) with checksums, renamed into place when whole.
+"""Checkpoints: two safetensors files a step, each with a digest of its content, each renamed into place when whole.
 
-    checkpoints/step-00000500/
-        model.safetensors  optimizer.safetensors  state.json  checksums.json
+    checkpoints/step-00000500.safetensors        weights
+    checkpoints/step-00000500.state.safetensors  tensors of the optimizer, and counters in the header
+    checkpoints/best.safetensors                 weights of the best validation
 
-One that is kept for its weights alone, since the trained model is or may be made of them, has no optimizer. Nothing in
-it is a pickle, so a checkpoint from anywhere can be opened without running its author's code.
+The state is written last, so a checkpoint with a state is whole. One without its state serves a mean of weights.
+Nothing is a pickle: a checkpoint from anywhere can be opened without running its author's code.
 """
 
-import hashlib
-import json
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,41 +17,39 @@ from typing import Any
 from torch import Tensor
 
 from saccade.errors import SaccadeError
-from saccade.train.files import encode, flushed, left_over, read, read_json, told, write
+from saccade.train.files import read, told, write
 from saccade.train.weights import deserialize, serialize
 
 __all__ = [
     "Checkpoint",
     "CorruptCheckpoint",
     "clear",
-    "holding",
-    "list_checkpoints",
+    "list_steps",
     "load",
+    "load_best",
+    "load_weights",
     "newest",
     "prune",
-    "repaired",
     "save",
+    "save_best",
     "set_aside",
-    "step_folder",
-    "step_of",
+    "state_file",
+    "weights_file",
 ]
 
-_MODEL, _OPTIMIZER, _STATE = "model.safetensors", "optimizer.safetensors", "state.json"
-_CONTENTS = (_MODEL, _OPTIMIZER, _STATE)
-_CHECKSUMS = "checksums.json"
-_NAME = re.compile(r"step-\d{8,}")
-_PARTIAL = re.compile(r"\.step-\d{8,}\.partial")
+_KEPT = 2  # the newest, and one to fall back on
+_NAME = re.compile(r"step-(\d{8,})(\.state)?\.safetensors")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that training goes on from.
+    """All state that training resumes from.
 
     Args:
-        step: how many steps were taken.
-        model: the model's tensors by name.
-        optimizer: the optimizer's tensors, named "parameter number.name"; none if its weights alone were kept.
-        scalars: everything else, as JSON has it.
+        step: number of steps taken.
+        model: tensors of the model by name.
+        optimizer: tensors of the optimizer, named "parameter number.name".
+        scalars: everything else, as JSON.
     """
 
     step: int
@@ -63,239 +59,107 @@ class Checkpoint:
 
 
 class CorruptCheckpoint(SaccadeError):
-    """A checkpoint cannot be read, or is not what was written."""
+    """A file of a checkpoint is missing, truncated or altered."""
 
 
-def save(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write a checkpoint below `folder`; a kill at any moment leaves either all of it or nothing under its name.
+def weights_file(folder: Path, step: int) -> Path:
+    """Path of the weights of a step below a `checkpoints` folder."""
+    return folder / f"step-{step:08d}.safetensors"
+
+
+def state_file(folder: Path, step: int) -> Path:
+    """Path of the optimizer and the counters of a step below a `checkpoints` folder."""
+    return folder / f"step-{step:08d}.state.safetensors"
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint. A kill at any moment leaves all of it, or a file of weights that is written again.
 
     Args:
-        folder: the run's `checkpoints` folder; made if it is not there.
-        checkpoint: what to write.
-
-    Returns:
-        The checkpoint's own folder.
+        folder: the run's `checkpoints` folder, made if it does not exist.
+        checkpoint: its content.
 
     Raises:
         OSError: if the disk is full or the folder cannot be written.
     """
-    from safetensors.torch import save as serialized
-
-    place = step_folder(folder, checkpoint.step)
-    partial = folder / f".{place.name}.partial"
-    contents = {
-        _MODEL: serialize(checkpoint.model, checkpoint.step, checkpoint.scalars.get("origin", "")),
-        _OPTIMIZER: serialized(checkpoint.optimizer),
-    }
-    state = {**checkpoint.scalars, "step": checkpoint.step}
-    checksums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    contents[_STATE] = encode({**state, _CHECKSUMS: checksums})  # each has what the other says: see `repaired`
-    checksums[_STATE] = hashlib.sha256(contents[_STATE]).hexdigest()
-    contents[_CHECKSUMS] = encode({**checksums, "copy": state})
-    partial.mkdir(parents=True, exist_ok=True)  # a killed process may have left one: its files are written anew
-    try:
-        for name, content in contents.items():
-            flushed(partial / name, content)
-        if place.is_dir():  # weights alone, of a step that is trained again as no whole checkpoint was left
-            _remove(place)
-        partial.rename(place)
-    except OSError:
-        _remove(partial)  # a disk that is full has no room for half a checkpoint
-        raise
-    _flush_folder(folder)
-    return place
+    step, scalars = checkpoint.step, checkpoint.scalars
+    folder.mkdir(parents=True, exist_ok=True)
+    write(weights_file(folder, step), serialize(checkpoint.model, step=step, run=scalars.get("origin", "")))
+    write(state_file(folder, step), serialize(checkpoint.optimizer, **{**scalars, "step": step}))
 
 
-def load(place: Path) -> Checkpoint:
-    """Read a checkpoint and check every byte of it.
-
-    Raises:
-        CorruptCheckpoint: if a file is missing, cut short or altered.
-    """
-    try:
-        checksums = read_json(place / _CHECKSUMS)
-        names = [name for name in _CONTENTS if name != _OPTIMIZER or name in checksums]
-        contents = {name: read(place / name) for name in names}
-        wrong = [name for name, content in contents.items() if hashlib.sha256(content).hexdigest() != checksums[name]]
-        if wrong:
-            raise CorruptCheckpoint(f"{place / wrong[0]} is not what was written")
-        return _decoded(contents, json.loads(contents[_STATE]))
-    except OSError as error:
-        raise CorruptCheckpoint(f"{place} cannot be read ({told(error)})") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CorruptCheckpoint(f"{place} cannot be read ({error})") from error
+def save_best(folder: Path, weights: dict[str, Tensor], step: int, run: str) -> None:
+    """Write the weights of the best validation so far."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write(folder / "best.safetensors", serialize(weights, step=step, run=run))
 
 
-def repaired(place: Path, spare: Path) -> Checkpoint | None:
-    """Return a damaged checkpoint whose other files say what the damaged one said, None if they do not.
-
-    The state and the checksums stand in one another's file too, and the trained model may have the same weights: a run
-    that is at its end keeps one checkpoint, and a wrong byte in one of these shall not cost it.
-
-    Args:
-        place: the checkpoint.
-        spare: a file that has its weights too, perhaps.
-    """
-    checksums, state = _json(place / _CHECKSUMS), _json(place / _STATE)
-    try:
-        known = checksums or state[_CHECKSUMS]
-        contents = {name: _with_digest(known[name], place / name, spare) for name in (_MODEL, _OPTIMIZER)}
-        return _decoded(contents, dict(checksums.get("copy", state)))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+def load(folder: Path, step: int) -> Checkpoint:
+    """Read a checkpoint and verify both digests. Raises CorruptCheckpoint."""
+    weights = load_weights(folder, step)
+    optimizer, scalars = _read(state_file(folder, step))
+    return Checkpoint(step, weights, optimizer, {name: value for name, value in scalars.items() if name != "step"})
 
 
-def _with_digest(digest: str, *paths: Path) -> bytes:
-    """The content of the first of some files that has a digest."""
-    for path in paths:
-        if path.is_file() and hashlib.sha256(content := read(path)).hexdigest() == digest:
-            return content
-    raise ValueError("none")
+def load_weights(folder: Path, step: int) -> dict[str, Tensor]:
+    """Read the weights of a step and verify their digest. Raises CorruptCheckpoint."""
+    return _read(weights_file(folder, step))[0]
 
 
-def _decoded(contents: Mapping[str, bytes], state: dict[str, Any]) -> Checkpoint:
-    from safetensors import SafetensorError
-    from safetensors.torch import load as deserialized
-
-    try:
-        optimizer = deserialized(contents[_OPTIMIZER]) if _OPTIMIZER in contents else {}
-    except SafetensorError as error:
-        raise ValueError(str(error)) from error
-    state.pop(_CHECKSUMS, None)
-    return Checkpoint(_step(state.pop("step")), deserialize(contents[_MODEL])[0], optimizer, state)
+def load_best(folder: Path, step: int) -> dict[str, Tensor]:
+    """Read the weights of the best validation. Raises CorruptCheckpoint, also if they are of another step."""
+    weights, about = _read(path := folder / "best.safetensors")
+    if about.get("step") != step:
+        raise CorruptCheckpoint(f"{path} is of step {about.get('step')}, not {step}")
+    return weights
 
 
-def list_checkpoints(folder: Path) -> list[Path]:
-    """Return the checkpoints below a run's `checkpoints` folder, oldest first, whole or not."""
-    paths = folder.iterdir() if folder.is_dir() else ()
-    return sorted((path for path in paths if _NAME.fullmatch(path.name)), key=step_of)
+def list_steps(folder: Path, *, whole: bool = False) -> list[int]:
+    """Steps with weights below a `checkpoints` folder in ascending order; with `whole` those with a state."""
+    names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
+    return sorted(int(match[1]) for match in map(_NAME.fullmatch, names) if match and bool(match[2]) == whole)
 
 
-def step_folder(folder: Path, step: int) -> Path:
-    """Return where the checkpoint of a step lies, or would."""
-    return folder / f"step-{step:08d}"
-
-
-def step_of(place: Path) -> int:
-    """The step of a checkpoint, from its name."""
-    return int(place.name.removeprefix("step-"))
-
-
-def newest(folder: Path) -> tuple[Checkpoint | None, dict[Path, CorruptCheckpoint]]:
-    """Return the newest checkpoint that can be gone on from, and what is wrong with those after it."""
-    damaged: dict[Path, CorruptCheckpoint] = {}
-    for place in reversed(list_checkpoints(folder)):
-        if _weights_alone(place):
-            continue
+def newest(folder: Path) -> tuple[Checkpoint | None, dict[int, CorruptCheckpoint]]:
+    """Return the newest readable checkpoint, and the errors of later ones by step."""
+    damaged: dict[int, CorruptCheckpoint] = {}
+    for step in reversed(list_steps(folder, whole=True)):
         try:
-            return load(place), damaged
+            return load(folder, step), damaged
         except CorruptCheckpoint as error:
-            damaged[place] = error
+            damaged[step] = error
     return None, damaged
 
 
-def set_aside(place: Path) -> Path:
-    """Rename a damaged checkpoint, so that its step can be written again: it may be all that somebody has.
-
-    Returns:
-        Its new place.
-    """
-    count = 1
-    while (aside := place.with_name(f"{place.name}.damaged-{count}")).exists():
-        count += 1
-    return place.rename(aside)
+def set_aside(folder: Path, step: int) -> None:
+    """Rename the files of a damaged checkpoint: they may be all that is left of a run."""
+    for path in filter(Path.exists, (state_file(folder, step), weights_file(folder, step))):
+        count = 1
+        while (aside := path.with_name(f"{path.name}.damaged-{count}")).exists():
+            count += 1
+        path.rename(aside)
 
 
-def prune(folder: Path, needed: Callable[[Iterable[int]], set[int]] = lambda steps: set(), keep: int = 2) -> None:
-    """Remove the oldest checkpoints, and of those whose weights are needed yet the optimizer.
-
-    Args:
-        folder: the run's `checkpoints` folder. No file in it that `save` did not write is touched.
-        needed: says of the steps that are there of which the weights must stay whatever their age.
-        keep: how many of the newest stay as they are.
-    """
-    whole = {step_of(place): place for place in list_checkpoints(folder) if (place / _CHECKSUMS).is_file()}
-    weights = needed(whole)
-    for step in list(whole)[:-keep]:
-        if step in weights:
-            _keep_weights(whole[step])
-        else:
-            _remove(whole[step])
+def prune(folder: Path, needed: Collection[int] = ()) -> None:
+    """Keep the two newest checkpoints, and of older ones the weights of `needed` steps."""
+    kept = list_steps(folder, whole=True)[-_KEPT:]
+    for step in {*list_steps(folder), *list_steps(folder, whole=True)}:
+        if kept and step < kept[0]:
+            state_file(folder, step).unlink(missing_ok=True)
+            if step not in needed:
+                weights_file(folder, step).unlink(missing_ok=True)
 
 
 def clear(folder: Path) -> None:
-    """Remove what processes that were killed left half written; only who has the run's lock may ask for it."""
-    for path in list(folder.iterdir()) if folder.is_dir() else ():
-        if _PARTIAL.fullmatch(path.name) and path.is_dir():
-            _remove(path)
-    for place in list_checkpoints(folder):
-        for path in left_over(place, [_CHECKSUMS]):
-            path.unlink()
+    """Remove half-written files of killed processes. The caller holds the run's lock."""
+    for path in folder.glob(".*.safetensors.*.partial"):
+        path.unlink()
 
 
-def holding(folder: Path, content: bytes) -> Path | None:
-    """Return the file of weights below a run's `checkpoints` folder that has some content, None if there is none."""
-    digest = hashlib.sha256(content).hexdigest()
-    for place in reversed(list_checkpoints(folder)):
-        path = place / _MODEL
-        if _json(place / _CHECKSUMS).get(_MODEL) == digest and path.is_file() and read(path) == content:
-            return path
-    return None
-
-
-def _keep_weights(place: Path) -> None:
-    """Take the optimizer out of a checkpoint; killed in between, it is one without, which has a file too many.
-
-    One whose checksums cannot be read stays as it is.
-    """
-    checksums = _json(place / _CHECKSUMS)
-    if not checksums:
-        return
-    if checksums.pop(_OPTIMIZER, None) is not None:
-        write(place / _CHECKSUMS, encode(checksums))
-    (place / _OPTIMIZER).unlink(missing_ok=True)
-
-
-def _weights_alone(place: Path) -> bool:
-    """Whether a checkpoint was kept for its weights; one that cannot be read was not."""
-    checksums = _json(place / _CHECKSUMS)
-    return _MODEL in checksums and _OPTIMIZER not in checksums
-
-
-def _json(path: Path) -> dict[str, Any]:
-    """What a file says; nothing where it cannot be read, which `load` will say."""
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
-        found = read_json(path)
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _step(number: object) -> int:
-    if type(number) is not int or number < 0:
-        raise ValueError(f"state.json: step: expected a whole number, got {number!r:.60}")
-    return number
-
-
-def _remove(place: Path) -> None:
-    """Remove what `save` wrote, and the folder unless there is something else in it."""
-    for file in _written(place):
-        file.unlink()
-    if not any(place.iterdir()):
-        place.rmdir()
-
-
-def _written(place: Path) -> Iterator[Path]:
-    """The files of a checkpoint, its checksums last: while they are there, the rest can be told from a user's files."""
-    for name in (*_CONTENTS, _CHECKSUMS):
-        if (place / name).is_file():
-            yield place / name
-
-
-def _flush_folder(folder: Path) -> None:
-    """Have the rename on the disk too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        return deserialize(read(path))
+    except OSError as error:
+        raise CorruptCheckpoint(f"{path} cannot be read ({told(error)})") from error
+    except ValueError as error:
+        raise CorruptCheckpoint(f"{path} cannot be read ({error})") from error

@@ -1,4 +1,4 @@
-"""Where a run took place: the device, the machine and the versions, for results.json."""
+"""The device, the machine and the versions of a run."""
 
 import ctypes
 import os
@@ -28,25 +28,20 @@ __all__ = [
     "versions",
 ]
 
-_IDLE = 0.25  # share of the cores that others may use without a thread less for us
+_IDLE = 0.25  # share of the cores that others may use before this process takes fewer threads
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt, in <malloc.h>; 32 MiB is the most that the second takes
 _SHAPES = 16  # a step of a Transformer has three times as many, and is some per cent slower than if all were kept
 _SHAPE_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")  # oneDNN's own, and PyTorch's before it
-_PROCESS = 350 << 20  # bytes that a process takes for itself before it has a model: what it imports
+_PROCESS = 350 << 20  # bytes of a process before it has a model
 _MEMORY, _LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
 _PACKAGES = ("lightning", "babel", "tokenizers", "safetensors", "numpy")
 
 
 def choose_device(name: str, local: int = 0, here: int = 1) -> torch.device:
-    """Return the device that --device names, or where several processes share the machine, one's own.
-
-    Args:
-        name: "cpu", "cuda", "cuda:1", or "auto" for a GPU if there is one.
-        local: number of this process among those on this machine.
-        here: how many there are.
+    """Return the device of `--device`, for process `local` of `here` on this machine.
 
     Raises:
-        ArgumentError: if there is no such device, or fewer than processes.
+        ArgumentError: if there is no such device, or fewer GPUs than processes.
 
     Example:
         >>> choose_device("cpu")
@@ -70,14 +65,7 @@ def choose_device(name: str, local: int = 0, here: int = 1) -> torch.device:
 
 
 def check_precision(precision: str, device: torch.device) -> None:
-    """Check that a device computes in a precision.
-
-    Raises:
-        ArgumentError: if it does not.
-
-    Example:
-        >>> check_precision("bf16", torch.device("cpu"))
-    """
+    """Check that a device computes in a precision. Raises ArgumentError."""
     if precision == "16" and device.type == "cpu":
         raise ArgumentError("--precision: expected 32 or bf16 on a CPU, got 16; only a GPU computes in it")
     if precision == "bf16" and device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
@@ -85,13 +73,7 @@ def check_precision(precision: str, device: torch.device) -> None:
 
 
 def multiplies_bfloat16() -> bool:
-    """Return whether the device that `auto` names has units for bfloat16.
-
-    Without them a CPU is many times slower in bfloat16 than in 32 bits.
-
-    >>> isinstance(multiplies_bfloat16(), bool)
-    True
-    """
+    """Return whether the device of `auto` has units for bfloat16, without which a CPU is many times slower."""
     if torch.cuda.is_available():
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if platform.machine().lower() in ("arm64", "aarch64"):
@@ -101,14 +83,7 @@ def multiplies_bfloat16() -> bool:
 
 
 def check_processes(count: int) -> None:
-    """Check that so many processes can be started on this machine at all.
-
-    Raises:
-        ArgumentError: if its memory is too small for what they import.
-
-    Example:
-        >>> check_processes(1)
-    """
+    """Check that the memory suffices for the imports of so many processes. Raises ArgumentError."""
     free = free_bytes(torch.device("cpu"))
     if count > 1 and free is not None and count * _PROCESS > free:
         why = f"each takes {_PROCESS >> 20} MiB and more, and {free >> 20} MiB are free"
@@ -116,18 +91,18 @@ def check_processes(count: int) -> None:
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Return how much memory is to be had on a device, or None where the system does not tell."""
+    """Return the free memory of a device, None if the system does not tell."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     lines = _MEMORY.read_text(encoding="utf-8").splitlines() if _MEMORY.exists() else []
-    found = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    available = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
     limit = _LIMIT.read_text(encoding="utf-8").strip() if _LIMIT.exists() else "max"  # of a container
-    return min([*found, *([int(limit)] if limit.isdecimal() else [])], default=None)
+    return min([*available, *([int(limit)] if limit.isdecimal() else [])], default=None)
 
 
 @contextmanager
 def matmul_precision(precision: str) -> Iterator[None]:
-    """Compute float32 products as torch.set_float32_matmul_precision has it, and afterwards as before.
+    """Set torch.set_float32_matmul_precision within the block.
 
     >>> with matmul_precision("medium"):
     ...     torch.get_float32_matmul_precision()
@@ -142,10 +117,10 @@ def matmul_precision(precision: str) -> Iterator[None]:
 
 
 def keep_freed_memory() -> None:
-    """Have this process keep memory that tensors give back, where its C library is glibc; elsewhere nothing happens.
+    """Have glibc keep memory that tensors free.
 
-    Every step asks for the same large pieces. Given back to the system in between, they come as fresh pages, filled
-    with zeros one fault at a time: a tenth of a training step of a small model.
+    Every step allocates the same large blocks. As fresh pages of the system, they would take a tenth of a training step
+    of a small model.
     """
     if platform.libc_ver()[0] == "glibc":
         library = ctypes.CDLL(None)
@@ -154,68 +129,60 @@ def keep_freed_memory() -> None:
 
 
 def busy_cores() -> float:
-    """Return how many cores other processes use: a minute's mean, or how many run now where those are fewer.
+    """Return the number of cores that other processes use, 0 if the system does not tell.
 
-    The mean alone would count the command that has just ended. 0 where the system does not say.
+    It is a minute's mean, or the number that runs now if that is smaller: the command before has just ended.
     """
     try:
         mean, state = os.getloadavg()[0], Path("/proc/loadavg")
         running = int(state.read_text("ascii").split()[3].partition("/")[0]) - 1 if state.exists() else mean
-    except (AttributeError, OSError):  # Windows has no such thing, and a container may have none
+    except (AttributeError, OSError):  # on Windows, and in some containers
         return 0.0
     return max(0.0, min(mean, running))
 
 
 def threads_for(busy: float, usual: int, cores: int) -> int:
-    """Return how many threads are worth having beside other processes: threads that wait for one another spin.
+    """Return how many of torch's usual threads are useful beside other processes on `busy` cores.
 
-    Args:
-        busy: how many cores the others use.
-        usual: threads that torch has by itself.
-        cores: of the machine.
-
-    Example:
-        >>> [threads_for(busy, usual=8, cores=8) for busy in (0.0, 1.0, 2.6, 5.0, 30.0)]
-        [8, 8, 5, 3, 1]
+    >>> [threads_for(busy, usual=8, cores=8) for busy in (0.0, 1.0, 2.6, 5.0, 30.0)]
+    [8, 8, 5, 3, 1]
     """
     return usual if busy <= _IDLE * cores else min(usual, max(1, round(cores - busy)))
 
 
 def bound_shape_caches() -> None:
-    """Have this process keep what oneDNN makes for a product of some shape for 16 shapes, not for 2 x 1,024.
+    """Limit oneDNN's caches to the code of 16 shapes of products, from 2 x 1,024.
 
-    Each takes some 0.7 MB, and batches of texts hardly ever have a shape twice: memory grew by gigabytes, for nothing.
-    Both caches ask their variables when they are first used; where oneDNN has computed before, or somebody has set
-    them, they stay as they are. What is computed does not change.
+    An entry takes some 0.7 MB, and batches of texts hardly ever have a shape twice. The caches read their variables at
+    their first use. Results do not change.
     """
     for name in _SHAPE_CACHES:
         os.environ.setdefault(name, str(_SHAPES))
 
 
 def hardware(device: torch.device) -> dict[str, object]:
-    """Return what the machine is: processor, cores, threads used, and the GPU where the device is one."""
-    found: dict[str, object] = {
+    """Return processor, cores, threads in use, and the GPU if the device is one."""
+    parts: dict[str, object] = {
         "device": str(device),
         "processor": _processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
     }
     if device.type == "cuda":
-        found["gpu"] = torch.cuda.get_device_name(device)
-    return found
+        parts["gpu"] = torch.cuda.get_device_name(device)
+    return parts
 
 
 def versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
-    """Return the versions of Python, Saccade, torch and of those packages that are installed."""
-    found = {"python": platform.python_version(), "saccade": __version__, "torch": str(torch.__version__)}
+    """Return the versions of Python, Saccade, torch and installed packages."""
+    numbers = {"python": platform.python_version(), "saccade": __version__, "torch": str(torch.__version__)}
     for package in packages:
         with suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package)
-    return found
+            numbers[package] = metadata.version(package)
+    return numbers
 
 
 def _processor() -> str:
-    """The processor's name: Linux keeps it in a file, other systems say it themselves."""
     information = Path("/proc/cpuinfo")
     lines = information.read_text(encoding="utf-8").splitlines() if information.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one, whatever is killed when."""
+"""Files that are written whole or not at all, and errors that name them."""
 
 import errno
 import json
@@ -16,9 +16,7 @@ from saccade.errors import ArgumentError
 __all__ = [
     "check_folder",
     "encode",
-    "flushed",
     "left_over",
-    "link",
     "naming",
     "other_than_file",
     "read",
@@ -30,26 +28,18 @@ __all__ = [
 ]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]+\.partial")  # what `unfinished` makes of a name
+_PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]+\.partial")  # a name of `unfinished`
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 def check_folder(option: str, folder: str | Path) -> None:
-    """See that files can be written below a folder, which may yet be made, before there is anything to write.
+    """Check that an option's folder, which may not exist yet, is not a file or below one.
 
-    Args:
-        option: what names the folder, for the message.
-        folder: its path.
-
-    Raises:
-        ArgumentError: if it is a file, or would be below one.
-
-    Example:
-        >>> check_folder("--output", "pictures/of/a/run")
-        >>> check_folder("--output", "/dev/null")
-        Traceback (most recent call last):
-        ...
-        saccade.errors.ArgumentError: --output: expected a folder, got a file: /dev/null; name another
+    >>> check_folder("--output", "pictures/of/a/run")
+    >>> check_folder("--output", "/dev/null")
+    Traceback (most recent call last):
+    ...
+    saccade.errors.ArgumentError: --output: expected a folder, got a file: /dev/null; name another
     """
     there = next((path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path)), None)
     if there is not None and not there.is_dir():
@@ -57,7 +47,7 @@ def check_folder(option: str, folder: str | Path) -> None:
 
 
 def unfinished(path: Path) -> Path:
-    """Return a hidden name beside a place, where what shall be there is made: no two processes have the same one.
+    """Return a hidden temporary name beside a path, another one at each call.
 
     >>> unfinished(Path("runs/a")).match("runs/.a.*.partial")
     True
@@ -66,80 +56,44 @@ def unfinished(path: Path) -> Path:
 
 
 def left_over(folder: Path, names: Container[str]) -> list[Path]:
-    """Return what lies under names that `unfinished` gave for some files of a folder."""
-    found = ((path, _PARTIAL.fullmatch(path.name)) for path in folder.iterdir())
-    return [path for path, match in found if match and match[1] in names]
+    """Return the files under temporary names of `unfinished`, for some names of a folder."""
+    matches = ((path, _PARTIAL.fullmatch(path.name)) for path in folder.iterdir())
+    return [path for path, match in matches if match and match[1] in names]
 
 
 def write(path: Path, content: bytes) -> None:
     """Write a file beside its place and rename it there once it is on the disk.
 
-    Args:
-        path: where it shall be; its folder exists.
-        content: all of it.
-
-    Raises:
-        OSError: if it cannot be written; what was at `path` is then still there.
+    Raises OSError if it cannot be written; an earlier file is then unchanged.
     """
     partial = unfinished(path)
     try:
-        flushed(partial, content)
-        partial.replace(path)
-    except OSError as error:
-        error.filename, error.filename2 = str(path), None  # not the one beside it, of which nobody knows
-        raise
-    finally:
-        _remove(partial)
-
-
-def link(source: Path, path: Path) -> bool:
-    """Give a file a second name, in the place of what is there; returns whether the file system knows such names."""
-    partial = unfinished(path)
-    try:
-        partial.hardlink_to(source)
-        partial.replace(path)
-    except OSError:
-        return False
-    finally:
-        _remove(partial)  # still there where the two are names of one file already
-    return True
-
-
-def flushed(path: Path, content: bytes) -> None:
-    """Write a file and wait until it is on the disk; if that fails, what was written of it is removed.
-
-    Raises:
-        OSError: naming the file, which the system does not where it is the disk that is full.
-    """
-    try:
-        with naming(path), path.open("wb") as file:
+        with partial.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    except OSError:
-        _remove(path)
+        partial.replace(path)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None  # not the hidden one beside it
         raise
-
-
-def _remove(path: Path) -> None:
-    """Remove what was written; a file system that takes no writing refuses this too, which is no news."""
-    with suppress(OSError):
-        path.unlink()
+    finally:
+        with suppress(OSError):  # it was renamed, or the file system takes no writing
+            partial.unlink()
 
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Have the system's errors name a file, which they do not where it is the disk that is full."""
+    """Name a file in errors of the system, which do not name it if the disk is full."""
     try:
         yield
     except OSError as error:
-        if error.errno is not None:  # else it is no error of the system, such as gzip's of a damaged file
+        if error.errno is not None:  # an error of the system, not for example gzip's
             error.filename = error.filename or str(path)
         raise
 
 
 def told(error: OSError) -> str:
-    """Return what to say of an error of the system: the file, what is wrong, and of a full disk the way out.
+    """Return an error of the system as a line: the file, the reason, and for a full disk the way out.
 
     >>> told(FileNotFoundError(2, "No such file or directory", "a.txt"))
     'a.txt: No such file or directory'
@@ -152,35 +106,27 @@ def told(error: OSError) -> str:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON that a person can read, by `write`."""
+    """Write indented JSON by `write`."""
     write(path, encode(content))
 
 
 def encode(content: Any) -> bytes:
-    """Return JSON as bytes, indented, in UTF-8 with a newline at the end; names of files may have other bytes."""
+    """Return indented JSON in UTF-8 with a newline at the end; names of files may have other bytes."""
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 def other_than_file(path: Path) -> str:
-    """Return what there is in the place of a file, "" for a file; the reader of a pipe might wait for ever.
+    """Return the kind of a path that is not a file, "" for a file. Raises OSError if it does not exist.
 
-    Raises:
-        OSError: if there is nothing.
-
-    Example:
-        >>> other_than_file(Path("/"))
-        'a folder'
+    >>> other_than_file(Path("/"))
+    'a folder'
     """
     mode = path.stat().st_mode
     return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
 def read(path: Path) -> bytes:
-    """Return all bytes of a file.
-
-    Raises:
-        OSError: naming it, also where it is none: a pipe would keep who reads it waiting for ever.
-    """
+    """Return all bytes of a file. Raises OSError, also for a pipe, whose reader might wait for ever."""
     if got := other_than_file(path):
         raise OSError(errno.EINVAL, f"expected a file, got {got}", str(path))
     with naming(path):

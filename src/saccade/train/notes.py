@@ -1,12 +1,12 @@
-"""Lines for the user: results on standard output, notes on standard error."""
+"""Lines for the user: results on standard output, notes on standard error by the logger `saccade.notes`."""
 
 import io
+import logging
 import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ __all__ = [
     "Once",
     "StandardError",
     "escaped",
-    "no_line_twice",
     "open_streams",
     "output",
     "say",
@@ -26,9 +25,9 @@ __all__ = [
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that a terminal obeys or cannot write; newline and tab are none of them."""
 
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
 _NO_BYTES = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte of a file name
 _LONGEST = 5000  # characters of a note: more than any path has
-_SAID: ContextVar[set[str] | None] = ContextVar("lines that were said, where none is said twice", default=None)
 
 
 def escaped(text: str) -> str:
@@ -83,58 +82,57 @@ def open_streams() -> None:
             stream.reconfigure(encoding="utf-8", errors=errors)  # standard output has a path as it was typed
 
 
+class _Handler(logging.Handler):
+    """Writes a note to standard error; of several processes that train together, only the first does."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK", "0") == "0":
+            with unheard():
+                sys.stderr.write(escaped(shortened(record.getMessage())).replace("\n", "\\n") + "\n")
+
+
+_LOGGER = logging.getLogger("saccade.notes")
+if not _LOGGER.handlers:  # a user's own come first
+    _LOGGER.addHandler(_Handler())
+    _LOGGER.setLevel(logging.INFO)
+    _LOGGER.propagate = False
+
+
 def say(line: str) -> None:
-    """Write a note to standard error; where several processes train together, the first speaks for all."""
-    if (said := _SAID.get()) is not None:
-        if line in said:
-            return
-        said.add(line)
-    if "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK", "0") == "0":
-        with unheard():
-            sys.stderr.write(escaped(shortened(line)).replace("\n", "\\n") + "\n")
-
-
-@contextmanager
-def no_line_twice() -> Iterator[None]:
-    """Within it a line that was said is not said again: what is done anew has nothing new to say."""
-    token = _SAID.set(set())
-    try:
-        yield
-    finally:
-        _SAID.reset(token)
+    """Log a note. Lone surrogates, which no handler could encode, become escapes."""
+    _LOGGER.info(_SURROGATES.sub(_escape, line), stacklevel=2)
 
 
 class Once:
-    """Says a note of each kind once."""
+    """Writes one note of each kind."""
 
     def __init__(self) -> None:
         self._kinds = set[str]()
 
     def say(self, kind: str, line: str) -> None:
-        """Write a note unless one of its kind was written."""
+        """Write a note unless one of its kind was written before."""
         if kind not in self._kinds:
             self._kinds.add(kind)
             say(line)
 
 
 class StandardError:
-    """Standard error as a file for who does not know that it may be gone; `say` is for all others.
+    """Standard error as a file for rich, which cannot know that it may be gone.
 
-    It is the one of when this was made: rich puts its own in that one's place, asks that for the file behind it, and
-    would write there past this one.
+    It keeps the stream of its creation: rich replaces `sys.stderr`, and would write past this object.
     """
 
     def __init__(self) -> None:
         self._stream = sys.stderr
 
     def write(self, text: str) -> int:
-        """Write a text, if anybody can read it."""
+        """Write a text if anybody can read it."""
         with unheard():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Have it read."""
+        """Flush the stream."""
         with unheard():
             self._stream.flush()
 
@@ -144,13 +142,13 @@ class StandardError:
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """Go on when standard error takes no more: its reader is gone, its terminal closed, or the disk of its file full.
+    """Ignore that standard error takes no more: its reader is gone, its terminal closed, or its disk full.
 
-    What is written there from now on is thrown away.
+    Later texts for it are dropped.
     """
     try:
         yield
     except OSError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stderr.fileno())  # else what is still in its buffer would fail again, at exit too
+        os.dup2(nowhere, sys.stderr.fileno())  # else the rest of its buffer would fail again, at exit too
         os.close(nowhere)

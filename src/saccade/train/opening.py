@@ -1,7 +1,7 @@
-"""Opening the run that a command names: the one that is there, or a new one, planned where its budget is in minutes."""
+"""Open the run that a command names: an existing one, or a new one with its budget in minutes planned."""
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +10,28 @@ from torch import nn
 
 from saccade.errors import ArgumentError
 from saccade.train.environment import versions
-from saccade.train.files import write_json
-from saccade.train.notes import no_line_twice, say
+from saccade.train.notes import say
 from saccade.train.options import Options, identity
-from saccade.train.plan import PLAN, Plan, fitted, open_plan, sentence
+from saccade.train.plan import Plan, fitted, plan_for, sentence
 from saccade.train.randomness import seeded
 from saccade.train.recipes import defaults
+from saccade.train.results import Training
 from saccade.train.run import Run, beside, folder_of
-from saccade.train.speed import plan_for
 from saccade.train.task import Kind, Suited, Task, options_class
 
-__all__ = ["Opened", "Wanted", "new_model", "open_run"]
+__all__ = ["Request", "new_model", "open_run"]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a command asks for.
+class Request:
+    """The arguments of a training.
 
     Args:
         kind: the task.
         options: of the run.
-        objects: the data, where they are Python objects or open already.
-        suited: what the defaults among the options were chosen by.
-        given: names of the options that somebody gave; None: all of them.
+        objects: the data, if they are Python objects or open already.
+        suited: the recipe behind the defaults among the options.
+        given: names of the options that the user gave; None: all of them, and nothing is planned.
         began: when the command began, by time.perf_counter.
     """
 
@@ -44,48 +43,30 @@ class Wanted:
     began: float
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A run that may begin or go on.
-
-    Args:
-        run: its folder.
-        task: what it is trained on.
-        options: all of them, with what its plan has chosen.
-        model: the new one, if it was made to see whether it can be.
-    """
-
-    run: Run
-    task: Task
-    options: Options
-    model: nn.Module | None = None
-
-
-def open_run(wanted: Wanted, device: torch.device) -> Opened:
-    """Return the run that the options name, made and planned if it is not there.
+def open_run(request: Request, device: torch.device) -> Training:
+    """Return the run that the options name, made and planned if it does not exist.
 
     Raises:
-        RunError: if the folder is of something else.
+        RunError: if the folder holds another run, or anything else.
     """
-    kind, options = wanted.kind, wanted.options
+    kind, options = request.kind, request.options
     folder = folder_of(kind.name, options.model, options.data, options.run)
     if not options.resume and folder.exists():
         folder = beside(folder)
         say(f"starting a new run in {folder}")
     if not (folder / "config.json").exists():
-        return _make(wanted, folder, device)
+        return _make(request, folder, device)
     run = Run.open(folder)
     run.refuse_difference(kind.name, {"model": options.model})
     run.check_files()
-    if wanted.given is not None:
-        options = fitted(options, open_plan(folder), wanted.given)
-    task = kind.restore(options, folder, wanted.objects)
+    if request.given is not None:
+        options = fitted(options, run.config.get("plan", {}).get("options", {}), request.given)
+    task = kind.restore(options, folder, request.objects)
     if task.data.fingerprint != run.config["data"]:
         old, new = run.config["options"]["data"], options.data
         run.refuse("--data", *((old, new) if old != new else (run.config["data"], task.data.fingerprint)))
-    usual = {option.name: option.default for option in fields(options)}
-    run.refuse_difference(kind.name, identity(options), usual)  # last: what data there are changes others' defaults
-    return Opened(run, task, options)
+    run.refuse_difference(kind.name, identity(options))  # last: other data change the defaults of other options
+    return Training(run, task, options, device)
 
 
 def new_model(task: Task, options: Options) -> nn.Module:
@@ -94,57 +75,41 @@ def new_model(task: Task, options: Options) -> nn.Module:
         return task.build()
 
 
-def _make(wanted: Wanted, folder: Path, device: torch.device) -> Opened:
-    """Make the folder of a run, with the plan of its budget in it if there is one to be planned."""
+def _make(request: Request, folder: Path, device: torch.device) -> Training:
+    """Make the folder of a run: by its recipe, or by a smaller one that fits its minutes better."""
     Run.check_place(folder)  # before the data, which take their time
-    with no_line_twice():
-        wanted, task, model, plan = _planned(wanted, device)
-    kind, options, suited = wanted.kind, wanted.options, wanted.suited
-    if plan:
+    kind, options, suited, plan = request.kind, request.options, request.suited, None
+    while True:
+        task = kind.prepare(options, request.objects)
+        model = new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
+        if suited is not None and suited.reason:
+            say(suited.reason)
+        if request.given is not None:
+            recipe = None if suited is None else suited.options
+            plan = plan_for(task, model, options, request.given, recipe, device, request.began)
+        smaller = _smaller(request, suited, plan)
+        if smaller is None or plan is None:
+            break
+        say(f"{sentence(plan)}:")
+        options, suited = smaller
+    config: dict[str, Any] = {"task": kind.name, "model": options.model, "data": task.data.fingerprint}
+    if plan is not None:
         say(sentence(plan))
-        options = fitted(options, plan, wanted.given or ())
-
-    def save(place: Path) -> None:
-        task.save(place)
-        if plan:
-            write_json(place / PLAN, asdict(plan))
-
-    config = {"task": kind.name, "model": options.model, "data": task.data.fingerprint, "options": asdict(options)}
-    if suited is not None and suited.reason:
-        config["recipe"] = dict(suited.options)
-    run = Run.create(folder, {**config, "saccade": versions()["saccade"]}, save)
-    return Opened(run, task, options, model)
+        options = fitted(options, plan.options, request.given or ())
+        config["plan"] = asdict(plan)
+    config |= {"options": asdict(options), "saccade": versions()["saccade"]}
+    return Training(Run.create(folder, config, task.save), task, options, device, model=model)
 
 
-def _planned(wanted: Wanted, device: torch.device) -> tuple[Wanted, Task, nn.Module, Plan | None]:
-    """What a new run begins with: by the recipe that suits its data, or a smaller one that fits its minutes better."""
-    kind, options, suited = wanted.kind, wanted.options, wanted.suited
-    task = kind.prepare(options, wanted.objects)
-    model = new_model(task, options)  # before the folder: a model too large for the memory leaves none behind
-    if suited is not None and suited.reason:
-        say(suited.reason)
-    if wanted.given is None:
-        return wanted, task, model, None
-    usual = None if suited is None else suited.options
-    plan = plan_for(task, model, options, wanted.given, usual, device, wanted.began)
+def _smaller(request: Request, suited: Suited | None, plan: Plan | None) -> tuple[Options, Suited] | None:
+    """Options of a smaller recipe, if few steps of the present one fit and the user's options go with it."""
     if plan is None or not plan.few or suited is None or suited.smaller is None:
-        return wanted, task, model, plan
-    smaller = _smaller(wanted, suited.smaller)
-    if smaller is None:
-        return wanted, task, model, plan
-    say(f"{sentence(plan)}:")
-    found, task, model, plan = _planned(replace(wanted, options=smaller, suited=suited.smaller), device)
-    changed = {name: value for name, value in asdict(smaller).items() if value != getattr(options, name)}
-    return found, task, model, plan and replace(plan, options={**changed, **plan.options})
-
-
-def _smaller(wanted: Wanted, suited: Suited) -> Options | None:
-    """The options of a smaller recipe with what is given in their place, None where these mean nothing together."""
-    kind, options = wanted.kind, wanted.options
-    given = {name: getattr(options, name) for name in wanted.given or ()}
-    values = defaults(kind, options.model, options.data, given, suited)
+        return None
+    kind, options = request.kind, request.options
+    given = {name: getattr(options, name) for name in request.given or ()}
+    values = defaults(kind, options.model, options.data, given, suited.smaller)
     try:
-        return options_class(kind, options.model)(**{**values, **given})
+        return options_class(kind, options.model)(**{**values, **given}), suited.smaller
     except ArgumentError as error:
-        say(f"{suited.reason}, but does not go with what is given ({error})")
+        say(f"{suited.smaller.reason}, but does not go with what is given ({error})")
         return None

@@ -49,7 +49,7 @@ def learning_rate(step: int, options: Options) -> float:
 
 
 def flat_from(options: Options) -> str | None:
-    """Return what to say if the learning rate is at its last before the budget is spent; None if it is not.
+    """Return a note if the learning rate is at its last before the budget is spent, else None.
 
     >>> flat_from(Options(schedule="linear", warmup_steps=10, schedule_steps=20, max_steps=20))
     >>> flat_from(Options(schedule="linear", warmup_steps=10, schedule_steps=20, max_steps=30))
@@ -63,11 +63,11 @@ def flat_from(options: Options) -> str | None:
 
 
 def make_optimizer(model: nn.Module, options: Options) -> torch.optim.Optimizer:
-    """Return Adam (Kingma, Ba 2015), or AdamW (Loshchilov, Hutter 2019) where there is a weight decay.
+    """Return Adam (Kingma, Ba 2015), or with a weight decay AdamW (Loshchilov, Hutter 2019).
 
     Vectors (biases, gains) are not decayed: pulling them to zero regularizes nothing.
     """
-    fused = options.precision == "32"  # a fused one unscales gradients on its own, where they have to be clipped first
+    fused = options.precision == "32"  # a fused one unscales gradients itself, but they are clipped first
     settings: dict[str, Any] = {"lr": options.learning_rate, "betas": (options.beta1, options.beta2), "fused": fused}
     if not options.weight_decay:
         return torch.optim.Adam(model.parameters(), **settings)
@@ -87,13 +87,13 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` returned."""
+    """Restore the tensors of `optimizer_tensors`."""
     state: dict[int, dict[str, Tensor]] = {}
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for key, tensor in tensors.items():
         number, name = key.split(".", 1)
         like = parameters[int(number)]
-        # A fused step goes through the memory of all of them at once: they lie as their parameter does.
+        # A fused step needs the memory layout of the parameter.
         laid = torch.empty_like(like, dtype=tensor.dtype).copy_(tensor) if tensor.shape == like.shape else tensor
         state.setdefault(int(number), {})[name] = laid
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

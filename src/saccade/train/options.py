@@ -1,13 +1,13 @@
-"""What can be said about any run, whatever its task."""
+"""Options of every run, and tools for dataclasses of options."""
 
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from saccade.errors import ArgumentError
 from saccade.train.schedules import FALLING, SCHEDULES
@@ -27,11 +27,20 @@ __all__ = [
 
 T = TypeVar("T")
 
-_MOST_THREADS = 1024  # beyond any machine's use; many more crash the process that asks for them
-_MOST_MINUTES = 10**8  # 190 years, which still can be counted in seconds and in steps
-_PRECISIONS = ("32", "bf16", "16")
-_MATMUL_PRECISIONS = ("highest", "high", "medium")
+_MOST_THREADS = 1024  # many more crash the process
+_MOST_MINUTES = 10**8  # 190 years
+_PATIENCE = 10  # validations, of a run that neither a clock nor its schedule ends
+_CHOICES: dict[str, Collection[str]] = {
+    "precision": ("32", "bf16", "16"),
+    "matmul_precision": ("highest", "high", "medium"),
+    "schedule": SCHEDULES,
+}
+_POSITIVE = (
+    *("processes", "checkpoint_steps", "validation_steps", "validation_examples", "learning_rate", "warmup_steps"),
+    *("clip", "max_steps", "max_minutes", "threads", "average", "patience", "schedule_steps"),
+)
 _BUDGET: dict[str, Any] = {"budget": True}  # may differ when a run is continued: it changes no weight of any step
+_PLACE: dict[str, Any] = {**_BUDGET, "place": True}  # of a command, not of its run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,101 +54,96 @@ class Options:
     model: str = ""
     """Which model to train; `saccade list` names them."""
 
-    data: str = field(default="", metadata=_BUDGET)  # compared by what the data are, not by what their folder is called
+    data: str = field(default="", metadata=_PLACE)  # runs compare fingerprints
     """A built-in data set, or a folder or file in the task's own format."""
 
-    run: str = field(default="", metadata=_BUDGET)
-    """Folder of the run: made when it is not there, continued when it is. Default: runs/TASK-DATA-MODEL."""
+    run: str = field(default="", metadata=_PLACE)
+    """Folder of the run, new or to be continued. Default: runs/TASK-DATA-MODEL."""
 
-    resume: bool = field(default=True, metadata=_BUDGET)
+    resume: bool = field(default=True, metadata=_PLACE)
     """Continue the run if it exists; with --no-resume start a new one beside it."""
 
     seed: int = 1
-    """Everything random follows from it: initial weights, batches, dropout."""
+    """Seed of everything random: initial weights, batches, dropout."""
 
     max_steps: int | None = field(default=10_000, metadata=_BUDGET)
-    """Stop after so many steps, counted from the run's beginning; where --max-minutes alone is given, it decides."""
+    """Stop after so many steps, counted from the run's beginning; --max-minutes alone replaces it."""
 
     max_minutes: float | None = field(default=None, metadata=_BUDGET)
     """Stop after so many minutes, the final evaluation included. Given alone, a new run measures its speed, and warmup,
     schedule, validations and checkpoints fit the steps that it has time for, unless they are given too."""
 
     checkpoint_steps: int = field(default=500, metadata=_BUDGET)
-    """Steps between two checkpoints; the last two are kept, at the run's end the last, and the weights of those that
-    --average and --patience need."""
+    """Steps between two checkpoints; the last two are kept, and the weights that --average needs."""
 
     validation_steps: int = field(default=500, metadata=_BUDGET)
     """Steps between two measurements on the validation split."""
 
     validation_examples: int = field(default=500, metadata=_BUDGET)
-    """Examples of the validation split that are measured along the way; all of them are at the end."""
+    """Examples of the validation split for measurements in training; the final one is of all."""
 
-    device: str = field(default="auto", metadata=_BUDGET)
+    device: str = field(default="auto", metadata=_PLACE)
     """Where to compute: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
     processes: int = 1
     """Processes that train together, each on batches of its own: a step then takes so many batches."""
 
-    threads: int | None = field(default=None, metadata=_BUDGET)
-    """Processor threads; small models gain nothing from many. As torch has it if not given."""
+    threads: int | None = field(default=None, metadata=_PLACE)
+    """Processor threads; small models gain nothing from many. Default: as torch sets them."""
 
     learning_rate: float = 1e-3
     """Highest learning rate of Adam."""
 
     schedule: str = "inverse-sqrt"
-    """What the learning rate does after its warmup: inverse-sqrt, constant, linear or cosine."""
+    """Schedule of the learning rate after its warmup: inverse-sqrt, constant, linear or cosine."""
 
     warmup_steps: int = 1000
     """Steps over which the learning rate rises from zero to its highest."""
 
     schedule_steps: int | None = None
-    """Step at which a linear or cosine schedule is down; a property of the run, whatever its budget."""
+    """Last step of a linear or cosine fall; a property of the run, not of its budget."""
 
     final_rate: float = 0.0
-    """Share of the highest learning rate that a linear or cosine schedule ends at, and keeps."""
+    """Share of the highest learning rate at the end of a linear or cosine schedule, and after it."""
 
     beta1: float = 0.9
-    """Adam's memory of gradients."""
+    """Adam β₁."""
 
     beta2: float = 0.99
-    """Adam's memory of squared gradients; 0.999 where there are many steps."""
+    """Adam β₂; 0.999 for many steps."""
 
     weight_decay: float = 0.0
-    """Share of every matrix, times the learning rate, that is taken off at each step (AdamW); vectors keep theirs."""
+    """AdamW's decay of matrices, times the learning rate; vectors are not decayed."""
 
     clip: float = 1.0
     """Largest norm of the gradient; a longer one is scaled down to it."""
 
     precision: str = "32"
-    """Number format of the products in training: 32, bf16 or (GPU) 16; weights and evaluations stay in 32 bits."""
+    """Number format of products in training: 32, bf16 or (GPU) 16; weights and evaluations stay in 32 bits."""
 
     matmul_precision: str = "highest"
     """How float32 products are computed in training: highest, or high or medium where factors may be rounded to fewer
     digits (TF32, bfloat16) if the processor then multiplies faster; sums stay in 32 bits."""
 
     average: int = field(default=1, metadata=_BUDGET)
-    """How many of the last checkpoints the trained model is the mean of, where that is better than the last alone."""
+    """Make the trained model the mean of so many last checkpoints, if that is better than the last alone."""
 
     patience: int | None = field(default=None, metadata=_BUDGET)
-    """Stop after so many validations without a better one, and take the model of the best; never if not given."""
+    """Stop after so many validations without a better one, and take the weights of the best. Without it, a run with
+    neither minutes nor a falling schedule stops after 10, if it has improved before."""
 
     tensorboard: bool = field(default=False, metadata=_BUDGET)
-    """Log loss, learning rate and validations for TensorBoard too, in the run's folder tensorboard."""
+    """Log loss, learning rate and validations for TensorBoard too, in tensorboard/ of the run."""
+
+    @property
+    def early_stopping(self) -> int | None:
+        """Number of validations without a better one after which a run stops."""
+        endless = self.max_minutes is None and self.schedule not in FALLING
+        return self.patience or (_PATIENCE if endless else None)
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
-        positive = ("processes", "checkpoint_steps", "validation_steps", "validation_examples", "learning_rate")
-        for name in (
-            *positive,
-            "warmup_steps",
-            "clip",
-            "max_steps",
-            "max_minutes",
-            "threads",
-            "average",
-            "patience",
-            "schedule_steps",
-        ):
+        """Reject values without a meaning."""
+        for name in _POSITIVE:
             if wrong := not_positive(getattr(self, name)):
                 raise ArgumentError(f"{flag(name)}: {wrong}")
         check_threads(self.threads)
@@ -148,17 +152,15 @@ class Options:
             raise ArgumentError("--max-steps: expected a number, or --max-minutes, got neither")
         if self.max_minutes is not None and self.max_minutes > _MOST_MINUTES:
             raise ArgumentError(f"--max-minutes: expected at most {_MOST_MINUTES:,}, got {self.max_minutes:g}")
-        if self.precision not in _PRECISIONS:
-            raise ArgumentError(f"--precision: expected one of {', '.join(_PRECISIONS)}, got {self.precision}")
-        if self.matmul_precision not in _MATMUL_PRECISIONS:
-            expected = ", ".join(_MATMUL_PRECISIONS)
-            raise ArgumentError(f"--matmul-precision: expected one of {expected}, got {self.matmul_precision}")
+        for name, choices in _CHOICES.items():
+            if (value := getattr(self, name)) not in choices:
+                raise ArgumentError(f"{flag(name)}: expected one of {', '.join(choices)}, got {value}")
         _check_schedule(self)
         _check_adam(self)
 
 
 def check_threads(count: int | None, name: str = "threads") -> None:
-    """Refuse a number of threads, or of processes, that is none or that no machine has.
+    """Reject a number of threads, or of processes, that no machine has.
 
     >>> check_threads(None), check_threads(4)
     (None, None)
@@ -169,10 +171,8 @@ def check_threads(count: int | None, name: str = "threads") -> None:
 
 
 def _check_schedule(options: Options) -> None:
-    """Refuse a schedule that is none, and what only others have."""
+    """Reject a horizon or a final rate that the schedule does not have."""
     name, steps, warmup = options.schedule, options.schedule_steps, options.warmup_steps
-    if name not in SCHEDULES:
-        raise ArgumentError(f"--schedule: expected one of {', '.join(SCHEDULES)}, got {name}")
     if not 0 <= options.final_rate <= 1:
         raise ArgumentError(f"--final-rate: expected a share between 0 and 1, got {options.final_rate}")
     if name in FALLING and (steps is None or steps <= warmup):
@@ -192,7 +192,7 @@ def _check_adam(options: Options) -> None:
 
 
 def not_positive(value: float | None) -> str | None:
-    """Return what to say of an option that is no number above 0; None of one that is, or that was not given.
+    """Return an error for a value that is not a positive finite number; None for one that is, and for None.
 
     >>> not_positive(0), not_positive(math.inf), not_positive(0.5), not_positive(None)
     ('expected a number above 0, got 0', 'expected a finite number above 0, got inf', None, None)
@@ -213,11 +213,11 @@ def flag(name: str) -> str:
 
 @cache
 def flat(*parts: type, checked: bool = True) -> type[Options]:
-    """Return one dataclass of all fields of several, docstrings included, which checks what each of them checks.
+    """Return one dataclass of all fields of several, docstrings and checks included.
 
     Args:
         parts: the dataclasses.
-        checked: False for one that takes any values, such as those of a command line before all others are known.
+        checked: False for one without checks, for example for a command line before the recipe is known.
 
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Size:
@@ -235,7 +235,7 @@ def flat(*parts: type, checked: bool = True) -> type[Options]:
 
 
 def select(options: Any, part: type[T]) -> T:
-    """Return those of the options that are one part's, as that part.
+    """Return the options of one part, as that dataclass.
 
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Size:
@@ -247,25 +247,21 @@ def select(options: Any, part: type[T]) -> T:
 
 
 def check_types(kind: Any, values: Mapping[str, Any]) -> None:
-    """Check that values out of a file are of the options' types: there a whole number may stand for a float.
-
-    Raises:
-        ArgumentError: naming the first that is not.
-    """
-    for option in fields(kind):
-        if option.name in values and not fits(value := values[option.name], option.type):
-            raise ArgumentError(f"{flag(option.name)}: expected {_named(option.type)}, got {value!r:.60}")
+    """Check the types of values from a file. Raises ArgumentError for the first wrong one."""
+    for name, option in get_type_hints(kind).items():
+        if name in values and not fits(value := values[name], option):
+            raise ArgumentError(f"{flag(name)}: expected {_named(option)}, got {value!r:.60}")
 
 
 def fits(value: object, kind: Any) -> bool:
-    """Return whether a value out of a file is of an option's type.
+    """Return whether a value from a file has a type; a whole number may stand for a float.
 
     >>> fits(3, float | None), fits("3", float | None), fits(True, int)
     (True, False, False)
     """
     if get_origin(kind) in (Union, UnionType):
-        return any(fits(value, one) for one in get_args(kind))
-    if isinstance(value, bool):  # which is an int to Python
+        return any(fits(value, member) for member in get_args(kind))
+    if isinstance(value, bool):  # an int to Python
         return kind is bool
     if get_origin(kind) is Literal:
         return value in get_args(kind)
@@ -282,20 +278,17 @@ def _named(kind: Any) -> str:
 
 
 def origin(config: Mapping[str, Any], options: Options) -> str:
-    """Return what weights were made from, in one word: the data and all options that decide what is learned.
+    """Return a mark of weights: a hash of their data and of all options that decide what is learned.
 
     Args:
-        config: of the run. What options it names is what counts: one that came later changes nothing of an older run.
-        options: of the run, whatever its budget is now.
+        config: of the run.
+        options: of the run, with any budget.
 
     Example:
-        >>> config = {"data": "dates", "options": {"seed": 1, "max_steps": 5}}
-        >>> origin(config, Options(max_steps=9)) == origin({**config, "options": {"seed": 1}}, Options())
+        >>> origin({"data": "dates"}, Options(max_steps=9)) == origin({"data": "dates"}, Options())
         True
     """
-    deciding = identity(options).keys() & config["options"].keys()
-    own = {name: config["options"][name] for name in deciding}
-    content = json.dumps([config["data"], own], sort_keys=True, default=str)
+    content = json.dumps([config["data"], identity(options)], sort_keys=True, default=str)
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 

@@ -1,8 +1,7 @@
-"""One tidy line of progress on standard error, and notes above it; without a terminal, a line now and then."""
+"""One line of progress on standard error, and notes above it; without a terminal, a line now and then."""
 
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, cast
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bar", "clock", "waiting"]
 
-QUIET = 30.0  # seconds without a word, where no bar can be seen, after which there is one
+QUIET = 30.0  # seconds without a line, after which there is one if no bar can be seen
 
 
 def clock(seconds: float) -> str:
@@ -35,31 +34,12 @@ def _console() -> "Console":
     return Console(file=cast("IO[str]", StandardError()), soft_wrap=True, highlight=False)
 
 
-class _Ticker:
-    """Calls a function every second from a thread of its own, while the thread that works has no time to."""
-
-    def __init__(self, tick: Callable[[], None]) -> None:
-        self._tick, self._done = tick, threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._done.wait(1.0):
-            self._tick()
-
-
 class Bar:
-    """A progress bar on a terminal; elsewhere its notes, one line each, and after 30 seconds without one where it is.
+    """A progress bar on a terminal; elsewhere its notes, and a line after 30 seconds without one.
 
     Args:
-        steps: how many steps the run shall have in all, None if something else ends it.
-        done: how many it has.
+        steps: of the whole run, None if something else ends it.
+        done: steps taken.
         shown: whether it is seen at all.
     """
 
@@ -69,87 +49,56 @@ class Bar:
         console = _console()
         columns = (TextColumn("{task.fields[counter]}"), BarColumn(24), TextColumn("{task.description}"))
         disabled = not (shown and console.is_terminal)
-        self._progress = Progress(*columns, TimeElapsedColumn(), console=console, disable=disabled, auto_refresh=False)
-        self._of, self._text = f" of {steps}" if steps else "", ""
-        self._counter = f"step {done}{self._of}"
-        self._task = self._progress.add_task("", total=None, counter=self._counter)
-        self._seen = self._said = time.monotonic()
-        self._ticker = _Ticker(self._tick) if shown else None
+        self._progress = Progress(*columns, TimeElapsedColumn(), console=console, disable=disabled)
+        self._of, self._shown = f" of {steps}" if steps else "", shown
+        self._task = self._progress.add_task("", total=None, counter=f"step {done}{self._of}")
+        self._noted = time.monotonic()
 
     def __enter__(self) -> "Bar":
         self._progress.start()
-        if self._ticker:
-            self._ticker.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._ticker:
-            self._ticker.stop()
-        self._progress.refresh()
         self._progress.stop()
 
     def update(self, step: int, description: str, share: float | None = None) -> None:
-        """Show where the run is; redrawn a few times a second, which is all that an eye wants.
+        """Show progress.
 
         Args:
-            step: how many are done.
-            description: what else there is to say.
-            share: how much of the run's time is over, between 0 and 1; None if nobody knows.
+            step: number of steps taken.
+            description: text behind the bar.
+            share: of the run's time that is over, between 0 and 1; None if it is unknown.
         """
-        self._counter, self._text = f"step {step}{self._of}", description
-        total = None if share is None else 1.0
-        self._progress.update(self._task, description=description, counter=self._counter, total=total, completed=share)
-        if (now := time.monotonic()) - self._seen > 0.25:
-            self._seen = now
-            self._progress.refresh()
+        counter, total = f"step {step}{self._of}", None if share is None else 1.0
+        self._progress.update(self._task, description=description, counter=counter, total=total, completed=share)
+        if self._shown and self._progress.disable and time.monotonic() - self._noted >= QUIET:
+            self.note(f"{counter}: {description}")
 
     def note(self, line: str) -> None:
         """Write a line that stays."""
-        self._said = time.monotonic()
+        self._noted = time.monotonic()
         if self._progress.disable:
             say(line)
         else:
             self._progress.console.print(escaped(line), markup=False)
 
-    def _tick(self) -> None:
-        if not self._progress.disable:
-            self._progress.refresh()
-        elif self._text and time.monotonic() - self._said >= QUIET:
-            self.note(f"{self._counter}: {self._text}")
-
 
 @contextmanager
 def waiting(what: str, seconds: float) -> Iterator[None]:
-    """Show how long something takes while the block does it: a bar on a terminal, elsewhere a line every 30 seconds.
+    """Show the time of a long computation: a bar on a terminal, elsewhere a line.
 
     Args:
-        what: is done.
-        seconds: that it is expected to take; 0 if nobody knows.
+        what: the computation.
+        seconds: its expected time, 0 if it is unknown.
     """
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    console, began = _console(), time.monotonic()
-    expected = f" of about {clock(seconds)}" if seconds >= 1 else ""
-    said = [began]
-    columns = (TextColumn(what), BarColumn(24), TextColumn("{task.description}"))
-    progress = Progress(*columns, console=console, disable=not console.is_terminal, auto_refresh=False, transient=True)
-    task = progress.add_task("", total=seconds or None)
-
-    def tick() -> None:
-        now = time.monotonic()
-        text = clock(now - began) + expected
-        progress.update(task, completed=min(now - began, 0.99 * seconds), description=text)
-        progress.refresh()
-        if progress.disable and now - said[0] >= QUIET:
-            said[0] = now
-            say(f"{what}: {text}")
-
-    ticker = _Ticker(tick)
-    with progress:
-        ticker.start()
-        try:
-            yield
-        finally:
-            ticker.stop()
+    console, about = _console(), f", about {clock(seconds)}" if seconds >= 1 else ""
+    columns = (TextColumn("{task.description}"), BarColumn(24), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        progress.add_task(f"{what}{about}", total=None)
+        if progress.disable and seconds >= QUIET:
+            say(f"{what}{about}")
+        yield

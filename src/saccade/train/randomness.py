@@ -1,4 +1,4 @@
-"""Everything random at step n is a function of (seed, n), so that a resumed run is the uninterrupted one."""
+"""Everything random at step n is a function of (seed, n), so a resumed run equals the uninterrupted one."""
 
 import hashlib
 import random
@@ -18,22 +18,17 @@ _GENERATORS = free_in_children(RLock())
 
 
 def derive(seed: int, *labels: object) -> int:
-    """Return a number below 2^63 that depends on all arguments, the same on every machine.
+    """Return a hash below 2^63 of a seed and labels such as ("step", 12), the same on every machine.
 
-    Args:
-        seed: the run's seed.
-        labels: what the number is for, such as ("step", 12).
-
-    Example:
-        >>> derive(1, "step", 12) == derive(1, "step", 12) != derive(1, "step", 13)
-        True
+    >>> derive(1, "step", 12) == derive(1, "step", 12) != derive(1, "step", 13)
+    True
     """
     text = "/".join(map(str, (seed, *labels)))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def generator(seed: int, *labels: object) -> torch.Generator:
-    """Return a CPU generator of its own, seeded by `derive`.
+    """Return a new CPU generator, seeded by `derive`.
 
     >>> torch.rand(1, generator=generator(1, "a")) == torch.rand(1, generator=generator(1, "a"))
     tensor([True])
@@ -43,7 +38,7 @@ def generator(seed: int, *labels: object) -> torch.Generator:
 
 @contextmanager
 def seeded(seed: int, *labels: object) -> Iterator[None]:
-    """Draw from generators seeded by `derive`, and leave the global ones afterwards as they were.
+    """Seed the global generators by `derive` within the block.
 
     >>> with seeded(1, "weights"):
     ...     first = torch.rand(1)
@@ -58,10 +53,9 @@ def seeded(seed: int, *labels: object) -> Iterator[None]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Leave the global generators of torch, NumPy and Python afterwards as they were, whatever draws from them.
+    """Restore the global generators of torch, NumPy and Python after the block; other threads wait for its end.
 
-    Those of GPUs that nothing had used before begin afterwards from the CPU's seed of before, if anything was seeded
-    or used a GPU. The generators are the process's: another thread waits until the block ends.
+    A GPU that the block uses first gets the CPU's seed from before the block.
 
     >>> before = torch.get_rng_state()
     >>> with undisturbed():
@@ -71,7 +65,7 @@ def undisturbed() -> Iterator[None]:
     """
     with _GENERATORS, python_and_numpy():
         used, seed = torch.cuda.is_initialized(), torch.initial_seed()
-        devices = range(torch.cuda.device_count()) if used else ()  # asking would initialize it
+        devices = range(torch.cuda.device_count()) if used else ()  # counting them would initialize it
         with torch.random.fork_rng(devices):
             try:
                 yield
@@ -82,14 +76,7 @@ def undisturbed() -> Iterator[None]:
 
 @contextmanager
 def python_and_numpy() -> Iterator[None]:
-    """Leave the global generators of Python and NumPy afterwards as they were; no thread waits, so imports may use it.
-
-    >>> state = random.getstate()
-    >>> with python_and_numpy():
-    ...     number = random.random()
-    >>> random.getstate() == state
-    True
-    """
+    """Restore the global generators of Python and NumPy after the block; no thread waits, so imports may use it."""
     drawn, state = random.getstate(), np.random.get_state()  # noqa: NPY002 (the global one)
     try:
         yield
@@ -100,10 +87,7 @@ def python_and_numpy() -> Iterator[None]:
 
 @contextmanager
 def reproducible() -> Iterator[None]:
-    """Have torch choose kernels whose result does not depend on the order of threads; restored afterwards.
-
-    With the same number of threads, the same numbers come out bit for bit.
-    """
+    """Have torch choose deterministic kernels: equal numbers of threads give equal bits."""
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     filling = deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     torch.use_deterministic_algorithms(True)

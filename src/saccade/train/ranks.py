@@ -1,6 +1,6 @@
-"""The processes that train one run together: who this one is, how they find each other, and what they agree on.
+"""The processes that train one run together: their ranks, rendezvous and collectives.
 
-Each is told its place by the environment variables of torchrun, whether torchrun started it or `launch` did.
+Each reads its rank from the environment variables of torchrun, whether torchrun or `launch` started it.
 """
 
 import os
@@ -17,14 +17,14 @@ from torch import distributed
 from saccade.errors import ArgumentError, SaccadeError
 from saccade.train.options import Options
 
-__all__ = ["GOES_ON", "Ranks", "Unreachable", "free_port", "joined", "of_connection", "place", "placed"]
+__all__ = ["GOES_ON", "Ranks", "Unreachable", "current", "free_port", "joined", "of_connection", "placed"]
 
 GOES_ON = "the last checkpoint is kept, and the same command goes on from there"
-_PATIENCE = timedelta(days=1)  # what one process measures may take long, and the others wait for it
+_PATIENCE = timedelta(days=1)  # the others wait while one process measures
 
 
 class Unreachable(SaccadeError):
-    """Another process cannot be reached: it is at an end, or the net between is."""
+    """Another process cannot be reached."""
 
     def __init__(self) -> None:
         super().__init__(f"another process cannot be reached; {GOES_ON}")
@@ -32,13 +32,13 @@ class Unreachable(SaccadeError):
 
 @dataclass(frozen=True)
 class Ranks:
-    """The place of this process among those that train the run.
+    """The rank of this process among those that train the run.
 
     Args:
-        rank: its number, from 0 on; 0 writes, measures and speaks for all.
-        world: how many there are.
-        local: its number among those on this machine.
-        here: how many there are on this machine.
+        rank: of `world` processes, from 0 on.
+        world: number of processes.
+        local: rank among the processes of this machine.
+        here: number of processes of this machine.
         external: whether something else, such as torchrun, started them.
     """
 
@@ -50,11 +50,11 @@ class Ranks:
 
     @property
     def leads(self) -> bool:
-        """Whether this process writes, measures and speaks for all."""
+        """Whether this process writes, measures and reports for all."""
         return self.rank == 0
 
     def sums(self, *numbers: float) -> list[float]:
-        """Return each number summed over all processes, which must all ask, and at the same step.
+        """Return each number summed over all processes, all of which must call this at the same step.
 
         >>> Ranks().sums(1.5, True)
         [1.5, 1.0]
@@ -62,23 +62,18 @@ class Ranks:
         together = torch.tensor(numbers, dtype=torch.float64)
         if self.world > 1:
             distributed.all_reduce(together)
-        found: list[float] = together.tolist()
-        return found
+        return [float(number) for number in together]
 
     def share(self, content: Any) -> Any:
-        """Return what the first process gives, in all that call this."""
+        """Return the first process's content in all processes."""
         box = [content]
         if self.world > 1:
             distributed.broadcast_object_list(box)
         return box[0]
 
 
-def place(options: Options) -> Ranks:
-    """Return the place that the environment gives this process; the first of `--processes` where it gives none.
-
-    Raises:
-        ArgumentError: if there are other processes than --processes says.
-    """
+def current(options: Options) -> Ranks:
+    """Return the rank in the environment, else the first of `--processes`. Raises ArgumentError if these differ."""
     if not distributed.is_torchelastic_launched():
         return Ranks(0, options.processes, 0, options.processes)
     rank, world, local, here = (int(os.environ[name]) for name in _NAMES)
@@ -92,7 +87,7 @@ _NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 @contextmanager
 def placed(rank: int, world: int, port: int) -> Iterator[None]:
-    """Give this process a place among those of this machine, as torchrun would."""
+    """Set the variables of torchrun for this process within the block."""
     variables = dict(zip(_NAMES, map(str, (rank, world, rank, world)), strict=True))
     variables |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "TORCHELASTIC_RUN_ID": "saccade"}
     before = {name: os.environ.get(name) for name in variables}
@@ -108,10 +103,9 @@ def placed(rank: int, world: int, port: int) -> Iterator[None]:
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[None]:
-    """Meet the other processes: tensors on a CPU travel by gloo, those on a GPU by NCCL.
+    """Join the process group: gloo for tensors of a CPU, NCCL for those of a GPU.
 
-    Raises:
-        Unreachable: if one of them is gone while the block runs.
+    Raises Unreachable if another process ends while the block runs.
     """
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     distributed.init_process_group(backend, timeout=_PATIENCE)
@@ -126,17 +120,17 @@ def joined(device: torch.device) -> Iterator[None]:
 
 
 def of_connection(error: BaseException) -> bool:
-    """Whether an error is that another process cannot be reached; gloo and NCCL have no common class for it.
+    """Whether an error says that another process cannot be reached; gloo and NCCL have no common class for it.
 
     >>> of_connection(RuntimeError("Connection closed by peer")), of_connection(RuntimeError("shapes"))
     (True, False)
     """
-    told = isinstance(error, RuntimeError) and any(word in str(error) for word in ("gloo", "NCCL", " by peer"))
-    return told or isinstance(error, distributed.DistError)
+    named = isinstance(error, RuntimeError) and any(word in str(error) for word in ("gloo", "NCCL", " by peer"))
+    return named or isinstance(error, distributed.DistError)
 
 
 def free_port() -> int:
-    """Return a port of this machine that nobody listens on."""
+    """Return a free port of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

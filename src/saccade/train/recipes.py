@@ -1,16 +1,14 @@
-"""What a run's options are where nobody says otherwise: its own if it is there, else what suits its model and data."""
+"""Default options of a run: its own if it exists, else the recipe for its model and data."""
 
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from saccade.errors import ArgumentError
 from saccade.train.notes import say
-from saccade.train.options import Options, check_types, identity
-from saccade.train.run import Run, RunError, folder_of
+from saccade.train.run import Run, folder_of
 from saccade.train.schedules import FALLING, SCHEDULES
-from saccade.train.task import Kind, Suited, options_class, recipe
+from saccade.train.task import Kind, Suited, models_of, options_class, recipe
 
 __all__ = ["data_of", "defaults", "suit", "usual_model"]
 
@@ -20,21 +18,23 @@ _HORIZON = ("schedule_steps", "final_rate")  # of a recipe: a schedule that does
 def defaults(
     kind: Kind, model: str, data: str, given: Mapping[str, Any], suited: Suited | None = None
 ) -> dict[str, Any]:
-    """Return the options of a run that follow from its model and data, and from the few others that change them.
+    """Return the default options of a run with a model and data.
 
     Args:
         kind: the task.
         model: its model's name.
-        data: as `--data` names them.
-        given: of the options that are given, max_minutes, max_steps and schedule count: minutes alone lift the recipe's
-            steps, and a schedule that does not fall its horizon.
-        suited: what was found by `suit`; without it nothing is read, and the recipe is that of the data's name.
+        data: as in `--data`.
+        given: the user's options. Minutes alone lift the limit of steps, steps alone that of minutes, and a schedule
+            that does not fall has no horizon.
+        suited: the result of `suit`. Without it the recipe is that of the data's name.
     """
-    known = {field.name for field in fields(options_class(kind, model))}
-    found = recipe(kind, model, data) if suited is None else suited.options
-    values = {name: value for name, value in found.items() if name in known}
+    names = {field.name for field in fields(options_class(kind, model))}
+    chosen = recipe(kind, model, data) if suited is None else suited.options
+    values = {name: value for name, value in chosen.items() if name in names}
     if given.get("max_minutes") and not given.get("max_steps"):
-        values |= {"max_steps": None, "max_minutes": 1.0}  # the minutes that are given take this one's place
+        values |= {"max_steps": None, "max_minutes": 1.0}  # the user's minutes replace this one
+    elif given.get("max_steps"):
+        values.pop("max_minutes", None)
     schedule = given.get("schedule")
     if schedule in SCHEDULES and schedule not in FALLING:
         values = {name: value for name, value in values.items() if name not in _HORIZON} | {"schedule": schedule}
@@ -42,25 +42,28 @@ def defaults(
 
 
 def suit(kind: Kind, model: str, data: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
-    """Return what suits a run: its own options if it is there, else what its data say, which are read unless built in.
+    """Return the defaults of a run: its own options if it exists, else the recipe for its data.
 
     Args:
         kind: the task.
         model: its model's name.
-        data: as `--data` names them.
-        given: the options that are given, by their names.
-        objects: the data, where they are Python objects.
+        data: as in `--data`. They are read unless they are built in.
+        given: the user's options by name.
+        objects: the data, if they are Python objects.
 
     Raises:
         SaccadeError: in one line, if the data or the run cannot be read.
     """
-    run = _there(kind, given, model, data)
-    if run is not None and (run.config["task"], run.config["model"]) == (kind.name, model):
-        own = identity(run.options(options_class(kind, model)))  # budgets are no run's own: those of its recipe count
-        return Suited({**_recorded(run, kind, model, data), **own}, data=objects)
-    if run is not None or data in kind.builtin:
-        return Suited(recipe(kind, model, data), data=objects)
-    return kind.suited(model, {**given, "data": data}, objects)
+    folder, flat = folder_of(kind.name, model, data, given.get("run")), options_class(kind, model)
+    if given.get("resume", True) and (folder / "config.json").exists():
+        run = Run.open(folder)
+        if (run.config["task"], run.config["model"]) == (kind.name, model):
+            saved = run.options(flat)
+            names = (field.name for field in fields(flat) if not field.metadata.get("place"))
+            return Suited({name: getattr(saved, name) for name in names}, data=objects)
+    elif data not in kind.builtin:
+        return kind.suited(model, {**given, "data": data}, objects)
+    return Suited(recipe(kind, model, data), data=objects)
 
 
 def data_of(kind: Kind, data: str | Path | None) -> str:
@@ -82,22 +85,6 @@ def usual_model(kind: Kind, run: str | None) -> str:
     if not run or not (Path(run) / "config.json").exists():
         return first
     config = Run.open(Path(run)).config
-    return str(config["model"]) if config["task"] == kind.name and config["model"] in kind.models else first
-
-
-def _there(kind: Kind, given: Mapping[str, Any], model: str, data: str) -> Run | None:
-    """The run that the options go on with, None where they begin one."""
-    folder = folder_of(kind.name, model, data, given.get("run"))
-    return Run.open(folder) if given.get("resume", True) and (folder / "config.json").exists() else None
-
-
-def _recorded(run: Run, kind: Kind, model: str, data: str) -> Mapping[str, Any]:
-    """The recipe that a run was made by; runs from before there was a choice have that of their data's name."""
-    if run.recipe is None:
-        return recipe(kind, model, data)
-    flat: type[Options] = options_class(kind, model)
-    try:
-        check_types(flat, run.recipe)
-    except ArgumentError as error:
-        raise RunError(f"{run.folder / 'config.json'}: recipe: {error}") from error
-    return run.recipe
+    model = str(config["model"])
+    there = ":" in model or model in models_of(kind)
+    return model if there and config["task"] == kind.name else first

@@ -1,41 +1,56 @@
-"""How far a run is, how well its model does, and the results.json that says so."""
+"""The state of a run, evaluations of its model, and results.json."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from saccade.train.balance import balances, with_loads
 from saccade.train.baselines import described
+from saccade.train.checkpoint import Checkpoint
 from saccade.train.environment import hardware, matmul_precision, versions
 from saccade.train.notes import CONTROL
 from saccade.train.options import Options
 from saccade.train.randomness import derive, seeded
+from saccade.train.ranks import Ranks
 from saccade.train.run import Run
 from saccade.train.task import Evaluation, Task
 
-__all__ = ["TrainState", "complete", "measure", "sample", "split_results", "summarize", "undisturbed"]
+__all__ = [
+    "Sizes",
+    "TrainState",
+    "Training",
+    "complete",
+    "final_seconds",
+    "measure",
+    "sample",
+    "sizes",
+    "split_results",
+    "summarize",
+    "undisturbed",
+]
 
-_ROOM = 170  # characters of a sample's texts: with what stands between them its line has at most 200
+_FOR_FINAL = 0.5  # share of a budget in minutes: the final evaluation cuts training short by no more
+_ROOM = 170  # characters of a sample's texts; its line has at most 200
 
 
 @dataclass
 class TrainState:
-    """How far a run is.
+    """The state of a run.
 
     Args:
         step: steps taken.
         tokens: units (`Task.unit`) trained on.
-        seconds: all time since training began, over all processes that trained this run.
-        training_seconds: the part of it that was spent in steps, not in measuring and saving.
-        best: the headline of the best validation so far, None before the first.
-        best_step: when that was; 0 before the first.
+        seconds: of all trainings of this run.
+        training_seconds: the part of them in steps, without measuring and saving.
+        best: the headline of the best validation, None before the first.
+        best_step: its step, 0 before the first.
         stale: validations since then.
-        reserve: seconds that the final evaluation is expected to take, which a budget in minutes keeps for it.
+        reserve: expected seconds of the final evaluation, which a budget in minutes keeps for it.
     """
 
     step: int = 0
@@ -48,7 +63,7 @@ class TrainState:
     reserve: float = 0.0
 
     def judge(self, headline: float) -> bool:
-        """Note a validation; returns whether it is the best so far."""
+        """Record a validation; returns whether it is the best so far."""
         if self.best is not None and not headline > self.best:
             self.stale += 1
             return False
@@ -56,17 +71,22 @@ class TrainState:
         return True
 
     def ended(self, options: Options) -> bool:
-        """Whether the run is at its end: the budget is used up, or the patience is."""
-        return self.spent(options) or (options.patience is not None and self.stale >= options.patience)
+        """Whether the run is at its end: its budget is spent, or it stops early."""
+        return self.spent(options) or self.stops_early(options)
+
+    def stops_early(self, options: Options) -> bool:
+        """Whether validations have not improved for too long; by default only if they have improved before."""
+        may_stop = options.patience is not None or self.best_step > options.validation_steps
+        return may_stop and options.early_stopping is not None and self.stale >= options.early_stopping
 
     def spent(self, options: Options) -> bool:
-        """Whether the budget is used up."""
+        """Whether the budget is spent."""
         clock = math.inf if options.max_minutes is None else 60 * options.max_minutes
         late = self.step > 0 and self.seconds + self.reserve >= clock  # there is a model only after a step
         return late or (options.max_steps is not None and self.step >= options.max_steps)
 
     def seconds_left(self, options: Options, pace: float) -> float:
-        """Return how long the run goes on, its final evaluation included, at `pace` seconds a step.
+        """Return the seconds until the end of the run, its final evaluation included, at `pace` seconds a step.
 
         >>> TrainState(step=40, seconds=50.0, reserve=9.0).seconds_left(Options(max_steps=60, max_minutes=2), 0.5)
         19.0
@@ -76,47 +96,87 @@ class TrainState:
         return max(0.0, min(by_clock, by_steps))
 
 
+@dataclass
+class Training:
+    """A run in training.
+
+    Args:
+        run: its folder.
+        task: of the run.
+        options: all of them.
+        device: of the model.
+        ranks: the processes that train together.
+        model: None until it is needed.
+        state: updated in place.
+        checkpoint: of that state; None at the beginning.
+        loggers: Lightning's, for the same numbers as metrics.jsonl.
+    """
+
+    run: Run
+    task: Task
+    options: Options
+    device: torch.device
+    ranks: Ranks = Ranks()  # noqa: RUF009 (frozen)
+    model: Any = None
+    state: TrainState = field(default_factory=TrainState)
+    checkpoint: Checkpoint | None = None
+    loggers: Sequence[Any] = ()
+
+
+class Sizes(NamedTuple):
+    """Numbers of examples that are measured of the validation and the test split."""
+
+    validation: int
+    test: int
+
+
+def sizes(task: Task, options: Options) -> Sizes:
+    """Return the numbers of examples of a final evaluation; of an endless split, as many as in validations."""
+    return Sizes(*((task.data.size(split) or options.validation_examples) for split in ("validation", "test")))
+
+
+def final_seconds(example: float, sizes: Sizes, options: Options) -> float:
+    """Return the seconds of the final evaluation; with an average, validation is measured twice.
+
+    >>> final_seconds(0.1, Sizes(100, 200), Options()), final_seconds(0.1, Sizes(100, 200), Options(average=3))
+    (30.0, 40.0)
+    """
+    seconds = example * (sizes.validation * (2 if options.average > 1 else 1) + sizes.test)
+    limit = 60 * _FOR_FINAL * options.max_minutes if options.max_minutes else seconds
+    return round(min(seconds, limit), 3)
+
+
 def measure(
     task: Task, model: nn.Module, split: str, seed: int, limit: int | None = None, request: Any = None
 ) -> Evaluation:
-    """Evaluate a model without leaving a trace in it or in the generators.
+    """Evaluate a model, with the loads of its experts, without an effect on it or on the generators.
 
     Args:
-        task: what the model is for.
-        model: put into evaluation mode, and back.
+        task: of the model.
+        model: in any mode.
         split: "validation" or "test".
-        seed: of the run; what is random in an evaluation follows from it and the split.
-        limit: measure on so many examples only, spread over the split.
-        request: how, where otherwise than the run has it (`Task.requests`, "eval").
-
-    Returns:
-        The task's evaluation, and of a model with experts how evenly they took its tokens.
+        seed: of the run; random numbers of an evaluation follow from it and the split.
+        limit: number of examples, spread over the split; None: all.
+        request: differences from the run's options (`Task.requests`, "eval").
     """
-    with undisturbed(model, seed, split), balances(model) as found:
+    with undisturbed(model, seed, split), balances(model) as collected:
         result = task.evaluate(model, split, limit, request)
-    return with_loads(result, found)
+    return with_loads(result, collected)
 
 
 def sample(task: Task, model: nn.Module, seed: int, step: int) -> str:
-    """Return an example of the validation split, what the model makes of it, and what it should be, in a line.
-
-    Args:
-        task: what the model is for.
-        model: in evaluation mode.
-        seed: of the run.
-        step: of the run; which example it is follows from both.
-    """
+    """Return a line with an example of the validation split, drawn by seed and step, and the model's answer."""
     size = task.data.size("validation") or 1
     example = task.example("validation", derive(seed, "sample", step) % size)
     [answer] = task.answer(model, [example.input], None, "json")
     parts = [example.text, answer.lines()[0], example.answer, answer.remark]
     lines = (CONTROL.sub("·", " ".join(part.split())) for part in parts)
-    text, given, expected, remark = _shortened([*lines], _ROOM)
-    return f"{text} → {given} ({'; '.join(filter(None, [f'expected: {expected}', remark]))})"
+    text, answered, expected, remark = _shortened([*lines], _ROOM)
+    return f"{text} → {answered} ({'; '.join(filter(None, [f'expected: {expected}', remark]))})"
 
 
 def _shortened(parts: Sequence[str], room: int) -> list[str]:
-    """Return texts that have so many characters in all at most: those that are the longest are cut.
+    """Return texts of at most so many characters in all: the longest are cut.
 
     >>> _shortened(["short", "a longer one", "the longest of all"], 25)
     ['short', 'a longer …', 'the longe…']
@@ -129,7 +189,7 @@ def _shortened(parts: Sequence[str], room: int) -> list[str]:
 
 @contextmanager
 def undisturbed(model: nn.Module, seed: int, label: str) -> Iterator[None]:
-    """Ask a model in evaluation mode, as exactly as `saccade eval`, leaving no trace in it or in the generators."""
+    """Evaluation mode, full precision and seeded generators within the block, all restored after it."""
     training = model.training
     model.eval()
     try:
@@ -148,16 +208,16 @@ def summarize(
     averaged: Sequence[int],
     compared: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Return what results.json says of a trained run.
+    """Return the content of results.json.
 
     Args:
-        run: the run.
-        options: it was trained with.
-        state: how far it is.
-        model: what it came to.
-        measured: the evaluations of "test", which are its `metrics`, and of "validation".
-        averaged: the steps whose weights' mean the model is.
-        compared: where there was a choice, the steps of each candidate and how it did on validation.
+        run: after its training.
+        options: of the run.
+        state: of the run.
+        model: the trained one.
+        measured: evaluations of "test" and "validation".
+        averaged: the steps whose mean the model is.
+        compared: steps and headline on validation of each candidate, if there were several.
     """
     test, validation = measured["test"], measured["validation"]
     speed = {"train": _rate(state.tokens, state.training_seconds), "decode": _rate(test.count, test.seconds)}
@@ -166,7 +226,7 @@ def summarize(
         "metrics": test.metrics,
         "groups": test.groups,
         "validation": validation.metrics,
-        "baselines": {split: described(found.baselines) for split, found in measured.items()},
+        "baselines": {split: described(part.baselines) for split, part in measured.items()},
         "seed": options.seed,
         "steps": state.step,
         "final": _final(options, state, averaged, compared),
@@ -180,28 +240,30 @@ def summarize(
 def _final(
     options: Options, state: TrainState, averaged: Sequence[int], compared: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return what results.json says of how the model was chosen: of which steps, and what was best by then."""
-    how = {"steps": list(averaged), "average": options.average, "patience": options.patience}
+    """The choice of the model: its steps, and the best validation."""
+    how = {"steps": list(averaged), "average": options.average, "patience": options.early_stopping}
     how |= {"compared": list(compared)} if compared else {}
     best = {"best": state.best, "best_step": state.best_step, "validations_since_best": state.stale}
+    best["stopped_early"] = state.stops_early(options)
     return {**how, **best, "reserve": state.reserve}
 
 
 def complete(results: Mapping[str, Any], options: Options) -> bool:
-    """Whether results are those that the options would come to."""
-    chosen = results.get("final")
-    if not isinstance(chosen, dict):  # of an earlier version
+    """Whether the options would come to results that exist."""
+    final = results.get("final")
+    if not isinstance(final, dict):
         return False
-    same = (chosen.get("average"), chosen.get("patience")) == (options.average, options.patience)
-    stale, reserve = chosen.get("validations_since_best"), chosen.get("reserve")
-    state = TrainState(results["steps"], seconds=results["seconds"])
-    state.stale = stale if isinstance(stale, int) else 0
-    state.reserve = reserve if isinstance(reserve, int | float) else 0.0
-    return same and state.ended(options)
+    numbers = [final.get(name) for name in ("best_step", "validations_since_best", "reserve")]
+    if (final.get("average"), final.get("patience")) != (options.average, options.early_stopping):
+        return False
+    best_step, stale, reserve = (number if isinstance(number, int | float) else 0 for number in numbers)
+    state = TrainState(results["steps"], seconds=results["seconds"], best_step=int(best_step), stale=int(stale))
+    state.reserve = reserve
+    return state.ended(options)
 
 
 def split_results(run: Run, options: Options, model: nn.Module, split: str, result: Evaluation) -> dict[str, Any]:
-    """Return what results-SPLIT.json says of one evaluation."""
+    """Return the content of results-SPLIT.json."""
     return {
         **_subject(run, options, model),
         "split": split,
@@ -218,17 +280,15 @@ def split_results(run: Run, options: Options, model: nn.Module, split: str, resu
 
 
 def _subject(run: Run, options: Options, model: nn.Module) -> dict[str, Any]:
-    """What was trained."""
     parameters = sum(parameter.numel() for parameter in model.parameters())
     return {"task": run.config["task"], "model": options.model, "parameters": parameters}
 
 
 def _circumstances(run: Run, options: Options, model: nn.Module) -> dict[str, Any]:
-    """Where, with what, and under which options."""
     device = next(model.parameters()).device
     return {"hardware": hardware(device), "versions": versions(), "config": {**run.config, "options": asdict(options)}}
 
 
 def _rate(tokens: int, seconds: float) -> float:
-    """Tokens a second, 0 where there was no time."""
+    """Units a second, 0 without time."""
     return round(tokens / seconds, 1) if seconds else 0.0

@@ -5,13 +5,16 @@ moved elsewhere still predicts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, cast
 
 from torch import Tensor, nn
 
+from saccade._definitions.argument_hints import choose
+from saccade.errors import ArgumentError
 from saccade.train.environment import multiplies_bfloat16
 from saccade.train.options import Options, flat
 
@@ -28,10 +31,14 @@ __all__ = [
     "Suited",
     "Task",
     "Unreadable",
+    "choose_model",
     "find",
     "kind_of",
+    "model_class",
+    "models_of",
     "options_class",
     "recipe",
+    "recipes_of",
     "value",
     "values",
 ]
@@ -228,10 +235,7 @@ class Task(Protocol):
         """Make the model, freshly initialized."""
 
     def batch(self, step: int) -> Any:
-        """Return a batch: a function of the options' seed and its number alone.
-
-        Of W processes the training step s has those from s W on, one for each.
-        """
+        """Return batch number `step`, a function of the seed. With W processes, training step s has W, from s W on."""
 
     def loss(self, model: nn.Module, batch: Any) -> Loss:
         """Run the model on a batch, on the device where the model and the batch are."""
@@ -243,10 +247,7 @@ class Task(Protocol):
         """Run the model free on a split, or on `limit` examples of it, as the run or a request for "eval" has it."""
 
     def baselines(self, split: str) -> dict[str, Baseline]:
-        """Measure plain ways on a split, by their names, in seconds however large the data: what a network has to beat.
-
-        A class has the most frequent one, a text what is copied, a number the mean. They draw nothing at random.
-        """
+        """Measure simple methods on a split by their names, in seconds, without random draws."""
 
     def lines(self, inputs: Any) -> Iterator[str]:
         """Give what somebody hands over from Python as the lines that `read` reads.
@@ -343,14 +344,56 @@ def find(where: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def models_of(kind: Kind) -> dict[str, str]:
+    """Return the place of each model of a task, those of other packages last.
+
+    These have an entry point "TASK.MODEL" of the group `saccade.models`.
+    """
+    points = entry_points(group="saccade.models")
+    start = f"{kind.name}."
+    return {p.name.removeprefix(start): p.value for p in points if p.name.startswith(start)} | dict(kind.models)
+
+
+def choose_model(kind: Kind, name: str, argument: str = "model") -> str:
+    """Return the name of a model of a task, or its place, "module:Class".
+
+    Raises:
+        ArgumentError: if there is none.
+    """
+    if ":" not in name and name not in kind.models:
+        return choose(argument, name, models_of(kind))
+    return name
+
+
+def model_class(kind: Kind, name: str) -> Any:
+    """Import a model of a task by its name, or by its place, "module:Class".
+
+    Raises:
+        ArgumentError: if it cannot be imported, or is not a module with `Options`.
+    """
+    if name in kind.models:
+        return find(kind.models[name])
+    try:
+        model = find(name if ":" in name else models_of(kind)[name])
+    except (ImportError, AttributeError, KeyError, ValueError) as error:
+        raise ArgumentError(f"--model: expected module:Class, got {name} ({type(error).__name__}: {error})") from error
+    if not (isinstance(model, type) and issubclass(model, nn.Module) and is_dataclass(getattr(model, "Options", None))):
+        raise ArgumentError(f"--model: expected a torch module with a dataclass Options, got {name}")
+    return model
+
+
+def recipes_of(kind: Kind, model: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the defaults that suit a model, by data set. A model of another package may have none."""
+    return {"files": {}, **getattr(model_class(kind, model), "recipes", {})}
+
+
 def options_class(kind: Kind, model: str, *, checked: bool = True) -> type[Options]:
     """Return the one flat dataclass of all options of a run with a model; its docstrings are the help."""
-    return flat(find(kind.models[model]).Options, kind.Options, Options, checked=checked)
+    return flat(model_class(kind, model).Options, kind.Options, Options, checked=checked)
 
 
 def recipe(kind: Kind, model: str, data: str) -> dict[str, Any]:
     """Return the defaults that suit some data and this machine, where they differ from the dataclass's own."""
     name = data if data in kind.recipes else "files"
-    own: dict[str, Any] = find(kind.models[model]).recipes[name]
-    found = {**kind.recipes[name], **own}
+    found = {**kind.recipes[name], **recipes_of(kind, model).get(name, {})}
     return {**found, "precision": "32"} if found.get("precision") == "bf16" and not multiplies_bfloat16() else found

@@ -1,4 +1,4 @@
-"""A trained model out of a run's folder, for all that is not training."""
+"""A trained model from a run's folder."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from saccade.train.environment import bound_shape_caches, keep_freed_memory
 from saccade.train.options import origin
 from saccade.train.randomness import undisturbed
 from saccade.train.run import Run, RunError
-from saccade.train.task import Kind, Task, options_class
+from saccade.train.task import Kind, Task, models_of, options_class
 from saccade.train.weights import by_columns, load_into, savable
 
 __all__ = ["Trained", "load_trained"]
@@ -18,14 +18,9 @@ __all__ = ["Trained", "load_trained"]
 
 @dataclass(frozen=True)
 class Trained:
-    """A run with its model loaded.
+    """A run with its task and its model in evaluation mode.
 
-    Args:
-        run: the folder.
-        task: made again from it.
-        model: on its device, in evaluation mode; on a CPU its matrices lie by columns
-            (`saccade.train.weights.by_columns`), and its `state_dict` row by row.
-        options: of the run.
+    On a CPU the model's matrices lie by columns (`saccade.train.weights.by_columns`), in its `state_dict` by rows.
     """
 
     run: Run
@@ -35,28 +30,28 @@ class Trained:
 
 
 def load_trained(kind: Kind, run: Run, device: torch.device, objects: Any = None) -> Trained:
-    """Load the model of a run.
+    """Load the model of a run on a device.
 
     Args:
         kind: the run's task.
         run: the folder.
-        device: where the model shall be.
-        objects: the data, where the run was trained on Python objects; without them it answers, but is not measured.
+        device: of the model.
+        objects: the data, if the run was trained on Python objects: evaluations need them.
 
     Raises:
-        RunError: if there is nothing trained, or the folder's files do not belong together.
+        RunError: if nothing is trained, or the folder's files do not belong together.
     """
     keep_freed_memory()
     bound_shape_caches()
     model_name = run.config["model"]
-    if model_name not in kind.models:
-        raise RunError(f"{run.folder}: its model is {model_name}, which this Saccade has not: {', '.join(kind.models)}")
+    if ":" not in model_name and model_name not in (models := models_of(kind)):
+        raise RunError(f"{run.folder}: its model is {model_name}, which this Saccade has not: {', '.join(models)}")
     options = run.options(options_class(kind, model_name))
     if options.model != model_name:
         raise RunError(f"{run.folder / 'config.json'}: it names two models, {model_name} and {options.model}")
     run.check_files()
     task = kind.restore(options, run.folder, objects)
-    with undisturbed():  # numbers that others take their place
+    with undisturbed():  # weights that are replaced
         model = task.build()
     try:
         load_into(model, run.weights(origin(run.config, options)))

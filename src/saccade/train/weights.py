@@ -1,74 +1,66 @@
-"""A model's weights: plain tensors by name, each once, and back; as a file; their mean over several checkpoints."""
+"""Weights of models: tensors by name, files of them with a digest, and their mean over several checkpoints."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Mark", "by_columns", "deserialize", "load_into", "mean", "not_finite", "savable", "serialize", "tensors"]
+__all__ = ["by_columns", "deserialize", "load_into", "mean", "not_finite", "savable", "serialize", "tensors"]
 
-_KEY = "saccade"  # the one key of a file's metadata: several are written in an order that differs from time to time
-
-
-@dataclass(frozen=True)
-class Mark:
-    """What a file of weights says of itself.
-
-    Args:
-        step: of the run, that the weights are of.
-        run: which run that is (`saccade.train.options.origin`).
-        digest: of the weights, their names and shapes.
-    """
-
-    step: int
-    run: str
-    digest: str
+_KEY = "saccade"  # the one key of a file's metadata: safetensors writes several in a varying order
 
 
-def serialize(weights: Mapping[str, Tensor], step: int, run: str) -> bytes:
-    """Return weights as a safetensors file that says whose they are, the same bytes for the same weights.
+def serialize(tensors: Mapping[str, Tensor], **about: Any) -> bytes:
+    """Return tensors as a safetensors file with a digest of its content, the same bytes for the same content.
 
     Args:
-        weights: tensors by name.
-        step: of the run.
-        run: which one it is (`saccade.train.options.origin`).
+        tensors: by name.
+        about: JSON values for the header, such as the step.
 
     Example:
-        >>> weights, mark = deserialize(serialize({"bias": torch.ones(3)}, 12, "mine"))
-        >>> weights["bias"], mark.step, mark.run
-        (tensor([1., 1., 1.]), 12, 'mine')
+        >>> weights, about = deserialize(serialize({"bias": torch.ones(3)}, step=12))
+        >>> weights["bias"], about
+        (tensor([1., 1., 1.]), {'step': 12})
     """
     from safetensors.torch import save
 
-    mark = Mark(step, run, _digest(weights))
-    return save(dict(weights), {_KEY: json.dumps(asdict(mark))})
+    return save(dict(tensors), {_KEY: json.dumps({**about, "digest": _digest(tensors, about)})})
 
 
-def deserialize(content: bytes) -> tuple[dict[str, Tensor], Mark | None]:
-    """Return the weights of a file, and what it says of itself, None where it says nothing as older ones do.
+def deserialize(content: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors of a file that `serialize` wrote, and the values of its header.
 
     Raises:
-        ValueError: if they are not what was written, or the content is no such file.
+        ValueError: if it is damaged or another kind of file.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     try:
-        weights = load(content)
+        tensors = load(content)
     except SafetensorError as error:
         raise ValueError(str(error)) from error
-    mark = _mark(content)
-    if mark is not None and mark.digest != _digest(weights):
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])  # behind the number of its bytes
+    about = json.loads(header.get("__metadata__", {}).get(_KEY, "{}"))
+    if not isinstance(about, dict) or about.pop("digest", None) != _digest(tensors, about):
         raise ValueError("its digest is of other weights")
-    return weights, mark
+    return tensors, about
+
+
+def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
+    """A hash of names, types, shapes and all bits of tensors, and of the values beside them."""
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def not_finite(weights: Mapping[str, Tensor]) -> str | None:
-    """Return the name of the first tensor that holds what is no number, None if all are numbers.
+    """Return the name of the first tensor with a NaN or an infinity, None if all are finite.
 
     >>> not_finite({"a": torch.ones(2), "b": torch.tensor([1.0, float("nan")])})
     'b'
@@ -76,29 +68,8 @@ def not_finite(weights: Mapping[str, Tensor]) -> str | None:
     return next((name for name, tensor in weights.items() if not tensor.isfinite().all()), None)
 
 
-def _mark(content: bytes) -> Mark | None:
-    """What stands in the header, which is JSON behind the number of its bytes."""
-    header: dict[str, Any] = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    told = header.get("__metadata__", {}).get(_KEY)
-    if told is None:
-        return None
-    try:
-        return Mark(**json.loads(told))
-    except TypeError as error:
-        raise ValueError(f"what it says of itself means nothing ({told:.60})") from error
-
-
-def _digest(weights: Mapping[str, Tensor]) -> str:
-    """A word for names, types, shapes and every bit of some tensors, whatever order a file has them in."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(weights.items()):
-        digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
-        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
 def tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Return a model's parameters and buffers on the CPU; what is tied stands once, under its first name.
+    """Return a model's parameters and buffers on the CPU; a tied one once, under its first name.
 
     >>> encoder, decoder = nn.Linear(2, 2), nn.Linear(2, 2)
     >>> decoder.weight = encoder.weight
@@ -107,16 +78,12 @@ def tensors(model: nn.Module) -> dict[str, Tensor]:
     """
     first = _first_names(model)
     state = model.state_dict(keep_vars=True)
-    # Whatever their layout in memory (channels last, say), files hold them row by row.
+    # Files hold them row by row, whatever their memory layout (for example channels last).
     return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if first[name] == name}
 
 
 def load_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Put back what `tensors` returned into a model that ties what was tied then.
-
-    Raises:
-        RuntimeError: if their names, shapes or dtypes are those of another model.
-    """
+    """Load `tensors` of a model into one with the same ties. Raises RuntimeError if they are another model's."""
     first = _first_names(model)
     for name, tensor in model.state_dict(keep_vars=True).items():
         if name in weights and weights[name].dtype != tensor.dtype:
@@ -126,10 +93,9 @@ def load_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def by_columns(model: nn.Module) -> None:
-    """Lay the matrices of a model's linear maps out by columns: the same numbers in another order.
+    """Lay out the matrices of a model's linear maps by columns.
 
-    PyTorch's product of a few rows with such a matrix takes four fifths of the time on a CPU (4 to 48 rows), and with
-    more as long as before: decoding multiplies so, training does not. For files that want rows see `savable`.
+    On a CPU, products with 4 to 48 rows, as in decoding, take four fifths of the time. Saving needs `savable`.
 
     >>> linear = nn.Linear(2, 3)
     >>> by_columns(linear)
@@ -142,9 +108,7 @@ def by_columns(model: nn.Module) -> None:
 
 
 def savable(model: nn.Module) -> None:
-    """Have a model's `state_dict` hold tensors that lie row by row in memory of their own, as safetensors wants them.
-
-    A copy takes the place of a tensor that lies otherwise or shares its memory; with `keep_vars` parameters stay.
+    """Have a model's `state_dict` copy tensors that share memory or lie by columns, as safetensors needs.
 
     >>> from safetensors.torch import load, save
     >>> model = nn.Sequential(nn.Embedding(5, 2), nn.Linear(2, 5, bias=False))
@@ -167,28 +131,25 @@ def _apart(module: nn.Module, state: dict[str, Any], prefix: str, metadata: Any)
         taken.add(held.untyped_storage().data_ptr())
 
 
-def mean(several: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def mean(several: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """Return the mean of each tensor, summed in float64; integers (counters, tables) are those of the last.
 
     Source:
         Vaswani et al. 2017, "Attention Is All You Need", section 6.1, averages the last checkpoints so.
 
     Example:
-        >>> import torch
         >>> mean([{"w": torch.tensor([1.0]), "n": torch.tensor(3)}, {"w": torch.tensor([2.0]), "n": torch.tensor(5)}])
         {'w': tensor([1.5000]), 'n': tensor(5)}
     """
-    total: dict[str, Tensor] = {}
-    last: Mapping[str, Tensor] = {}
-    count = 0
-    for count, last in enumerate(several, 1):  # noqa: B007 (both are used below)
-        for name, tensor in last.items():
-            if tensor.is_floating_point():
-                total[name] = tensor.double() + total.get(name, 0.0)
-    return {name: (total[name] / count).to(t.dtype) if name in total else t for name, t in last.items()}
+    means = dict(several[-1])
+    for name, last in means.items():
+        if last.is_floating_point():
+            total = sum((weights[name].double() for weights in several), torch.zeros(()))
+            means[name] = (total / len(several)).to(last.dtype)
+    return means
 
 
 def _first_names(model: nn.Module) -> dict[str, str]:
-    """The first name of each tensor of a model's state, by each of its names."""
+    """The first name of each tensor of a model's state, by all its names."""
     first: dict[int, str] = {}
     return {name: first.setdefault(id(held), name) for name, held in model.state_dict(keep_vars=True).items()}

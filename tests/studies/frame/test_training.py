@@ -6,7 +6,7 @@ import pytest
 from saccade.cli.train import options, read_command
 from saccade.tasks import load_task
 from saccade.tasks.glimpse import GLIMPSE
-from saccade.train.plan import Plan, fitted
+from saccade.train.plan import fitted
 from saccade.train.recipes import suit
 from saccade.train.task import options_class
 from studies.frame import training
@@ -91,7 +91,7 @@ def test_a_command_means_the_options_that_it_was_made_from():
         ["--data", "dates", "--max-minutes", "1"],
     ):
         meant = options(kind, read_command(kind, words))
-        command = shlex.split(_command(kind, meant, None, ()))
+        command = shlex.split(_command(kind, meant, {}, ()))
         assert command[:3] == ["saccade", "train", "translate"]
         assert options(kind, read_command(kind, command[3:])) == meant
 
@@ -110,11 +110,8 @@ def test_it_means_them_for_data_with_recipes_by_size(corpus, tmp_path, budget):
     kind, one = load_task("translate"), Variant("transformer", "transformer", {"label_smoothing": 0.2})
     report = Trained(data=corpus, source="de", target="en", **budget)
     meant = settings(report, one, 1, tmp_path / "run", 40.0)
-    plan = None
-    if "max_minutes" in budget:
-        seconds = {"before": 1.0, "step": 1.0, "validation": 1.0, "final": 1.0}
-        plan = Plan(3.0, 100, 4400, False, seconds, {"warmup_steps": 60, "validation_steps": 17})
-        meant = fitted(meant, plan, ())
+    plan = {"warmup_steps": 60, "validation_steps": 17} if "max_minutes" in budget else {}
+    meant = fitted(meant, plan, ())
     typed = shlex.split(_command(kind, meant, plan, {"label_smoothing"}))
     asked = read_command(kind, typed[3:])
     suited = suit(kind, asked.model, asked.data, asked.named)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,12 +13,15 @@ from saccade.models import captioning, show_attend_and_tell
 from saccade.models.image_encoder import FeatureEncoder, ImageEncoder
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.models.show_attend_and_tell import ShowAttendAndTell
-from saccade.tasks.caption.answer import answers, attended_in, attends, grid, write
-from saccade.tasks.generate.generate import Sampling, Search
+from saccade.tasks.caption.answer import grid
+from saccade.tasks.caption.codec import Captions
+from saccade.tasks.caption.task import Describes
+from saccade.tasks.generate.coverage import Request
 from saccade.tasks.image.features.store import Features
 from saccade.tasks.image.influence import influence
 from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, maps_of
+from saccade.tasks.image.sight import Sight
 from saccade.tasks.text.tokenizer import SpacedWords
 from saccade.train.task import Unreadable
 from tiers import rest_slow
@@ -42,15 +46,20 @@ def model(name, shown=IMAGE):
     return kind(encoder, len(WORDS), options).eval()
 
 
-def asked(name, form, shown=IMAGE, **how):
+def predictor(shown=IMAGE, limit=4):
+    sight = Sight((3, 32, 40), (0.5,) * 3, (0.5,) * 3) if shown is IMAGE else Sight(dim=5)
+    return Describes(Captions(WORDS, limit // 2, sight, SimpleNamespace(beam_size=1, length_penalty=0.6, seed=5)))
+
+
+def asked(name, form, shown=IMAGE, **request):
     whole = model(name, shown)
     with torch.inference_mode():
-        return answers(whole, [shown], WORDS, Search(min_length=2, **how), 4, form)[0]
+        return predictor(shown).answer(whole, [shown], Request(min_length=2, **request), form)[0]
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_each_of_several_outputs_has_weights_of_its_own(name):
-    answer = asked(name, "json", beam_size=3, count=3)
+    answer = asked(name, "json", beam_size=3, nbest=3)
     assert len(answer.lines()) == len(answer.outputs) == 3 and answer.shape == (4, 5)
     whole = model(name)
     for output in answer.outputs:
@@ -60,7 +69,7 @@ def test_each_of_several_outputs_has_weights_of_its_own(name):
             continue
         assert output.weights.shape == (len(output.ids) + 1, 20)
         with torch.inference_mode():
-            [alone] = attended_in(whole, IMAGE, [output], WORDS)
+            [[alone]] = predictor().attend(whole, IMAGE, [output])
         torch.testing.assert_close(alone.weights, output.weights)
     told = json.loads(json.dumps(answer.to_json()))
     assert told["file"] == "dog.png" and told["cells"] == [4, 5] and len(told["captions"]) == 3
@@ -96,11 +105,11 @@ def test_shares_of_gradients_are_those_of_differences():
 
 
 def test_draws_follow_from_the_line_not_its_neighbours():
-    whole, how = model("soft"), Search(count=2, sampling=Sampling(1.0, 1.0, 5))
+    whole, request = model("soft"), Request(nbest=2, sample=True)
     other = IMAGE._replace(name="cat.png", number=2)
     with torch.inference_mode():
-        together = write(whole, [IMAGE, other], WORDS, how, 6)
-        alone = write(whole, [other], WORDS, how, 6)
+        together = predictor(limit=6).predict(whole, [IMAGE, other], request)
+        alone = predictor(limit=6).predict(whole, [other], request)
     assert [one.ids for one in together[1]] == [one.ids for one in alone[0]]
 
 
@@ -110,11 +119,11 @@ def test_coverage_ranks_all_that_the_search_has_found(shown):
     with torch.inference_mode():
         for parameter in whole.attention.parameters():
             parameter.mul_(8)  # untrained, it gives all cells as much, whatever was written
-        [answer] = answers(whole, [shown], WORDS, Search(beam_size=5, count=5), 8, "json")
+        [answer] = predictor(shown, 8).answer(whole, [shown], Request(beam_size=5, nbest=5), "json")
     for count in (1, 3):
-        how = Search(beam_size=5, count=count, rank_all=True)
+        request = Request(beam_size=5, nbest=count, coverage_penalty=beta)
         with torch.inference_mode():
-            [ranked] = write(whole, [shown], WORDS, how, 8, beta)
+            [ranked] = predictor(shown, 8).predict(whole, [shown], request)
         scores = {}
         for output in answer.outputs:  # every cell counts, the last one too: an image has no end
             sums = [sum(cell) for cell in zip(*output.weights.tolist(), strict=True)]
@@ -128,12 +137,12 @@ def test_coverage_ranks_all_that_the_search_has_found(shown):
 
 @pytest.mark.parametrize("shown", [IMAGE, REGIONS], ids=["cells", "regions"])
 def test_who_attends_is_found_out(shown):
-    assert [attends(model(name, shown), shown, WORDS) for name in KINDS] == [True, True, False]
+    assert [predictor(shown).attends(model(name, shown)) for name in KINDS] == [True, True, False]
 
 
 def test_what_could_not_be_read_has_blank_lines_in_its_place():
     with torch.inference_mode():
-        found = answers(model("soft"), [Unreadable("gone.png"), IMAGE], WORDS, Search(count=2, beam_size=2), 4, "lines")
+        found = predictor().answer(model("soft"), [Unreadable("gone.png"), IMAGE], Request(nbest=2, beam_size=2))
     assert found[0].lines() == ["", ""] and found[0].to_json() == {"file": "gone.png", "cells": None, "captions": []}
     assert list(found[0].draw(None)) == [] and len(found[1].lines()) == 2 and repr(found[1]).startswith("ImageCaption(")
 
@@ -142,8 +151,8 @@ def test_what_could_not_be_read_has_blank_lines_in_its_place():
 def test_word_gradients_are_drawn_of_attention_if_asked(shown, tmp_path):
     whole = model("soft", shown)
     with torch.inference_mode():
-        look = LookRequest(by="gradient")
-        [answer] = answers(whole, [shown], WORDS, Search(min_length=2), 4, "pictures", look=look)
+        [outputs] = predictor(shown).predict(whole, [shown], Request(min_length=2), "pictures")
+        answer = predictor(shown).describe(whole, shown, outputs, 1, "pictures", LookRequest(by="gradient"))
         plain = asked("soft", "pictures", shown)
     paths = list(answer.draw(tmp_path / "moved", json=True))
     assert sorted(path.suffix for path in paths) == [".json", ".png", ".svg"]  # where it looks at nothing in turn

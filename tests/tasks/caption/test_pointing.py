@@ -1,4 +1,4 @@
-"""Whether a model attended_in at what it named: counted by hand, of weights and of gradients."""
+"""Whether a model points at what it names: counted by hand, of weights and of gradients."""
 
 from types import SimpleNamespace
 
@@ -11,11 +11,14 @@ from saccade.models.image_encoder import ImageEncoder
 from saccade.models.show_and_tell import ShowAndTell
 from saccade.tasks.caption import answer
 from saccade.tasks.caption.answer import pointing
+from saccade.tasks.caption.codec import Captions
 from saccade.tasks.caption.metrics import baseline
+from saccade.tasks.caption.task import Describes
 from saccade.tasks.generate.generate import Output
 from saccade.tasks.image.scenes.judging import Judged
 from saccade.tasks.image.scenes.scene import SIDE, Box, Scene, Thing, draw
 from saccade.tasks.image.shown import Shown
+from saccade.tasks.image.sight import Sight
 from saccade.tasks.text.tokenizer import SpacedWords
 
 THINGS = (Thing("red", "circle", Box(0, 0, 12, 12)), Thing("blue", "cross", Box(48, 60, 60, 72)))
@@ -26,11 +29,11 @@ TEXT = "a red circle left of a blue cross"
 
 
 def looking(monkeypatch, cells):
-    """A model that looks at these cells of 8 × 8, one for each word and the end."""
+    """A predictor whose model looks at these cells of 8 × 8, one for each word and the end."""
     weights = torch.zeros(len(cells), 64).scatter(1, torch.tensor(cells)[:, None], 0.75) + 0.25 / 64
     seen = SimpleNamespace(weights=weights, ids=[])
-    monkeypatch.setattr(answer, "attended_in", lambda *given: [seen])
     monkeypatch.setattr(answer, "grid", lambda *given: (8, 8))
+    return SimpleNamespace(attend=lambda *given: [[seen]])
 
 
 def output(text):
@@ -39,18 +42,19 @@ def output(text):
 
 def test_words_that_say_a_colour_or_a_shape_are_counted(monkeypatch):
     circle, cross, nothing = 0, 5 * 8 + 4, 63
-    looking(monkeypatch, [nothing, circle, cross, nothing, nothing, nothing, cross, cross, nothing])
-    found = pointing(None, [IMAGE], [output(TEXT)], [SCENE], WORDS)
+    eye = looking(monkeypatch, [nothing, circle, cross, nothing, nothing, nothing, cross, cross, nothing])
+    found = pointing(eye, None, [IMAGE], [output(TEXT)], [SCENE])
     assert (found.words, found.hits) == (4, 3)
     assert found.weight == pytest.approx((3 * (0.75 + 0.25 / 64) + 0.25 / 64) / 4)
     assert found.metrics()["pointing"] == 0.75
 
 
 def test_what_is_no_sentence_or_not_there_is_not_counted(monkeypatch):
-    looking(monkeypatch, [0] * 9)
+    eye = looking(monkeypatch, [0] * 9)
     for text in ("red a circle", "", "a green square"):
-        assert pointing(None, [IMAGE], [output(text)], [SCENE], WORDS).metrics() == {}
-    found = pointing(None, [IMAGE, IMAGE], [output("a green square above a blue cross"), []], [SCENE] * 2, WORDS)
+        assert pointing(eye, None, [IMAGE], [output(text)], [SCENE]).metrics() == {}
+    texts = [output("a green square above a blue cross"), []]
+    found = pointing(eye, None, [IMAGE, IMAGE], texts, [SCENE] * 2)
     assert found == Judged(2, 0, pytest.approx(0.25 / 64), {"later colour": 0, "later shape": 0})
 
 
@@ -66,7 +70,8 @@ def test_gradients_point_where_there_is_no_attention():
 
     torch.manual_seed(0)
     model: nn.Module = ShowAndTell(Corner(3, options), len(WORDS), options).eval()
-    found = pointing(model, [IMAGE], [output(TEXT)], [SCENE], WORDS)
+    eye = Describes(Captions(WORDS, 9, Sight((3, SIDE, SIDE))))
+    found = pointing(eye, model, [IMAGE], [output(TEXT)], [SCENE])
     assert (found.words, found.hits) == (4, 2) and found.weight == pytest.approx(0.5, abs=1e-6)
 
 

@@ -1,5 +1,7 @@
 """The task that writes about images: what it measures, what it refuses, and features in the place of images."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -7,10 +9,12 @@ from PIL import Image
 
 from saccade import runs
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.caption import Caption
-from saccade.tasks.caption.batches import Encoded, pad
+from saccade.tasks.caption import CAPTION
+from saccade.tasks.caption.codec import Captions, Encoded
 from saccade.tasks.caption.options import REQUESTS
 from saccade.tasks.image.features.store import Features, write_store
+from saccade.tasks.image.sight import Sight
+from saccade.tasks.text.words import Words
 from saccade.train.task import options_class
 from tiers import rest_slow
 
@@ -39,32 +43,33 @@ def test_a_batch_is_not_sorted_by_length():
 def test_images_are_mirrored_and_shifted_and_features_are_not():
     image = torch.arange(16, dtype=torch.uint8).view(1, 4, 4)
     found = [Encoded(image, [4])] * 32
-    plain, moved = pad(found), pad(found, None, 1, 2, mirrored=True, shifted=1)
+    codec = Captions(Words(("a",)), 1, Sight(), SimpleNamespace(seed=1, flip=True, shift=1))
+    plain, moved = codec.collate(found), codec.collate(found, 2)
     assert torch.equal(plain.source.values[0] * 255, image.float())
     assert any(not torch.equal(one, plain.source.values[0]) for one in moved.source.values)
     seen = Features(torch.rand(3, 5), torch.rand(3, 4))
-    batch = pad([Encoded(seen, [4])] * 8, None, 1, 2, mirrored=True, shifted=1)
+    batch = codec.collate([Encoded(seen, [4])] * 8, 2)
     assert all(torch.equal(one, seen.values) for one in batch.source.values)
 
 
 @pytest.mark.parametrize("read", ["soft", "reinforce", "straight-through"])
 def test_the_penalty_of_a_recipe_is_of_soft_attention_alone(read):
     model, given = "show-attend-and-tell", {"data": "photos", "read": read}
-    found = Caption.suited(model, given).options
+    found = CAPTION.suited(model, given).options
     assert ("doubly_stochastic" in found) == (read == "soft")
-    assert options_class(Caption, model)(**{**found, **given}).read == read
+    assert options_class(CAPTION, model)(**{**found, **given}).read == read
 
 
 @pytest.mark.slow
 def test_all_sentences_of_a_scene_are_learned_together():
-    kind = options_class(Caption, "show-and-tell")
-    task = Caption.prepare(kind(data="scenes", model="show-and-tell", least=2, batch_size=8, flip=False, shift=0))
+    kind = options_class(CAPTION, "show-and-tell")
+    task = CAPTION.prepare(kind(data="scenes", model="show-and-tell", least=2, batch_size=8, flip=False, shift=0))
     for step in (0, 17):
         batch, examples = task.batch(step), task.sampler.batch(step)
         assert len(batch.target) == 8 and len(batch.source.values) == 2
         assert batch.source.about.tolist() == [0] * 4 + [1] * 4
         for name in {one.name for one in examples}:
-            own = [task.vocabulary.target.decode(one.ids) for one in examples if one.name == name]
+            own = [task.codec.target.decode(one.ids) for one in examples if one.name == name]
             scene = int(name.split()[1])
             assert sorted(own) == sorted(task.data.references("train", 4 * scene))
             assert [task.data.text("train", index) for index in task.data.about("train", scene)] == own
@@ -87,11 +92,11 @@ def test_of_files_a_model_is_measured_by_its_own_words(tmp_path):
     assert found.examples == run.task.data.size("test") and asked
 
 
-@pytest.mark.parametrize("name", rest_slow(Caption.models))
+@pytest.mark.parametrize("name", rest_slow(CAPTION.models))
 def test_of_scenes_every_model_writes_its_own_words(name, monkeypatch):
-    kind = options_class(Caption, name)
+    kind = options_class(CAPTION, name)
     small = {**{key: value for key, value in SMALL.items() if key in kind.__dataclass_fields__}, "hidden_dim": 8}
-    task = Caption.prepare(kind(data="scenes", model=name, beam_size=1, **small))
+    task = CAPTION.prepare(kind(data="scenes", model=name, beam_size=1, **small))
     model, asked = task.build().eval(), []
     step = model.step
     monkeypatch.setattr(model, "step", lambda token, state: asked.append(token) or step(token, state))
@@ -103,10 +108,10 @@ def test_of_scenes_every_model_writes_its_own_words(name, monkeypatch):
 
 def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
     path = str(folder(tmp_path))
-    kind = options_class(Caption, "show-and-tell")
+    kind = options_class(CAPTION, "show-and-tell")
     for name in ("least", "most", "data_seed"):
         with pytest.raises(ArgumentError, match=f"--{name.replace('_', '-')}: expected only with --data scenes"):
-            Caption.prepare(kind(data=path, model="show-and-tell", **{name: 2}))
+            CAPTION.prepare(kind(data=path, model="show-and-tell", **{name: 2}))
     with pytest.raises(ArgumentError, match="--least"):
         kind(data="scenes", model="show-and-tell", least=5)
     with pytest.raises(ArgumentError, match="--size"):
@@ -114,9 +119,9 @@ def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
     with pytest.raises(ArgumentError, match="--size: expected none with --features"):
         kind(data=path, model="show-and-tell", size=64, features="x")
     with pytest.raises(ArgumentError, match="--min-count"):
-        Caption.prepare(kind(data=path, model="show-and-tell", min_count=1000))
+        CAPTION.prepare(kind(data=path, model="show-and-tell", min_count=1000))
     with pytest.raises(ArgumentError, match="--max-length"):
-        Caption.prepare(kind(data=path, model="show-and-tell", max_length=1))
+        CAPTION.prepare(kind(data=path, model="show-and-tell", max_length=1))
 
 
 @pytest.mark.parametrize(
@@ -129,9 +134,9 @@ def test_what_built_in_scenes_alone_have_is_refused_of_files(tmp_path):
     ],
 )
 def test_coverage_needs_attention_and_a_ranking(tmp_path, model, words, said):
-    kind = options_class(Caption, model)
+    kind = options_class(CAPTION, model)
     own = {name: value for name, value in SMALL.items() if name in kind.__dataclass_fields__ and name != "hidden_dim"}
-    task = Caption.prepare(kind(data=str(folder(tmp_path)), model=model, hidden_dim=8, **own))
+    task = CAPTION.prepare(kind(data=str(folder(tmp_path)), model=model, hidden_dim=8, **own))
     built, request = task.build().eval(), REQUESTS["predict"](**words)
     if said is None:
         task.check(built, request)

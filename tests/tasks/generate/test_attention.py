@@ -11,11 +11,13 @@ from saccade.models.rnnsearch import Options, RNNSearch
 from saccade.tasks.generate.attention import END_MARK, attended, coverage, ranked_by_coverage, weights_of
 from saccade.tasks.generate.generate import Output
 from saccade.tasks.text.tokenizer import SpacedWords
-from saccade.tasks.translate import translation
-from saccade.tasks.translate.batches import Encoded
+from saccade.tasks.translate.codec import padded
 
 SIZES = Options(hidden_dim=12, embedding_dim=8)
-PAIRS = [Encoded([5, 7, 9], [4, 6]), Encoded([8], [5]), Encoded([6, 10], [3, 3, 4, 5]), Encoded([], [])]
+WORDS = SpacedWords(["a", "b", "c"])
+SOURCES = [[5, 7, 9], [8], [6, 10], []]
+IDS = [[[4, 6], [5]], [[5]], [[6, 6, 4, 5], []], [[]]]
+OUTPUTS = [[Output("", ids, -1.0) for ids in row] for row in IDS]
 
 
 def alone(source):
@@ -23,26 +25,45 @@ def alone(source):
 
 
 @pytest.mark.parametrize("tokens", [1, 8, 1000])
-def test_weights_are_those_of_each_pair_alone_whatever_the_batches(tokens, monkeypatch):
-    monkeypatch.setattr(translation, "_READ_TOKENS", tokens)
+def test_weights_in_any_batches_are_those_of_each_pair(tokens):
     model = RNNSearch(11, 7, SIZES).eval()
     with torch.inference_mode():
-        found = translation._weights(model, PAIRS)
-        for (source, target), weights in zip(PAIRS, found, strict=True):
-            with look.record(model, required=False) as records:
-                model(alone(source), torch.tensor([[1, *target]]))
-            torch.testing.assert_close(weights, model.alignment(records)[0])
+        state = model.encode(padded(SOURCES))
+        read = attended(model, state, OUTPUTS, WORDS, [len(source) + 1 for source in SOURCES], tokens)
+        assert [[output.ids for output in row] for row in read] == IDS
+        for source, row in zip(SOURCES, read, strict=True):
+            for output in row:
+                with look.record(model, required=False) as records:
+                    model(alone(source), torch.tensor([[1, *output.ids]]))
+                torch.testing.assert_close(output.weights, model.alignment(records)[0])
+                assert output.tokens == (*map(WORDS.piece, output.ids), END_MARK)
 
 
-def test_who_does_not_attend_is_found_out():
-    model = EncoderDecoder(11, 7, SIZES).eval()
+def test_weights_are_as_wide_as_the_source():
+    model, outputs = RNNSearch(11, 7, SIZES).eval(), [[Output("", [4], -1.0)]]
     with torch.inference_mode():
-        assert weights_of(
-            model, model.encode(alone([5, 7])), torch.tensor([[1, 4]])
-        ) is None and not translation.attends(model)
-        attending = RNNSearch(11, 7, SIZES).eval()
-        assert weights_of(attending, attending.encode(alone([5, 7])), torch.tensor([[1, 4]])).shape == (1, 2, 3)
-        assert translation.attends(attending)
+        for width, columns in ((None, 3), (2, 2), (5, 5)):
+            [[output]] = attended(model, model.encode(alone([5, 7])), outputs, WORDS, [width], 9)
+            assert output.weights.shape == (2, columns)
+
+
+def test_examples_without_outputs_stay_in_place():
+    model = RNNSearch(11, 7, SIZES).eval()
+    with torch.inference_mode():
+        state = model.encode(padded([[5], [6]]))
+        assert attended(model, state, [[], []], WORDS, [2, 2], 9) == [[], []]
+        first, [second] = attended(model, state, [[], [Output("a", [4], -1.0)]], WORDS, [2, 2], 9)
+    assert first == [] and second.tokens == ("a", END_MARK)
+
+
+def test_a_model_without_attention_has_no_weights():
+    model, attending = EncoderDecoder(11, 7, SIZES).eval(), RNNSearch(11, 7, SIZES).eval()
+    target = torch.tensor([[1, 4]])
+    with torch.inference_mode():
+        assert weights_of(model, model.encode(alone([5, 7])), target) is None
+        assert weights_of(attending, attending.encode(alone([5, 7])), target).shape == (1, 2, 3)
+        [[output]] = attended(model, model.encode(alone([5])), [[Output("a", [4], -1.0)]], WORDS, [2], 9)
+    assert output.weights is None and output.tokens == ("a", END_MARK)
 
 
 def test_nothing_stays_recorded():
@@ -72,23 +93,3 @@ def test_what_has_read_more_comes_first_where_that_counts():
     assert [output.text for output in ranked_by_coverage(outputs, 0.5, 1)] == ["all"]
     unknown = replace(outputs[0], weights=None)
     assert ranked_by_coverage([unknown], 0.5, 1) == [] == ranked_by_coverage([], 0.5, 3)
-
-
-def test_outputs_of_one_example_have_own_weights():
-    words, outputs = SpacedWords(["a", "b", "c"]), [Output("a b", [4, 5], -1.0), Output("c", [6], -2.0)]
-    model, rows = RNNSearch(11, 7, SIZES).eval(), torch.tensor([[1], [1]])
-    both = Padded(torch.tensor([[5, 7, 2], [8, 2, 0]]), torch.tensor([3, 2]))
-    with torch.inference_mode():
-        found = attended(model, model.encode(both).select(rows, rows[:, 0]), outputs, words)
-        for output, own in zip(outputs, found, strict=True):
-            [alone_] = attended(model, model.encode(alone([8])), [output], words)
-            torch.testing.assert_close(own.weights[:, :2], alone_.weights)
-            assert own.tokens == alone_.tokens and len(own.weights) == len(output.ids) + 1
-    assert [one.tokens for one in found] == [("a", "b", END_MARK), ("c", END_MARK)]
-
-
-def test_outputs_of_who_does_not_attend_have_tokens_alone():
-    model, words = EncoderDecoder(11, 7, SIZES).eval(), SpacedWords(["a", "b", "c"])
-    with torch.inference_mode():
-        [found] = attended(model, model.encode(alone([5])), [Output("a", [4], -1.0)], words)
-    assert found.weights is None and found.tokens == ("a", END_MARK)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -6,7 +7,7 @@ import torch
 from saccade.models.padded import Padded
 from saccade.models.rnnsearch import Options, RNNSearch
 from saccade.tasks.generate import search
-from saccade.tasks.generate.generate import Output, Sampling, Search, best_texts, generate, outputs_of
+from saccade.tasks.generate.generate import Output, Sampling, Search, Written, best_texts, generate, outputs_of
 from saccade.tasks.text.tokenizer import Characters
 
 SOURCE = Padded(torch.tensor([[4, 5, 2], [6, 2, 0]]), torch.tensor([3, 2]))
@@ -70,3 +71,19 @@ def test_outputs_are_texts_in_one_line_and_json(model):
 def test_the_best_text_of_each_example_is_its_first():
     outputs = [Output(text, [], 0.0) for text in "abc"]
     assert best_texts([outputs, [], outputs[1:]]) == ["a", "", "b"]
+
+
+@dataclass(frozen=True, repr=False)
+class Spoken(Written):
+    """Texts of nothing."""
+
+    outputs: list[Output]
+    count: int
+
+
+@pytest.mark.parametrize(
+    ("texts", "count", "lines"),
+    [([], 2, ["", ""]), (["a"], 1, ["a"]), (["a", "b", "c"], 2, ["a", "b"]), (["a"], 3, ["a", "", ""])],
+)
+def test_an_answer_has_as_many_lines_as_requested(texts, count, lines):
+    assert Spoken([Output(text, [4], 0.0) for text in texts], count).lines() == lines

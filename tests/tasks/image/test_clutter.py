@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.clutter import Clutter
 from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.digits import open_digits

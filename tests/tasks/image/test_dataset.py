@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
+from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.dataset import InMemory, Part, hashes, hold_out, pixels, refuse_size, statistics
 
 

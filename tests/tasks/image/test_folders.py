@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from image_files import COLOURS, archive_of, folder_of, plain
+from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image import folders
 from saccade.tasks.image.folders import is_folders, open_folders
 

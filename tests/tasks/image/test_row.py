@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.row import Row
 

@@ -3,10 +3,10 @@
 import pytest
 
 from image_files import plain
+from saccade.data.objects import OBJECTS
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.image.sources import open_files, refuse_features
-from saccade.tasks.objects import OBJECTS
-from saccade.tasks.splits import SplitNames
 
 
 @pytest.mark.parametrize("data", ["scenes", OBJECTS, "photos.parquet"])

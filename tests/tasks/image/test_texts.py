@@ -6,16 +6,16 @@ from itertools import chain, pairwise
 import pytest
 import torch
 
+from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.batches import Encoded
 from saccade.tasks.answer.data import Collection, Posed
 from saccade.tasks.answer.data.collection import Row
 from saccade.tasks.answer.data.scenes import Scenes
-from saccade.tasks.caption.batches import Encoded as CaptionEncoded
+from saccade.tasks.caption.codec import Encoded as CaptionEncoded
 from saccade.tasks.caption.data import scenes as captioned
 from saccade.tasks.caption.data.pictures import Item, Pictures
 from saccade.tasks.caption.data.scenes import Scenes as Captions
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.decoded import Decoded
 from saccade.tasks.image.texts import TextsByImage, training_texts
 from tiers import every

@@ -14,8 +14,8 @@ from saccade.tasks import TASKS, batches
 from saccade.tasks.answer import task as asking_task
 from saccade.tasks.answer import vocabulary as asked
 from saccade.tasks.answer.data import scenes as questions_on_scenes
+from saccade.tasks.caption import codec as captions
 from saccade.tasks.caption import task as caption_task
-from saccade.tasks.caption import vocabulary as captions
 from saccade.tasks.caption.data import scenes as captioned_scenes
 from saccade.tasks.classify_text import task as text_task
 from saccade.tasks.classify_text import vocabulary as words
@@ -31,11 +31,11 @@ from saccade.tasks.memorize import task as memory_task
 from saccade.tasks.memorize.data import made as memorized
 from saccade.tasks.memorize.data import problems
 from saccade.tasks.regress.data import builtin as numbers
+from saccade.tasks.transcribe import codec as spoken
 from saccade.tasks.transcribe import task as speech_task
-from saccade.tasks.transcribe import vocabulary as spoken
 from saccade.tasks.transcribe.data import tones
+from saccade.tasks.translate import codec as tokens
 from saccade.tasks.translate import task as translation_task
-from saccade.tasks.translate import vocabulary as tokens
 from saccade.tasks.translate.data import dates
 
 HELD_OUT, LEARNED_FROM, STEPS, EARLIER = 13, 120, 6, 4
@@ -51,7 +51,7 @@ SHRUNK = (
     (ranks, "ENDLESS", LEARNED_FROM),
     (eye_task, "ENDLESS", LEARNED_FROM),
     (problems.Copy, "usual", 3),
-    (caption_task.Caption, "limit", 12),  # models that learned nothing never end, and every word is drawn
+    (captions.Captions, "limit", 12),  # models that learned nothing never end, and every word is drawn
     (eyes, "open_digits", lambda: few_digits()),
     (images, "_SEEN", 40),
     (batches, "_LOOKED_AT", 50),

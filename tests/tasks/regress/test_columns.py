@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
-from saccade.tasks.objects import OBJECTS
 from saccade.tasks.regress import columns
 from saccade.tasks.regress.columns import POINTS, Columns, kept_places
 from saccade.tasks.regress.data import open_numbers

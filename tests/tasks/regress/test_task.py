@@ -144,7 +144,7 @@ WRONG = {
     "x,y\n1,1\n1,2\n1,3\n": "to validate, test and train, got 1",
     "x,y\n1,2\n": "to validate, test and train, got 1",
     "x,y\n1,2\nold,3\n": "column x: expected a number, got 'old'",
-    "x,y\n1,2\n1,2,3\n": "line 3: expected 2 cells",
+    "x,y\n1,2\n1,2,3\n": "expected 2 columns, as the header says, got 3",
     "": "got an empty file",
 }
 

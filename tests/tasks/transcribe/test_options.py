@@ -4,7 +4,7 @@ import pytest
 
 from saccade import runs
 from saccade.errors import ArgumentError
-from saccade.tasks.transcribe import Transcribe
+from saccade.tasks.transcribe import TRANSCRIBE
 from saccade.tasks.transcribe.options import RECIPES, EvalRequest, Options, Request, check_rescoring
 from tiers import every
 
@@ -51,9 +51,9 @@ def test_a_share_of_ctc_needs_something_to_rank():
 
 def test_recipes_hold_together():
     for data in ("tones", "some/files"):
-        found, recipe = runs.options(Transcribe, data, "las", {}), RECIPES["tones" if data == "tones" else "files"]
+        found, recipe = runs.options(TRANSCRIBE, data, "las", {}), RECIPES["tones" if data == "tones" else "files"]
         assert found.batch_tokens == recipe["batch_tokens"] and found.warmup_steps == recipe["warmup_steps"]
-    assert runs.options(Transcribe, "some/files", "las", {}).ctc_rescoring == 0.5
+    assert runs.options(TRANSCRIBE, "some/files", "las", {}).ctc_rescoring == 0.5
 
 
 def test_an_evaluation_is_asked_as_an_answer_but_for_what_is_written():

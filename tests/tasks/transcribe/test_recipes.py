@@ -6,12 +6,12 @@ import wave
 
 import pytest
 
-from saccade.tasks.transcribe import Transcribe
+from saccade.tasks.transcribe import TRANSCRIBE
 from saccade.tasks.transcribe.data import open_corpus
 from saccade.tasks.transcribe.recipes import Heard, hear, smaller, suited
 from saccade.train.task import options_class, recipe
 
-USUAL = recipe(Transcribe, "las", "files")
+USUAL = recipe(TRANSCRIBE, "las", "files")
 
 
 def test_forty_minutes_have_the_published_recipe():
@@ -30,7 +30,7 @@ def test_forty_minutes_have_the_published_recipe():
 )
 def test_words_and_little_speech_have_recipes_of_their_own(heard, steps, said):
     options, reason = suited(heard, USUAL)
-    chosen = options_class(Transcribe, "las")(model="las", data="a/folder", **options)
+    chosen = options_class(TRANSCRIBE, "las")(model="las", data="a/folder", **options)
     assert chosen.max_steps == chosen.schedule_steps == steps and reason.startswith(said)
     assert chosen.time_width * chosen.hop_ms / 1000 < heard.seconds / 4  # no mask hides a word
     assert (chosen.hidden_dim < USUAL["hidden_dim"]) == (heard.words > 1)
@@ -41,8 +41,8 @@ def test_a_smaller_listener_keeps_the_schedule():
     found = smaller(suited(Heard(120, 0.5, 1), USUAL)[0])
     assert found is not None
     options, reason = found
-    chosen = options_class(Transcribe, "las")(model="las", data="a/folder", **options)
-    usual = options_class(Transcribe, "las")(model="las", data="a/folder", **USUAL)
+    chosen = options_class(TRANSCRIBE, "las")(model="las", data="a/folder", **options)
+    usual = options_class(TRANSCRIBE, "las")(model="las", data="a/folder", **USUAL)
     assert (chosen.max_steps, chosen.time_width) == (1000, 8)
     assert chosen.hidden_dim < usual.hidden_dim and chosen.layers < usual.layers
     assert "128 features" in reason and smaller(options) is None
@@ -64,7 +64,7 @@ def corpus(tmp_path):
 
 def test_training_hears_a_corpus_once(corpus):
     assert hear(open_corpus(str(corpus), 8000)) == (8, 0.3, 1)
-    found = Transcribe.suited("las", {"data": str(corpus), "rate": 8000})
+    found = TRANSCRIBE.suited("las", {"data": str(corpus), "rate": 8000})
     assert found.reason.startswith("8 recordings of 0.3 s in the median, a word each: the recipe for few words (")
     assert found.options["time_width"] == 8 and found.smaller.options["hidden_dim"] == 128
     assert found.data is found.smaller.data and found.data.get().size("train") == 8

@@ -7,14 +7,15 @@ import pytest
 import torch
 
 from saccade import runs
+from saccade.data.dataset import take
+from saccade.data.objects import OBJECTS
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import take
 from saccade.tasks.generate import Ensemble
-from saccade.tasks.objects import OBJECTS
 from saccade.tasks.text.special import UNKNOWN
-from saccade.tasks.transcribe import Transcribe, task, vocabulary
+from saccade.tasks.transcribe import TRANSCRIBE, codec, task
 from saccade.tasks.transcribe.data.digits import DIGITS
 from saccade.tasks.transcribe.options import EvalRequest, Request
+from saccade.tasks.transcribe.task import Transcribes
 from saccade.train.results import sample
 
 ALIGNMENT = [f"alignment_{name}" for name in ("monotonicity", "coverage", "on_sound", "sound")]
@@ -22,13 +23,13 @@ SMALL = {"hidden_dim": 8, "embedding_dim": 4, "layers": 2, "batch_tokens": 300, 
 
 
 def prepared(data="tones", objects=None, **more):
-    return Transcribe.prepare(runs.options(Transcribe, data, "las", {**SMALL, **more}), objects)
+    return TRANSCRIBE.prepare(runs.options(TRANSCRIBE, data, "las", {**SMALL, **more}), objects)
 
 
 @pytest.fixture(scope="module")
 def tones():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vocabulary, "_ENDLESS", 60)
+        patch.setattr(codec, "_ENDLESS", 60)
         return prepared()
 
 
@@ -47,7 +48,7 @@ def test_the_loss_counts_frames_and_falls_back_to_the_run(tones, model):
 def test_what_is_said_may_be_written_in_another_language():
     """Built-in digits in French words, and sound with texts of one's own, in another order than it was said."""
     french = prepared(language="fr")
-    assert set(french.vocabulary.target.units) == set(DIGITS["fr"])
+    assert set(french.codec.target.units) == set(DIGITS["fr"])
     sound = torch.randn(4000)
     rows = {split: [(sound, "das habe ich gesehen"), (sound, "ja")] for split in ("train", "validation", "test")}
     own = prepared(OBJECTS, rows, ctc_weight=0.0, ctc_rescoring=0.0)
@@ -64,9 +65,9 @@ def test_a_right_transcript_of_decomposed_texts_is_right(tokenizer, monkeypatch)
     texts = ["cafe\u0301 no\u0308tig", "A\u030a cafe\u0301"]
     rows = {split: [(torch.randn(2000), text) for text in texts] for split in ("train", "validation", "test")}
     own = prepared(OBJECTS, rows, tokenizer=tokenizer)
-    words = own.vocabulary.target
+    words = own.codec.target
     right = [[SimpleNamespace(text=words.decode(words.encode(unicodedata.normalize("NFC", text))))] for text in texts]
-    monkeypatch.setattr(Transcribe, "_transcribed", lambda *given: right)
+    monkeypatch.setattr(Transcribes, "predict", lambda *given: right)
     with torch.inference_mode():
         found = own.evaluate(own.build().eval(), "test").metrics
     assert (found["wer"], found["cer"], found["word_accuracy"]) == (0, 0, 1)
@@ -74,7 +75,7 @@ def test_a_right_transcript_of_decomposed_texts_is_right(tokenizer, monkeypatch)
 
 
 def test_training_hears_everything_little_slower_or_faster(tones):
-    plain = replace(tones, settings=replace(tones.settings, stretch=0.0))
+    plain = tones.changed(stretch=0.0)
     for step in range(3):
         one, other = (each.batch(step).source.lengths.double() for each in (tones, plain))
         shares = one / other
@@ -121,8 +122,7 @@ def test_a_split_is_evaluated_part_by_part_as_a_whole(tones, model, monkeypatch)
     drawn = EvalRequest(beam_size=2)
     with torch.inference_mode():
         whole = tones.evaluate(model, "validation", 20, drawn)
-        monkeypatch.setattr(task, "_AT_ONCE", 7)
-        parts = tones.evaluate(model, "validation", 20, drawn)
+        parts = replace(tones, task=replace(tones.task, at_once=7)).evaluate(model, "validation", 20, drawn)
     assert parts.metrics == pytest.approx(whole.metrics) and parts.count == whole.count and parts.examples == 20
 
 
@@ -149,18 +149,18 @@ def test_what_means_nothing_here_is_refused(tones, model, words, message):
 def test_ctc_ranks_where_it_was_learned_and_by_one_model(tones, model):
     ranked = Request(ctc_rescoring=0.5, beam_size=2)
     tones.check(model, ranked)
-    without = replace(tones, settings=replace(tones.settings, ctc_weight=0.0))
+    without = tones.changed(ctc_weight=0.0)
     with pytest.raises(ArgumentError, match="--ctc-rescoring: expected a run with a --ctc-weight above 0, got 0.0"):
         without.check(model, ranked)
     with pytest.raises(ArgumentError, match="--ensemble: expected with --ctc-rescoring 0, as each model has its own"):
         tones.check(Ensemble([model, model]), ranked)
     tones.check(Ensemble([model, model]), Request(beam_size=2))
-    own = replace(tones, settings=replace(tones.settings, ctc_rescoring=0.5, beam_size=2))
+    own = tones.changed(ctc_rescoring=0.5, beam_size=2)
     own.check(model, Request())
     own.check(model, Request(sample=True, ctc_rescoring=0.0))
     with pytest.raises(ArgumentError, match="--sample: expected with --ctc-rescoring 0"):
         own.check(model, Request(sample=True))
-    bare = replace(own, settings=replace(own.settings, ctc_weight=0.0))
+    bare = own.changed(ctc_weight=0.0)
     with pytest.raises(ArgumentError, match="--ctc-rescoring: expected a --ctc-weight above 0"):
         bare.build()
 
@@ -172,8 +172,8 @@ def test_all_that_is_too_long_is_refused_and_some_is_left_out(tones, capsys):
         ({"max_length": 1, "max_seconds": 0.05}, "--max-seconds"),
     ):
         with pytest.raises(ArgumentError, match=f"^{option}: all of .* training utterances are longer than"):
-            replace(tones, settings=replace(tones.settings, **change)).batch(0)
-    few = replace(tones, settings=replace(tones.settings, max_length=2, stretch=0.0))
+            tones.changed(**change).batch(0)
+    few = tones.changed(max_length=2, stretch=0.0)
     capsys.readouterr()
     assert all((few.batch(step).target != 0).sum(1).max() <= 4 for step in range(16))  # with begin and end
     assert capsys.readouterr().err.count("left out, longer than --max-seconds 20 or --max-length 2; so may others") == 1
@@ -183,7 +183,7 @@ def test_all_that_is_too_long_is_refused_and_some_is_left_out(tones, capsys):
 
 @pytest.mark.slow
 def test_what_is_beyond_the_vocabulary_is_said_to_be(capsys, monkeypatch):
-    monkeypatch.setattr(vocabulary, "_ENDLESS", 60)
+    monkeypatch.setattr(codec, "_ENDLESS", 60)
     prepared(vocabulary_size=12)
     err = capsys.readouterr().err
     assert err.count("are not among the most frequent (--vocabulary-size), and cannot be written") == 1
@@ -191,38 +191,32 @@ def test_what_is_beyond_the_vocabulary_is_said_to_be(capsys, monkeypatch):
 
 
 def test_what_was_changed_of_a_recording_is_said_once(tones, capsys):
-    once = replace(tones)
+    once = replace(tones.codec)
     recording = tones.data.example("test", 0)
     loud = type(recording)(recording.name, recording.signal, recording.text, "", ("a.wav: scaled down", "other"))
     for _ in range(2):
-        once.utterance(loud)
+        once.encode([loud], "test")
     assert capsys.readouterr().err == "a.wav: scaled down; so may others be, which is not said again\n"
 
 
 def test_an_output_is_bounded_by_duration_and_longest_text(tones):
-    assert tones.vocabulary.longest == 6
-    assert tones.limits(torch.tensor([1, 4, 11, 12, 16, 9999])).tolist() == [1, 2, 3, 4, 5, 12]
+    assert tones.codec.longest == 6
+    assert tones.codec.limits(torch.tensor([1, 4, 11, 12, 16, 9999])).tolist() == [1, 2, 3, 4, 5, 12]
 
 
 def test_members_that_do_not_suit_are_refused(tones):
     def trained(other):
         return SimpleNamespace(task=other, model=other.build(), run=SimpleNamespace(folder="runs/b"))
 
-    words = tones.vocabulary
+    words = tones.codec
     others = {
-        "the features": replace(tones, vocabulary=replace(words, signals=replace(words.signals, hop_ms=9))),
-        "the tokenizer": replace(tones, vocabulary=replace(words, target=type(words.target)(["1", "2"]))),
-        r"the frames a step \(--pyramid\)": SimpleNamespace(
-            name="transcribe",
-            vocabulary=words,
-            signals=words.signals,
-            settings=SimpleNamespace(step_frames=8),
-            build=tones.build,
-        ),
+        "the features": replace(tones, codec=replace(words, signals=replace(words.signals, hop_ms=9))),
+        "the tokenizer": replace(tones, codec=replace(words, target=type(words.target)(["1", "2"]))),
+        r"the frames a step \(--pyramid\)": tones.changed(pyramid=tones.settings.pyramid - 1),
     }
     for what, other in others.items():
         with pytest.raises(ArgumentError, match=f"--ensemble runs/b: expected {what} of RUN, got "):
             tones.join(tones.build(), [trained(other)])
-    shorter = replace(tones, vocabulary=replace(words, longest=2))
+    shorter = replace(tones, codec=replace(words, longest=2))
     joined, ensemble = tones.join(tones.build(), [trained(shorter)])
-    assert joined.vocabulary.longest == 2 and len(ensemble.members) == 2
+    assert joined.codec.longest == 2 and len(ensemble.members) == 2

@@ -8,8 +8,9 @@ import torch
 from saccade import look, runs
 from saccade.models.padded import Padded
 from saccade.tasks.generate.generate import Output
-from saccade.tasks.transcribe import Transcribe, transcription, vocabulary
-from saccade.tasks.transcribe.batches import Utterance
+from saccade.tasks.task import Job
+from saccade.tasks.transcribe import TRANSCRIBE, codec, transcription
+from saccade.tasks.transcribe.codec import Utterance
 from saccade.tasks.transcribe.options import Request
 from saccade.tasks.transcribe.transcription import Times, Transcription, alignments_of, moved
 from saccade.train.task import Unreadable
@@ -17,7 +18,7 @@ from saccade.train.task import Unreadable
 
 @dataclass(frozen=True)
 class Trained:
-    task: Transcribe
+    task: Job
     model: torch.nn.Module
 
 
@@ -26,8 +27,8 @@ def trained():
     """A recognizer that has begun to learn: enough that its answers differ, too little that they are certain."""
     sizes = {"hidden_dim": 24, "embedding_dim": 8, "layers": 2, "batch_tokens": 600, "mels": 20, "seed": 2}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vocabulary, "_ENDLESS", 60)
-        task = Transcribe.prepare(runs.options(Transcribe, "tones", "las", sizes))
+        patch.setattr(codec, "_ENDLESS", 60)
+        task = TRANSCRIBE.prepare(runs.options(TRANSCRIBE, "tones", "las", sizes))
     torch.manual_seed(2)
     model = task.build()
     optimizer = torch.optim.Adam(model.parameters(), 5e-3)
@@ -41,7 +42,8 @@ def trained():
 
 @pytest.fixture(scope="module")
 def utterances(trained):
-    return [trained.task.utterance(trained.task.data.example("test", index), index + 1) for index in range(8)]
+    samples = trained.task.samples("test", range(8))
+    return [replace(sample, number=number) for number, sample in enumerate(samples, 1)]
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +130,7 @@ def test_a_jacobian_copies_long_recordings_less_often(monkeypatch, trained, utte
 
     monkeypatch.setattr(transcription.look, "sequential_jacobian", counted)
     one = replace(utterances[0], frames=torch.zeros(frames, utterances[0].frames.shape[1]))
-    moved(trained.model, Transcription(one, [Output("", [4], 0.0)], 1, trained.task.times))
+    moved(trained.model, Transcription(one, [Output("", [4], 0.0)], 1, Times(0.01, 0.04)))
     assert blocks == [expected]
 
 
@@ -137,34 +139,34 @@ def test_a_sound_is_drawn_at_its_time(tmp_path):
     """Of a listener that remembers nothing, a tone moves the steps that are drawn where it sounds, and no other."""
     sizes = {"hidden_dim": 8, "embedding_dim": 4, "layers": 3, "pyramid": 2, "mels": 12, "seed": 1}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vocabulary, "_ENDLESS", 20)
-        task = Transcribe.prepare(runs.options(Transcribe, "tones", "las", sizes))
+        patch.setattr(codec, "_ENDLESS", 20)
+        task = TRANSCRIBE.prepare(runs.options(TRANSCRIBE, "tones", "las", sizes))
     model = task.build().eval()
     for layer in model.listener.layers:
         for lstm in (layer.forwards, layer.backwards):
             lstm.weight_hh_l0.zero_()
             lstm.bias_ih_l0[8 // 2 : 8] = -1e4  # the gate that keeps what was
-    rate = task.signals.rate
+    rate = task.codec.signals.rate
     silence = torch.full((rate,), 1e-4)
     tone, places = silence.clone(), torch.arange(int(0.5 * rate), int(0.6 * rate))
     tone[places] += 0.5 * torch.sin(places * 0.5)
     heard = []
     for signal in (silence, tone):
-        frames = task.signals.logmel(signal)
+        frames = task.codec.signals.logmel(signal)
         heard.append(model.listener(Padded(frames[None], torch.tensor([len(frames)]))).values[0])
     moved = (heard[0] - heard[1]).abs().amax(1) > 1e-6
     steps = moved.nonzero()[:, 0]
-    begin, end = float(steps[0] * task.times.step), float((steps[-1] + 1) * task.times.step)
-    assert 0.6 <= end + 1e-6 < 0.6 + task.times.step
-    assert 0.5 - 0.025 - task.times.step < begin <= 0.5  # a window sees 25 ms
+    begin, end = float(steps[0] * task.codec.step_seconds), float((steps[-1] + 1) * task.codec.step_seconds)
+    assert 0.6 <= end + 1e-6 < 0.6 + task.codec.step_seconds
+    assert 0.5 - 0.025 - task.codec.step_seconds < begin <= 0.5  # a window sees 25 ms
     weights = (moved / moved.sum()).expand(2, -1)
-    figures, times = [], (len(frames) * 0.01, task.times.step)
+    figures, times = [], (len(frames) * 0.01, task.codec.step_seconds)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("saccade.look._figure._saved", lambda figure, form: figures.append(figure) or b"<svg ></svg>")
         look.spectrogram(weights, frames, ["one", "⏎"], times, tmp_path / "tone")
     below, above = (axes.get_images()[0] for axes in figures[0].axes[:2])
     left, right, *_ = below.get_extent()
-    assert (left, right) == (0, pytest.approx(len(moved) * task.times.step))  # a step is as wide as its frames
+    assert (left, right) == (0, pytest.approx(len(moved) * task.codec.step_seconds))  # a step is as wide as its frames
     assert above.get_extent()[1] == pytest.approx(len(frames) * 0.01)
 
 

@@ -4,19 +4,19 @@ import pytest
 
 from saccade import runs
 from saccade.errors import ArgumentError
-from saccade.tasks.translate import Translate
+from saccade.tasks.translate import TRANSLATE
 from saccade.tasks.translate.options import EvalRequest, Options, Request
 from saccade.train.task import find, recipe
 from tiers import every
 
 
-@every("model", Translate.models)
+@every("model", TRANSLATE.models)
 def test_all_files_share_a_recipe_below_the_models_own(model):
-    assert recipe(Translate, model, "some/folder") == recipe(Translate, model, "files")
-    assert recipe(Translate, model, "files") != recipe(Translate, model, "dates")
-    own = find(Translate.models[model]).recipes["files"]
-    assert recipe(Translate, model, "files").items() >= {"label_smoothing": 0.1, **own}.items() and "hidden_dim" in own
-    assert runs.options(Translate, "some/folder", model, {"beam_size": 3}).beam_size == 3
+    assert recipe(TRANSLATE, model, "some/folder") == recipe(TRANSLATE, model, "files")
+    assert recipe(TRANSLATE, model, "files") != recipe(TRANSLATE, model, "dates")
+    own = find(TRANSLATE.models[model]).recipes["files"]
+    assert recipe(TRANSLATE, model, "files").items() >= {"label_smoothing": 0.1, **own}.items() and "hidden_dim" in own
+    assert runs.options(TRANSLATE, "some/folder", model, {"beam_size": 3}).beam_size == 3
 
 
 @every(

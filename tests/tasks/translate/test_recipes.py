@@ -9,7 +9,7 @@ import pytest
 from saccade import runs
 from saccade.cli import main
 from saccade.models.transformer import RECIPES as TRANSFORMER
-from saccade.tasks.translate import Translate, task
+from saccade.tasks.translate import TRANSLATE, task
 from saccade.tasks.translate.data import open_corpus
 from saccade.tasks.translate.recipes import read, smaller, suited
 from saccade.train.run import Run
@@ -26,27 +26,27 @@ def test_the_number_of_pairs_decides_and_the_reason_says_so(count, called):
     assert f"{found['max_steps']:,} steps" in reason and f"{found['hidden_dim']} features" in reason
 
 
-@every("model", Translate.models)
+@every("model", TRANSLATE.models)
 def test_many_pairs_have_the_published_recipe(model):
-    own = find(Translate.models[model]).recipes
-    assert suited(29_000, 11, own)[0] == recipe(Translate, model, "files")
+    own = find(TRANSLATE.models[model]).recipes
+    assert suited(29_000, 11, own)[0] == recipe(TRANSLATE, model, "files")
     steps = []
     for count in (500, 2000, 8000, 29_000):
         found = suited(count, 11, own)[0]
-        chosen = options_class(Translate, model)(model=model, data="a/folder", **found)
+        chosen = options_class(TRANSLATE, model)(model=model, data="a/folder", **found)
         assert chosen.max_steps == chosen.schedule_steps
         steps.append(chosen.max_steps)
     assert steps == sorted(set(steps))
 
 
-@every("model", Translate.models)
+@every("model", TRANSLATE.models)
 def test_smaller_recipes_keep_the_schedule(model):
-    own = find(Translate.models[model]).recipes
+    own = find(TRANSLATE.models[model]).recipes
     usual = suited(29_000, 11, own)[0]
     found = [usual, *(options for options, _ in smaller(29_000, 11, own))]
     assert len(found) in (3, 4) and smaller(500, 11, own) == []
     for larger, less in pairwise(found):
-        chosen = options_class(Translate, model)(model=model, data="a/folder", **less)
+        chosen = options_class(TRANSLATE, model)(model=model, data="a/folder", **less)
         assert chosen.max_steps == chosen.schedule_steps == usual["max_steps"]
         sizes = [(one["batch_tokens"], one["hidden_dim"]) for one in (less, larger)]
         assert sizes[0] != sizes[1] and all(a <= b for a, b in zip(*sizes, strict=True))
@@ -57,13 +57,13 @@ def test_the_page_has_the_recipes_of_all_models():
     page = (Path(__file__).resolve().parents[3] / "docs/translate.md").read_text(encoding="utf-8")
     header, _, *body = page.partition("| training pairs |")[2].partition("\n\n")[0].splitlines()
     named = [re.findall("`(.+?)`", column) for column in header.strip("| ").split(" | ")[2:]]
-    assert sorted(name for models in named for name in models) == sorted(Translate.models)
+    assert sorted(name for models in named for name in models) == sorted(TRANSLATE.models)
     for count, line in zip((500, 2000, 8000, 29_000), body, strict=True):
         _, steps, tokens, *pieces = line.strip("| ").split(" | ")
         for models, size in zip(named, pieces, strict=True):
             for model in models:
-                own = suited(count, 11, find(Translate.models[model]).recipes)[0]
-                found = options_class(Translate, model)(model=model, data="a/folder", **own)
+                own = suited(count, 11, find(TRANSLATE.models[model]).recipes)[0]
+                found = options_class(TRANSLATE, model)(model=model, data="a/folder", **own)
                 told = f"{found.max_steps:,}", f"{found.batch_tokens:,}", f"{found.vocabulary_size:,}"
                 assert told == (steps, tokens, size)
 

@@ -7,15 +7,16 @@ import pytest
 import torch
 
 from saccade import runs
+from saccade.data.dataset import Lazy, take
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.dataset import take
+from saccade.tasks.task import Job
 from saccade.tasks.text.bpe import BytePairs
 from saccade.tasks.text.special import UNKNOWN
 from saccade.tasks.text.tokenizer import Characters
-from saccade.tasks.translate import Translate, vocabulary
+from saccade.tasks.translate import TRANSLATE, codec
+from saccade.tasks.translate.codec import Pairs
 from saccade.tasks.translate.data import dates
 from saccade.tasks.translate.options import Request
-from saccade.tasks.translate.vocabulary import Vocabulary
 from tiers import every
 
 PAIRS = BytePairs.learn(["ein Mann fährt Fahrrad", "der Mann sieht ein Fahrrad"] * 5, 400)
@@ -24,10 +25,12 @@ SIDES = {"source": "de", "target": "en", "label_smoothing": 0.0, "schedule": "co
 
 
 def task_of(model="rnnsearch", tokenizer="characters", **more):
-    settings = runs.options(Translate, "dates", model, {"hidden_dim": 8, "tokenizer": tokenizer, **more})
+    settings = runs.options(TRANSLATE, "dates", model, {"hidden_dim": 8, "tokenizer": tokenizer, **more})
     if tokenizer == "bpe":
-        return Translate(settings, Vocabulary(PAIRS, PAIRS, 10), None)
-    return Translate(settings, Vocabulary(Characters("0123456789. abc"), Characters("-0123456789"), 5), None)
+        codec = Pairs(PAIRS, PAIRS, 10, settings)
+    else:
+        codec = Pairs(Characters("0123456789. abc"), Characters("-0123456789"), 5, settings)
+    return Job(TRANSLATE, codec, Lazy(lambda: None))
 
 
 def corpus(folder, count=60, words=1):
@@ -41,7 +44,7 @@ def corpus(folder, count=60, words=1):
 
 
 def prepared(data, model="rnnsearch", **more):
-    return Translate.prepare(runs.options(Translate, str(data), model, {**SMALL, **SIDES, **more}))
+    return TRANSLATE.prepare(runs.options(TRANSLATE, str(data), model, {**SMALL, **SIDES, **more}))
 
 
 @every(
@@ -82,9 +85,9 @@ def trained(task, name="runs/b"):
 
 def test_runs_of_other_tokens_are_no_ensemble():
     task, joint = task_of(), task_of(tokenizer="bpe")
-    words = task.vocabulary
+    words = task.codec
     for changed, side in ((replace(words, source=Characters("a")), "source"), (replace(words, target=PAIRS), "target")):
-        other, size = replace(task, vocabulary=changed), len(getattr(changed, side))
+        other, size = replace(task, codec=changed), len(getattr(changed, side))
         expected = f"--ensemble runs/b: expected the {side} tokenizer of RUN, got another, of {size} tokens"
         with pytest.raises(ArgumentError, match=expected):
             task.join(task.build(), [trained(task), trained(other)])
@@ -96,16 +99,15 @@ def test_runs_of_other_tokens_are_no_ensemble():
 
 def test_an_ensemble_takes_what_every_member_takes():
     task, model = task_of(), task_of().build()
-    shorter = replace(task.vocabulary, longest=3)
-    other = replace(task, settings=replace(task.settings, max_length=50), vocabulary=shorter)
+    other = replace(task, codec=replace(task.codec, longest=3)).changed(max_length=50)
     joined, ensemble = task.join(model, [trained(other), trained(task_of("transformer", heads=2))])
-    assert (joined.settings.max_length, joined.vocabulary.longest, joined.most) == (50, 3, 200)
+    assert (joined.settings.max_length, joined.codec.longest, joined.codec.most) == (50, 3, 200)
     assert ensemble.members[0] is model and len(ensemble.members) == 3
 
 
 def test_an_output_is_bounded_by_source_and_target():
     task = task_of(tokenizer="bpe")
-    assert task.limits(torch.tensor([1, 3, 4, 99])).tolist() == [13, 19, 20, 20]
+    assert task.codec.limits(torch.tensor([1, 3, 4, 99])).tolist() == [13, 19, 20, 20]
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
@@ -122,8 +124,8 @@ def test_the_loss_is_the_mean_over_true_tokens(tmp_path, smoothing):
 
 
 def test_dates_are_measured_by_language(monkeypatch):
-    monkeypatch.setattr(vocabulary, "_ENDLESS", 300)
-    task = Translate.prepare(runs.options(Translate, "dates", "rnnsearch", {"hidden_dim": 8}))
+    monkeypatch.setattr(codec, "_ENDLESS", 300)
+    task = TRANSLATE.prepare(runs.options(TRANSLATE, "dates", "rnnsearch", {"hidden_dim": 8}))
     with torch.inference_mode():
         result = task.evaluate(task.build().eval(), "validation", 40)
     assert result.examples == 40 and set(result.groups["exact_match"]) == set(dates.LANGUAGES.values())
@@ -135,7 +137,7 @@ class Perfect(torch.nn.Module):
 
     def __init__(self, task, split):
         super().__init__()
-        self.anchor, words = torch.nn.Parameter(torch.zeros(1)), task.vocabulary
+        self.anchor, words = torch.nn.Parameter(torch.zeros(1)), task.codec
         pairs = [task.data.example(split, index) for index in range(task.data.size(split))]
         self.targets = {
             tuple(words.source.encode(pair.source)): [*words.target.encode(pair.target), 2] for pair in pairs
@@ -185,7 +187,7 @@ def test_a_right_translation_of_decomposed_texts_is_right(tokenizer, tmp_path):
     with torch.inference_mode():
         found = task.evaluate(Perfect(task, "test"), "test")
     assert found.metrics["bleu"]["score"] == pytest.approx(100) == found.metrics["chrf"]["score"]
-    words = task.vocabulary.target
+    words = task.codec.target
     assert words.encode("cafe\u0301") == words.encode("caf\u00e9") and UNKNOWN not in words.encode("cafe\u0301")
 
 
@@ -199,7 +201,7 @@ def run(tmp_path_factory):
 
 def test_a_corpus_is_known_by_contents_and_direction(run, capsys):
     trained, data = run
-    words = trained.task.vocabulary
+    words = trained.task.codec
     assert words.joint and words.source.decode(words.source.encode("satz 3")) == "satz 3"
     moved = data.rename(data.with_name("moved"))
     capsys.readouterr()
@@ -218,14 +220,14 @@ def test_what_is_left_out_is_said(tmp_path, capsys):
     (data / "train.de").write_text("\n" + "satz\n" * 58 + "satz " * 300 + "\n")
     prepared(data)
     err = capsys.readouterr().err
-    assert err.count("left out 1 of 60 pairs, which have a blank side; the first is line 1") == 1
+    assert err.count("left out 1 of 60 pairs, which have a blank side; the first is row 1 of ") == 1
     assert err.count("1 of 59 training pairs looked at have a side of more than 200 tokens") == 1
 
 
 def test_a_source_that_is_too_long_is_named_by_its_place_in_the_split(tmp_path, capsys, monkeypatch):
     task = prepared(corpus(tmp_path / "talks"))
     model = task.build().eval()
-    monkeypatch.setattr(Translate, "most", 1)
+    monkeypatch.setattr(Pairs, "most", 1)
     for limit in (None, 3):
         capsys.readouterr()
         task.evaluate(model, "validation", limit)
@@ -235,7 +237,7 @@ def test_a_source_that_is_too_long_is_named_by_its_place_in_the_split(tmp_path, 
 
 
 def test_characters_may_be_chosen_for_files(tmp_path):
-    words = prepared(corpus(tmp_path / "c"), tokenizer="characters").vocabulary
+    words = prepared(corpus(tmp_path / "c"), tokenizer="characters").codec
     assert not words.joint and words.target.pieces("sent") == list("sent")
 
 
@@ -245,7 +247,7 @@ def test_pairs_that_are_too_long_are_left_out_of_batches(tmp_path):
     task = prepared(data, tokenizer="characters", max_length=20, batch_tokens=100)
     sizes = {int(length) - 1 for step in range(32) for length in task.batch(step).source.lengths}  # without their end
     assert sizes == {4, 9, 14, 19}
-    few = replace(task, settings=replace(task.settings, max_length=3))
+    few = task.changed(max_length=3)
     with pytest.raises(ArgumentError, match="--max-length: all of 60 training pairs have a side of more than 3 tokens"):
         few.batch(0)
     with pytest.raises(ArgumentError, match="--max-length: each training pair has a side of more than 3 tokens"):

@@ -1,16 +1,15 @@
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 import torch
 
 from saccade import runs
 from saccade.models.padded import Padded
-from saccade.tasks.generate.attention import coverage
+from saccade.tasks.task import Job
 from saccade.tasks.text.special import UNKNOWN
-from saccade.tasks.translate import Translate, vocabulary
+from saccade.tasks.translate import TRANSLATE, codec
 from saccade.tasks.translate.options import Request
-from saccade.tasks.translate.translation import attends
 from saccade.train.results import sample
 from tiers import rest_slow
 
@@ -22,7 +21,7 @@ MISSING = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True)
 class Trained:
-    task: Translate
+    task: Job
     model: torch.nn.Module
 
 
@@ -31,8 +30,8 @@ def trained():
     """A translator that has begun to learn, without the measuring that goes with a run."""
     sizes = {"hidden_dim": 32, "embedding_dim": 16, "batch_tokens": 600, "seed": 2}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vocabulary, "_ENDLESS", 1000)
-        task = Translate.prepare(runs.options(Translate, "dates", "rnnsearch", sizes))
+        patch.setattr(codec, "_ENDLESS", 1000)
+        task = TRANSLATE.prepare(runs.options(TRANSLATE, "dates", "rnnsearch", sizes))
     torch.manual_seed(2)
     model = task.build()
     optimizer = torch.optim.Adam(model.parameters(), 8e-3)
@@ -70,16 +69,16 @@ def log_probability(trained, source, output):
 def test_greedy_is_the_argmax_of_every_step(trained):
     task, model = trained.task, trained.model
     for line, [answer] in zip(TEXTS, lines_of(trained, TEXTS), strict=True):
-        ids = torch.tensor([[*task.vocabulary.source.encode(line), 2]])
+        ids = torch.tensor([[*task.codec.source.encode(line), 2]])
         lengths = torch.tensor([ids.shape[1]])
         state, token, tokens = model.encode(Padded(ids, lengths)), torch.tensor([1]), []
-        for _ in range(int(task.limits(lengths))):
+        for _ in range(int(task.codec.limits(lengths))):
             logits, state = model.step(token, state)
             token = logits.dense().argmax(-1)
             if int(token) == 2:
                 break
             tokens.append(int(token))
-        assert task.vocabulary.target.decode(tokens) == answer
+        assert task.codec.target.decode(tokens) == answer
 
 
 def test_n_best_are_sorted_distinct_and_scored(trained):
@@ -158,30 +157,14 @@ def test_outputs_begin_with_the_prefix_and_are_as_long_as_they_must(trained, siz
             penalty = ((6 + len(output.ids)) / 6) ** 0.6
             assert output.score == pytest.approx(log_probability(trained, answer.source, output) / penalty, rel=1e-4)
     for [text] in lines_of(trained, TEXTS[:3], beam_size=size, min_length=10**4):
-        assert len(text) == 2 * trained.task.vocabulary.longest  # the limit wins
-
-
-def test_coverage_ranks_all_that_the_search_has_found(trained):
-    size, beta, changed = 5, 0.7, 0
-    found = ask(trained, TEXTS[:3], "json", nbest=size)
-    for count in (1, 3):
-        ranked = ask(trained, TEXTS[:3], beam_size=size, nbest=count, coverage_penalty=beta)
-        for answer, best in zip(found, ranked, strict=True):
-            scores = {output.text: output.score + beta * coverage(output.weights) for output in answer.outputs}
-            order = sorted(scores, key=lambda text: -scores[text])[:count]
-            assert [output.text for output in best.outputs] == order
-            assert [output.score for output in best.outputs] == pytest.approx(
-                [scores[text] for text in order], rel=1e-4
-            )
-            changed += order != [output.text for output in answer.outputs[:count]]
-    assert changed
+        assert len(text) == 2 * trained.task.codec.longest  # the limit wins
 
 
 def test_an_unknown_word_is_the_word_that_it_looked_at():
     """Luong et al. 2015, "Addressing the Rare Word Problem": by words, with the spaces between them."""
     pairs = [(f"ein satz {number}", f"a sentence {number}") for number in range(60)]
     small = {"hidden_dim": 8, "embedding_dim": 6, "tokenizer": "words"}
-    task = Translate.prepare(runs.options(Translate, "objects", "rnnsearch", small), pairs)
+    task = TRANSLATE.prepare(runs.options(TRANSLATE, "objects", "rnnsearch", small), pairs)
     model = task.build().eval()
     model.output[1][UNKNOWN] = 99.0
     [answer] = ask(Trained(task, model), ["ein wort 💥"], replace_unknown=True)
@@ -206,43 +189,8 @@ def test_unknown_tokens_are_what_they_looked_at(trained):
         assert letter == ("18 juin"[most] if token == MISSING else token)
 
 
-class Blind(torch.nn.Module):
-    """A translator without attention, which writes what it likes."""
-
-    def __init__(self, size):
-        super().__init__()
-        self.table = torch.nn.Embedding(size, size)
-
-    def encode(self, source):
-        return Nothing()
-
-    def step(self, token, state):
-        return self.table(token), state
-
-    def alignment(self, records):
-        assert not records
-
-    def decode(self, target, state):
-        return self.table(target)
-
-    def forward(self, source, target):
-        return self.decode(target, self.encode(source))
-
-
-class Nothing:
-    def select(self, rows, examples):
-        return self
-
-
-def test_a_model_without_attention_has_no_weights(trained):
-    model = Blind(len(trained.task.vocabulary.target))
-    [answer] = ask(trained, ["18 juin 2025"], "json", model)
-    assert answer.to_json()["translations"][0]["weights"] is None and len(answer.outputs[0].tokens) > 0
-    assert attends(trained.model) and not attends(model)
-
-
 def test_a_line_beyond_the_limit_is_cut_and_named(trained, capsys):
-    most = trained.task.most
+    most = trained.task.codec.most
     lines = ["18 juin 2025", "5" * (most + 1), "6" * most, "7" * 10**6]
     found = lines_of(trained, lines)
     notes = capsys.readouterr().err.splitlines()
@@ -251,7 +199,7 @@ def test_a_line_beyond_the_limit_is_cut_and_named(trained, capsys):
 
 
 def test_a_line_is_answered_by_a_line(trained, monkeypatch):
-    monkeypatch.setattr(type(trained.task.vocabulary.target), "decode", lambda self, ids: "a\nb\r\nc\rd")
+    monkeypatch.setattr(type(trained.task.codec.target), "decode", lambda self, ids: "a\nb\r\nc\rd")
     assert lines_of(trained, ["18 juin"]) == [["a b c d"]]
 
 
@@ -284,7 +232,7 @@ def test_a_sample_is_a_validation_line_of_its_step(trained):
 
 
 def test_a_task_uses_its_own_beam_by_default(trained):
-    wide = replace(trained.task, settings=replace(trained.task.settings, beam_size=4, length_penalty=0.1))
+    wide = trained.task.changed(beam_size=4, length_penalty=0.1)
     [one] = wide.answer(trained.model, [wide.read(LINES[0], 1)], None)
     [other] = ask(trained, LINES[:1], beam_size=4, length_penalty=0.1)
     assert one.lines() == other.lines() and one.outputs[0].score == other.outputs[0].score

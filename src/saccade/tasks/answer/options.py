@@ -26,32 +26,31 @@ class Options(VisualOptions):
     """
 
     least: int = 4
-    """Things of a built-in scene, at the least."""
+    """Fewest shapes of a built-in scene."""
 
     most: int = 6
-    """Things of a built-in scene, at the most: 8 or fewer."""
+    """Most shapes of a built-in scene, up to 8."""
 
     size: int | None = None
-    """Pixels of the longer side that images of files are scaled to; as the first image has them, 96 at most, if not
-    given."""
+    """Longer side of images of files in pixels. Default: that of the first image, at most 96."""
 
     batch_size: int = 32
-    """Questions a batch, each with its image."""
+    """Questions per batch, each with its image."""
 
     answers: int = 1000
-    """How many answers there are to choose from: the most frequent of the training split."""
+    """Number of answers to choose from: the most frequent of the training split."""
 
     generate: bool = False
-    """Write answers word by word, with the words of the training split's answers, instead of choosing one."""
+    """Write answers word by word instead of choosing one."""
 
     beam_size: int = 5
-    """Answers that beam search keeps at once as one is written (--generate); 1 is greedy decoding."""
+    """Beam size of --generate. 1 is greedy decoding."""
 
     max_length: int = 40
-    """Words of a question that are read; what follows them is not."""
+    """Most words of a question. Later words are not read."""
 
     label_smoothing: float = 0.0
-    """Share of the answer's probability that is spread evenly over all answers."""
+    """Probability that is spread evenly over all answers."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -74,8 +73,8 @@ class LookRequest:
     """
 
     by: Literal["attention", "gradient", "jacobian"] | None = None
-    """Where the model looked (attention), how much each part of the image and each word moves the answer (gradient), or
-    how much each word moves all answers (jacobian); attention if not given, and gradient of a model without."""
+    """Attention weights (attention), gradients of the answer (gradient), or of all answers by each word (jacobian).
+    Default: attention, or gradient for a model without it."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from torch import Tensor, nn
 
+from saccade.data.cleaning import composed
+from saccade.data.dataset import Lazy, take
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import Options as SightOptions
 from saccade.tasks.answer.answer import Query, VisualAnswer, answers
@@ -18,7 +20,6 @@ from saccade.tasks.answer.data.table import asked_in
 from saccade.tasks.answer.measures import HEADLINE, measured, pointing
 from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
 from saccade.tasks.answer.vocabulary import Vocabulary, learn
-from saccade.tasks.dataset import Lazy, take
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.generate.answers import WrittenAnswers
 from saccade.tasks.image.images import encode_png, read_image
@@ -30,10 +31,9 @@ from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.labels.baselines import usual
 from saccade.tasks.labels.request import Request
 from saccade.tasks.request import completed
-from saccade.tasks.text.cleaning import composed
 from saccade.train import options as shared
 from saccade.train.notes import Once, say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Unreadable, find
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Unreadable, model_class
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -85,7 +85,7 @@ class AnswerQuestions(VisualTask):
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the questions, and learn their words and answers."""
-        if options.shift and not issubclass(find(cls.models[options.model]).Options, SightOptions):
+        if options.shift and not issubclass(model_class(cls, options.model).Options, SightOptions):
             why = f"expected none with --model {options.model}, which sees no image"
             raise ArgumentError(f"--shift: {why}, got {options.shift}; leave it out")
         return super().prepare(options, objects)
@@ -97,7 +97,7 @@ class AnswerQuestions(VisualTask):
 
     def build(self) -> nn.Module:
         """Make the model."""
-        kind, known = find(self.models[self.settings.model]), self.vocabulary
+        kind, known = model_class(type(self), self.settings.model), self.vocabulary
         options = shared.select(self.settings, kind.Options)
         encoder = known.sight.encoder(options) if isinstance(options, SightOptions) else None
         sizes = len(known.words), self.output.size(options.hidden_dim)

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from saccade.data.conversions import converted
+from saccade.data.media import read_bytes
 from saccade.errors import ArgumentError, SaccadeError, pip_install
 from saccade.tasks.audio.headers import missing_bytes
-from saccade.tasks.conversions import converted
-from saccade.tasks.media import read_bytes
 
 __all__ = ["RATES", "SUFFIXES", "Audio", "leveled", "read_audio", "read_whole", "resample", "wav"]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from torch import Tensor
 
+from saccade.data.media import read_bytes
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.features import LogMel, normalized
 from saccade.tasks.audio.recordings import SUFFIXES, read_audio, wav
 from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, encode, features
-from saccade.tasks.media import read_bytes
 from saccade.train.options import flag
 
 __all__ = ["Signals"]

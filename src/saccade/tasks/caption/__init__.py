@@ -1,5 +1,5 @@
 """Image captioning: an image in, a sentence out; learned from captioned images."""
 
-from saccade.tasks.caption.task import Caption
+from saccade.tasks.caption.task import CAPTION
 
-__all__ = ["Caption"]
+__all__ = ["CAPTION"]

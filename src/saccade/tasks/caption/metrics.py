@@ -1,7 +1,4 @@
-"""What is measured of captions: how much they have in common with their references, and what is exactly true.
-
-Only free-running output may be measured so: a caption whose every word was written behind the reference's is no output.
-"""
+"""Metrics of captions: overlaps with their references, and exact matches with scenes."""
 
 from collections.abc import Sequence
 
@@ -16,7 +13,7 @@ __all__ = ["baseline", "headline", "measured"]
 
 
 def headline(data: str) -> str:
-    """Return the metric that counts for a data set.
+    """Return the headline metric of a data set.
 
     >>> headline("scenes"), headline("flickr8k")
     ('exact_match', 'bleu4')
@@ -27,16 +24,16 @@ def headline(data: str) -> str:
 def measured(
     outputs: Sequence[str], references: References, groups: Sequence[str], scenes: Sequence[Scene] | None = None
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
-    """Return all that is measured of captions, and the metric that counts by group, where there are groups.
+    """Return all metrics of captions, and the headline metric by group, if there are groups.
 
     Args:
-        outputs: what the model wrote, free-running.
-        references: of each, all captions of its image.
-        groups: of each, "" if none.
-        scenes: of each what it is about, where that is known; then what is exactly true is measured too, and counts.
+        outputs: of the model, each word after its own words.
+        references: all captions of the image of each output.
+        groups: of each output, "" if none.
+        scenes: of each output, for exact matches, which are then the headline.
 
     Returns:
-        The metrics by their names, and by the name of one of them its values by group.
+        The metrics by name, and the headline by group.
 
     Raises:
         ArgumentError: if there are not as many references, or an image has none.
@@ -65,12 +62,12 @@ def measured(
 def baseline(
     train: Sequence[str], references: Sequence[Sequence[str]], scenes: Sequence[Scene] | None = None
 ) -> Baseline:
-    """Return what writing the most frequent caption whatever is seen comes to.
+    """Measure the most frequent caption as a baseline.
 
     Args:
         train: training captions.
-        references: of each image that is measured.
-        scenes: that they show, where that is known.
+        references: all captions of each image.
+        scenes: of the images, if they are scenes.
 
     Example:
         >>> baseline(["a dog", "a cat", "a dog"], [["a dog runs"]]).about

@@ -1,4 +1,4 @@
-"""What can be said about a run that writes about images, and the defaults that suit each data set."""
+"""Options of image captioning, and recipes of each data set."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,32 +19,31 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options(VisualOptions, generate.Options):
-    """The options of every run that writes about images, whatever its model.
+    """Options of all captioning runs.
 
     >>> Options(size=64).batch_size
     64
     """
 
     size: int | None = None
-    """Pixels of height and width that images of one's own are scaled to; 96 if not given."""
+    """Height and width of images of files in pixels. Default: 96."""
 
     most: int = 4
-    """Things of a built-in scene, at the most: 8 or fewer."""
+    """Most shapes of a built-in scene, up to 8."""
 
     max_length: int = 50
-    """Training captions of more words are left out."""
+    """Most words of a training caption. Longer ones are left out."""
 
     batch_size: int = 64
-    """Captions a batch, each with its image."""
+    """Captions per batch, each with its image."""
 
     flip: bool = True
-    """Mirror every other image in training; --no-flip where captions say left or right."""
+    """Mirror every other training image. Use --no-flip if captions say left or right."""
 
     shift: int = 4
-    """Pixels by which images are shifted in training, at most."""
+    """Largest random shift of a training image, in pixels."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         generate.Options.__post_init__(self)
         VisualOptions.__post_init__(self)
         in_ranges(self, (("most", 1, 8), ("least", 1, self.most)))

@@ -27,11 +27,10 @@ class LookRequest(looking.LookRequest):
     """
 
     layer: int | None = None
-    """Draw what each word attends to in this layer of self-attention, from 1 on, in the place of what the learned
-    queries took of each word."""
+    """Draw this layer of self-attention, counted from 1, instead of the attention pooling."""
 
     head: int | None = None
-    """With --layer: this one of its heads, from 1 on; the mean of them if not given."""
+    """With --layer: draw this head, counted from 1. Default: the mean of all."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.labels.request import EvalRequest, Request
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "Options"]
 
@@ -56,28 +56,28 @@ class Options(SplitOptions):
     """
 
     vocabulary_size: int = 30_000
-    """The most words there may be, learned from the training split: the most frequent."""
+    """Most words of the vocabulary: the most frequent of the training split."""
 
     min_count: int = 1
-    """How often a word has to be in the training split to be known."""
+    """Fewest occurrences of a word of the vocabulary in the training split."""
 
     vectors: str | None = None
-    """File of word vectors to begin with, as GloVe and word2vec write them as text, packed by gzip or not."""
+    """File of initial word vectors in the text format of GloVe or word2vec, perhaps gzipped."""
 
     freeze_vectors: bool = False
-    """Leave all word vectors as they are in the file."""
+    """Do not train the word vectors of the file."""
 
     max_length: int = 400
-    """Words of a text that are read; what follows them is not."""
+    """Most words of a text. Later words are not read."""
 
     strip_markup: bool = field(default=False, metadata={"budget": True})  # a run compares the texts themselves
-    """Take HTML out of texts: tags such as <br /> are spaces, and &amp; and its like are what they stand for."""
+    """Remove HTML: tags become spaces, and entities such as &amp; their characters."""
 
     batch_tokens: int = 1000
-    """Words a batch, about, padding included."""
+    """Approximate number of words per batch, padding included."""
 
     label_smoothing: float = 0.0
-    """Share of the label's probability that is spread evenly over all labels."""
+    """Probability that is spread evenly over all labels."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -12,19 +12,21 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from saccade.data.cleaning import composed, front
+from saccade.data.dataset import Lazy, opened, take, training_sample
+from saccade.data.splits import SplitNames
 from saccade.models.classifier import Classifier
 from saccade.tasks.batches import Cache, Sampler
 from saccade.tasks.classify_text import tfidf
 from saccade.tasks.classify_text.batches import Batch, Encoded, pad
 from saccade.tasks.classify_text.classification import Classification, Text, classify, read_texts
 from saccade.tasks.classify_text.data import BUILTIN, open_corpus
-from saccade.tasks.classify_text.data.corpus import Corpus, WithoutMarkup
+from saccade.tasks.classify_text.data.corpus import Corpus
 from saccade.tasks.classify_text.data.corpus import Example as Labelled
 from saccade.tasks.classify_text.looking import LookRequest
 from saccade.tasks.classify_text.options import RECIPES, REQUESTS, Options
 from saccade.tasks.classify_text.recipes import suited
 from saccade.tasks.classify_text.vocabulary import Vocabulary, learn
-from saccade.tasks.dataset import Lazy, opened, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.labels import Ensemble
 from saccade.tasks.labels.baselines import majority, timed
@@ -32,16 +34,14 @@ from saccade.tasks.labels.metrics import HEADLINE, measured
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
-from saccade.tasks.text.cleaning import composed, front
 from saccade.tasks.text.markup import without_markup
 from saccade.tasks.text.special import SPECIAL
 from saccade.tasks.text.vectors import Vectors
 from saccade.tasks.text.words import Words
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, find, options_class, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, model_class, options_class, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -130,7 +130,7 @@ class ClassifyText:
 
     def build(self) -> nn.Module:
         """Make the model, with the vectors that words begin with."""
-        kind, known = find(self.models[self.settings.model]), self.vocabulary
+        kind, known = model_class(type(self), self.settings.model), self.vocabulary
         options = replace(shared.select(self.settings, kind.Options), embedding_dim=known.dim)
         model: Classifier = kind(len(known.words), len(known.labels), options)
         model.name_words(known.words.words)
@@ -248,12 +248,7 @@ class ClassifyText:
 
 def _opened(options: Any, objects: Any) -> Lazy[Corpus]:
     names = SplitNames.of_options(options)
-
-    def make(texts: Any) -> Corpus:
-        corpus = open_corpus(options.data, texts, names)
-        return WithoutMarkup(corpus) if options.strip_markup else corpus
-
-    return opened(objects, make)
+    return opened(objects, lambda texts: open_corpus(options.data, texts, names, strip_markup=options.strip_markup))
 
 
 class _Plain(NamedTuple):

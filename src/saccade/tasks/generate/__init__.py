@@ -1,7 +1,7 @@
-"""Answers that are sequences: searched, sampled or several models as one, a batch at a time, whatever was read.
+"""Outputs that are written token by token: beam search, sampling and ensembles, a batch at a time.
 
-A model is decoded through two things alone: its state, an explicit value that `select` reorders, and `step`, which
-takes the last token of every row and the state to the logits of the next token and the next state.
+A model is decoded by its state, an explicit value that `select` reorders, and by `step`, which leads from the last
+token of every row and the state to the logits of the next token and the next state.
 """
 
 from saccade.tasks.generate.beam import search

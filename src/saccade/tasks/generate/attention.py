@@ -1,10 +1,12 @@
-"""What a model attends to as it writes outputs that are given, and how much of the source they cover."""
+"""Attention weights of given outputs, and how much of the source they cover."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from saccade import look
 from saccade.tasks.batches import rectangle
@@ -16,16 +18,16 @@ __all__ = ["END_MARK", "NOTHING", "attended", "coverage", "looks_told", "ranked_
 
 END_MARK = "⏎"
 NOTHING = "·"  # a special token in the middle, as untrained models write them
-_WHOLE = 0.999  # of weights that sum to one, but for rounding
-_LEAST = 1e-6  # attention that counts as none: weights that are exactly 0 would make all outputs alike
+_WHOLE = 0.999  # sum of weights that is one but for rounding
+_LEAST = 1e-6  # the least attention that counts: weights of exactly 0 would make all outputs alike
 
 
 def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
-    """Return where each next token looks as the true ones are written, None if the model does not attend.
+    """Return the attention weights of each next token after the true ones, None of a model without attention.
 
     Args:
         model: a `saccade.models.seq2seq.Seq2Seq`, in evaluation mode.
-        state: before the first token: the source is not read anew.
+        state: before the first token.
         target: token ids `(rows, length)`, from the begin token on, a row for each row of the state.
 
     Returns:
@@ -33,35 +35,56 @@ def weights_of(model: Any, state: Any, target: Tensor) -> Tensor | None:
     """
     with look.record(model, detach=True, required=False) as records:
         model.decode(target, state)
-    found: Tensor | None = model.alignment(records)
-    return None if found is None else found.cpu()
+    weights: Tensor | None = model.alignment(records)
+    return None if weights is None else weights.cpu()
 
 
-def attended(model: Any, state: Any, outputs: Sequence[Output], target: Tokenizer) -> list[Output]:
-    """Return outputs with what was looked at before each token, None if the model does not attend, and with their
-    tokens as texts.
+def attended(
+    model: Any,
+    state: Any,
+    outputs: Sequence[Sequence[Output]],
+    target: Tokenizer,
+    widths: Sequence[int | None],
+    tokens: int,
+) -> list[list[Output]]:
+    """Return outputs with the attention weights of each token, None if the model does not attend, and tokens as texts.
 
     Args:
         model: a `saccade.models.seq2seq.Seq2Seq`, in evaluation mode.
-        state: before the first token, a row for each output.
-        outputs: one or more, without their ends; the end is the last token that each then has.
+        state: of a batch of examples before the first token.
+        outputs: of each example, without their ends. The end is the last token that each then has.
         target: tokenizer of the outputs.
+        widths: positions of each example's source that weights are of, or None for all.
+        tokens: of the outputs that are read together, padding included.
     """
-    texts = rectangle([[BEGIN, *output.ids] for output in outputs]).to(next(model.parameters()).device)
-    weights = weights_of(model, state, texts)
-    told = []
-    for number, output in enumerate(outputs):
-        own = None if weights is None else weights[number, : len(output.ids) + 1]
-        pieces = (*(target.piece(each) or NOTHING for each in output.ids), END_MARK)
-        told.append(replace(output, weights=own, tokens=pieces))
-    return told
+    count = max(map(len, outputs), default=0)
+    longest = max((1 + len(output.ids) for row in outputs for output in row), default=1)
+    size = max(1, tokens // max(1, count * longest))
+    results = list[list[Output]]()
+    for first in range(0, len(outputs) if count else 0, size):
+        rows = outputs[first : first + size]
+        ids = [[BEGIN, *output.ids] for row in rows for output in [*row, *[Output("", [], 0.0)] * (count - len(row))]]
+        texts = rectangle(ids).to(next(model.parameters()).device)
+        examples = torch.arange(first, first + len(rows), device=texts.device).repeat_interleave(count)
+        weights = weights_of(model, state.select(examples[:, None], examples), texts)
+        for number, (row, width) in enumerate(zip(rows, widths[first : first + size], strict=True)):
+            parts = [None] * len(row) if weights is None else weights[count * number : count * number + len(row)]
+            results.append([_read(*pair, width, target) for pair in zip(row, parts, strict=True)])
+    return results if count else [[] for _ in outputs]
+
+
+def _read(output: Output, weights: Tensor | None, width: int | None, target: Tokenizer) -> Output:
+    if weights is not None:
+        missing = 0 if width is None else max(0, width - weights.shape[1])  # positions that a model never looks at
+        weights = F.pad(weights, (0, missing))[: len(output.ids) + 1, :width]
+    pieces = (*(target.piece(number) or NOTHING for number in output.ids), END_MARK)
+    return replace(output, weights=weights, tokens=pieces)
 
 
 def looks_told(output: Output) -> list[str]:
-    """Return the tokens of an output, each with how much of it comes from the source where a model may look away.
+    """Return the tokens of an output, each with the sum of its weights if the model may look away from the source.
 
-    Weights of a token sum to one there, unless the model has something else to write it from
-    (`saccade.models.adaptive_attention`).
+    Weights sum to one, unless a model has another memory beside the source (`saccade.models.adaptive_attention`).
 
     Args:
         output: of `attended`.
@@ -72,17 +95,17 @@ def looks_told(output: Output) -> list[str]:
         ['a 50%', 'dog 100%']
     """
     sums = [1.0] * len(output.tokens) if output.weights is None else output.weights.sum(-1).tolist()
-    away = any(each < _WHOLE for each in sums)
-    return [f"{token} {each:.0%}" if away else token for token, each in zip(output.tokens, sums, strict=True)]
+    away = any(total < _WHOLE for total in sums)
+    return [f"{token} {total:.0%}" if away else token for token, total in zip(output.tokens, sums, strict=True)]
 
 
 def coverage(weights: Tensor, *, ended: bool = True) -> float:
-    r"""Return how much of a source an output has read: 0 if all of it, the less the more was left out.
+    r"""Return how much of a source an output has read: 0 if all of it, and less the more is left out.
 
     .. math:: \sum_i \log \min\Big(\sum_j p_{ij},\ 1\Big)
 
-    over the tokens i of the source, its end left out, or the cells of an image, and all tokens j that were written, the
-    end among them. What got less than a millionth counts as if it had got that.
+    over the tokens i of the source without its end, or the cells of an image, and all tokens j of the output with its
+    end. Sums below a millionth count as a millionth.
 
     Args:
         weights: p, `(target, source)`, ends included.
@@ -101,12 +124,12 @@ def coverage(weights: Tensor, *, ended: bool = True) -> float:
 
 
 def ranked_by_coverage(outputs: Sequence[Output], beta: float, count: int, *, ended: bool = True) -> list[Output]:
-    """Return the best outputs of an example by their scores and, times β, their coverage; their weights are known.
+    """Return the best outputs of an example by their scores and, times β, their coverage.
 
     Args:
-        outputs: of one example.
+        outputs: of an example, with weights.
         beta: β.
-        count: how many are returned.
+        count: number of outputs to return.
         ended: whether the source has an end, which does not count.
     """
     rescored = [

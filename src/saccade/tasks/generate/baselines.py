@@ -1,4 +1,4 @@
-"""What a model that writes has to beat: the most frequent text of the training split, whatever the input."""
+"""The most frequent text of the training split as a baseline."""
 
 import time
 from collections import Counter
@@ -10,12 +10,11 @@ __all__ = ["most_frequent"]
 
 
 def most_frequent(train: Iterable[str], measure: Callable[[str], Mapping[str, Metric]]) -> Baseline:
-    """Return what writing the most frequent text comes to.
+    """Measure the most frequent text as the output for every input.
 
     Args:
-        train: training texts, of which spaces are not looked at; of those that are as frequent, the first in the
-            alphabet counts.
-        measure: what it comes to if it is written of everything.
+        train: training texts. Spaces between words do not count, and ties are broken by the alphabet.
+        measure: metrics of a text.
 
     Example:
         >>> most_frequent(["no", "yes", "yes"], lambda text: {"letters": float(len(text))})

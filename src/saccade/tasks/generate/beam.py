@@ -30,14 +30,14 @@ def search(
 ) -> Hypotheses:
     r"""Find the most probable outputs by beam search; a beam of 1 is greedy decoding.
 
-    Each example keeps its `beam_size` best unfinished outputs. One that ends while among them is finished, and the
-    search of an example is over when `beam_size` are, or at its limit, where every output is made to end; also when
-    no unfinished output can come to rank among the `count` best any more. Its rows are then dropped from the batch.
-    What one example comes to does not depend on the others. Finished outputs are ranked by
+    Each example keeps its `beam_size` best unfinished outputs. An output that ends while among them is finished. The
+    search of an example is over when `beam_size` outputs are finished, when no unfinished output can rank among the
+    `count` best any more, or at its limit, at which every output ends. Its rows are then dropped from the batch. The
+    outputs of an example do not depend on other examples. Finished outputs are ranked by
 
     .. math:: \log p(y) \Big/ \left(\frac{5 + |y|}{6}\right)^\alpha
 
-    where equal ones stay in the order in which they ended.
+    and equal ones stay in the order in which they ended.
 
     Args:
         model: called once for each position.
@@ -45,21 +45,21 @@ def search(
         limits: `(batch,)`, the most tokens that each output may have, its end not counted.
         begin: the token before the first.
         end: the token that ends an output.
-        beam_size: how many outputs are kept.
+        beam_size: number of outputs that are kept.
         length_penalty: \(\alpha\) above; 0 ranks by probability alone, which favours short outputs.
-        count: how many outputs are returned; None is all that are kept.
-        min_length: the tokens that an output has at the least, where its limit allows so many.
-        prefix: the tokens that every output begins with, whatever its limit; they count in its length and its score.
+        count: number of outputs to return. Default: all that are kept.
+        min_length: the fewest tokens of an output, if its limit allows so many.
+        prefix: tokens that every output begins with, even beyond its limit. They count in its length and its score.
 
     Returns:
-        The `count` best outputs of each example, best first; their scores are what they are ranked by.
+        The `count` best outputs of each example, best first, with the scores that rank them.
 
     Source:
         Wu et al. 2016, "Google's Neural Machine Translation System", Eq. 14 (without coverage).
     """
-    wanted = beam_size if count is None else min(count, beam_size)
+    count = beam_size if count is None else min(count, beam_size)
     start = begun(model, state, limits, begin, prefix)
-    state, beams = start.state, _Beams.start(start, end, beam_size, wanted, length_penalty, min_length)
+    state, beams = start.state, _Beams.start(start, end, beam_size, count, length_penalty, min_length)
     if beam_size > 1:
         state = state.select(beams.examples[:, None].expand(-1, beam_size), None)
     for length in range(beams.longest + 1):
@@ -71,12 +71,12 @@ def search(
         if beam_size > 1 or left < len(parents):
             # Rows are copied as soon as any is to be dropped: that costs far less than one more step of these rows.
             state = state.select(*beams.keep(parents, left))
-    found = _best(beams.moves, len(limits), wanted, end)
-    return found.after(prefix) if prefix else found
+    outputs = _best(beams.moves, len(limits), count, end)
+    return outputs.after(prefix) if prefix else outputs
 
 
 class _Move(NamedTuple):
-    """What was added to the outputs at one position, `(examples, beam)`, in the examples that were searched then."""
+    """Tokens that were added at a position, `(examples, beam)`, for the examples that were still searched."""
 
     examples: Tensor  # (examples,), which of the batch they are
     tokens: Tensor
@@ -87,10 +87,10 @@ class _Move(NamedTuple):
 
 @dataclass
 class _Beams:
-    """The outputs under way, `(examples, beam)`, of the examples whose search goes on."""
+    """Unfinished outputs `(examples, beam)` of the examples that are still searched."""
 
     end: int
-    wanted: int
+    count: int
     least: int  # no limit is below it
     longest: int  # nor any above this
     shortest: int  # before so many tokens no output may end
@@ -104,7 +104,7 @@ class _Beams:
     moves: list[_Move] = field(default_factory=list)
 
     @classmethod
-    def start(cls, begun: Begun[S], end: int, size: int, wanted: int, alpha: float, min_length: int) -> "_Beams":
+    def start(cls, begun: Begun[S], end: int, size: int, count: int, alpha: float, min_length: int) -> "_Beams":
         batch, device, shortest = len(begun.limits), begun.limits.device, min_length - begun.written
         least, longest = (int(limit) for limit in begun.limits.aminmax())
         lengths = range(begun.written, begun.written + longest + 1)
@@ -117,7 +117,7 @@ class _Beams:
         last, done = begun.last[:, None].expand(-1, size), torch.zeros(batch, dtype=torch.bool, device=device)
         return cls(
             end=end,
-            wanted=wanted,
+            count=count,
             least=least,
             longest=longest,
             shortest=shortest,
@@ -135,7 +135,7 @@ class _Beams:
         return self.last.shape[1]
 
     def advance(self, logits: Logits | Tensor, length: int) -> Tensor:
-        """Take one more token each; returns which beam each new one continues."""
+        """Add a token to each output, and return the beam that each new output continues."""
         totals, words = self._candidates(logits, length)
         totals, places = totals.flatten(1).sort(descending=True, stable=True)  # equal ones stay in their order
         totals, places = totals[:, : 2 * self.size], places[:, : 2 * self.size]  # at most one end a beam: half go on
@@ -151,12 +151,12 @@ class _Beams:
         return parents
 
     def _candidates(self, logits: Logits | Tensor, length: int) -> tuple[Tensor, Tensor]:
-        """Total scores and tokens of the continuations `(examples, beam, n)` among which the best are."""
+        """Scores and tokens of continuations `(examples, beam, n)`, the best among them."""
         # Of one beam at most `size` outputs go on, and one ends; where there is one beam, its best does either.
         barred = length < self.shortest
         width = 1 if self.size == 1 and not barred else min(self.size + 1, _vocabulary(logits))
-        *found, ends = topk_log_probs(logits, width, self.end)
-        best, words = (part.view(-1, self.size, width) for part in found)
+        *top, ends = topk_log_probs(logits, width, self.end)
+        best, words = (part.view(-1, self.size, width) for part in top)
         if barred:
             best = best.masked_fill(words == self.end, float("-inf"))
         if length >= self.least:
@@ -167,7 +167,7 @@ class _Beams:
         return self.scores[..., None] + best, words
 
     def _finish(self, scores: Tensor, ends: Tensor, length: int) -> Tensor:
-        """The scores of those that end here, in the examples whose search goes on."""
+        """Scores of the outputs that end at this position."""
         ends = ends & ~self.done[:, None]
         ranked = scores.to(self.penalties) / self.penalties[length]  # the end counts as a token
         ranked = ranked.masked_fill(~ends, float("-inf"))
@@ -175,18 +175,18 @@ class _Beams:
         return ranked
 
     def _over(self, length: int) -> Tensor:
-        """In which examples the search is over."""
+        """Examples whose search is over."""
         over = self.done | (self.leaders[:, -1] > float("-inf"))
         if length >= self.least:
             over = over | (self.limits <= length)
-        if self.wanted < self.size:
+        if self.count < self.size:
             # Probabilities only fall: no unfinished output can come to a better score than with the largest penalty.
             highest = torch.maximum(self.penalties[self.limits], self.penalties[min(length + 1, self.longest)])
-            over = over | (self.leaders[:, self.wanted - 1] >= self.scores[:, 0] / highest)
+            over = over | (self.leaders[:, self.count - 1] >= self.scores[:, 0] / highest)
         return over
 
     def keep(self, parents: Tensor, left: int) -> tuple[Tensor, Tensor | None]:
-        """Drop the examples whose search is over; returns what `State.select` is told of those that go on."""
+        """Drop the examples whose search is over, and return the arguments of `State.select`."""
         rows = torch.arange(len(parents), device=parents.device)[:, None] * self.size + parents
         if left == len(parents):
             return rows, None
@@ -201,7 +201,7 @@ def _vocabulary(logits: Logits | Tensor) -> int:
 
 
 def _best(moves: list[_Move], batch: int, count: int, end: int) -> Hypotheses:
-    """The `count` best outputs of each example that ended, read backwards off the moves."""
+    """The `count` best finished outputs of each example, read backwards from the moves."""
     size, device = moves[0].tokens.shape[1], moves[0].tokens.device
     ended, origins = _all(moves, "ended", batch, float("-inf")), _all(moves, "origins", batch, 0)
     tokens, parents = _all(moves, "tokens", batch, end), _all(moves, "parents", batch, 0)
@@ -218,7 +218,7 @@ def _best(moves: list[_Move], batch: int, count: int, end: int) -> Hypotheses:
 
 
 def _all(moves: list[_Move], name: str, batch: int, blank: float) -> Tensor:
-    """One part of all moves as a tensor `(position, batch, beam)`, blank where an example was not searched any more."""
+    """A part of all moves as a tensor `(position, batch, beam)`, blank for examples whose search was over."""
     parts = [getattr(move, name) for move in moves]
     whole: Tensor = parts[0].new_full((len(moves), batch, parts[0].shape[1]), blank)
     for position, (move, part) in enumerate(zip(moves, parts, strict=True)):

@@ -1,4 +1,4 @@
-"""What can be asked of outputs that are ranked by how much they have read as well, of models that attend."""
+"""Options of predictions and evaluations of models that attend: outputs are ranked by coverage too."""
 
 from dataclasses import dataclass
 
@@ -7,19 +7,19 @@ from saccade.tasks.generate import request
 
 __all__ = ["EvalRequest", "Request", "check_coverage"]
 
-_HEAVIEST = 1000  # a coverage penalty beside which nothing else counts
+_HEAVIEST = 1000  # a penalty beside which no probability counts
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest(request.EvalRequest):
-    """How outputs are found when a run is measured.
+    """Options of an evaluation.
 
     >>> EvalRequest(beam_size=5, coverage_penalty=0.2).beam_size
     5
     """
 
     coverage_penalty: float = 0.0
-    """How much it counts against an output of beam search that it leaves parts of the input unread."""
+    """Weight of the penalty for parts of the input that an output does not attend to."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -30,7 +30,7 @@ class EvalRequest(request.EvalRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest, request.Request):
-    """How outputs are written.
+    """Options of a prediction.
 
     >>> Request(nbest=3).coverage_penalty
     0.0
@@ -43,14 +43,14 @@ class Request(EvalRequest, request.Request):
 
 
 def check_coverage(penalty: float, width: int) -> None:
-    """Refuse a penalty where a search keeps one output.
+    """Reject a penalty for a search that keeps one output.
 
     Args:
-        penalty: that is asked for.
+        penalty: of a request.
         width: outputs of an example that are kept at once.
 
     Raises:
-        ArgumentError: if it is one.
+        ArgumentError: for such a search.
     """
     if penalty and width == 1:
         nothing = "1, which leaves nothing to rank"

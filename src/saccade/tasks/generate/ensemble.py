@@ -1,4 +1,4 @@
-"""Several models as one, whose probabilities are the mean of theirs."""
+"""Ensembles of models that write token by token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ class States:
     members: tuple[Any, ...]
 
     def select(self, rows: Tensor, examples: Tensor | None) -> "States":
-        """Return the states of rows `(examples, beam)`, of these examples; None for all of them in their order."""
+        """Return the states of rows `(examples, beam)` of some examples, or of all in their order."""
         return States(tuple(state.select(rows, examples) for state in self.members))
 
 
 class Ensemble(Looking, nn.Module):
-    r"""Models of any kind that write the same tokens, asked together.
+    r"""Models of any kind that write the same tokens, with the mean of their probabilities.
 
     .. math:: p(y_t \mid y_{<t}, x) = \tfrac{1}{n} \textstyle\sum_k p_k(y_t \mid y_{<t}, x)
 
@@ -55,7 +55,7 @@ class Ensemble(Looking, nn.Module):
         self.members = nn.ModuleList(members)
 
     def encode(self, source: Any) -> States:
-        """Return the members' states before the first token, of a source that all of them read."""
+        """Return the members' states before the first token."""
         members: Sequence[Any] = list(self.members)
         return States(tuple(member.encode(source) for member in members))
 
@@ -72,10 +72,10 @@ class Ensemble(Looking, nn.Module):
         return mean_log_probs([logits_or_loss(member.decode(target, own), member.output) for member, own in pairs])
 
     def forward(self, source: Any, target: Tensor) -> Tensor:
-        """Return the log-probabilities of every next token, given the true ones before it.
+        """Return the log-probabilities of every next token after the true ones.
 
         Args:
-            source: what all members read.
+            source: inputs of all members.
             target: token ids `(batch, target_length)`, from the begin token on.
 
         Returns:
@@ -85,17 +85,17 @@ class Ensemble(Looking, nn.Module):
 
     @staticmethod
     def together(logits: Sequence[Tensor]) -> Tensor:
-        """Return what all members begin to write with, side by side."""
+        """Return the first states of all members, side by side."""
         return torch.cat(list(logits), -1)
 
     def alignment(self, records: Sequence[tuple[str, AuxOutput]]) -> Tensor | None:
-        """What each target position looked at: the mean over the members that attend, None if none does."""
-        found = []
+        """Return the mean attention weights over the members that attend, or None."""
+        parts = []
         for number, member in enumerate(self.members):
             front = f"members.{number}."
             own = [(name.removeprefix(front), aux) for name, aux in records if name.startswith(front)]
-            found.append(member.alignment(own))
-        weights = [part for part in found if part is not None]
+            parts.append(member.alignment(own))
+        weights = [part for part in parts if part is not None]
         width = max((part.shape[-1] for part in weights), default=0)  # some leave out what they never look at
         padded = [F.pad(part, (0, width - part.shape[-1])) for part in weights]
         return torch.stack(padded).mean(0) if padded else None

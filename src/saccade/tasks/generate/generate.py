@@ -1,4 +1,4 @@
-"""Generating as a run and its user say: searched for or drawn, whatever it is that was read."""
+"""Outputs of a batch of inputs, searched or sampled, and answers that list them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from saccade.tasks.answered import Answered
 from saccade.tasks.generate.beam import search
 from saccade.tasks.generate.model import Hypotheses
 from saccade.tasks.generate.sampling import sample
@@ -14,17 +15,16 @@ from saccade.tasks.text.special import BEGIN, END
 from saccade.tasks.text.tokenizer import Tokenizer, one_line
 from saccade.train.randomness import generator
 
-__all__ = ["Output", "Sampling", "Search", "best_texts", "generate", "outputs_of"]
+__all__ = ["Output", "Sampling", "Search", "Written", "best_texts", "generate", "outputs_of"]
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How outputs are drawn.
+    """Options of sampling.
 
     Args:
-        temperature: see `saccade.tasks.generate.sample`.
-        top_p: see there.
-        seed: what the draws follow from.
+        temperature, top_p: see `saccade.tasks.generate.sampling.draw`.
+        seed: of the samples.
     """
 
     temperature: float
@@ -34,16 +34,16 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Search:
-    """How outputs are found, and how many are wanted.
+    """Options of a search, or of sampling.
 
     Args:
         beam_size: outputs kept at once.
         length_penalty: see `saccade.tasks.generate.search`.
-        count: how many outputs of each example are wanted.
-        min_length: tokens that an output has at the least.
+        count: number of outputs of each example.
+        min_length: the fewest tokens of an output.
         prefix: tokens that every output begins with.
-        sampling: how they are drawn; None where they are searched for.
-        rank_all: whether all that are kept shall come back, since something else ranks them.
+        sampling: options of sampling, or None for a search.
+        rank_all: whether all outputs that are kept are returned, to be ranked again.
     """
 
     beam_size: int = 1
@@ -56,7 +56,7 @@ class Search:
 
     @property
     def width(self) -> int:
-        """How many outputs of each example are kept at once.
+        """Number of outputs of each example that are kept at once.
 
         >>> Search(beam_size=5).width, Search(beam_size=5, count=2, sampling=Sampling(1.0, 1.0, 1)).width
         (5, 2)
@@ -71,11 +71,10 @@ class Output:
     Args:
         text: in one line.
         ids: its tokens, without an end.
-        score: what it is ranked by: its log-probability over the length penalty, with what else counts; of a sample its
-            log-probability.
-        weights: where each of its tokens and its end looked, `(target, source)`; None if not asked for or the model
-            does not attend.
-        tokens: the text of each token; empty if not asked for.
+        score: its rank among others, the log-probability over the length penalty, with other scores that count; of a
+            sample the log-probability.
+        weights: attention weights of its tokens and its end, `(target, source)`, if they are read and there are any.
+        tokens: the text of each token and a mark for the end, if they are read.
     """
 
     text: str
@@ -85,20 +84,43 @@ class Output:
     tokens: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the output as JSON has it."""
+        """Return the output for JSON."""
         rows = None if self.weights is None else [[round(weight, 6) for weight in row] for row in self.weights.tolist()]
         return {"text": self.text, "score": round(self.score, 6), "tokens": list(self.tokens), "weights": rows}
 
 
+class Written(Answered):
+    """An answer of texts; a dataclass adds their input.
+
+    Example:
+        >>> @dataclass(frozen=True, repr=False)
+        ... class Spoken(Written):
+        ...     outputs: Sequence[Output]
+        ...     count: int
+        >>> Spoken([Output("a", [4], 0.0)], 2).lines()
+        ['a', '']
+    """
+
+    outputs: Sequence[Output]
+    """The best texts, or samples."""
+
+    count: int
+    """Number of lines."""
+
+    def lines(self) -> list[str]:
+        """Return `count` texts, blank ones if there are fewer."""
+        return [*(output.text for output in self.outputs[: self.count]), *[""] * (self.count - len(self.outputs))]
+
+
 def generate(model: Any, state: Any, limits: Tensor, how: Search, names: Sequence[tuple[int, str]]) -> Hypotheses:
-    """Return outputs of a batch of examples: the best, or draws.
+    """Return outputs of a batch of examples, the best or samples.
 
     Args:
         model: see `saccade.tasks.generate.Autoregressive`.
         state: of the batch, before the first token.
         limits: `(batch,)`, the most tokens that each output may have.
-        how: they are found.
-        names: what tells each example from others, its place and text: its draws follow from them.
+        how: the search.
+        names: number and name of each example, which its samples follow from.
     """
     shared: dict[str, Any] = {"begin": BEGIN, "end": END, "prefix": how.prefix, "min_length": how.min_length}
     if (drawn := how.sampling) is not None:
@@ -109,26 +131,25 @@ def generate(model: Any, state: Any, limits: Tensor, how: Search, names: Sequenc
     return search(model, state, limits, count=count, **shared)
 
 
-def outputs_of(found: Hypotheses, target: Tokenizer) -> list[list[Output]]:
+def outputs_of(hypotheses: Hypotheses, target: Tokenizer) -> list[list[Output]]:
     """Return the outputs of each example as texts."""
-    rows = zip(found.lists(), found.scores.tolist(), strict=True)
+    rows = zip(hypotheses.lists(), hypotheses.scores.tolist(), strict=True)
     return [
         [Output(one_line(target.decode(ids)), ids, score) for ids, score in zip(outputs, scores, strict=False)]
         for outputs, scores in rows
     ]
 
 
-def best_texts(found: Sequence[Sequence[Output]]) -> list[str]:
-    """Return the text of the best output of each example, "" where there is none."""
-    return [outputs[0].text if outputs else "" for outputs in found]
+def best_texts(rows: Sequence[Sequence[Output]]) -> list[str]:
+    """Return the text of the best output of each example, "" without one."""
+    return [outputs[0].text if outputs else "" for outputs in rows]
 
 
 def _uniforms(seed: int, names: Sequence[tuple[int, str]], limits: Tensor, count: int) -> Tensor:
-    """The numbers that draw each token: of every output they follow from the seed, its line and its place alone."""
-    found = torch.zeros(len(names), count, 1 + int(limits.max()), dtype=torch.double)
-    for row, name, limit in zip(found, names, limits.tolist(), strict=True):
-        for number, own in enumerate(row):
-            own[: limit + 1] = torch.rand(
-                limit + 1, generator=generator(seed, "sample", number, *name), dtype=torch.double
-            )
-    return found.to(limits.device)
+    """Random numbers of each token, a function of the seed, the name and the number of the sample alone."""
+    uniforms = torch.zeros(len(names), count, 1 + int(limits.max()), dtype=torch.double)
+    for row, name, limit in zip(uniforms, names, limits.tolist(), strict=True):
+        for number, sample_row in enumerate(row):
+            draws = generator(seed, "sample", number, *name)
+            sample_row[: limit + 1] = torch.rand(limit + 1, generator=draws, dtype=torch.double)
+    return uniforms.to(limits.device)

@@ -1,4 +1,4 @@
-"""What a model must offer to be decoded, what comes out, and how a beginning that is given is written."""
+"""Interface of models that write token by token, their outputs, and outputs after a prefix."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Autoregressive(Protocol[S]):
     def step(self, token: Tensor, state: S) -> tuple[Logits | Tensor, S]:
         """Return the logits of the next token `(rows, vocabulary)` and the next state, after the tokens `(rows,)`.
 
-        Logits may be a tensor, or what they are computed from: then they need not all be laid out.
+        `Logits` are not laid out, unless they are needed.
         """
 
 
@@ -32,8 +32,8 @@ class Hypotheses:
 
     Args:
         tokens: `(batch, n, length)`, each without its end, the rest filled with the end token.
-        lengths: `(batch, n)`, how many tokens each has; -1 where an example has fewer than n outputs.
-        scores: `(batch, n)`, in nats; -inf where there is no output.
+        lengths: `(batch, n)`, number of tokens, or -1 if an example has fewer than n outputs.
+        scores: `(batch, n)`, in nats, or -inf without an output.
     """
 
     tokens: Tensor
@@ -59,14 +59,14 @@ class Hypotheses:
 
 @dataclass(frozen=True)
 class Begun(Generic[S]):
-    """The outputs after the prefix that all of them begin with.
+    """Outputs after the prefix that all of them begin with.
 
     Args:
         state: of the batch, a row an example.
         last: `(batch,)`, the last token.
         scores: `(batch,)`, log-probability of the prefix.
-        limits: `(batch,)`, how many more tokens there may be.
-        written: how many the prefix has.
+        limits: `(batch,)`, the most tokens that may follow.
+        written: tokens of the prefix.
     """
 
     state: S
@@ -77,7 +77,7 @@ class Begun(Generic[S]):
 
 
 def begun(model: Autoregressive[S], state: S, limits: Tensor, begin: int, prefix: Sequence[int]) -> Begun[S]:
-    """Write a prefix, whatever the limits: an output that has no room for more is the prefix alone.
+    """Write a prefix, even beyond the limits: an output that has no room for more is the prefix alone.
 
     Args:
         model: called once for each token of the prefix.

@@ -1,4 +1,4 @@
-"""What can be said about any run that writes texts, whatever it reads."""
+"""Options of all runs that write texts."""
 
 from dataclasses import dataclass
 
@@ -7,28 +7,27 @@ from saccade.errors import ArgumentError
 
 __all__ = ["Options", "check_length_penalty"]
 
-_STEEPEST = 10  # a length penalty beyond it has no room in a float
+_STEEPEST = 10  # powers of lengths overflow beyond it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of every run that writes texts.
+    """Options of all runs that write texts.
 
     >>> Options(beam_size=5).beam_size
     5
     """
 
     label_smoothing: float = 0.0
-    """Share of the target's probability that is spread evenly over all tokens."""
+    """Probability that is spread evenly over all tokens."""
 
     beam_size: int = 1
-    """Outputs that beam search keeps at once when the run is evaluated; 1 is greedy decoding."""
+    """Beam size of evaluations. 1 is greedy decoding."""
 
     length_penalty: float = 0.6
-    """How much beam search favours long outputs; 0 ranks by probability alone."""
+    """Exponent of the length normalization in beam search. 0 ranks by probability."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         in_ranges(self, (("beam_size", 1, 10_000),))
         check_length_penalty(self.length_penalty)
         if not 0 <= self.label_smoothing < 1:
@@ -36,10 +35,10 @@ class Options:
 
 
 def check_length_penalty(alpha: float) -> None:
-    """Refuse a length penalty that has no room in a float.
+    """Reject a length penalty whose powers overflow.
 
     Raises:
-        ArgumentError: if it is one.
+        ArgumentError: for such a penalty.
     """
     if not abs(alpha) <= _STEEPEST:
         expected = f"a finite number from -{_STEEPEST} to {_STEEPEST}"

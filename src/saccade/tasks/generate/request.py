@@ -1,4 +1,4 @@
-"""How answers are written when they are asked for; none of it is a property of a run."""
+"""Options of predictions and evaluations of texts, beside those of a run."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,28 +13,27 @@ from saccade.train.options import not_positive
 __all__ = ["EvalRequest", "Request", "check_prefix", "search_of"]
 
 _LONGEST = 100_000  # tokens: no text is longer
-_MOST = 10_000  # outputs kept at once: more fit into no memory
+_MOST = 10_000  # outputs that are kept at once
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest:
-    """How outputs are found when a run is measured, where otherwise than the run has it.
+    """Options of an evaluation. The defaults are those of the run.
 
     >>> EvalRequest(beam_size=5).length_penalty is None
     True
     """
 
     beam_size: int | None = None
-    """Outputs that beam search keeps at once; as the run has it if not given."""
+    """Beam size. Default: that of the run."""
 
     length_penalty: float | None = None
-    """How much beam search favours long outputs; as the run has it if not given."""
+    """Exponent of the length normalization in beam search. Default: that of the run."""
 
     min_length: int = 0
-    """The tokens that an answer has at the least, where its limit allows so many."""
+    """Fewest tokens of an answer, up to its limit."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         if self.beam_size is not None and not 0 < self.beam_size <= _MOST:
             raise ArgumentError(f"--beam-size: expected a number from 1 to {_MOST}, got {self.beam_size}")
         check_length_penalty(self.length_penalty or 0.0)
@@ -44,10 +43,10 @@ class EvalRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest):
-    """How answers are written: searched for or drawn, how many, and with which beginning.
+    """Options of a prediction.
 
     Raises:
-        ArgumentError: what means nothing, or nothing together, naming the option as it is typed.
+        ArgumentError: naming an option that is out of range, or has no effect beside another.
 
     Example:
         >>> Request(sample=True, temperature=0.7).min_length
@@ -55,22 +54,22 @@ class Request(EvalRequest):
     """
 
     nbest: int = 1
-    """Write so many answers for each input, best first (with --sample so many draws), each on a line of its own."""
+    """Answers per input, each on its own line, best first. With --sample: number of samples."""
 
     prefix: str | None = None
-    """What every answer begins with."""
+    """Text with which each answer begins."""
 
     sample: bool = False
-    """Draw answers at random instead of searching for the best."""
+    """Sample answers instead of searching for the best."""
 
     temperature: float | None = None
-    """With --sample: below 1 likely tokens are drawn more often, above 1 less; 1 if not given."""
+    """With --sample: temperature of the softmax. Default: 1."""
 
     top_p: float | None = None
-    """With --sample: draw from the likeliest tokens alone that have this share of the probability; 1 if not given."""
+    """With --sample: probability of the most probable tokens to sample from. Default: 1."""
 
     seed: int | None = None
-    """With --sample: what the draws follow from; that of the run if not given."""
+    """With --sample: seed of the samples. Default: that of the run."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,18 +90,18 @@ class Request(EvalRequest):
 
 
 def search_of(settings: Any, request: Request, target: Tokenizer, *, rank_all: bool = False) -> Search:
-    """Return how outputs are found: as a request has it, and where it says nothing as the run has it.
+    """Return the search of a request, with defaults of the run.
 
     Args:
-        settings: of the run; beam_size, length_penalty and seed count.
-        request: what is asked for.
+        settings: of the run, with beam_size, length_penalty and seed.
+        request: of a user.
         target: tokenizer of the outputs.
-        rank_all: whether all that are kept shall come back, since something else ranks them.
+        rank_all: whether all outputs that are kept are returned, to be ranked again.
     """
     sampling = None
     if request.sample:
         seed = settings.seed if request.seed is None else request.seed
-        sampling = Sampling(request.temperature or 1.0, request.top_p or 1.0, seed)  # 0 is refused
+        sampling = Sampling(request.temperature or 1.0, request.top_p or 1.0, seed)  # 0 is rejected
     return Search(
         beam_size=settings.beam_size if request.beam_size is None else request.beam_size,
         length_penalty=settings.length_penalty if request.length_penalty is None else request.length_penalty,
@@ -115,23 +114,23 @@ def search_of(settings: Any, request: Request, target: Tokenizer, *, rank_all: b
 
 
 def check_prefix(request: Request, target: Tokenizer, most: int, units: str) -> None:
-    """Refuse a prefix that is longer than an output may be, or that the run cannot write.
+    """Reject a prefix that is longer than an output, or has an unknown token.
 
     Args:
-        request: what is asked for.
+        request: of a user.
         target: tokenizer of the outputs.
-        most: tokens that an output may have.
-        units: what its tokens are, for the message.
+        most: the most tokens of an output.
+        units: name of the tokens, in messages.
 
     Raises:
-        ArgumentError: if it is one.
+        ArgumentError: for such a prefix.
     """
     ids = _prefix(request, target)
     if len(ids) > most:
         raise ArgumentError(f"--prefix: expected at most {most} tokens, as many as an output may have, got {len(ids)}")
     if UNKNOWN in ids:
-        strange = target.pieces((request.prefix or "").strip())[ids.index(UNKNOWN)]
-        raise ArgumentError(f"--prefix: expected {units} that the run can write, got {strange!r}")
+        unknown = target.pieces((request.prefix or "").strip())[ids.index(UNKNOWN)]
+        raise ArgumentError(f"--prefix: expected {units} that the run can write, got {unknown!r}")
 
 
 def _prefix(request: Request, target: Tokenizer) -> list[int]:

@@ -1,4 +1,4 @@
-"""Sampling: outputs drawn from what a model believes, rather than the most probable ones."""
+"""Sampling of outputs from the probabilities of a model."""
 
 from collections.abc import Sequence
 
@@ -28,26 +28,25 @@ def sample(
 ) -> Hypotheses:
     """Draw outputs token by token, independently of each other.
 
-    Each token is drawn as `draw` says, by a number that was drawn before: what an output comes to depends on its own
-    numbers alone. At its limit every output is made to end. An example is dropped from the batch when all its outputs
-    have ended.
+    Each token is drawn by `draw` and a given random number, so an output depends on its own numbers alone. Every output
+    ends at its limit. An example is dropped from the batch when all its outputs have ended.
 
     Args:
         model: called once for each position.
         state: of the batch, before the first token.
         limits: `(batch,)`, the most tokens that each output may have, its end not counted.
-        uniforms: `(batch, n, length)` from 0 to below 1, float64: by which the tokens of n outputs are drawn. One more
-            for each than the largest limit.
+        uniforms: `(batch, n, length)` from 0 to below 1, float64, for the tokens of n outputs. There is one more than
+            the largest limit.
         begin: the token before the first.
         end: the token that ends an output.
         temperature: see `draw`.
         top_p: see `draw`.
-        min_length: the tokens that an output has at the least, where its limit allows so many.
-        prefix: the tokens that every output begins with, whatever its limit.
+        min_length: the fewest tokens of an output, if its limit allows so many.
+        prefix: tokens that every output begins with, even beyond its limit.
 
     Returns:
-        n outputs of each example, as they were drawn. Their scores are their log-probabilities under the model itself:
-        the prefix and the end included, at a temperature of 1 and with all tokens allowed.
+        n outputs of each example. Their scores are log-probabilities under the model, prefix and end included, at a
+        temperature of 1 and with all tokens allowed.
     """
     start = begun(model, state, limits, begin, prefix)
     state, draws = start.state, _Draws(start, end, uniforms)
@@ -62,8 +61,8 @@ def sample(
             break
         if left < len(draws.examples):
             state = state.select(*draws.keep(left))
-    found = Hypotheses(draws.tokens, draws.lengths, draws.scores)
-    return found.after(prefix) if prefix else found
+    outputs = Hypotheses(draws.tokens, draws.lengths, draws.scores)
+    return outputs.after(prefix) if prefix else outputs
 
 
 def draw(log_probs: Tensor, uniforms: Tensor, temperature: float = 1.0, top_p: float = 1.0) -> Tensor:
@@ -73,14 +72,14 @@ def draw(log_probs: Tensor, uniforms: Tensor, temperature: float = 1.0, top_p: f
         p_v \propto \exp(g_v / T) \qquad p'_v \propto p_v\,[v \in V], \quad
         V \text{ the fewest most probable tokens with } \textstyle\sum_{v \in V} p_v \ge P
 
-    A token is drawn where the sum of the probabilities up to it, in the order of the tokens, first exceeds the number
-    that is given for it: probabilities that are rounded otherwise move that place by no more than they differ.
+    A token is drawn if the sum of the probabilities up to it, in the order of the tokens, is the first to exceed its
+    random number. Rounding of probabilities moves these sums by no more than the rounding itself.
 
     Args:
-        log_probs: g, logits or log-probabilities `(..., vocabulary)`, -inf for what may not be drawn.
+        log_probs: g, logits or log-probabilities `(..., vocabulary)`, -inf for tokens that may not be drawn.
         uniforms: `(...)`, float64, from 0 to below 1.
-        temperature: T, above 0; towards 0 only the most probable token is left.
-        top_p: P, above 0 and at most 1, where all tokens are in the nucleus.
+        temperature: T, above 0. Near 0 the most probable token alone is left.
+        top_p: P, above 0 and at most 1. At 1 all tokens are in the nucleus.
 
     Returns:
         int64 `(...)`.
@@ -107,7 +106,7 @@ def draw(log_probs: Tensor, uniforms: Tensor, temperature: float = 1.0, top_p: f
 
 
 class _Draws:
-    """The outputs under way, `(examples, n)`, of the examples that have any, and those of all that are written."""
+    """Unfinished outputs `(examples, n)`, and the tokens of all outputs."""
 
     def __init__(self, begun: Begun[S], end: int, uniforms: Tensor) -> None:
         batch, self.count = uniforms.shape[:2]
@@ -115,7 +114,7 @@ class _Draws:
         self.tokens = begun.limits.new_full((batch, self.count, int(begun.limits.max())), end)
         self.lengths = begun.limits[:, None].repeat(1, self.count)
         self.scores = begun.scores[:, None].repeat(1, self.count)
-        self.examples = torch.arange(batch, device=begun.limits.device)  # which of the batch are under way
+        self.examples = torch.arange(batch, device=begun.limits.device)  # rows of the batch with unfinished outputs
         self.last = begun.last[:, None].expand(-1, self.count)
         self.ended = torch.zeros_like(self.last, dtype=torch.bool)
 
@@ -124,7 +123,7 @@ class _Draws:
         return self.ended.all(1)
 
     def take(self, log_probs: Tensor, length: int, temperature: float, top_p: float, *, barred: bool) -> None:
-        """Draw one more token each, but no end where it is barred."""
+        """Draw a token for each output."""
         allowed = log_probs
         if barred:
             allowed = log_probs.index_fill(-1, torch.tensor(self.end, device=log_probs.device), float("-inf"))
@@ -142,7 +141,7 @@ class _Draws:
             self.tokens[self.examples, :, length] = self.last
 
     def keep(self, left: int) -> tuple[Tensor, Tensor]:
-        """Drop the examples all of whose outputs have ended; returns what `State.select` is told of the others."""
+        """Drop finished examples, and return the arguments of `State.select`."""
         going = self.done.byte().argsort(stable=True)[:left]
         self.examples, self.last, self.ended = self.examples[going], self.last[going], self.ended[going]
         return going[:, None] * self.count + torch.arange(self.count, device=going.device), going

@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+from saccade.data.dataset import no_such_data
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import no_such_data
 from saccade.tasks.image.clutter import Clutter
 from saccade.tasks.image.dataset import Dataset
 from saccade.tasks.image.digits import open_digits
 from saccade.tasks.image.idx import is_idx, open_idx
 from saccade.tasks.image.row import Row
 from saccade.tasks.image.sources import open_files
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "longest_label", "open_data"]
 

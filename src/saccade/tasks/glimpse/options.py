@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.labels import request as labels
 from saccade.tasks.request import LookRequest as PlainLookRequest
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "LookRequest", "Options", "Request"]
 
@@ -31,41 +31,40 @@ class Options(SplitOptions):
     """
 
     digits: str | None = None
-    """Folder of MNIST's files, whose digits built-in data are made of; those of scikit-learn if not given."""
+    """Folder of MNIST's files for built-in data. Default: the digits of scikit-learn."""
 
     canvas: int = 60
-    """Pixels of height and width of translated and cluttered images, and of rows."""
+    """Height and width of translated and cluttered images, and of rows, in pixels."""
 
     shortest: int = 1
-    """Digits of a row, at the least."""
+    """Fewest digits of a row."""
 
     longest: int = 3
-    """Digits of a row, at the most; its label is the string of them."""
+    """Most digits of a row. Their string is the label."""
 
     distractors: int = 0
-    """Pieces of other digits that lie on a cluttered image."""
+    """Pieces of other digits in a cluttered image."""
 
     distractor_size: int = 8
-    """Pixels of their height and width."""
+    """Height and width of these pieces in pixels."""
 
     data_seed: int = 0
-    """What translated and cluttered images and rows are drawn from."""
+    """Seed of translated and cluttered images and of rows."""
 
     size: int | None = None
-    """Pixels of height and width that images of folders are scaled to; as the first image has them, 64 at most, if not
-    given."""
+    """Height and width of images of folders in pixels. Default: those of the first image, at most 64."""
 
     batch_size: int = 32
-    """Images a batch; each is looked at by as many eyes as --samples says."""
+    """Images per batch, each with --samples rollouts."""
 
     shift: int = 0
-    """Pixels by which images are shifted in training, at most."""
+    """Largest random shift of a training image, in pixels."""
 
     rollouts: int = 10
-    """Eyes whose mean an evaluation gives beside what a single one comes to."""
+    """Rollouts of an evaluation, which reports single ones and their mean."""
 
     label_smoothing: float = 0.0
-    """Share of the label's probability that is spread evenly over all labels."""
+    """Probability that is spread evenly over all labels."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -86,7 +85,7 @@ class EvalRequest(labels.EvalRequest):
     """
 
     rollouts: int | None = None
-    """Eyes whose mean is measured; as the run has it if not given."""
+    """Rollouts that are averaged. Default: those of the run."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -103,10 +102,10 @@ class Request(EvalRequest, labels.Request):
     """
 
     rollouts: int | None = None
-    """Eyes that look at each image, whose probabilities are averaged; one if not given."""
+    """Rollouts per image, whose probabilities are averaged. Default: 1."""
 
     likeliest: bool = False
-    """Take the likeliest path, in the place of those that are drawn."""
+    """Take the most probable path instead of sampled ones."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -125,7 +124,7 @@ class LookRequest(PlainLookRequest):
     """
 
     likeliest: bool = False
-    """The likeliest path, in the place of the one that answers."""
+    """Draw the most probable path instead of a sampled one."""
 
 
 REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

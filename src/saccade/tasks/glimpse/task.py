@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from saccade.data.dataset import training_sample
 from saccade.errors import ArgumentError
 from saccade.models.policies import Gaussian
 from saccade.models.ram import Path
 from saccade.models.strings import said
-from saccade.tasks.dataset import training_sample
 from saccade.tasks.glimpse.answer import EyeAnswer, answers
 from saccade.tasks.glimpse.data import BUILTIN, longest_label, open_data
 from saccade.tasks.glimpse.eyes import Eyes, most_glimpses, numbers_of
@@ -30,7 +30,7 @@ from saccade.tasks.request import completed
 from saccade.tasks.task import Task
 from saccade.train.options import select
 from saccade.train.schedules import FALLING
-from saccade.train.task import Baseline, Evaluation, Form, Loss, Unreadable, find
+from saccade.train.task import Baseline, Evaluation, Form, Loss, Unreadable, find, model_class
 
 __all__ = ["GLIMPSE", "Batch", "GlimpsedImages", "Glimpses"]
 
@@ -67,8 +67,8 @@ class GlimpsedImages(LabelledImages):
         """Learn labels and sizes."""
         check_scaled(data, options.size)
         codec = cls(tuple(data.labels), data.shape, longest=longest_label(data), options=options)
-        able = [name for name, where in MODELS.items() if getattr(find(where), "spells", False)]
-        if codec.longest > 1 and options.model not in able:
+        if codec.longest > 1 and not getattr(model_class(GLIMPSE, options.model), "spells", False):
+            able = [name for name, where in MODELS.items() if getattr(find(where), "spells", False)]
             what = f"one that reads strings, as the labels of {options.data} are ({', '.join(able)})"
             raise ArgumentError(f"--model: expected {what}, got {options.model}; --longest 1 makes classes of them")
         if getattr(options, "entropy_bonus", 0.0) and not getattr(options, "learn_deviation", True):

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from saccade.data.dataset import check_index
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import check_index
 from saccade.tasks.image.canvas import Canvas, put
 from saccade.tasks.image.dataset import Example
 from saccade.train.randomness import generator

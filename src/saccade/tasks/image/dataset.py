@@ -10,10 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from saccade.data import dataset
+from saccade.data.dataset import SPLITS, spread
 from saccade.errors import ArgumentError
-from saccade.tasks import dataset
-from saccade.tasks.batches import spread
-from saccade.tasks.dataset import SPLITS
 
 __all__ = [
     "Dataset",

@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from saccade.data.objects import array_of
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Cache
 from saccade.tasks.image.images import encode_png, read_image
 from saccade.tasks.image.objects import channels_first
 from saccade.tasks.image.places import Place, read_place
-from saccade.tasks.objects import array_of
 
 __all__ = ["LONGEST", "Decoded", "Source", "check_size", "fitted", "key_of", "read_source", "source_of", "told"]
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
+from saccade.data.archives import is_archive, read_files
+from saccade.data.classes import Member, divided, find_classes, list_names, read_list
+from saccade.data.dataset import SPLITS, inventory
+from saccade.data.splits import SplitNames, held_out
 from saccade.errors import ArgumentError
-from saccade.tasks.archives import is_archive, read_files
-from saccade.tasks.classes import Member, divided, find_classes, list_names, read_list
-from saccade.tasks.dataset import SPLITS, inventory
 from saccade.tasks.image.dataset import Bytes, InMemory, Part, hashes, hold_out
 from saccade.tasks.image.images import LARGEST, SUFFIXES, read_image
-from saccade.tasks.splits import SplitNames, held_out
 
 __all__ = ["is_folders", "open_folders"]
 

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from saccade._threads import own_filters
+from saccade.data.media import read_bytes
 from saccade.errors import ArgumentError, SaccadeError, pip_install
-from saccade.tasks.media import read_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image

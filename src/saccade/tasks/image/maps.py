@@ -26,11 +26,11 @@ class LookRequest:
     """
 
     by: Literal["attention", "gradient", "grad-cam"] | None = None
-    """What chosen positions attend to (attention), how much each pixel moves the answer (gradient), or where the last
-    features speak for it (grad-cam); attention if not given, and gradient of a model without."""
+    """Attention weights of some positions (attention), gradients of the class by each pixel (gradient), or Grad-CAM of
+    the last features (grad-cam). Default: attention, or gradient for a model without it."""
 
     label: str | None = None
-    """With gradient and grad-cam: the class that is asked about; the most probable one if not given."""
+    """Class whose gradients are drawn. Default: the most probable one."""
 
     def check(self, model: Any, labels: tuple[str, ...]) -> None:
         """Refuse a class that there is not, and attention of a model without.

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from saccade.data.cleaning import composed
+from saccade.data.columns import label_of
+from saccade.data.dataset import SPLITS
+from saccade.data.objects import array_of
+from saccade.data.rows import rows_of
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.dataset import InMemory, Part
 from saccade.tasks.image.images import LARGEST, read_image
-from saccade.tasks.objects import array_of, label_of, rows_of
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.cleaning import composed
 
 __all__ = ["channels_first", "open_objects"]
 
@@ -33,7 +35,7 @@ def open_objects(
     unpacked, and scaled as images of folders are. A row is a pair, or a mapping with the columns `image` and `label`.
 
     Args:
-        objects: see `saccade.tasks.objects.rows_of`.
+        objects: see `saccade.data.objects.rows_of`.
         size: pixels of height and width of images that are packed; None: those of the first, or 64. Arrays and
             Pillow's images keep theirs.
         names: what the splits of a mapping are called.
@@ -55,7 +57,7 @@ def open_objects(
         if isinstance(row, Mapping):
             image = next((row[name] for name in _IMAGE if name in row), None)
             name = next((name for name in _LABEL if name in row), "")
-            named = getattr(getattr(features, "get", lambda name: None)(name), "names", None)
+            named = features.get(name)
             label = _plain(row.get(name))
             row = (image, label_of(named, label) if named and isinstance(label, int) else label)
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2 or row[0] is None or row[1] is None:

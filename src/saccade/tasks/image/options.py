@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Literal
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.image.decoded import check_size
 from saccade.tasks.image.features.store import FeatureStore
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["LookRequest", "VisualOptions"]
 
@@ -32,35 +32,34 @@ class VisualOptions(SplitOptions):
     """
 
     size: int | None = None
-    """Pixels that images of files are scaled to."""
+    """Pixels to which images of files are scaled."""
 
     features: str | None = None
-    """Folder of features that `python -m saccade.tasks.image.features` made of the images, by whose names they are
-    found; they are taken as they are, and no image is read."""
+    """Folder of features of the images, from `python -m saccade.tasks.image.features`. No image is read."""
 
     least: int = 1
-    """Things of a built-in scene, at the least."""
+    """Fewest shapes of a built-in scene."""
 
     most: int = 8
-    """Things of a built-in scene, at the most: 8 or fewer."""
+    """Most shapes of a built-in scene, up to 8."""
 
     data_seed: int = 0
-    """What built-in scenes are drawn from."""
+    """Seed of the built-in scenes."""
 
     vocabulary_size: int = 10_000
-    """The most words there may be, learned from the training split: the most frequent, 4 special ones among them."""
+    """Most words of the vocabulary, 4 special ones included: the most frequent of the training split."""
 
     min_count: int = 1
-    """How often a word has to be in the training split to be known."""
+    """Fewest occurrences of a word of the vocabulary in the training split."""
 
     max_length: int = 50
-    """Words of a text that are read or learned."""
+    """Most words of a text."""
 
     batch_size: int = 32
-    """Texts a batch, each with its image."""
+    """Texts per batch, each with its image."""
 
     shift: int = 0
-    """Pixels by which images are shifted in training, at most."""
+    """Largest random shift of a training image, in pixels."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -103,8 +102,8 @@ class LookRequest:
     """
 
     by: Literal["attention", "gradient"] | None = None
-    """Where the model looked (attention), or how much each part of the image moves what is said (gradient); attention
-    if not given, and gradient of a model without."""
+    """Attention weights (attention), or gradients of the words by each part of the image (gradient). Default:
+    attention, or gradient for a model without it."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -12,10 +12,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from saccade.data.archives import DAMAGE, damaged
+from saccade.data.dataset import inventory
+from saccade.data.folders import files_below
 from saccade.errors import ArgumentError
-from saccade.tasks.archives import DAMAGE, damaged
-from saccade.tasks.dataset import inventory
-from saccade.tasks.folders import files_below
 from saccade.tasks.image.images import SUFFIXES
 from saccade.tasks.pinned import State, check_unchanged, state_of
 

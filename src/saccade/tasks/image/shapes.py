@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from saccade.tasks.dataset import check_index, check_split
+from saccade.data.dataset import check_index, check_split
 from saccade.tasks.image.dataset import Example
 from saccade.train.randomness import generator
 

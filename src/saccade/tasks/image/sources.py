@@ -4,17 +4,17 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from saccade.data.arrow import is_arrow, read_arrow
+from saccade.data.conversions import converted
+from saccade.data.dataset import data_path
+from saccade.data.objects import OBJECTS
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import data_path
 from saccade.tasks.image.cifar import is_cifar, open_cifar
 from saccade.tasks.image.dataset import Dataset, refuse_size
 from saccade.tasks.image.folders import is_folders, open_folders
 from saccade.tasks.image.idx import is_idx, open_idx
 from saccade.tasks.image.objects import open_objects
-from saccade.tasks.objects import OBJECTS
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["open_files", "refuse_features"]
 

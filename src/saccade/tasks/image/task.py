@@ -1,7 +1,7 @@
 """What tasks that speak of images share: how a run's data are opened, what is learned of them, and what is kept."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from pathlib import Path
@@ -9,19 +9,19 @@ from typing import Any, ClassVar, Self, cast
 
 from torch import Tensor
 
+from saccade.data.dataset import Lazy, opened
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import Lazy, opened
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.features.store import Features, FeatureStore
-from saccade.tasks.image.sight import suited_to_features
+from saccade.tasks.image.sight import Sight, suited_to_features
 from saccade.tasks.image.texts import TextsByImage
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.stream import texts
 from saccade.train.notes import say
 from saccade.train.task import Suited, recipe
 
-__all__ = ["VisualTask"]
+__all__ = ["VisualTask", "open_texts", "restored_store", "suited_images"]
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,13 @@ class VisualTask(ABC):
     @classmethod
     def suited(cls, model: str, given: Mapping[str, Any], objects: Any = None) -> Suited:
         """Return the recipe of all images that are one's own; features are taken as they are."""
-        known = suited_to_features(recipe(cast("Any", cls), model, given["data"]), given)
-        still = {} if given.get("features") is None else {"flip": False, "shift": 0}
-        has = {field.name for field in fields(cls.Options)}
-        return Suited({**known, **{name: value for name, value in still.items() if name in has}}, data=objects)
+        return suited_images(cast("Any", cls), model, given, objects)
 
     @classmethod
     def prepare(cls, options: Any, objects: Any = None) -> Self:
         """Open the data, and learn what is to be known of them before training."""
         store = options.open_features()
-        corpus = cls._opened(options, objects, store).get()
+        corpus = cls._opened(options, objects).get()
         vocabulary, note = cls.learn(corpus, options, store)
         if vocabulary.sight.shape is not None:
             check_shift(options.shift, vocabulary.sight.shape)
@@ -82,12 +79,8 @@ class VisualTask(ABC):
             ArgumentError: naming the run, if it is not whole, or its features are not there any more or are others.
         """
         vocabulary = cls.restored_vocabulary(folder)
-        try:
-            if (store := options.open_features()) is not None:
-                vocabulary.sight.check(store)
-        except ArgumentError as error:  # which features they are, the run says
-            raise ArgumentError(f"{folder}: {error}") from error
-        return cls(options, vocabulary, cls._opened(options, objects, store), store)
+        store = restored_store(folder, options, vocabulary.sight)
+        return cls(options, vocabulary, cls._opened(options, objects), store)
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json."""
@@ -121,13 +114,47 @@ class VisualTask(ABC):
         return found
 
     @classmethod
-    def _opened(cls, options: Any, objects: Any, store: FeatureStore | None) -> Lazy[Any]:
-        if options.data not in cls.builtin:
-            options.refuse_given(("least", "most", "data_seed"), "only with --data scenes")
-        names, known = SplitNames.of_options(options), None if store is None else store.has
-        more: dict[str, Any] = {"things": (options.least, options.most), "seed": options.data_seed, "known": known}
-        return opened(objects, partial(_made, cls.open_corpus, options, names, more))
+    def _opened(cls, options: Any, objects: Any) -> Lazy[Any]:
+        return opened(objects, partial(open_texts, cls.open_corpus, cls.builtin, options))
 
 
-def _made(make: Callable[..., Any], options: Any, names: SplitNames, more: dict[str, Any], objects: Any) -> Any:
-    return make(options.data, options.size, objects, names, **more)
+def open_texts(make: Callable[..., Any], builtin: Iterable[str], options: Any, objects: Any) -> Any:
+    """Open texts about images, or about features of a store.
+
+    Args:
+        make: opens them, from --data, --size, Python objects and the names of splits.
+        builtin: names of built-in data.
+        options: of the run.
+        objects: Python objects, if data are some.
+
+    Raises:
+        ArgumentError: if there are none, or options of built-in data have no effect.
+    """
+    if options.data not in builtin:
+        options.refuse_given(("least", "most", "data_seed"), "only with --data scenes")
+    store, names = options.open_features(), SplitNames.of_options(options)
+    things, known = (options.least, options.most), None if store is None else store.has
+    return make(options.data, options.size, objects, names, things=things, seed=options.data_seed, known=known)
+
+
+def suited_images(task: Any, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+    """Return the recipe of images that are not built in. Features are neither mirrored nor shifted."""
+    usual = suited_to_features(recipe(task, model, given["data"]), given)
+    still = {} if given.get("features") is None else {"flip": False, "shift": 0}
+    names = {field.name for field in fields(task.Options)}
+    return Suited({**usual, **{name: value for name, value in still.items() if name in names}}, data=objects)
+
+
+def restored_store(folder: Path, options: Any, sight: Sight) -> FeatureStore | None:
+    """Return the features of a run, or None if it reads images.
+
+    Raises:
+        ArgumentError: naming the run, if the features are missing or others.
+    """
+    store: FeatureStore | None = None
+    try:
+        if (store := options.open_features()) is not None:
+            sight.check(store)
+    except ArgumentError as error:
+        raise ArgumentError(f"{folder}: {error}") from error
+    return store

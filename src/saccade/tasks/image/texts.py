@@ -13,9 +13,10 @@ from typing import Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from saccade.data.dataset import spread
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import Visual
-from saccade.tasks.batches import POOL, Sampler, Sized, spread
+from saccade.tasks.batches import POOL, Sampler, Sized
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import visual
 
@@ -56,7 +57,7 @@ class TextsByImage(Generic[E]):
         batch_size: texts a batch.
 
     Example:
-        >>> from saccade.tasks.caption.batches import Encoded
+        >>> from saccade.tasks.caption.codec import Encoded
         >>> from saccade.tasks.caption.data import open_corpus
         >>> data, image = open_corpus("scenes"), torch.zeros(3, 8, 8)
         >>> known = TextsByImage(data, lambda index: True, lambda own: [Encoded(image, [index]) for index in own], 6)
@@ -179,7 +180,7 @@ def seen_together(
             `saccade.tasks.image.sight.visual`. All texts about an image see it changed alike.
 
     Example:
-        >>> from saccade.tasks.caption.batches import Encoded
+        >>> from saccade.tasks.caption.codec import Encoded
         >>> image = torch.full((1, 2, 2), 255, dtype=torch.uint8)
         >>> found = seen_together([Encoded(image, [7], "a"), Encoded(image, [8], "b"), Encoded(image, [9], "a")])
         >>> found.values.shape, found.about

@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 from torch.nn import functional as F
 
-from saccade.tasks.dataset import training_sample
+from saccade.data.dataset import training_sample
 from saccade.tasks.labels.baselines import majority
 from saccade.tasks.labels.ensemble import Ensemble
 from saccade.tasks.labels.metrics import HEADLINE, measured

@@ -21,7 +21,7 @@ class Request(EvalRequest):
     """
 
     nbest: int = 1
-    """Write so many classes for each input, the most probable first, each with its probability on a line of its own."""
+    """Classes per input, most probable first, each with its probability on its own line."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks import looking
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "STORIES", "EvalRequest", "LookRequest", "Options", "Request"]
 
@@ -43,15 +43,15 @@ class Options(SplitOptions):
     """
 
     batch_size: int = 16
-    """Sequences a batch, of like length."""
+    """Sequences per batch, of similar lengths."""
 
     sentences: bool = False
-    """Read stories a sentence a step, its words' vectors summed by their places (Sukhbaatar et al. 2015); word by word
-    if not given, but for bAbI's files."""
+    """Read a story a sentence per step, as a weighted sum of its words (Sukhbaatar et al. 2015). Default: only for
+    bAbI's files."""
 
     longest: int | None = None
-    """How much a built-in problem asks for in training, at the most: vectors, items or bits; as the paper if not given.
-    What is measured beside it is longer: docs/memorize.md says by how much."""
+    """Largest built-in problem in training: vectors, items or bits. Default: that of the paper. Tests go beyond it, see
+    docs/memorize.md."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -68,7 +68,7 @@ class EvalRequest:
     """
 
     cells: int | None = None
-    """Cells of the external memory, in the place of those of training: no weight depends on their number."""
+    """Cells of the external memory. Default: those of training. No weight depends on their number."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -85,7 +85,7 @@ class Request(EvalRequest):
     """
 
     nbest: int = 1
-    """Write so many answers to each question, the most probable first, each on a line of its own."""
+    """Answers per question, most probable first, each on its own line."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
+from saccade.data.dataset import counted
 from saccade.errors import ArgumentError
 from saccade.models.memory_network import MemoryNetwork
-from saccade.tasks.dataset import counted
 from saccade.tasks.memorize.data.episode import Episode
 from saccade.tasks.memorize.languages import Language
 from saccade.train.environment import choose_device, free_bytes

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from saccade.data.cleaning import composed
+from saccade.data.layouts.babi import QUESTION, cut
 from saccade.errors import ArgumentError
 from saccade.models.memorizer import BLANK, Sizes
-from saccade.tasks.memorize.data.babi import QUESTION, cut
 from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.memorize.data.episode import Episode
 from saccade.tasks.memorize.likeliest import choices, ended
 from saccade.tasks.saved import whole_number
-from saccade.tasks.text.cleaning import composed
 
 __all__ = ["Symbols"]
 

@@ -9,13 +9,14 @@ from typing import Any, Self
 
 from torch import Tensor, nn
 
+from saccade.data.dataset import counted, training_sample
+from saccade.data.layouts.babi import is_babi
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import POOL, Sampler
-from saccade.tasks.dataset import counted, training_sample
 from saccade.tasks.memorize.answer import Asked, MemoryAnswer, answers, logits_of, memories
 from saccade.tasks.memorize.baselines import baselines
 from saccade.tasks.memorize.data import BUILTIN, Corpus, Item, open_corpus
-from saccade.tasks.memorize.data.babi import is_babi
 from saccade.tasks.memorize.data.episode import Batch, Episode, pad
 from saccade.tasks.memorize.ensemble import Ensemble
 from saccade.tasks.memorize.languages import Language, learn, restored
@@ -24,12 +25,11 @@ from saccade.tasks.memorize.options import RECIPES, REQUESTS, STORIES, EvalReque
 from saccade.tasks.memorize.room import check_answering, check_cells, check_training
 from saccade.tasks.request import completed
 from saccade.tasks.saved import TOKENIZER
-from saccade.tasks.splits import SplitNames
 from saccade.tasks.task import Task
 from saccade.train.files import write_json
 from saccade.train.notes import Once
 from saccade.train.options import select
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, model_class, recipes_of
 
 __all__ = ["MEMORIZE", "Memorizes", "Sequences"]
 
@@ -66,7 +66,7 @@ class Sequences:
 
         sampler = Sampler(episodes, data.size("train"), options.batch_size, options.seed, count=len)
         steps = range(min(POOL, options.max_steps or POOL))  # a pool holds its longest sequences
-        check_training(find(MODELS[options.model]), options, map(sampler.batch, steps))
+        check_training(model_class(MEMORIZE, options.model), options, map(sampler.batch, steps))
         return codec, ()
 
     def save(self, folder: Path) -> None:
@@ -204,7 +204,7 @@ def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> S
     usual = task.recipe(model, given["data"])
     if not is_babi(Path(given["data"])):
         return Suited(usual, data=objects)
-    own = find(MODELS[model]).recipes.get("stories", {})
+    own = recipes_of(task, model).get("stories", {})
     how = "a word a step" if given.get("sentences") is False else "a sentence a step"
     return Suited({**usual, **STORIES, **own}, f"stories, which are read {how}", objects)
 

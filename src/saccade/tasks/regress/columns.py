@@ -9,10 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from saccade.data.dataset import spread, training_sample
 from saccade.errors import ArgumentError
 from saccade.models.regressor import Known, Sizes
-from saccade.tasks.batches import spread
-from saccade.tasks.dataset import training_sample
 from saccade.tasks.regress.data.dataset import Example, Numbers
 from saccade.tasks.saved import reading
 from saccade.train.files import write_json

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "LookRequest", "Options", "Request"]
 
@@ -27,20 +27,19 @@ class Options(SplitOptions):
     """
 
     target: str | None = None
-    """Columns that are answered, commas between their names; the last one if not given."""
+    """Columns to predict, separated by commas. Default: the last one."""
 
     features: str | None = None
-    """Columns that are asked, commas between their names; all others if not given."""
+    """Input columns, separated by commas. Default: all others."""
 
     sets: bool = False
-    """What is asked of a row is a set of numbers, as many as its cells hold: blank ones are none, and a cell may have
-    several with blanks between."""
+    """The input cells of a row are one set of numbers. Blank cells count as none, and a cell may hold several."""
 
     batch_size: int = 64
-    """Rows a batch."""
+    """Rows per batch."""
 
     loss: Literal["squared", "absolute"] = "squared"
-    """What is made small in training: the mean of squared errors, or of errors; of answers with mean 0, deviation 1."""
+    """Training loss of the standardized targets: mean squared or mean absolute error."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""
@@ -63,7 +62,7 @@ class EvalRequest:
     """
 
     coverage: float = 0.9
-    """Share of answers that are to lie within their intervals, above 0 and below 1."""
+    """Probability that a prediction interval covers the target, between 0 and 1."""
 
     def __post_init__(self) -> None:
         """Refuse what means nothing, naming the option as it is typed."""

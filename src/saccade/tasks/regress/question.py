@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from saccade.data.dataset import counted, inventory
+from saccade.data.objects import table_rows
+from saccade.data.tables import number_of
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import counted, inventory
+from saccade.tasks.regress.data.cells import flat
 from saccade.tasks.regress.data.dataset import exact
-from saccade.tasks.regress.data.objects import named_numbers, table_rows
-from saccade.tasks.regress.data.sheet import flat
-from saccade.tasks.text.delimited import number_of
+from saccade.tasks.regress.data.reader import named_numbers
 
 __all__ = ["MOST", "lines_of", "read_numbers"]
 

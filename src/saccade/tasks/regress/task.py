@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import torch
 from torch import Tensor, nn
 
+from saccade.data.dataset import Lazy, take, training_sample
+from saccade.data.splits import SplitNames
 from saccade.models.regressor import Predicted, Regressor
 from saccade.tasks.batches import Sampler
-from saccade.tasks.dataset import Lazy, take, training_sample
 from saccade.tasks.ensembles import check_alike
 from saccade.tasks.regress.answer import Asked, Regression, answers
 from saccade.tasks.regress.baselines import plain_ways
@@ -21,17 +22,16 @@ from saccade.tasks.regress.columns import Columns, kept_places
 from saccade.tasks.regress.data import BUILTIN, open_numbers
 from saccade.tasks.regress.data.dataset import Example as Row
 from saccade.tasks.regress.data.dataset import Numbers, exact
-from saccade.tasks.regress.data.sheet import Wanted
+from saccade.tasks.regress.data.reader import Wanted
 from saccade.tasks.regress.ensemble import Ensemble
 from saccade.tasks.regress.interval import interval
 from saccade.tasks.regress.measures import HEADLINE, measured
 from saccade.tasks.regress.options import RECIPES, REQUESTS, EvalRequest, Options
 from saccade.tasks.regress.question import lines_of, read_numbers
 from saccade.tasks.request import completed
-from saccade.tasks.splits import SplitNames
 from saccade.train import options as shared
 from saccade.train.notes import say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, find, recipe
+from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Suited, Unreadable, model_class, recipe
 
 if TYPE_CHECKING:
     from saccade.train.trained import Trained
@@ -114,7 +114,7 @@ class Regress:
 
     def build(self) -> nn.Module:
         """Make the model, with what it knows before training."""
-        kind = find(self.models[self.settings.model])
+        kind = model_class(type(self), self.settings.model)
         kind.check(self.known.sizes, self.settings.model)
         model: Regressor = kind(self.known.sizes, shared.select(self.settings, kind.Options))
         model.begin(self.known.known)

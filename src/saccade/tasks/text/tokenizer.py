@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, ClassVar, Protocol, Self
 
+from saccade.data.cleaning import composed
 from saccade.errors import ArgumentError
 from saccade.tasks.text.bpe import BytePairs
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.special import SPECIAL, UNKNOWN
 from saccade.tasks.text.words import Words
 

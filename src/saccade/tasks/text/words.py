@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
+from saccade.data.cleaning import composed
 from saccade.errors import ArgumentError
-from saccade.tasks.text.cleaning import composed
 from saccade.tasks.text.special import SPECIAL, UNKNOWN
 
 __all__ = ["LONE", "Words"]

@@ -1,5 +1,5 @@
 """Speech recognition: a recording in, its text out; learned from transcribed recordings."""
 
-from saccade.tasks.transcribe.task import Transcribe
+from saccade.tasks.transcribe.task import TRANSCRIBE
 
-__all__ = ["Transcribe"]
+__all__ = ["TRANSCRIBE"]

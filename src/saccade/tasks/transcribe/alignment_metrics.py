@@ -1,4 +1,4 @@
-"""Whether an alignment of speech is one: it moves on with the text, from the audio's beginning to its end, on sound."""
+"""Metrics of alignments: whether they move on with the text from the beginning of the audio to its end, on sound."""
 
 import statistics
 from collections.abc import Sequence
@@ -9,27 +9,25 @@ from torch import Tensor
 
 __all__ = ["AlignmentMetrics", "alignment_metrics", "mean_metrics", "sounding"]
 
-_BACK = 0.5  # of a step: what counts as going back
+_BACK = 0.5  # of a step that counts as going back
 
 
 class AlignmentMetrics(NamedTuple):
-    r"""How an alignment runs.
+    r"""Metrics of an alignment.
 
     With the centre of each token's weights, \(m_i = \sum_j j\, a_{ij}\), among the L steps that the model attends to:
 
     Args:
-        monotonicity: share of the tokens whose centre is not before that of the token before them, by more than half a
-            step; None of fewer than two tokens, which have no order.
-        coverage: \((\max_i m_i - \min_i m_i) / (L - 1)\), the share of the audio that the centres span; None of fewer
-            than two tokens.
-        on_sound: the share of the tokens' weights that lies where the recording is louder than its mean; None where
-            that is not known.
-        sound: the share of such steps, and so what weights that are spread evenly would have there; None as above.
+        monotonicity: share of the tokens whose centre is not before that of the previous token, by more than half a
+            step, or None of fewer than two tokens.
+        coverage: \((\max_i m_i - \min_i m_i) / (L - 1)\), the share of the audio that the centres span, or None of
+            fewer than two tokens.
+        on_sound: share of the tokens' weights at steps that are louder than the mean, or None if loudness is unknown.
+        sound: share of such steps, which evenly spread weights would have, or None as above.
 
-    Speech is said in the order in which it is written. Attention that has collapsed looks at one place whatever is
-    written (coverage near 0) or jumps (monotonicity near a half). A single word says nothing by either; there
-    attention that reads silence, which a listener that has heard all of the recording at each step allows, has no more
-    on sound than an even spread.
+    Speech has the order of its text. Attention that has collapsed stays at one step (coverage near 0) or jumps
+    (monotonicity near a half). A single word has neither number. Attention that reads silence has no more weight on
+    sound than an even spread.
     """
 
     monotonicity: float | None
@@ -47,11 +45,11 @@ class AlignmentMetrics(NamedTuple):
 
 
 def alignment_metrics(weights: Tensor, sound: Tensor | None = None) -> AlignmentMetrics:
-    """Return how the alignment of one text runs; its end, which is said nowhere, does not count.
+    """Return the metrics of an alignment without its end, which has no sound.
 
     Args:
-        weights: `(tokens + 1, steps)`, the last row of the end; rows sum to one.
-        sound: at which steps the recording is louder than its mean, boolean `(steps,)` (see `sounding`).
+        weights: `(tokens + 1, steps)`, the last row of the end. Rows sum to one.
+        sound: boolean `(steps,)`, true at steps that are louder than the mean (see `sounding`).
 
     Example:
         >>> alignment_metrics(torch.eye(4)[[0, 1, 2, 3, 0]])[:2]
@@ -62,7 +60,7 @@ def alignment_metrics(weights: Tensor, sound: Tensor | None = None) -> Alignment
         0% on sound, 50% if spread evenly
     """
     steps = weights.shape[1]
-    weights = (weights[:-1] if len(weights) > 1 else weights).double()  # of an empty text there is nothing but the end
+    weights = (weights[:-1] if len(weights) > 1 else weights).double()  # an empty text has its end alone
     heard, share = None, None
     if sound is not None:
         loud = sound.to(weights)
@@ -76,7 +74,7 @@ def alignment_metrics(weights: Tensor, sound: Tensor | None = None) -> Alignment
 
 
 def sounding(loudness: Tensor, step_frames: int) -> Tensor:
-    """Return at which steps a recording is louder than its mean, boolean `(steps,)`.
+    """Return the steps at which a recording is louder than its mean, boolean `(steps,)`.
 
     Args:
         loudness: of each frame, `(length,)`.
@@ -90,11 +88,11 @@ def sounding(loudness: Tensor, step_frames: int) -> Tensor:
     return means > loudness.double().mean()
 
 
-def mean_metrics(found: Sequence[AlignmentMetrics]) -> AlignmentMetrics:
-    """Return the mean over some texts, at least one, of each number over those texts that have it.
+def mean_metrics(alignments: Sequence[AlignmentMetrics]) -> AlignmentMetrics:
+    """Return the mean of each metric over the texts that have it.
 
     >>> mean_metrics([AlignmentMetrics(1.0, 0.5), AlignmentMetrics(None, None)])[:2]
     (1.0, 0.5)
     """
-    columns = ([number for number in column if number is not None] for column in zip(*found, strict=True))
+    columns = ([number for number in column if number is not None] for column in zip(*alignments, strict=True))
     return AlignmentMetrics(*(statistics.fmean(column) if column else None for column in columns))

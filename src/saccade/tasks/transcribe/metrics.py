@@ -1,4 +1,4 @@
-"""What is measured of transcriptions: errors of words and of characters."""
+"""Metrics of transcriptions: errors of words and of characters."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ HEADLINE = "word_accuracy"
 
 
 def word_errors(outputs: Sequence[str], references: Sequence[str]) -> float:
-    r"""Return the word error rate, (substitutions + deletions + insertions) / words of the references; jiwer counts.
+    r"""Return the word error rate, (substitutions + deletions + insertions) / words of the references, by jiwer.
 
     Args:
-        outputs: what the model wrote.
-        references: what was said, as many; not all of them blank.
+        outputs: of the model.
+        references: one for each output, not all of them blank.
 
     Example:
         >>> word_errors(["one two", "three"], ["one too", "three"])
@@ -28,7 +28,7 @@ def word_errors(outputs: Sequence[str], references: Sequence[str]) -> float:
 
 
 def character_errors(outputs: Sequence[str], references: Sequence[str]) -> float:
-    """Return the character error rate, spaces among the characters; jiwer counts.
+    """Return the character error rate, spaces included, by jiwer.
 
     >>> character_errors(["one two"], ["one too"])
     0.14285714285714285
@@ -41,7 +41,7 @@ def character_errors(outputs: Sequence[str], references: Sequence[str]) -> float
 def measured(
     outputs: Sequence[str], references: Sequence[str], groups: Sequence[str]
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
-    """Return all that is measured of texts, and the word error rate by group, where there are groups.
+    """Return all metrics of texts, and the word error rate by group, if there are groups.
 
     >>> measured(["one two"], ["one two"], [""])
     ({'word_accuracy': 1.0, 'wer': 0.0, 'cer': 0.0}, {})
@@ -52,11 +52,11 @@ def measured(
 
 
 def baseline(train: Sequence[str], references: Sequence[str]) -> Baseline:
-    """Return what writing the most frequent text whatever is said comes to.
+    """Measure the most frequent text as a baseline.
 
     Args:
-        train: training texts; of those that are as frequent, the first in the alphabet counts.
-        references: what was said.
+        train: training texts. Ties are broken by the alphabet.
+        references: of the split.
 
     Example:
         >>> baseline(["no", "yes", "yes"], ["yes", "no", "well yes", "no"]).about

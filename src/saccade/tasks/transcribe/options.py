@@ -1,16 +1,16 @@
-"""What can be said about a speech run, and the defaults that suit each data set."""
+"""Options of speech recognition, and recipes of each data set."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import RATES
 from saccade.tasks.generate import options as generate
 from saccade.tasks.generate.request import EvalRequest as GenerateEvalRequest
 from saccade.tasks.generate.request import Request as GenerateRequest
 from saccade.tasks.looking import LookRequest
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "EvalRequest", "Options", "Request", "check_rescoring"]
 
@@ -55,50 +55,49 @@ _RANGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(SplitOptions, generate.Options):
-    """The options of every speech run, whatever its model.
+    """Options of all speech recognition runs.
 
     >>> Options(tokenizer="characters").hop_ms
     10
     """
 
     rate: int | None = None
-    """Samples a second that recordings are brought to: as the data set has it if not given, 16000 for a manifest."""
+    """Sample rate of the recordings after resampling. Default: that of the data set, 16000 for a manifest."""
 
     language: str | None = None
-    """Language whose words the digits of built-in data are written in, as fr for zéro, un, deux; else as digits."""
+    """Language of the words of built-in data, such as fr for zéro, un, deux. Default: digits."""
 
     mels: int = 40
-    """Bands of the log-mel features; data that come as features have their own."""
+    """Bands of the log-mel features. Data sets of features keep theirs."""
 
     window_ms: int = 25
-    """Milliseconds of sound that a frame of features sees."""
+    """Width of a frame in milliseconds."""
 
     hop_ms: int = 10
     """Milliseconds from one frame to the next."""
 
     tokenizer: Literal["words", "characters", "bpe"] = "words"
-    """What texts are cut into: words as they stand between spaces, characters, or bpe (pieces of words)."""
+    """Tokens of the texts: words, characters, or bpe (pieces of words)."""
 
     vocabulary_size: int = 2000
-    """The most tokens there may be, learned from the training split."""
+    """Most tokens of the vocabulary, learned from the training split."""
 
     max_seconds: float = 20.0
-    """Training utterances that are longer are left out."""
+    """Longest training utterance in seconds. Longer ones are left out."""
 
     max_length: int = 200
-    """Training utterances with a text of more tokens are left out."""
+    """Most tokens of a training utterance. Longer ones are left out."""
 
     batch_tokens: int = 8000
-    """Frames a batch, about, padding included."""
+    """Approximate number of frames per batch, padding included."""
 
     stretch: float = 0.1
-    """Largest share by which an utterance is slowed down or sped up in training."""
+    """Largest fraction by which a training utterance is slowed down or sped up."""
 
     ctc_rescoring: float = 0.0
-    """Share that the probability by CTC has in the ranking of what beam search found; 0 ranks as the search does."""
+    """Weight of CTC in the ranking of the beam's outputs. 0: none."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         generate.Options.__post_init__(self)
         SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
@@ -118,10 +117,10 @@ _BYTES = 260  # and 4 special ids
 
 
 def check_rescoring(share: float, beam_size: int) -> None:
-    """Refuse a share of CTC in the ranking that is none, or where there is nothing to rank.
+    """Reject a share of CTC in the ranking that is none, or of a search that keeps one output.
 
     Raises:
-        ArgumentError: if it is one.
+        ArgumentError: for such a share.
     """
     if not 0 <= share <= 1:
         raise ArgumentError(f"--ctc-rescoring: expected a share from 0 to 1, got {share}")
@@ -132,19 +131,19 @@ def check_rescoring(share: float, beam_size: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest(GenerateEvalRequest):
-    """How texts are found when a run is measured.
+    """Options of an evaluation.
 
     >>> EvalRequest(ctc_rescoring=0.5).beam_size is None
     True
     """
 
     ctc_rescoring: float | None = None
-    """Share of CTC in the ranking of the outputs; as the run has it if not given."""
+    """Weight of CTC in the ranking of the outputs. Default: that of the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest, GenerateRequest):
-    """How texts are written.
+    """Options of a prediction.
 
     >>> Request(nbest=3).ctc_rescoring is None
     True

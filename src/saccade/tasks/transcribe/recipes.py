@@ -1,20 +1,20 @@
-"""Which recipe suits recordings of one's own, by how many there are, how long they are, and what is said in each."""
+"""Recipes for recordings, by their number, length and words."""
 
 from collections.abc import Mapping
 from statistics import median
 from typing import Any, NamedTuple
 
+from saccade.data.dataset import training_sample
 from saccade.tasks.audio.signals import Signals
-from saccade.tasks.dataset import training_sample
 from saccade.tasks.transcribe.data.corpus import Corpus
 
 __all__ = ["Heard", "hear", "smaller", "suited"]
 
-_LISTENED_TO = 50  # training recordings, spread over the corpus, whose length is looked at
+_LISTENED_TO = 50  # training recordings, spread over the corpus, that are measured
 _SHORT = 1.5  # seconds below which a recording of one word is a command rather than a sentence
-_FEW_MINUTES = 20  # of speech, below which fewer steps pass all of it often enough
+_FEW_MINUTES = 20  # of speech, for which fewer steps are enough
 
-#: Found on digits, alone and in strings, see docs/results.md. Masks of the usual 40 frames hide a word whole.
+#: Tuned on digits, alone and in strings, see docs/results.md. Masks of the usual 40 frames hide whole words.
 _NARROW: dict[str, Any] = {"time_width": 8, "frequency_masks": 1, "beam_size": 5}
 _SMALL: dict[str, Any] = {
     "hidden_dim": 128,
@@ -26,34 +26,34 @@ _SMALL: dict[str, Any] = {
 
 
 class Heard(NamedTuple):
-    """What was heard of a corpus.
+    """Measures of a corpus.
 
     >>> Heard(100, 0.5, 1).recordings
     100
     """
 
     recordings: int | None
-    """Recordings to train on, None where they are endless."""
+    """Training recordings, or None of an endless split."""
     seconds: float
-    """Of the median one."""
+    """Of the median recording."""
     words: float
-    """In its text."""
+    """Of the median text."""
 
 
 def hear(corpus: Corpus) -> Heard:
-    """Return how much there is to train on, by a few of the recordings."""
+    """Measure a corpus by a few of its recordings."""
     some = training_sample(corpus, _LISTENED_TO, _LISTENED_TO)
-    each = Signals(None, corpus.dim).frame_seconds if corpus.rate is None else 1 / corpus.rate
-    lengths = [len(one.signal) * each for one in some]
-    return Heard(corpus.size("train"), median(lengths), median(len(one.text.split()) for one in some))
+    seconds = Signals(None, corpus.dim).frame_seconds if corpus.rate is None else 1 / corpus.rate
+    lengths = [len(recording.signal) * seconds for recording in some]
+    return Heard(corpus.size("train"), median(lengths), median(len(recording.text.split()) for recording in some))
 
 
 def suited(heard: Heard, usual: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the recipe for so much speech, and why it is that one, "" where it is the usual one.
+    """Return the recipe for an amount of speech, and the reason, "" for the usual recipe.
 
     Args:
-        heard: of the corpus.
-        usual: the recipe of recordings of one's own.
+        heard: measures of the corpus.
+        usual: the recipe "files".
 
     Example:
         >>> options, reason = suited(Heard(320, 0.6, 1), {"max_steps": 5000, "time_width": 40})
@@ -68,14 +68,14 @@ def suited(heard: Heard, usual: Mapping[str, Any]) -> tuple[dict[str, Any], str]
         return dict(usual), ""
     steps = _steps(heard.recordings, single)
     options = {**usual, **_NARROW, **({} if single else _SMALL), **_schedule(steps)}
-    said = "a word each" if single else f"{minutes:.0f} minutes of speech"
+    amount = "a word each" if single else f"{minutes:.0f} minutes of speech"
     kind = ("few words" if heard.recordings < 1000 else "words") if single else "little speech"
-    about = f"{heard.recordings:,} recordings of {heard.seconds:.1f} s in the median, {said}"
+    about = f"{heard.recordings:,} recordings of {heard.seconds:.1f} s in the median, {amount}"
     return options, f"{about}: the recipe for {kind} ({steps:,} steps)"
 
 
 def smaller(options: Mapping[str, Any]) -> tuple[dict[str, Any], str] | None:
-    """Return a recipe with a smaller model, for when few steps of another fit into a budget, and why; None without one.
+    """Return a recipe with a smaller model for a small budget and the reason, or None without one.
 
     >>> smaller({"hidden_dim": 128, "max_steps": 10})
     """

@@ -1,5 +1,5 @@
 """Translation: a text in, its translation out; learned from pairs of texts."""
 
-from saccade.tasks.translate.task import Translate
+from saccade.tasks.translate.task import TRANSLATE
 
-__all__ = ["Translate"]
+__all__ = ["TRANSLATE"]

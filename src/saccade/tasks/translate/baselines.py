@@ -1,4 +1,4 @@
-"""What a translator has to beat: the source as it is, and a target of a training source that is as long."""
+"""Baselines of translation: the source itself, and the target of a training source of like length."""
 
 import time
 from bisect import bisect_left
@@ -18,20 +18,20 @@ def baselines(
     name: str,
     language: str | None,
 ) -> dict[str, Baseline]:
-    """Return what copying and what knowing nothing but the length come to.
+    """Measure copies of the sources, and targets of training sources of like length.
 
     Args:
         train: training pairs.
-        sources: what is to be translated.
-        score: measures as many outputs.
-        name: of that metric.
-        language: of the sources, by its code: some are counted in characters.
+        sources: to be translated.
+        score: metric of outputs, one for each source.
+        name: of the metric.
+        language: code of the sources' language. Some are counted in characters.
     """
 
     def measured(about: str, outputs: Callable[[], Sequence[str]]) -> Baseline:
         began = time.perf_counter()
-        found = score(outputs())
-        return Baseline({name: found}, about, round(time.perf_counter() - began, 3))
+        metric = score(outputs())
+        return Baseline({name: metric}, about, round(time.perf_counter() - began, 3))
 
     unit = length_unit(language)
     about = f"the target of a source as long, of {len(train):,} training pairs"
@@ -42,11 +42,11 @@ def baselines(
 
 
 def by_length(train: Sequence[Pair], sources: Sequence[str], unit: str) -> list[str]:
-    """Return for each source the target of the first training pair whose source is as long, or the nearest in length.
+    """Return the target of the training pair whose source is nearest in length, for each source.
 
     Args:
-        train: training pairs, one at least.
-        sources: what is to be translated.
+        train: training pairs, one at least. Of equal lengths the first pair counts.
+        sources: to be translated.
         unit: "words" (between spaces) or "characters".
 
     Example:
@@ -56,10 +56,10 @@ def by_length(train: Sequence[Pair], sources: Sequence[str], unit: str) -> list[
     targets: dict[int, str] = {}
     for pair in train:
         targets.setdefault(length(pair.source, unit), pair.target)
-    known = sorted(targets)
+    lengths = sorted(targets)
 
-    def nearest(wanted: int) -> int:
-        place = bisect_left(known, wanted)
-        return min(known[max(0, place - 1) : place + 1], key=lambda other: abs(other - wanted))
+    def nearest(count: int) -> int:
+        index = bisect_left(lengths, count)
+        return min(lengths[max(0, index - 1) : index + 1], key=lambda other: abs(other - count))
 
     return [targets[nearest(length(source, unit))] for source in sources]

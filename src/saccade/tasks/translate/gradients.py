@@ -1,4 +1,4 @@
-"""What mattered to each token of a translation, whether the model attends or not: gradients, and the Jacobian."""
+"""Influence of source tokens on a translation, with or without attention: gradients and the Jacobian."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from saccade._threads import hooked
 from saccade.look import sequential_jacobian, shares
 from saccade.look._jacobian import differentiable, returning
 from saccade.models.padded import Padded
-from saccade.tasks.translate.batches import Encoded, pad
+from saccade.tasks.translate.codec import Encoded, pad
 
 __all__ = ["influence", "jacobian"]
 
 
 def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
-    r"""Return how much each source token mattered to each target token of a model without attention.
+    r"""Return the shares of each target token's gradient by the source tokens.
 
     .. math::
         w_{ts} = \lVert \partial \log p(y_t \mid y_{<t}, x) / \partial E x_s \rVert \Big/ \sum_j w_{tj}
@@ -26,7 +26,7 @@ def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
         target: token ids, without an end.
 
     Returns:
-        `(len(target) + 1, len(source) + 1)`, ends included; rows sum to one, or are zero where nothing mattered.
+        `(len(target) + 1, len(source) + 1)`, ends included; rows sum to one, or are zero without gradients.
 
     Source:
         Kalchbrenner et al. 2016, "Neural Machine Translation in Linear Time", figure 6 (there not scaled by rows).
@@ -36,9 +36,9 @@ def influence(model: Any, source: list[int], target: list[int]) -> Tensor:
         batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
         logits = model(batch.source, batch.target[:, :-1])
         log_probs = logits[0].log_softmax(-1).gather(1, batch.target[0, 1:, None])[:, 0]
-        # The source is read before any target, even where both sides have one embedding.
-        grads = [torch.autograd.grad(each, seen[0], retain_graph=True)[0][0] for each in log_probs]
-    norms = torch.stack(grads)[:, : len(source) + 1].norm(dim=-1)  # some models read padding behind the source
+        # The source is embedded before any target, even if both sides share an embedding.
+        grads = [torch.autograd.grad(number, seen[0], retain_graph=True)[0][0] for number in log_probs]
+    norms = torch.stack(grads)[:, : len(source) + 1].norm(dim=-1)  # some models read padding after the source
     return shares(norms).cpu()
 
 
@@ -58,16 +58,16 @@ def jacobian(model: Any, source: list[int], target: list[int]) -> Tensor:
     Source:
         Graves 2012, "Supervised Sequence Labelling with Recurrent Neural Networks", chapter 3.
     """
-    with torch.inference_mode(mode=False), torch.no_grad():  # whoever answers is within that mode
+    with torch.inference_mode(mode=False), torch.no_grad():  # the caller is in inference mode
         batch = pad([Encoded(source, target)]).to(next(model.parameters()).device)
         (words, lengths), before = batch.source, batch.target[:, :-1]
         vectors = model.source_embedding(words)[0]
 
     def features(moved: Tensor) -> Tensor:
         copies = len(moved)
-        with returning(model.source_embedding, moved):  # the source is read before any target, as above
+        with returning(model.source_embedding, moved):  # the first embedding, as above
             read = model.encode(Padded(words.expand(copies, -1), lengths.expand(copies)))
-        found: Tensor = model.decode(before.expand(copies, -1), read)
-        return found
+        rows: Tensor = model.decode(before.expand(copies, -1), read)
+        return rows
 
     return sequential_jacobian(features, vectors, model.output[0]).cpu()

@@ -1,10 +1,10 @@
-"""What is measured of translations: BLEU and chrF with their signatures, or what is right to the letter."""
+"""Metrics of translations: BLEU and chrF with their signatures, or exact match."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from saccade.data.cleaning import LONGEST
 from saccade.tasks.groups import by_group
-from saccade.tasks.text.cleaning import LONGEST
 from saccade.tasks.translate.data import BUILTIN
 from saccade.train.task import Metric, value
 
@@ -22,14 +22,14 @@ __all__ = [
 ]
 
 _WIDTH = 10
-#: Languages that set no space between words, and how sacreBLEU cuts them; it needs no package for these ways.
+#: Languages without spaces between words, with tokenizers of sacreBLEU that need no other package.
 _UNSPACED = {"zh": "zh", "ja": "char", "km": "char", "lo": "char", "my": "char", "th": "char"}
-#: The same by their codes of three letters (ISO 639-3), which corpora of many languages use.
+#: Their codes of three letters (ISO 639-3), which corpora of many languages use.
 _THREE = {"cmn": "zh", "zho": "zh", "yue": "zh", "jpn": "ja", "khm": "km", "lao": "lo", "mya": "my", "tha": "th"}
 
 
 def headline(data: str) -> str:
-    """Return the metric that counts for a data set.
+    """Return the headline metric of a data set.
 
     >>> headline("dates"), headline("folder/of/files")
     ('exact_match', 'bleu')
@@ -38,7 +38,7 @@ def headline(data: str) -> str:
 
 
 def score(outputs: Sequence[str], references: Sequence[str], data: str, language: str | None) -> Metric:
-    """Return the metric that counts for a data set, whose targets are of a language."""
+    """Return the headline metric of outputs, in the language of the targets."""
     if headline(data) == "exact_match":
         return exact_match(outputs, references)
     return bleu(outputs, references, language)
@@ -47,14 +47,14 @@ def score(outputs: Sequence[str], references: Sequence[str], data: str, language
 def measured(
     outputs: Sequence[str], references: Sequence[str], groups: Sequence[str], data: str, language: str | None
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
-    """Return all that is measured of translations, and the metric that counts by group.
+    """Return all metrics of translations, and the headline metric by group.
 
     Args:
-        outputs: what the model wrote.
-        references: what it should have written, as many.
-        groups: of each.
-        data: the data set, by its name.
-        language: of the targets, by its code.
+        outputs: of the model.
+        references: one for each output.
+        groups: one for each output.
+        data: name of the data set.
+        language: code of the targets' language.
     """
     name = headline(data)
     metrics = {name: score(outputs, references, data, language)}
@@ -62,19 +62,19 @@ def measured(
         lower = bleu(outputs, references, language, lowercase=True)
         metrics |= {"bleu_lowercase": lower, "chrf": chrf(outputs, references)}
 
-    def scored(own: Sequence[str], true: Sequence[str]) -> float:
-        return value(score(own, true, data, language))
+    def scored(texts: Sequence[str], targets: Sequence[str]) -> float:
+        return value(score(texts, targets, data, language))
 
     parts = by_group(scored, outputs, references, groups)
     return metrics, {name: parts}
 
 
 def exact_match(outputs: Sequence[str], references: Sequence[str]) -> float:
-    """Return the fraction of outputs that are the reference to the letter.
+    """Return the fraction of outputs that equal their references.
 
     Args:
-        outputs: what the model wrote.
-        references: what it should have written, as many.
+        outputs: of the model.
+        references: one for each output.
 
     Example:
         >>> exact_match(["a", "b", "c", "d"], ["a", "b", "c", "x"])
@@ -85,13 +85,13 @@ def exact_match(outputs: Sequence[str], references: Sequence[str]) -> float:
 
 
 def in_place(outputs: Sequence[str], references: Sequence[str]) -> float:
-    """Return the fraction of the references' words that the outputs have at the same place.
+    """Return the fraction of the references' words that the outputs have at the same position.
 
-    Where a text is a list of things, this does not fall with how many there are as `exact_match` must.
+    Unlike `exact_match` it does not fall with the number of items in a list.
 
     Args:
-        outputs: what the model wrote.
-        references: what it should have written, as many.
+        outputs: of the model.
+        references: one for each output.
 
     Example:
         >>> in_place(["a b", "c"], ["a x", "c"])
@@ -105,14 +105,14 @@ def in_place(outputs: Sequence[str], references: Sequence[str]) -> float:
 def bleu(
     outputs: Sequence[str], references: Sequence[str], language: str | None = None, *, lowercase: bool = False
 ) -> dict[str, Any]:
-    """Return the BLEU of a corpus, 0 to 100, with the signature that says how it was computed.
+    """Return the BLEU of a corpus, 0 to 100, with its signature.
 
     Args:
-        outputs: what the model wrote, as plain text.
-        references: what it should have written, as many.
-        language: of the target, by its code; one that does not set words apart is cut by characters ("zh": by
-            sacreBLEU's own rules for Chinese), any other by the rules called 13a.
-        lowercase: compare regardless of case.
+        outputs: of the model, as plain text.
+        references: one for each output.
+        language: code of the targets' language. Texts of languages without spaces are tokenized by characters ("zh"
+            by the rules of sacreBLEU for Chinese), all others by the rules "13a".
+        lowercase: ignore case.
 
     Returns:
         {"score": ..., "signature": ...}.
@@ -128,16 +128,16 @@ def bleu(
     from sacrebleu.metrics.bleu import BLEU
 
     cut = _UNSPACED.get(_code(language), "13a")
-    # Not tokenized here, whatever the outputs end in: sacreBLEU would warn at each call, of each group of each epoch.
+    # Outputs are not tokenized. Without `force` sacreBLEU would warn at each call if they end in a spaced period.
     return _scored(BLEU(tokenize=cut, lowercase=lowercase, force=True), outputs, references)
 
 
 def chrf(outputs: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-    """Return the chrF of a corpus, 0 to 100: how many sequences of up to six characters are those of the reference.
+    """Return the chrF of a corpus, 0 to 100, the F-score of sequences of up to six characters.
 
     Args:
-        outputs: what the model wrote, as plain text.
-        references: what it should have written, as many.
+        outputs: of the model, as plain text.
+        references: one for each output.
 
     Returns:
         {"score": ..., "signature": ...}.
@@ -160,7 +160,7 @@ def length_groups(sources: Sequence[str], unit: str = "words", width: int = _WID
     Args:
         sources: the texts.
         unit: "words" (between spaces) or "characters".
-        width: how many lengths make one group; an empty text is in the first.
+        width: lengths of a group. An empty text is in the first group.
 
     Example:
         >>> length_groups(["ein Wort", "w " * 10, "w " * 11])
@@ -172,7 +172,7 @@ def length_groups(sources: Sequence[str], unit: str = "words", width: int = _WID
 
 
 def length(text: str, unit: str) -> int:
-    """Return how many words or characters a text has; what follows 65,536 characters is not counted.
+    """Return the number of words or characters in the first 65,536 characters of a text.
 
     >>> length(" ein Wort ", "words"), length(" ein Wort ", "characters")
     (2, 8)
@@ -182,7 +182,7 @@ def length(text: str, unit: str) -> int:
 
 
 def length_unit(language: str | None) -> str:
-    """Return what lengths of texts are counted in: characters where a language sets no space between words.
+    """Return the unit of lengths of texts, characters for languages without spaces between words.
 
     >>> length_unit("de"), length_unit("zh_CN"), length_unit("tok.jpn_Jpan"), length_unit(None)
     ('words', 'characters', 'characters', 'words')
@@ -197,6 +197,6 @@ def _scored(metric: Any, outputs: Sequence[str], references: Sequence[str]) -> d
 
 
 def _code(language: str | None) -> str:
-    """The language of a code that may have a country or a script behind it, and in front what was done to the text."""
+    """Return the language of a code such as "tok.zh_CN"."""
     code = (language or "").lower().rpartition(".")[2].replace("_", "-").partition("-")[0]
     return _THREE.get(code, code)

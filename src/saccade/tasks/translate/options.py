@@ -1,14 +1,14 @@
-"""What can be said about a translation run, and the defaults that suit each data set."""
+"""Options of translation, and recipes of each data set."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from saccade._definitions.checks import in_ranges
+from saccade.data.splits import SplitOptions
 from saccade.errors import ArgumentError
 from saccade.tasks.generate import coverage
 from saccade.tasks.generate import options as generate
 from saccade.tasks.looking import LookRequest
-from saccade.tasks.splits import SplitOptions
 
 __all__ = ["RECIPES", "REQUESTS", "TOKENIZERS", "EvalRequest", "Options", "Request"]
 
@@ -74,33 +74,31 @@ _RANGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(SplitOptions, generate.Options):
-    """The options of every translation run, whatever its model.
+    """Options of all translation runs.
 
     >>> Options(beam_size=5).beam_size
     5
     """
 
     source: str | None = None
-    """The side to translate from: what its files end in, as de for train.de; of a file of pairs its language."""
+    """Source language: the suffix of its files, such as de for train.de, or its name in a file of pairs."""
 
     target: str | None = None
-    """The side to translate to, as en for train.en."""
+    """Target language, such as en for train.en."""
 
     tokenizer: str = "bpe"
-    """What texts are cut into: bpe (pieces of words, the same for both sides), characters, or words as they stand
-    between spaces."""
+    """Tokens of the texts: bpe (pieces of words, shared by both languages), characters, or words."""
 
     vocabulary_size: int = 4000
-    """The most tokens there may be, learned from the training split; of characters and words on each side."""
+    """Most tokens of the vocabulary, learned from the training split. Characters and words have one per language."""
 
     max_length: int = 200
-    """Training pairs with a side of more tokens are left out."""
+    """Most tokens on either side of a training pair. Longer pairs are left out."""
 
     batch_tokens: int = 4000
-    """Tokens a batch, about, padding included; of each pair the longer side counts."""
+    """Approximate number of tokens per batch, padding included, by the longer side of each pair."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         generate.Options.__post_init__(self)
         SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
@@ -110,24 +108,24 @@ class Options(SplitOptions, generate.Options):
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRequest(coverage.EvalRequest):
-    """How translations are found when a run is measured.
+    """Options of an evaluation.
 
     >>> EvalRequest(coverage_penalty=0.2).attends
     True
     """
 
     replace_unknown: bool = False
-    """Write what an unknown token looked at in the input in its place."""
+    """Replace each unknown token by the input token with the largest attention weight."""
 
     @property
     def attends(self) -> bool:
-        """Whether it needs to know what the model attended to."""
+        """Whether outputs depend on attention weights."""
         return self.replace_unknown or self.coverage_penalty > 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request(EvalRequest, coverage.Request):
-    """How translations are written.
+    """Options of a prediction.
 
     >>> Request(nbest=3).coverage_penalty
     0.0

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from saccade.data.splits import SplitNames
 from saccade.tasks.caption.data.coco import is_coco, read_json
-from saccade.tasks.splits import SplitNames
 
 CONTENT = {
     "images": [

@@ -12,11 +12,11 @@ import torch
 from PIL import Image
 
 from image_files import archive_of, packed, plain
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data import open_corpus
 from saccade.tasks.caption.data.pictures import Item, Pictures
-from saccade.tasks.dataset import SPLITS
-from saccade.tasks.splits import SplitNames
 from tiny import python
 
 FLICKR8K = Path(__file__).resolve().parents[5] / "shared/data/flickr8k_1k"
@@ -228,15 +228,15 @@ def test_decoded_images_are_kept_and_read_only(tmp_path, monkeypatch):
 
 
 BAD = {
-    "a missing image": ("0.png\tone\nb.png\ttwo\n", r"line 2: expected an image at .*b.png, found none"),
+    "a missing image": ("0.png\tone\nb.png\ttwo\n", r"row 2 of .*: expected an image at .*b.png, found none"),
     "an archive that has no parts": ("b.png\ttwo\n", r"expected an image at .*found none; .*x.tgz is not looked into"),
-    "no tab": ("0.png\tone\n1.png two\n", r"line 2: expected an image, a tab and a caption, got no tab"),
-    "two tabs": ("0.png\tone\n1.png\ta\tb\n", r"line 2: expected an image, a tab and a caption, got 3 columns"),
-    "an empty caption": ("0.png\tone\n1.png\t  \n", r"line 2: expected a caption of 1.png, got none"),
-    "an empty name": ("\tone\n", r"line 1: expected the name of an image, got none"),
-    "an empty file": ("", r"expected lines of image, caption, got an empty file"),
-    "blank lines": ("\n \n", r"expected captions of images, got none"),
-    "not UTF-8": (b"0.png\tcaf\xe9\n", r"line 1: expected .*UTF-8"),
+    "no tab": ("0.png\tone\n1.png two\n", r"row 2 of .*: expected image and caption with a tab between, .* got no tab"),
+    "two tabs": ("0.png\tone\n1.png\ta\tb\n", r"row 2 of .*: expected image and caption with a tab .* got 3 columns"),
+    "an empty caption": ("0.png\tone\n1.png\t  \n", r"row 2 of .*: expected a caption of 1.png, got none"),
+    "an empty name": ("\tone\n", r"row 1 of .*: expected the name of an image, got none"),
+    "an empty file": ("", r"expected a table with image and caption, got an empty file"),
+    "blank lines": ("\n \n", r"expected a table with image and caption, got an empty file"),
+    "no text": (b"0.png\tcaf\xe9\0\n", r"line 1: expected text in UTF-8 or Latin-1, got byte 0xe9"),
     "too few": ("0.png\tone\n1.png\ttwo\n", r"expected 3 different images or more, got 2"),
 }
 
@@ -258,7 +258,7 @@ def test_an_image_in_two_splits_is_one_line(tmp_path):
     folder = table(tmp_path)
     with (folder / "test.tsv").open("a") as file:
         file.write("./images/2.png\tagain\n")
-    with pytest.raises(ArgumentError, match=r"test.tsv: line 6: expected images/2.png in one split, got it in train"):
+    with pytest.raises(ArgumentError, match=r"^row 6 of .*test.tsv: expected images/2.png in one split, got it in"):
         open_corpus(str(folder))
 
 
@@ -348,14 +348,14 @@ def test_bad_json_is_one_line(tmp_path, what):
 def test_what_is_no_json_is_one_line(tmp_path, content):
     path = tmp_path / "captions.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ArgumentError, match=r"captions.json: expected (captions in JSON|a JSON object)"):
+    with pytest.raises(ArgumentError, match=r"captions.json: expected (captions in JSON|a JSON object|JSON|image and caption)"):
         open_corpus(str(path))
 
 
 LINES = {
-    "no tab": ("0.png#1 a dog", r"line 2: expected an image, a tab and a caption, got '0.png#1 a dog'"),
-    "no number": ("0.png\ta dog", r"line 2: expected IMAGE#NUMBER before the tab"),
-    "an id twice": ("0.png#0\ta dog", r"line 2: expected each id once, got 0.png#0 again"),
+    "no tab": ("0.png#1 a dog", r"row 2 of .*: expected an image, a tab and a caption, got '0.png#1 a dog'"),
+    "no number": ("0.png\ta dog", r"row 2 of .*: expected IMAGE#NUMBER before the tab"),
+    "an id twice": ("0.png#0\ta dog", r"row 2 of .*: expected each id once, got 0.png#0 again"),
 }
 
 
@@ -372,7 +372,7 @@ def test_two_lists_that_name_one_image_are_refused(tmp_path):
     folder = flickr(tmp_path)
     with (folder / "Flickr_8k.testImages.txt").open("a") as file:
         file.write("2.png\n")
-    with pytest.raises(ArgumentError, match=r"line 3: expected 2.png in one list, it is in train's too"):
+    with pytest.raises(ArgumentError, match=r"row 3 of .*: expected 2.png in one list, it is in train's too"):
         open_corpus(str(folder))
 
 

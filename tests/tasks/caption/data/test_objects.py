@@ -4,9 +4,9 @@ import torch
 from PIL import Image
 
 from image_files import packed, plain
+from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data import open_corpus
-from saccade.tasks.dataset import SPLITS
 from tiers import every
 
 

@@ -1,11 +1,11 @@
 import pytest
 import torch
 
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data import open_corpus
 from saccade.tasks.caption.data.scenes import Scenes
 from saccade.tasks.image.scenes.grammar import read, references
-from saccade.tasks.splits import SplitNames
 
 
 @pytest.mark.parametrize("split", ["train", "validation", "test"])

@@ -22,7 +22,7 @@ def test_data_that_are_not_there_are_named():
 
 def test_file_and_same_rows_as_objects_have_same_examples(tmp_path, rows):
     file, objects = open_corpus(str(labelled(tmp_path / "a.tsv", rows))), open_corpus("objects", rows)
-    assert file.labels == tuple(objects.labels) == ("no", "yes")
+    assert file.labels == objects.labels == ("no", "yes")
     for split in ("train", "validation", "test"):
         assert file.size(split) == objects.size(split)
         found = [{corpus.example(split, n)[:2] for n in range(corpus.size(split))} for corpus in (file, objects)]
@@ -38,7 +38,7 @@ def test_objects_have_the_columns_of_collections_and_labels_by_name(rows):
     table = Described({"sentence": text, "label": int(label == "yes")} for text, label in rows)
     assert open_corpus("objects", table).fingerprint == open_corpus("objects", rows).fingerprint
     numbered = open_corpus("objects", [{"text": text, "label": len(label)} for text, label in rows])
-    assert list(numbered.labels) == ["2", "3"]
+    assert numbered.labels == ("2", "3")
     assert open_corpus("objects", rows).example("train", 0).group == ""
 
 
@@ -76,7 +76,7 @@ def test_blank_texts_of_objects_are_left_out_with_a_note(tmp_path, rows):
     )
     with pytest.raises(ArgumentError, match="data: test: left out 1 of 1 texts, which are blank: an empty corpus"):
         open_corpus("objects", {"train": rows[:40], "dev": rows[40:50], "test": [("", "yes")]})
-    with pytest.raises(ArgumentError, match="data: train, row 61: expected a label beside the text, got none"):
+    with pytest.raises(ArgumentError, match="data: train, row 61: expected a label, got a blank one"):
         open_corpus("objects", [*rows, ("a text", " ")])
 
 
@@ -96,8 +96,8 @@ def test_what_is_wrong_with_tables_names_the_file(tmp_path, rows):
         open_corpus(one)
     parts = {"train_0": rows[:20], "train_1": rows[20:40], "valid": rows[40:50]}
     other = written(**parts, test_0=rows[50:], test_1=[("", "no"), ("so so", "maybe")])
-    with pytest.raises(ArgumentError, match=f"^{other}/test_1.parquet: row 2: the label 'maybe' of the test split"):
+    with pytest.raises(ArgumentError, match=f"^row 2 of {other}/test_1.parquet: the label 'maybe' of the test split"):
         open_corpus(other)
     blank = written(**{**parts, "train_1": [*rows[20:40], ("", "no")]}, test=rows[50:])
-    first = f"the first is {blank}/train_1.parquet: row 21"
-    assert open_corpus(blank).note == f"data: train: left out 1 of 41 texts, which are blank; {first}"
+    first = f"the first is row 21 of {blank}/train_1.parquet"
+    assert open_corpus(blank).note == f"{blank}: train: left out 1 of 41 texts, which are blank; {first}"

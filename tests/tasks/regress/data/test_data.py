@@ -1,20 +1,17 @@
 """Numbers from everywhere: files, arrays, scikit-learn, objects; and what is wrong with them in one line."""
 
 import gzip
-import io
-import zipfile
 
 import numpy as np
 import pytest
 import torch
-from numpy.lib import format as npy
 
+from saccade.data.objects import OBJECTS
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.objects import OBJECTS
 from saccade.tasks.regress.data import open_numbers
 from saccade.tasks.regress.data.builtin import Maximum, Sine
-from saccade.tasks.regress.data.sheet import Wanted
-from saccade.tasks.splits import SplitNames
+from saccade.tasks.regress.data.reader import Wanted
 from tiers import every
 
 ROWS = [(n, n % 7, 3 * n + 1) for n in range(40)]
@@ -33,7 +30,7 @@ def all_rows(data):
 
 
 def arrow(folder):
-    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install -e '.[arrow]'")
+    pyarrow = pytest.importorskip("pyarrow")
     import pyarrow.parquet as parquet
 
     columns = dict(zip(("rooms", "age", "price"), zip(*ROWS, strict=True), strict=True))
@@ -129,7 +126,7 @@ def test_columns_are_a_table_and_splits_several():
         ({"x": rooms, "y": price[:3]}, "40 of x, 3 of y"),
         ({"train": {"x": 1.0, "y": price}}, "none of x"),
     ):
-        with pytest.raises(ArgumentError, match=f"data: expected columns of as many numbers each, got {got}"):
+        with pytest.raises(ArgumentError, match=f"data: expected columns of as many cells each, got {got}"):
             open_numbers(OBJECTS, wrong)
 
 
@@ -161,11 +158,11 @@ def test_files_of_folder_have_the_same_columns_in_any_order(tmp_path):
     with pytest.raises(ArgumentError) as error:
         open_numbers(str(tmp_path))
     others = "got others: without age, with size"
-    assert str(error.value) == f"{tmp_path}/test.csv: expected the columns of {tmp_path}/train.csv, {others}"
+    assert str(error.value) == f"row 2 of {tmp_path}/test.csv: expected the columns of the first row, {others}"
 
 
 def test_what_is_wrong_with_parquet_names_the_file_the_row_and_the_column(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install -e '.[arrow]'")
+    pyarrow = pytest.importorskip("pyarrow")
     from pyarrow.parquet import write_table
 
     def refused(columns, wanted=None):
@@ -176,15 +173,13 @@ def test_what_is_wrong_with_parquet_names_the_file_the_row_and_the_column(tmp_pa
 
     write_table(pyarrow.table({"x": [1, 2, 3], "y": [1, 2, 3]}), tmp_path / "train.parquet")
     got = refused({"x": [1.0, None], "y": [2, 3]})
-    assert got == "/test.parquet: row 2: column x: expected a number, got a blank cell; fill it, or take the row out"
+    assert got == "row 2 of /test.parquet: column x: expected a number, got a blank cell; fill it, or take the row out"
     assert refused({"x": ["a"], "y": [2]}).startswith(
-        "/test.parquet: row 1: column x: expected a number, got 'a'; correct"
+        "row 1 of /test.parquet: column x: expected a number, got 'a'; correct"
     )
-    wanted = "/test.parquet: row 1: expected the columns of /train.parquet: row 1, got others: without y, with z"
+    wanted = "row 1 of /test.parquet: expected the columns of the first row, got others: without y, with z"
     assert refused({"x": [1], "z": [2]}) == wanted
-    assert (
-        refused({"x": [1]}, Wanted(target="z")) == "--target: expected a column of /train.parquet, got z; there is x, y"
-    )
+    assert refused({"x": [1]}, Wanted(target="z")) == "--target: expected a column of , got z; there is x, y"
 
 
 def test_columns_are_chosen_by_their_names(tmp_path):
@@ -204,13 +199,13 @@ def test_splits_are_named_by_files_and_by_a_column(tmp_path):
     column = [f"{header},split", *(f"{line},{('dev', 'train', 'train')[n % 3]}" for n, line in enumerate(lines))]
     data = open_numbers(written(tmp_path, "a.csv", "\n".join(column)))
     assert data.size("validation") == 14 and data.targets == ("price",) and data.features == ("rooms", "age")
-    with pytest.raises(SaccadeError, match="line 2: column split: expected one of .*, got 'later'"):
+    with pytest.raises(SaccadeError, match="row 2 of .*: column split: expected one of .*, got 'later'"):
         open_numbers(written(tmp_path, "b.csv", f"{header},split\n1,2,3,later\n"))
     with pytest.raises(SaccadeError, match="--test-split: expected the name of a part of"):
         open_numbers(str(tmp_path), names=SplitNames({"test": "last"}))
 
 
-def test_npz_names_its_splits(tmp_path, capsys):
+def test_npz_names_its_splits(tmp_path):
     rows = np.array(ROWS, float)
     parts = {"train": rows[:30], "val": rows[30:34], "test": rows[34:]}
     arrays = {
@@ -219,13 +214,12 @@ def test_npz_names_its_splits(tmp_path, capsys):
     np.savez(tmp_path / "a.npz", **arrays)
     data = open_numbers(str(tmp_path / "a.npz"))
     assert [data.size(split) for split in ("train", "validation", "test")] == [30, 4, 6]
-    assert capsys.readouterr().err == ""
     np.savez(tmp_path / "both.npz", X=rows[:, :2], y=rows[:, 2], **arrays)
     both = open_numbers(str(tmp_path / "both.npz"))
     assert [both.size(split) for split in ("train", "validation", "test")] == [30, 4, 6]
-    assert "both.npz: X and y are left out, as there are X_train, X_val" in capsys.readouterr().err
+    assert "both.npz: X and y are left out, as there are X_train, X_val" in both.note and not data.note
     np.savez(tmp_path / "rest.npz", X=rows[:30, :2], y=rows[:30, 2], X_test=rows[30:, :2], y_test=rows[30:, 2])
-    assert open_numbers(str(tmp_path / "rest.npz")).size("test") == 10 and capsys.readouterr().err == ""
+    assert open_numbers(str(tmp_path / "rest.npz")).size("test") == 10
 
 
 def test_quotes_in_a_tsv_keep_every_row(tmp_path):
@@ -266,36 +260,37 @@ def test_data_of_scikit_learn(name):
 
 
 WRONG = {
-    "rooms,price\n1,2\n3,\n4,5\n": "line 3: column price: expected a number, got a blank cell; fill it, or take",
-    "rooms,price\n1,2\nnan,3\n": "line 3: column rooms: expected a finite number, got nan; fill it, or take the row",
-    "rooms,price\n1,2\n-inf,3\n": "line 3: column rooms: expected a finite number, got -inf",
-    "rooms,price\n1,2\n1e999,3\n": "line 3: column rooms: expected a finite number, got inf",
-    "rooms,price\n1,old\n": "line 2: column price: expected a number, got 'old'; correct it, or name other columns by",
-    "city,rooms,price\nBonn,1,2\n": "line 2: column city: expected a number, got 'Bonn'; correct it, or name other col",
-    "rooms;price\n1;3,14\n": "line 2: column price: expected a number, got '3,14'; write decimals with a point: 3.14",
+    "rooms,price\n1,2\n3,\n4,5\n": "row 3 of {0}: column price: expected a number, got a blank cell; fill it",
+    "rooms,price\n1,2\nnan,3\n": "row 3 of {0}: column rooms: expected a finite number, got nan; fill it",
+    "rooms,price\n1,2\n-inf,3\n": "row 3 of {0}: column rooms: expected a finite number, got -inf",
+    "rooms,price\n1,2\n1e999,3\n": "row 3 of {0}: column rooms: expected a finite number, got inf",
+    "rooms,price\n1,old\n": "row 2 of {0}: column price: expected a number, got 'old'; correct it, or",
+    "city,rooms,price\nBonn,1,2\n": "row 2 of {0}: column city: expected a number, got 'Bonn'; correct it, or",
+    "rooms;price\n1;3,14\n": "row 2 of {0}: column price: expected a number, got '3,14'; write decimals with a po",
     "rooms;price\n1;1,234\n": "got '1,234'; write 1234 for thousands, 1.234 for decimals",
     "rooms;price\n1;-1,234,567.5\n": "write thousands without commas: -1234567.5",
-    "rooms,price\n1,1_000\n": "line 2: column price: expected a number, got '1_000'",
-    "rooms,price\n1,\uff11\uff12\n": "line 2: column price: expected a number, got '\uff11\uff12'",
-    "rooms,price\n1,2\n3,-1e308\n": "line 3: column price: expected a number from -1e+150 to 1e+150, whose squares",
-    "rooms,price\n1,2,3\n": "line 2: expected 2 cells, a column each, got 3",
-    "rooms,price\n1\n": "line 2: expected 2 cells, a column each, got 1",
-    "1,2\n3,4\n": "line 1: expected names of the columns, got '1,2'; add a line of names",
+    "rooms,price\n1,1_000\n": "row 2 of {0}: column price: expected a number, got '1_000'",
+    "rooms,price\n1,\uff11\uff12\n": "row 2 of {0}: column price: expected a number, got '\uff11\uff12'",
+    "rooms,price\n1,2\n3,-1e308\n": "row 3 of {0}: column price: expected a number from -1e+150 to 1e+150",
+    "rooms,price\n1,2,3\n": "row 2 of {0}: expected 2 columns, as the header says, got 3",
+    "rooms,price\n1\n": "row 2 of {0}: column price: expected a number, got a blank cell",
+    "1,2\n3,4\n": "row 1 of {0}: expected names of the columns, got '1,2'; add a line of names",
     "price\n1\n2\n": "expected two columns or more, one to ask and one to answer, got 1",
-    "a,a,b\n1,2,3\n": "expected columns of different names, got a twice",
-    "rooms,price\n": "expected rows below the names of columns, got none",
-    "rooms,price\n1,2\n1,2\n1,2\n": "data: expected 3 different examples or more, to validate, test and train, got 1",
-    "rooms,price\n1,2\n": "data: expected 3 different examples or more, to validate, test and train, got 1",
-    'rooms,price\n"1,2\n': "line 2: expected a quote that ends the cell",
-    "": "expected a row a line, got an empty file",
+    "a,a,b\n1,2,3\n": "row 1 of {0}: expected columns of different names, got a twice",
+    "rooms,price\n": "expected rows of train, got none",
+    "rooms,price\n1,2\n1,2\n1,2\n": "{0}: expected 3 different examples or more, to validate, test and train, got 1",
+    "rooms,price\n1,2\n": "{0}: expected 3 different examples or more, to validate, test and train, got 1",
+    'rooms,price\n"1,2\n': "row 2 of {0}: expected quotes around whole cells",
+    "": "expected a table with columns, got an empty file",
 }
 
 
 @pytest.mark.parametrize("text", WRONG)
 def test_what_is_wrong_with_a_table_is_one_line(text, tmp_path):
+    path = written(tmp_path, "a.csv", text)
     with pytest.raises(SaccadeError) as error:
-        open_numbers(written(tmp_path, "a.csv", text))
-    assert WRONG[text] in str(error.value) and "\n" not in str(error.value)
+        open_numbers(path)
+    assert WRONG[text].format(path) in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -328,11 +323,10 @@ def test_data_that_are_not_there(data, message):
         open_numbers(data)
 
 
-def test_a_folder_without_tables_is_told_what_is_expected_of_it(tmp_path):
+def test_a_folder_without_tables_names_those_that_are_expected(tmp_path):
     written(tmp_path, "houses.csv", TEXT)
-    with pytest.raises(ArgumentError, match=r"the folder .* has none of what is expected: train.csv or training") as e:
+    with pytest.raises(ArgumentError, match=r"--data: expected in the folder .* train.csv .*, got houses.csv$"):
         open_numbers(str(tmp_path))
-    assert str(e.value).endswith("or tables (.parquet, .arrow); of a single table give its own path")
 
 
 @pytest.mark.parametrize("data", ["sine", "maximum"])
@@ -348,9 +342,9 @@ def test_built_in_data_know_their_columns(data):
 
 def test_a_set_of_none_is_one_line(tmp_path):
     path = written(tmp_path, "a.csv", "a,b,largest\n1,2,2\n,,3\n")
-    with pytest.raises(ArgumentError, match="line 3: expected a set of one number or more, got none"):
+    with pytest.raises(ArgumentError, match="row 3 of .*: expected a set of one number or more, got none"):
         open_numbers(path, wanted=Wanted(sets=True))
-    with pytest.raises(ArgumentError, match="data: train, row 2: expected numbers to ask and to answer, got"):
+    with pytest.raises(ArgumentError, match="data: train, row 2: expected a set of one number or more, got none"):
         open_numbers(OBJECTS, [((1.0,), 1.0), ((), 2.0)], wanted=Wanted(sets=True))
 
 
@@ -384,29 +378,22 @@ def test_bad_arrays_are_refused_and_never_unpickled(tmp_path):
         assert "\n" not in str(error.value), name
 
 
-@pytest.mark.parametrize("name", ["a.npy", "a.npz"])
-def test_an_array_too_large_for_memory_is_refused_by_its_header(name, tmp_path):
-    header = io.BytesIO()
-    npy.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (33_000_000, 1)})
-    if name == "a.npy":
-        (tmp_path / name).write_bytes(header.getvalue())
-    else:
-        with zipfile.ZipFile(tmp_path / name, "w") as archive:
-            archive.writestr("rows.npy", header.getvalue())
-    with pytest.raises(ArgumentError, match=rf"{name}: expected rows of at most 4 GiB in memory, got 33,000,000 rows"):
-        open_numbers(str(tmp_path / name))
+def test_an_array_too_large_for_memory_is_refused_by_its_header(tmp_path):
+    np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.float32, (10_000_001, 10)).flush()  # a sparse file
+    with pytest.raises(ArgumentError, match=r"a.npy: expected at most 100,000,000 numbers, got 10,000,001 rows of 10;"):
+        open_numbers(str(tmp_path / "a.npy"))
 
 
 def test_a_table_too_large_for_memory_is_refused_before_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("saccade.tasks.regress.data.sheet._MOST", 40 * 420 - 1)
+    monkeypatch.setattr("saccade.tasks.regress.data._MOST", 39)
     for path in (written(tmp_path, "a.csv", TEXT), arrow(tmp_path)):
-        with pytest.raises(ArgumentError, match="got 4[01] rows of 3, about 0 GiB; train on fewer"):
+        with pytest.raises(ArgumentError, match="expected at most 39 rows, got 40; train on fewer"):
             open_numbers(path)
 
 
 def test_another_kind_of_file_says_how_to_convert_it(tmp_path):
     path = written(tmp_path, "a.xlsx", "x")
-    with pytest.raises(ArgumentError, match=r"expected a table \(.csv, .*\), got another kind of file; .*libreoffice"):
+    with pytest.raises(ArgumentError, match=r"expected a table with columns, got another kind of file; .*libreoffice"):
         open_numbers(path)
 
 

@@ -66,12 +66,10 @@ def test_data_that_are_not_there_are_named(tmp_path):
     assert refused("no/such/folder") == "--data: no data set no/such/folder, and no folder or file; built in: tones"
     assert refused("tone") == "--data: no data set tone, and no folder or file; did you mean tones?"
     message = refused(tmp_path)
-    assert message.startswith(f"--data: expected in {tmp_path} manifest.csv, .tsv, .jsonl or .json, or the same")
-    assert "FSDD" in message and "AN4" in message and message.endswith("found none of them")
+    assert message.startswith(f"--data: expected in the folder {tmp_path} manifest.csv (.tsv, .jsonl, .json, .parquet)")
+    assert "FSDD" in message and "AN4" in message and message.endswith("got an empty folder")
     clips(tmp_path, ["a.wav"])
-    assert refused(tmp_path / "a.wav").endswith(
-        "expected a manifest called .csv, .tsv, .jsonl, .json, got another kind of file"
-    )
+    assert "a.wav: line 1: expected text in UTF-8 or Latin-1, got byte 0x" in refused(tmp_path / "a.wav")
 
 
 def test_a_rate_is_the_datas_own():

@@ -4,11 +4,15 @@ import torch
 
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import wav
-from saccade.tasks.transcribe.data.objects import open_objects
+from saccade.tasks.transcribe.data import open_corpus
 from tiers import every
 
 SIGNALS = [torch.sin(torch.arange(800) * (0.05 + 0.01 * n)) / 2 for n in range(12)]
 PAIRS = [(signal, f"word  {n}") for n, signal in enumerate(SIGNALS)]
+
+
+def open_objects(rows, rate):
+    return open_corpus("objects", rate, rows)
 
 
 def examples(corpus):
@@ -100,15 +104,15 @@ def test_words_alone_and_names_and_indices():
         (([0, 1000, -1000], "a"), "an array of floats in .*, got int64; divide them by their full scale"),
         ((np.zeros(9, complex), "a"), "an array of floats in .*, got complex128$"),
         (({"array": np.full(99, 3.4e38), "sampling_rate": 16000}, "a"), "finite numbers"),
-        ((SIGNALS[0], 3), "expected a recording and its text"),
-        ((SIGNALS[0],), "expected a recording and its text"),
-        ("ab", "expected a recording and its text"),
+        ((SIGNALS[0], 3.5), "expected a text, got float"),
+        ((SIGNALS[0],), "expected audio and text, got"),
+        ("ab", "expected audio and text, got 'ab'"),
         ({"audio": {"array": [0.5]}, "text": "a"}, "sampling_rate"),
         ({"audio": {"array": [0.5], "sampling_rate": 0}, "text": "a"}, "rate"),
         ({"audio": {"array": [0.5], "sampling_rate": "fast"}, "text": "a"}, "train, row 1"),
         ((None, "a"), "train, row 1"),
         (("no/such.wav", "a"), r"no/such\.wav: expected a sound file, found none"),
-        (({}, "a"), "array"),
+        (({}, "a"), "expected a recording, got none"),
         ((["x"], "a"), "train, row 1"),
     ],
 )

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import soundfile
 
+from saccade.data import rows as held_out
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.audio.recordings import read_whole
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text import files as held_out
-from saccade.tasks.transcribe.data import recordings
-from saccade.tasks.transcribe.data.recordings import is_recordings, open_recordings
+from saccade.tasks.transcribe.data import open_corpus, recordings
 
 SPLITS = ("train", "validation", "test")
 
@@ -32,6 +31,10 @@ def folder(tmp_path, files):
     for number, data in enumerate(files):
         (tmp_path / f"clips/{number}.wav").write_bytes(data)
     return tmp_path
+
+
+def open_recordings(path, rate, names=None):
+    return open_corpus(str(path), rate, names=names)
 
 
 def rows(numbers, split=None):
@@ -94,14 +97,14 @@ def test_a_folder_has_a_manifest_for_each_split(folder, validation):
     for name, numbers in (("train", [1, 2]), (validation, [3]), ("test", [4])):
         write(folder / f"{name}.csv", rows(numbers))
     corpus = open_recordings(folder, 8000)
-    assert is_recordings(folder) and not is_recordings(folder / "clips")
     assert [texts(corpus, split) for split in SPLITS] == [["words 1", "words 2"], ["words 3"], ["words 4"]]
 
 
-def test_a_manifest_for_all_splits_comes_first(folder):
-    write(folder / "train.csv", rows([1]))
+def test_a_manifest_for_all_splits_is_read_without_others(folder):
     whole = write(folder / "manifest.csv", rows(range(20)))
     assert open_recordings(folder, 8000).fingerprint == open_recordings(whole, 8000).fingerprint
+    write(folder / "train.csv", rows(range(5)))
+    assert sum(open_recordings(folder, 8000).size(split) for split in SPLITS) == 5
 
 
 def test_recordings_are_resampled_to_the_rate_with_a_note(folder):
@@ -139,21 +142,21 @@ def test_an_accent_is_one_however_it_is_written(folder):
         for path, _, _ in listed:
             (folder / path).write_bytes(b"sound")
         corpus = open_recordings(write(folder / "a.csv", listed), 8000)
-        found[form] = [sorted(row.text for row in corpus.splits[split]) for split in SPLITS]
+        found[form] = [sorted(row["text"] for row in corpus.rows.splits[split]) for split in SPLITS]
     assert found["NFC"] == found["NFD"]
 
 
 def test_a_recording_in_two_splits_is_noted(folder):
     found = [*rows([1, 2], "train"), ["clips/../clips/2.wav", "x", "", "val"], *rows([3], "val"), *rows([4], "test")]
     path = write(folder / "a.csv", found)
-    assert open_recordings(path, 8000).note == f"{path}: 1 recordings are in more than one split"
+    assert open_recordings(path, 8000).note == "1 recordings are in more than one split"
 
 
 def test_rows_that_are_left_out_are_noted(folder):
     for name in ("train", "dev", "test"):
         write(folder / f"{name}.csv", [["clips/1.wav" if name == "train" else f"clips/{name}.wav", "", ""], *rows([2])])
     note = open_recordings(folder, 8000).note
-    assert note.count("left out 1 of 2 rows, which have no text") == 3 and "more than one split" in note
+    assert note.count("left out 1 of 2 recordings, which have no text") == 3 and "more than one split" in note
 
 
 def test_what_is_missing_is_named(folder):
@@ -161,16 +164,14 @@ def test_what_is_missing_is_named(folder):
     assert refused(folder).endswith("expected 3 different recordings or more, to validate, test and train, got 1")
     (folder / "dev.tsv").write_text("path\ttext\nclips/1.wav\tx\n")
     write(folder / "val.csv", rows([1]))
-    assert "expected one file, got val.csv and dev.tsv, which differ; say which by" in refused(folder)
+    assert "expected one validation split, got val and dev; say --validation-split" in refused(folder)
 
 
 def test_splits_that_cannot_be_are_named(folder):
     path = write(folder / "a.csv", rows([1], "train") + rows([2], "eval"))
     names = "train, training, validation, valid, val, dev, test, testing"
-    assert refused(path) == f"{path}: line 3: expected one of {names} as its split, got 'eval'"
-    found = [*rows([1], "train"), [*rows([2])[0], ""]]
-    assert refused(write(folder / "a.csv", found)).endswith("as its split, got none")
-    assert refused(write(folder / "a.csv", rows([1, 2], "dev"))).endswith("expected rows of train, found none")
+    assert refused(path) == f"row 3 of {path}: column split: expected one of {names}, got 'eval'"
+    assert refused(write(folder / "a.csv", rows([1, 2], "dev"))).endswith("expected rows of train, got none")
 
 
 def test_three_recordings_are_enough_and_two_are_not(folder):
@@ -220,7 +221,7 @@ def test_a_row_with_a_time_is_that_part_of_its_file(folder):
     ):
         changed = rows.replace('"duration": 0.01', wrong, 1).replace(', "offset": 0.0,', ",")
         (folder / "manifest.json").write_text(changed)
-        with pytest.raises(ArgumentError, match=rf"line 1: expected sound {part}, .*, got 0.1 s in .*0\.wav"):
+        with pytest.raises(ArgumentError, match=rf"^row 1 of .*: expected sound {part}, .*, got 0.1 s in .*0\.wav"):
             open_recordings(folder, 8000).example("train", 0)
 
 
@@ -289,7 +290,7 @@ def test_names_of_splits_are_manifests_by_option(folder):
         write(folder / f"{name}_manifest.csv", rows(numbers))
     names = SplitNames({"train": "train_clean", "validation": "dev_other"})
     corpus = open_recordings(folder, 8000, names)
-    assert is_recordings(folder, names) and [corpus.size(split) for split in SPLITS] == [20, 1, 1]
+    assert [corpus.size(split) for split in SPLITS] == [20, 1, 1]
     assert texts(corpus, "validation") == ["words 31"]
     with pytest.raises(ArgumentError, match="--test-split: expected the name of a part"):
         open_recordings(folder, 8000, SplitNames({"train": "train_clean", "test": "nothing"}))
@@ -315,4 +316,79 @@ def test_a_manifest_without_validation_has_it_held_out(folder):
 def test_a_file_that_is_cut_short_is_refused_with_its_line(folder):
     path = folder / "clips/1.wav"
     path.write_bytes(path.read_bytes()[:-7])
-    assert "a.csv: line 3: expected a whole sound file, got" in refused(write(folder / "a.csv", rows(range(4))))
+    message = refused(write(folder / "a.csv", rows(range(4))))
+    assert message.startswith(f"row 3 of {folder}/a.csv: expected a whole sound file, got {path}, cut short by 7 bytes")
+
+
+def heard(path):
+    """Texts, speakers and files of all recordings."""
+    rows = open_recordings(path, 8000).rows
+    return sorted((row["text"], row["speaker"], row["audio"].name) for part in rows.splits.values() for row in part)
+
+
+def listed(folder, name, content):
+    (folder / name).write_text(content)
+    return folder / name
+
+
+def test_all_forms_of_a_manifest_say_the_same(folder):
+    found = [{"path": f"clips/{n}.wav", "text": f"good, morning {n}", "speaker": "ann"} for n in range(9)]
+    expected = [(row["text"], "ann", row["path"].rpartition("/")[2]) for row in found]
+    forms = {
+        "a.csv": "Text,age, PATH ,client_id\n" + "".join(f'"{r["text"]}",3,{r["path"]},ann\n' for r in found),
+        "a.tsv": "path\tsentence\tspeaker\n" + "".join("\t".join(row.values()) + "\n" for row in found),
+        "a.jsonl": "".join(f"{json.dumps(row)}\n\n" for row in found),
+        "b.json": json.dumps(found),
+        "nemo.json": "".join(
+            json.dumps({"audio_filepath": r["path"], "duration": None, "text": r["text"], "speaker": "ann"}) + "\n"
+            for r in found
+        ),
+    }
+    for name, content in forms.items():
+        assert heard(listed(folder, name, content)) == expected, name
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "a.csv",
+            "file,path_of,words\nc.wav,x\n",
+            "row 1 of {}: expected a header that names audio and text",
+        ),
+        ("a.csv", "path,text\n ,b\n", "row 2 of {}: expected a recording, got none"),
+        (
+            "a.csv",
+            "clips/1.wav,a\nd.wav,b\nclips/2.wav,c\n",
+            "row 3 of {}: expected a sound file, found none",
+        ),
+        (
+            "a.csv",
+            "clips,a\nclips/1.wav,b\nclips/2.wav,c\n",
+            "row 2 of {}: expected a sound file, got a folder",
+        ),
+        (
+            "a.csv",
+            "empty.flac,a\nclips/1.wav,b\nclips/2.wav,c\n",
+            "row 2 of {}: expected a sound file, got an empty one",
+        ),
+        ("a.jsonl", '{"path": "\\u0000", "text": "x"}', "row 1 of {}: expected a sound file, got "),
+        ("a.jsonl", '{"audio": "c.wav"}', "row 1 of {}: "),
+        (
+            "a.jsonl",
+            '{"path": "clips/1.wav", "text": "x", "duration": "s"}',
+            "row 1 of {}: expected seconds for duration",
+        ),
+        (
+            "a.jsonl",
+            '{"path": "clips/1.wav", "text": "x", "duration": 0}',
+            "row 1 of {}: expected seconds for duration",
+        ),
+        ("a.jsonl", '{"path": "clips/1.wav", "text": "x", "offset": -1}', "row 1 of {}: expected seconds for offset"),
+        ("a.csv", "path,text,speaker,speaker\nc.wav,x,a,b\n", "row 1 of {}: expected one column speaker, got several"),
+    ],
+)
+def test_a_row_of_a_manifest_that_is_wrong_is_named(folder, name, content, message):
+    (folder / "empty.flac").touch()
+    path = listed(folder, name, content if "path" in content or "audio" in content else f"path,text\n{content}")
+    assert refused(path).startswith(message.format(path))

@@ -3,6 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from saccade.data.arrow import is_arrow, read_arrow
+from saccade.data.conversions import converted
+from saccade.data.dataset import data_path, no_such_data
+from saccade.data.objects import OBJECTS
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.collection import Collection, Gathering, Known
 from saccade.tasks.answer.data.corpus import Asked, Corpus, Posed
@@ -10,16 +15,10 @@ from saccade.tasks.answer.data.daquar import is_daquar, read_daquar
 from saccade.tasks.answer.data.easy_vqa import is_easy_vqa, read_easy_vqa
 from saccade.tasks.answer.data.objects import open_objects
 from saccade.tasks.answer.data.scenes import Scenes
-from saccade.tasks.answer.data.table import ALONE, read_table
+from saccade.tasks.answer.data.table import read_table
 from saccade.tasks.answer.data.vqa import is_vqa, read_vqa
-from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import data_path, no_such_data
 from saccade.tasks.image.dataset import refuse_size
 from saccade.tasks.image.sources import refuse_features
-from saccade.tasks.image.tables import is_table
-from saccade.tasks.objects import OBJECTS
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "Asked", "Collection", "Corpus", "Posed", "open_corpus"]
 
@@ -82,7 +81,7 @@ def _read(path: Path, names: SplitNames, known: Known | None) -> Gathering:
         return read_vqa(path, names, known)
     if is_daquar(path):
         return read_daquar(path, names, known)
-    if is_table(path, names, ALONE):
-        return read_table(path, names, known)
+    if (gathering := read_table(path, names, known)) is not None:
+        return gathering
     wanted = "lines of images, questions and answers (train.tsv or questions.tsv), easy-VQA, DAQUAR or VQA"
     raise ArgumentError(f"--data: expected in {path} {wanted}, found none of them{converted(path)}")

@@ -9,14 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from saccade.data.cleaning import cleaned
+from saccade.data.dataset import SPLITS, check_index, check_split
+from saccade.data.splits import held_out
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.corpus import Asked, Posed
-from saccade.tasks.dataset import SPLITS, check_index, check_split
 from saccade.tasks.image.dataset import hashes, hold_out
 from saccade.tasks.image.decoded import Decoded, Source, key_of
 from saccade.tasks.image.places import Place
-from saccade.tasks.splits import held_out
-from saccade.tasks.text.cleaning import cleaned
 
 __all__ = ["Collection", "Gathering", "Known", "Named", "Row", "kind_of"]
 

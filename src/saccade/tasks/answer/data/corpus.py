@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
-from saccade.tasks.dataset import Dataset
+from saccade.data.dataset import Dataset
 from saccade.tasks.image.scenes.scene import Box
 
 __all__ = ["Asked", "Corpus", "Posed"]

@@ -15,16 +15,16 @@ Source:
     Input" (https://arxiv.org/abs/1410.0210).
 """
 
+import csv
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from saccade.data.splits import SplitNames
+from saccade.data.texts import read_lines
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.collection import Gathering, Known
 from saccade.tasks.image.decoded import Source
 from saccade.tasks.image.places import Images
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.delimited import delimited
-from saccade.tasks.text.files import read_filled
 
 __all__ = ["is_daquar", "read_daquar"]
 
@@ -84,8 +84,7 @@ def _listed(path: Path) -> bool:
 
 
 def _lines(path: Path) -> list[str]:
-    lines = read_filled(path, holds="the name of an image a line")
-    return [lines[number].strip() for number in range(len(lines)) if lines[number].strip()]
+    return [line.strip() for line in read_lines(path, "the name of an image a line") if line.strip()]
 
 
 def _add(
@@ -95,9 +94,11 @@ def _add(
     split_of: Mapping[str, str],
     split: str | None,
 ) -> None:
-    table = delimited(read_filled(path, holds=f"rows of {', '.join(_HEADER)}"), ",")
-    for row, cells in table.filled(headed=table.names == _HEADER):
-        where = table.place(row)
+    lines = read_lines(path, f"rows of {', '.join(_HEADER)}")
+    for number, cells in enumerate(csv.reader(f"{line}\n" for line in lines), 1):
+        where = f"row {number} of {path}"
+        if cells == _HEADER or not any(map(str.strip, cells)):
+            continue
         if len(cells) != len(_HEADER):
             wanted = "expected a question, an answer and an image's name"
             raise ArgumentError(f"{where}: {wanted}, got {len(cells)} columns")

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from saccade.data.archives import is_archive, read_files
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.collection import Gathering, Known
-from saccade.tasks.archives import is_archive, read_files
 from saccade.tasks.image.decoded import Source
 
 __all__ = ["is_easy_vqa", "read_easy_vqa"]

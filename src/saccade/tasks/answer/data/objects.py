@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from saccade.data.dataset import SPLITS
+from saccade.data.rows import rows_of
+from saccade.data.splits import SplitNames
 from saccade.tasks.answer.data.collection import Collection, Gathering
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.decoded import Source, key_of, source_of
-from saccade.tasks.objects import rows_of
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["open_objects"]
 
@@ -24,7 +24,7 @@ def open_objects(
     image is whatever `saccade.tasks.image.decoded.source_of` takes. Files are read as they are asked for.
 
     Args:
-        objects: see `saccade.tasks.objects.rows_of`.
+        objects: see `saccade.data.objects.rows_of`.
         size: pixels of images' longer side; see `Decoded`.
         names: what the splits of a mapping are called.
         folder: of the table that the rows are from, from which on paths are seen.

@@ -12,8 +12,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from saccade.data.dataset import check_index, check_split
 from saccade.tasks.answer.data.corpus import Asked, Posed
-from saccade.tasks.dataset import check_index, check_split
 from saccade.tasks.image.scenes.questions import Question, ask, ask_more
 from saccade.tasks.image.scenes.scene import SIDE, Scene, check_things, draw
 from saccade.train.randomness import generator

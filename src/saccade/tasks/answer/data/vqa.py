@@ -21,14 +21,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from saccade.data.cleaning import cleaned
+from saccade.data.dataset import SPLITS
+from saccade.data.media import read_bytes
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.tasks.answer.data.collection import Gathering, Known
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.fields import text, whole_number
 from saccade.tasks.image.places import Images
-from saccade.tasks.media import read_bytes
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.cleaning import cleaned
 
 __all__ = ["is_vqa", "normalized", "read_vqa"]
 

@@ -3,23 +3,22 @@
 from pathlib import Path
 from typing import Any
 
+from saccade.data.arrow import is_arrow, read_arrow
+from saccade.data.conversions import converted
+from saccade.data.dataset import data_path, no_such_data
+from saccade.data.objects import OBJECTS
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.arrow import is_arrow, read_arrow
 from saccade.tasks.caption.data.coco import is_coco, read_json
 from saccade.tasks.caption.data.corpus import Captioned, Corpus
 from saccade.tasks.caption.data.flickr import is_flickr, read_flickr
 from saccade.tasks.caption.data.listing import Known, Listing, open_listing
 from saccade.tasks.caption.data.objects import open_objects
 from saccade.tasks.caption.data.scenes import Scenes
-from saccade.tasks.caption.data.table import ALONE, read_table
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import data_path, no_such_data
+from saccade.tasks.caption.data.table import read_table
 from saccade.tasks.image.dataset import refuse_size
 from saccade.tasks.image.places import Images
 from saccade.tasks.image.sources import refuse_features
-from saccade.tasks.image.tables import is_table
-from saccade.tasks.objects import OBJECTS
-from saccade.tasks.splits import SplitNames
 
 __all__ = ["BUILTIN", "Captioned", "Corpus", "open_corpus"]
 
@@ -81,8 +80,8 @@ def _read(path: Path, names: SplitNames) -> tuple[Listing, Path]:
         return read_json(path, names), folder.parent if folder.name == "annotations" else folder
     if is_flickr(path):
         return read_flickr(path, names), folder
-    if is_table(path, names, ALONE):
-        return read_table(path, names), folder
+    if (listing := read_table(path, names)) is not None:
+        return listing, folder
     wanted = "Flickr8k.token.txt, results.csv, dataset_*.json, captions_*.json, or lines of images and captions"
     form = "in captions.tsv or train.tsv"
     way_out = next(filter(None, map(converted, sorted(path.iterdir()))), "")

@@ -18,12 +18,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from saccade.data.dataset import SPLITS
+from saccade.data.media import read_bytes
+from saccade.data.splits import SplitNames, only
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.listing import Listing
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.fields import text, whole_number
-from saccade.tasks.media import read_bytes
-from saccade.tasks.splits import SplitNames, only
 
 __all__ = ["is_coco", "read_json"]
 
@@ -35,7 +35,8 @@ _NAMED = re.compile(r"captions_(.+?)_?(?:\d{4})?\.json")  # of captions_val2014.
 def is_coco(path: Path) -> bool:
     """Return whether a path is a JSON file, or a folder with one of COCO's layouts."""
     if path.is_file():
-        return path.suffix.lower() == ".json"
+        with path.open("rb") as file:  # an array is a table of rows
+            return path.suffix.lower() == ".json" and not file.read(16).lstrip().startswith(b"[")
     return bool(_karpathy_files(path) or _coco_files(path))
 
 

@@ -11,18 +11,17 @@ Source:
     Hockenmaier 2014, "From image descriptions to visual denotations" (Flickr30k).
 """
 
+import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames, only
+from saccade.data.texts import read_lines
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.listing import Listing
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.images import SUFFIXES
-from saccade.tasks.splits import SplitNames, only
-from saccade.tasks.text.delimited import Delimited, delimited
-from saccade.tasks.text.files import read_filled
-from saccade.tasks.text.lines import Lines
 
 __all__ = ["is_flickr", "read_flickr"]
 
@@ -61,8 +60,8 @@ def read_flickr(path: Path, names: SplitNames) -> Listing:
     listing, seen = Listing(found, published=True), set[str]()
     # where there is no list of images to train on, those are meant that no list has
     usual = "train" if lists and "train" not in lists.values() else ""
-    for number, (key, name, caption) in _captions(read_filled(found)):
-        where = f"{found}: line {number}"
+    for number, (key, name, caption) in _captions(found):
+        where = f"row {number} of {found}"
         if key and key in seen:
             raise ArgumentError(f"{where}: expected each id once, got {key} again")
         seen.add(key)
@@ -77,14 +76,14 @@ def _files(folder: Path) -> list[Path]:
     return lemmas or [folder / name for name in _TABLES if (folder / name).is_file()][:1]
 
 
-def _captions(lines: Lines) -> Iterator[tuple[int, Caption]]:
+def _captions(path: Path) -> Iterator[tuple[int, Caption]]:
     """The captions with the numbers of their lines."""
-    delimiter = _TABLES.get(lines.path.name, "\t")
+    delimiter, lines = _TABLES.get(path.name, "\t"), read_lines(path)
     if delimiter == ",":
-        yield from _pairs(delimited(lines, ","))
+        yield from _pairs(lines, path)
         return
-    for number in range(len(lines)):
-        line, where = lines[number], f"{lines.path}: line {number + 1}"
+    for number, line in enumerate(lines):
+        where = f"row {number + 1} of {path}"
         if not line.strip() or (not number and delimiter != "\t" and _is_header(line.partition(delimiter)[0])):
             continue
         first, mark, rest = line.partition(delimiter)
@@ -107,13 +106,15 @@ def _is_header(column: str) -> bool:
     return name.startswith("image") and not name.endswith(SUFFIXES)
 
 
-def _pairs(table: Delimited) -> Iterator[tuple[int, Caption]]:
+def _pairs(lines: Iterable[str], path: Path) -> Iterator[tuple[int, Caption]]:
     """Images and captions, a comma between; a caption with commas is in quotes, or is all that follows."""
-    for row, cells in table.filled(headed=_is_header(table.names[0])):
+    rows = enumerate(csv.reader(f"{line}\n" for line in lines), 1)
+    filled = [(number, cells) for number, cells in rows if any(map(str.strip, cells))]
+    for number, cells in filled[1:] if filled and _is_header(filled[0][1][0]) else filled:
         if len(cells) < 2:
-            got = f"got {table.lines[row]!r:.60}"
-            raise ArgumentError(f"{table.place(row)}: expected an image, a comma and a caption, {got}")
-        yield int(table.numbers[row]) + 1, ("", cells[0].strip(), ",".join(cells[1:]))
+            got = f"got {cells[0]!r:.60}"
+            raise ArgumentError(f"row {number} of {path}: expected an image, a comma and a caption, {got}")
+        yield number, ("", cells[0].strip(), ",".join(cells[1:]))
 
 
 def _lists(folder: Path, names: SplitNames) -> Mapping[str, str]:
@@ -126,13 +127,12 @@ def _lists(folder: Path, names: SplitNames) -> Mapping[str, str]:
         if path is None:
             names.check(split, folder, (path.name for path in folder.glob("*.txt")))
             continue
-        lines = read_filled(path)
-        for number in range(len(lines)):
-            if not (name := lines[number].strip()):
+        for number, line in enumerate(read_lines(path), 1):
+            if not (name := line.strip()):
                 continue
             name = name if name.lower().endswith(SUFFIXES) else f"{name}.jpg"  # lists of Flickr30k leave it out
             if (other := found.setdefault(name, split)) != split:
-                raise ArgumentError(f"{path}: line {number + 1}: expected {name} in one list, it is in {other}'s too")
+                raise ArgumentError(f"row {number} of {path}: expected {name} in one list, it is in {other}'s too")
     return found
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from saccade.data.cleaning import cleaned
+from saccade.data.dataset import SPLITS, inventory
+from saccade.data.splits import held_out
 from saccade.errors import ArgumentError
 from saccade.tasks.caption.data.pictures import SIZE, Item, Pictures, Source
-from saccade.tasks.dataset import SPLITS, inventory
 from saccade.tasks.image.dataset import hashes, hold_out
 from saccade.tasks.image.decoded import key_of
 from saccade.tasks.image.places import Images, Place
-from saccade.tasks.splits import held_out
-from saccade.tasks.text.cleaning import cleaned
 
 __all__ = ["Known", "Listed", "Listing", "open_listing"]
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from saccade.data.cleaning import cleaned
+from saccade.data.dataset import SPLITS
+from saccade.data.rows import rows_of
+from saccade.data.splits import SplitNames
 from saccade.tasks.caption.data.pictures import SIZE, Item, Pictures, check_size
-from saccade.tasks.dataset import SPLITS
 from saccade.tasks.image.decoded import Source, key_of, source_of
-from saccade.tasks.objects import rows_of
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.cleaning import cleaned
 
 __all__ = ["open_objects"]
 
@@ -29,7 +29,7 @@ def open_objects(
     one image in a split are one image with all their captions.
 
     Args:
-        objects: see `saccade.tasks.objects.rows_of`.
+        objects: see `saccade.data.objects.rows_of`.
         size: pixels of height and width that images are scaled to; None: 96.
         names: what the splits of a mapping are called.
         folder: of the table that the rows are from, from which on paths are seen.

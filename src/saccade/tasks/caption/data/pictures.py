@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from torch import Tensor
 
+from saccade.data.dataset import SPLITS, check_index, check_split
 from saccade.errors import ArgumentError
 from saccade.tasks.batches import Cache
 from saccade.tasks.caption.data.corpus import Captioned
-from saccade.tasks.dataset import SPLITS, check_index, check_split
 from saccade.tasks.image import decoded
 from saccade.tasks.image.decoded import read_source, told
 

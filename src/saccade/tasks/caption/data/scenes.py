@@ -11,8 +11,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from saccade.data.dataset import check_index, check_split
 from saccade.tasks.caption.data.corpus import Captioned
-from saccade.tasks.dataset import check_index, check_split
 from saccade.tasks.image.scenes.grammar import references
 from saccade.tasks.image.scenes.scene import SIDE, Scene, check_things, draw, scene_at_random
 from saccade.train.randomness import generator

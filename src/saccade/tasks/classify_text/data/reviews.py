@@ -13,9 +13,9 @@ import hashlib
 from collections.abc import Sequence
 from itertools import count
 
+from saccade.data.dataset import check_index, check_split
+from saccade.data.rows import text_hash
 from saccade.tasks.classify_text.data.corpus import Example
-from saccade.tasks.dataset import check_index, check_split
-from saccade.tasks.text.files import text_hash
 from saccade.train.randomness import derive
 
 __all__ = ["HELD_OUT", "Reviews"]

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from saccade._threads import hooked
+from saccade.data.dataset import inventory
 from saccade.errors import ArgumentError, SaccadeError
-from saccade.tasks.dataset import inventory
 
 __all__ = ["BUILDERS", "Built", "Encoder", "open_encoder"]
 

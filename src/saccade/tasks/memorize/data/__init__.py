@@ -1,24 +1,39 @@
 """Which data there are to memorize, and what they are called on the command line."""
 
-from pathlib import Path
+from operator import itemgetter
 from typing import Any
 
+from saccade.data import OBJECTS, Blank, Column, Examples, Row, Rows, load
+from saccade.data.dataset import data_path, no_such_data
+from saccade.data.layouts.babi import babi
+from saccade.data.rows import rows_of
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.dataset import data_path, no_such_data
-from saccade.tasks.memorize.data.babi import Stories, is_babi, open_babi
 from saccade.tasks.memorize.data.corpus import Corpus, Item
 from saccade.tasks.memorize.data.made import Made
-from saccade.tasks.memorize.data.pairs import Filed, Objects
 from saccade.tasks.memorize.data.problems import PROBLEMS
-from saccade.tasks.objects import OBJECTS
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.pairs import open_pairs
 
 __all__ = ["BUILTIN", "Corpus", "Item", "Made", "Stories", "open_corpus"]
 
 BUILTIN = {name: problem.about for name, problem in PROBLEMS.items()}
-_HOLDS = "bAbI's files (qa1_..._train.txt) or tables (.parquet, .arrow); of a file of pairs give its own path"
+_HOLDS = "bAbI's files (qa1_..._train.txt) or tables such as train.tsv (.csv, .jsonl, .parquet)"
+_COLUMNS = (
+    Column("input", ("input", "source", "question", "text")),
+    Column("output", ("output", "target", "answer")),
+)
+_BLANK = Blank[Row](lambda row: not (row["input"] and row["output"]), "pairs, which have a blank side")
+
+
+class Stories(Examples[Item]):
+    """Stories with questions, whose answers are in one line; their groups are bAbI's tasks."""
+
+    def __init__(self, rows: Rows[Row]) -> None:
+        super().__init__(rows, lambda row: Item(row["story"], row["answers"], row["task"]))
+
+
+def _story(row: Any, labels: object) -> Row:
+    story: Row = row
+    return story
 
 
 def open_corpus(data: str, longest: int | None = None, objects: Any = None, names: SplitNames | None = None) -> Corpus:
@@ -42,21 +57,11 @@ def open_corpus(data: str, longest: int | None = None, objects: Any = None, name
     if data in BUILTIN:
         names.refuse(data)
         return Made(data, PROBLEMS[data](longest))
-    if (found := _opened(data, path, objects, names)) is None:
-        raise no_such_data(data, BUILTIN, holds=_HOLDS)
     if longest is not None:
         raise ArgumentError(f"--longest: expected only with built-in data ({', '.join(BUILTIN)}), got {longest}")
-    return found
-
-
-def _opened(data: str, path: Path, objects: Any, names: SplitNames) -> Corpus | None:
-    """Data that are one's own; None where there are none of that name."""
-    if data == OBJECTS:
-        return Objects(objects, names)
-    if is_babi(path):
-        return open_babi(path, names)
-    if is_arrow(path):
-        return Objects(read_arrow(path, names), names)
-    if path.is_file():
-        return Filed(open_pairs(path, names, more=False))
-    return None
+    if data != OBJECTS and (tables := babi(path, names)) is not None:
+        return Stories(rows_of(tables, _story, itemgetter("story"), names, place=data))
+    rows = load(data, _COLUMNS, names, objects, blank=_BLANK, what="pairs")
+    if rows is None:
+        raise no_such_data(data, BUILTIN, holds=_HOLDS)
+    return Examples(rows, lambda row: Item(row["input"], row["output"]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from saccade.tasks.dataset import check_index, check_split
+from saccade.data.dataset import check_index, check_split
 from saccade.tasks.memorize.data.corpus import Item
 from saccade.tasks.memorize.data.problem import Problem
 from saccade.train.randomness import derive

@@ -7,8 +7,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.data.dataset import counted
 from saccade.errors import ArgumentError
-from saccade.tasks.dataset import counted
 from saccade.tasks.memorize.data.episode import Episode
 
 __all__ = ["Bits", "Problem", "Question", "Size", "bits_of", "read_bits", "written_bits"]

@@ -1,17 +1,23 @@
 """Which data sets of numbers there are, and what they are called on the command line."""
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from saccade.data import OBJECTS, Row
+from saccade.data import Table as DataTable
+from saccade.data.dataset import data_path, no_such_data
+from saccade.data.files import ENDS, open_tables
+from saccade.data.layouts.arrays import array_table, arrays
+from saccade.data.objects import object_tables
+from saccade.data.rows import rows_of
+from saccade.data.splits import SplitNames
+from saccade.data.tables import read_table
 from saccade.errors import ArgumentError
-from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.dataset import data_path, no_such_data
-from saccade.tasks.objects import OBJECTS, rows_of
 from saccade.tasks.regress.data.builtin import Maximum, Sine
 from saccade.tasks.regress.data.dataset import Numbers, Table
-from saccade.tasks.regress.data.files import is_numbers, read_sheets, read_sklearn
-from saccade.tasks.regress.data.objects import read_objects
-from saccade.tasks.regress.data.sheet import Row, Sheet, Wanted, check_size, chosen, differing, rows_by_split
-from saccade.tasks.splits import SplitNames
+from saccade.tasks.regress.data.reader import ChoiceError, Reader, Wanted
 
 __all__ = ["BUILTIN", "open_numbers"]
 
@@ -21,6 +27,8 @@ BUILTIN = {
     "maximum": "sets of 1 to 10 numbers and their maximum (Lee et al. 2019); generated on the fly",
 }
 _SKLEARN = "sklearn:"
+SKLEARN = ("diabetes", "linnerud", "iris", "wine", "breast_cancer", "digits")
+"""Data sets that come with scikit-learn; others would be downloaded."""
 
 
 def open_numbers(
@@ -47,41 +55,61 @@ def open_numbers(
         names.refuse(data)
         _refuse(data, wanted)
         return Maximum() if data == "maximum" else Sine(growing=data == "heteroscedastic")
+    tables: dict[str, DataTable] | None
     if data == OBJECTS:
-        return read_objects(objects, wanted, names)
-    if data.startswith(_SKLEARN):
-        return _of_sheets({"": read_sklearn(data.removeprefix(_SKLEARN))}, wanted, names)
-    if is_arrow(path):
-        tables = read_arrow(path, names)
-        for table in tables.values():
-            check_size(*table.shape, str(path))
-        return read_objects(tables, wanted, names)
-    if is_numbers(path, names):
-        return _of_sheets(read_sheets(path, names), wanted, names)
-    raise no_such_data(data, BUILTIN, holds=_holds(names))
+        tables = object_tables(objects, names)
+    elif data.startswith(_SKLEARN):
+        tables = {"": _of_sklearn(data)}
+    else:
+        tables = arrays(path, names) or open_tables(path, names, _read, (*ENDS, ".npy", ".npz"))
+    if tables is None:
+        names.check("train", path)
+        raise no_such_data(data, BUILTIN, holds=_HOLDS)
+    where = "data" if data == OBJECTS else data
+    for table in tables.values():
+        if table.size is not None and table.size > _MOST:
+            raise ArgumentError(f"{where}: expected at most {_MOST:,} rows, got {table.size:,}; train on fewer")
+    reader = Reader(wanted, where)
+    try:
+        rows = rows_of(tables, reader.read, _key, names, place=where, divided=wanted.divided)
+    except ChoiceError as error:
+        raise ArgumentError(str(error)) from None
+    return Table(rows, () if wanted.sets else reader.features, reader.targets)
 
 
-def _holds(names: SplitNames) -> str:
-    """What is read of a folder."""
-    files = " or ".join(f"{name}.csv" for name in names.of("train"))
-    return f"{files} (.tsv, .npy, .npz), or tables (.parquet, .arrow); of a single table give its own path"
+_HOLDS = "train.csv (.tsv, .jsonl, .parquet, .npy, .npz), perhaps with validation and test"
+_MOST = 10_000_000  # rows, which take 4 GiB
+
+
+def _key(row: Row) -> str:
+    return str(row["numbers"])
+
+
+def _read(path: Path) -> DataTable:
+    """The table of a file."""
+    tables = arrays(path, SplitNames()) or {"": read_table(path)}
+    if set(tables) != {""}:
+        raise ArgumentError(f"{path}: expected the rows of one split, got {', '.join(tables)}")
+    return tables[""]
 
 
 def _refuse(data: str, wanted: Wanted) -> None:
-    """Refuse to choose among columns of what has none to choose from."""
-    given = (("target", wanted.target), ("features", wanted.features), ("sets", "it" if wanted.sets else None))
-    for option, found in given:
-        if found is not None:
-            raise ArgumentError(f"--{option}: expected none for {data}, whose columns are known; leave {found} out")
+    """Reject a choice among the columns of built-in data."""
+    chosen = (("target", wanted.target), ("features", wanted.features), ("sets", "it" if wanted.sets else None))
+    for option, value in chosen:
+        if value is not None:
+            raise ArgumentError(f"--{option}: expected none for {data}, whose columns are known; leave {value} out")
 
 
-def _of_sheets(sheets: dict[str, Sheet], wanted: Wanted, names: SplitNames) -> Table:
-    first, found = next(iter(sheets.values())), dict[str, list[Row]]()
-    columns, alone = chosen(first.names, wanted, first.where), len(sheets) == 1
-    for called, sheet in sheets.items():
-        if others := differing(sheet.names, first.names, columns, wanted):
-            raise ArgumentError(f"{sheet.where}: expected the columns of {first.where}, got others: {others}")
-        for split, part in rows_by_split(sheet, columns, wanted, names, "" if alone else called).items():
-            found.setdefault(split or called or names.of("train")[0], []).extend(part)
-    rows = rows_of(found, lambda row, _: row, lambda row: str(row[0]), names)
-    return Table(rows, () if wanted.sets else columns.features, columns.targets)
+def _of_sklearn(data: str) -> DataTable:
+    """A data set that comes with scikit-learn, answers behind features."""
+    name = data.removeprefix(_SKLEARN)
+    if name not in SKLEARN:
+        raise ArgumentError(f"--data: expected sklearn: and one of {', '.join(SKLEARN)}, got {name}")
+    from sklearn import datasets  # here: it takes a second to import
+
+    bunch: Any = getattr(datasets, f"load_{name}")()
+    answers = np.asarray(bunch.target, np.float64).reshape(len(bunch.data), -1)
+    targets = map(str, bunch.target_names) if answers.shape[1] > 1 else ["target"]
+    rows = np.concatenate([np.asarray(bunch.data, np.float64), answers], 1)
+    return array_table(rows, data, (*map(str, bunch.feature_names), *targets))

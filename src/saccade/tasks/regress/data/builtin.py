@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import torch
 
-from saccade.tasks.dataset import check_index, check_split
+from saccade.data.dataset import check_index, check_split
 from saccade.tasks.regress.data.dataset import Example, ranges
 from saccade.train.randomness import generator
 

@@ -2,15 +2,13 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from saccade.tasks.dataset import Dataset
-from saccade.tasks.objects import Rows
+from saccade.data import Examples, Row, Rows
+from saccade.data.dataset import Dataset
 
 __all__ = ["Example", "Numbers", "Table", "exact", "ranges"]
 
@@ -41,51 +39,35 @@ class Numbers(Dataset[Example], Protocol):
         """What the answers are called."""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Examples[Example]):
     """Rows in memory.
 
     Args:
         rows: of numbers and of answers.
-        features: what numbers are called; none of sets.
-        targets: what answers are called.
+        features: names of the numbers; none of sets.
+        targets: names of the answers.
     """
 
-    rows: Rows[tuple[tuple[float, ...], tuple[float, ...]]]
-    features: tuple[str, ...]
-    targets: tuple[str, ...]
+    def __init__(self, rows: Rows[Row], features: tuple[str, ...], targets: tuple[str, ...]) -> None:
+        super().__init__(rows, self._example)
+        self.features, self.targets = features, targets
+        column = [] if len(features) != 1 else [row["numbers"][0] for row in rows.splits["train"]]
+        quartiles = np.quantile(column, np.linspace(0, 1, _PARTS + 1)).tolist() if column else ()
+        self.edges = sorted(set(quartiles))
 
-    def example(self, split: str, index: int) -> Example:
-        """Return one example of a split; its group is the range of a single feature, or the size of a set."""
-        numbers, answers = self.rows.example(split, index)
+    def _example(self, row: Row) -> Example:
+        """An example; its group is the range of a single feature, or the size of a set."""
+        numbers, answers = row["numbers"], row["answers"]
         if not self.features:
             return Example(numbers, answers, str(len(numbers)))
-        edges = self._edges
-        group = ranges(edges)[bisect_right(edges[1:-1], numbers[0])] if len(edges) > 1 else ""
+        group = ranges(self.edges)[bisect_right(self.edges[1:-1], numbers[0])] if len(self.edges) > 1 else ""
         return Example(numbers, answers, group)
-
-    def size(self, split: str) -> int:
-        """Return how many examples a split has."""
-        return self.rows.size(split)
 
     @property
     def fingerprint(self) -> str:
         """What the numbers are, in one string."""
         named = f"{', '.join(self.features) or 'sets'} → {', '.join(self.targets)}"
-        return f"{self.rows.fingerprint}, columns {named}"
-
-    @property
-    def note(self) -> str:
-        """What a user should know of the numbers."""
-        return self.rows.note
-
-    @cached_property
-    def _edges(self) -> list[float]:
-        """Quartiles of a single feature in training; none of several features."""
-        if len(self.features) != 1:
-            return []
-        column = [numbers[0] for numbers, _ in self.rows.splits["train"]]
-        return sorted(set(np.quantile(column, np.linspace(0, 1, _PARTS + 1)).tolist()))
+        return f"{super().fingerprint}, columns {named}"
 
 
 def ranges(edges: Sequence[float]) -> list[str]:

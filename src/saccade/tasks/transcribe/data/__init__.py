@@ -1,21 +1,22 @@
 """Which speech corpora there are, and what they are called on the command line."""
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from saccade.data import OBJECTS, Row, load
+from saccade.data.dataset import no_such_data
+from saccade.data.layouts.librispeech import librispeech
+from saccade.data.layouts.speech_commands import speech_commands
+from saccade.data.layouts.speech_lists import kaldi, ljspeech
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.conversions import converted
-from saccade.tasks.dataset import data_path, no_such_data
-from saccade.tasks.objects import OBJECTS
-from saccade.tasks.splits import SplitNames
+from saccade.tasks.audio.recordings import SUFFIXES
 from saccade.tasks.transcribe.data.an4 import is_an4, open_an4
 from saccade.tasks.transcribe.data.corpus import Corpus
 from saccade.tasks.transcribe.data.fsdd import is_fsdd, open_fsdd
-from saccade.tasks.transcribe.data.librispeech import is_librispeech, open_librispeech
-from saccade.tasks.transcribe.data.objects import open_objects
-from saccade.tasks.transcribe.data.recordings import RATE, is_recordings, open_recordings
+from saccade.tasks.transcribe.data.recordings import BLANK, RATE, Recordings, check_rate, columns
 from saccade.tasks.transcribe.data.tones import Tones
-from saccade.tasks.transcribe.data.words import open_words
 
 __all__ = ["BUILTIN", "open_corpus"]
 
@@ -47,32 +48,48 @@ def open_corpus(
         >>> open_corpus("tones").size("test")
         500
     """
-    path, names, own = data_path(data), names or SplitNames(), RATE if rate is None else rate
+    path, names, own = Path(data), names or SplitNames(), RATE if rate is None else rate
     if language is not None and data not in BUILTIN:
         raise ArgumentError(f"--language: expected only with --data {' or '.join(BUILTIN)}, got {language}")
-    if data == OBJECTS:
-        return open_objects(objects, own, names)
     if data in BUILTIN:
         names.refuse(data)
         return _checked(Tones(language), data, rate)
-    if not path.exists():
-        raise no_such_data(data, BUILTIN)
-    if is_arrow(path):
-        return open_objects(read_arrow(path, names), own, names, path if path.is_dir() else path.parent)
-    if not path.is_dir() or is_recordings(path, names):
-        return open_recordings(path, own, names)
-    if is_fsdd(path) or is_an4(path):
+    check_rate(own)
+    folder = None if data == OBJECTS else path if path.is_dir() else path.parent
+    read = partial(
+        load,
+        data,
+        columns(own, folder),
+        names,
+        objects,
+        blank=BLANK,
+        what="recordings",
+        key=_key,
+        ends=_ENDS,
+        whole=("manifest", "validated"),
+    )
+    rows = read()
+    if rows is None and path.is_dir() and (is_fsdd(path) or is_an4(path)):
         names.refuse(data)
         return _checked(open_fsdd(path) if is_fsdd(path) else open_an4(path), data, rate)
-    if is_librispeech(path):
-        return open_librispeech(path, own, names)
-    if (words := open_words(path, own, names)) is not None:
-        return words
-    names.check("train", path, (each.name for each in path.iterdir()))
-    wanted = "manifest.csv, .tsv, .jsonl or .json, or the same called train, validation and test"
-    others = "a folder of recordings for each word, recordings (.tar.gz) as FSDD, or etc/an4_train.fileids as AN4 has"
-    way_out = next(filter(None, map(converted, sorted(path.iterdir()))), "")
-    raise ArgumentError(f"--data: expected in {data} {wanted}, {others}, found none of them{way_out}")
+    rows = rows or read(layouts=_LAYOUTS)
+    if rows is None:
+        names.check("train", data)
+        raise no_such_data(data, BUILTIN, holds=_HOLDS)
+    return Recordings(rows, own)
+
+
+_ENDS = tuple(f"{stem}{end}" for end in (".csv", ".tsv", ".jsonl", ".json") for stem in ("", "_manifest"))
+_LAYOUTS = (librispeech, ljspeech, kaldi, partial(speech_commands, suffixes=SUFFIXES))
+_HOLDS = (
+    "manifest.csv (.tsv, .jsonl, .json, .parquet), or the same called train, validation and test, a folder of "
+    "recordings for each word, recordings/ as FSDD has it, or etc/an4_train.fileids as AN4"
+)
+
+
+def _key(row: Row) -> Any:
+    """The listed path of a recording; a recording without a path itself."""
+    return row["listed"] or row["audio"]
 
 
 def _checked(corpus: Corpus, data: str, rate: int | None) -> Corpus:

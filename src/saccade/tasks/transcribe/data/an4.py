@@ -1,6 +1,6 @@
 """CMU's census corpus AN4: names and addresses, spelled and said in numbers and words, as features ready to use.
 
-Its folder has etc/an4_train.fileids and .transcription, the same for test, and feat/ or feat.tar.gz with a file of 13
+Its folder has etc/an4_train.fileids and .transcription, the same for test, and feat/ with a file of 13
 mel-frequency cepstral coefficients a frame, 100 frames a second, for each file id.
 
     U M N Y H SIX (an255-fash-b)
@@ -21,12 +21,12 @@ from pathlib import Path
 
 from torch import Tensor
 
+from saccade.data.cleaning import composed
+from saccade.data.dataset import check_index, check_split, inventory
+from saccade.data.folders import files_below
+from saccade.data.texts import read_lines
 from saccade.errors import ArgumentError
-from saccade.tasks.archives import has_part, read_part
 from saccade.tasks.audio.sphinx import COEFFICIENTS, SUFFIX, cepstra, features
-from saccade.tasks.dataset import check_index, check_split, inventory
-from saccade.tasks.text.cleaning import composed
-from saccade.tasks.text.lines import read_lines
 from saccade.tasks.transcribe.data.corpus import Recording
 
 __all__ = ["Census", "Entry", "is_an4", "open_an4"]
@@ -114,7 +114,7 @@ def open_an4(folder: Path) -> Census:
     """Read the corpus, which takes about half a second and 15 MB.
 
     Args:
-        folder: with etc/, and feat/ or feat.tar.gz, in it.
+        folder: with etc/ and feat/ in it.
 
     Raises:
         ArgumentError: naming the file, and the line in it, that is wrong.
@@ -139,13 +139,17 @@ def open_an4(folder: Path) -> Census:
 
 def _features(folder: Path, entries: Sequence[Entry]) -> tuple[dict[str, Tensor], str]:
     """The frames of all utterances, and a hash of words and frames."""
-    if not has_part(folder, _PART):
-        raise ArgumentError(f"{folder}: expected the features in {_PART} or {_PART}.tar.gz, found neither")
+    if not (folder / _PART).is_dir():
+        archive = folder / f"{_PART}.tar.gz"
+        way_out = f"; this unpacks it: tar xzf {archive} -C {folder}" if archive.is_file() else ""
+        raise ArgumentError(f"{folder}: expected the features in {_PART}/, found none{way_out}")
     wanted = {f"{entry.id}{SUFFIX}": entry for entry in entries}
     found: dict[str, Tensor] = {}
     hashes: dict[str, str] = {}
-    for name, data in read_part(folder, _PART, SUFFIX):
+    for path in files_below(folder / _PART):
+        name = path.relative_to(folder / _PART).as_posix()
         if name in wanted:
+            data = path.read_bytes()
             found[wanted[name].id] = cepstra(data, f"{folder}: {name}")
             hashes[wanted[name].id] = hashlib.blake2b(data, digest_size=8).hexdigest()
     if missing := [entry.id for entry in entries if entry.id not in found]:
@@ -160,10 +164,10 @@ def _entries(folder: Path, split: str) -> list[Entry]:
     for path in paths:
         if not path.is_file():
             raise ArgumentError(f"{path}: expected a list of the {split} utterances, found none")
-    ids, words = (read_lines(path) for path in paths)
-    if not len(ids) or len(ids) != len(words):
+    ids, words = (read_lines(path, "an utterance a line") for path in paths)
+    if len(ids) != len(words):
         raise ArgumentError(f"{paths[1]}: expected a line for each in {paths[0]}, got {len(words)} for {len(ids)}")
-    return [_entry(ids[line].strip(), words[line].strip(), f"{paths[1]}: line {line + 1}") for line in range(len(ids))]
+    return [_entry(ids[line].strip(), words[line].strip(), f"row {line + 1} of {paths[1]}") for line in range(len(ids))]
 
 
 def _entry(file_id: str, line: str, where: str) -> Entry:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from saccade.tasks.dataset import Dataset
+from saccade.data.dataset import Dataset
 
 __all__ = ["Corpus", "Recording"]
 

@@ -1,6 +1,6 @@
 """The Free Spoken Digit Dataset: single digits as people say them, and strings of digits made of them.
 
-Its folder has recordings/ or recordings.tar.gz, or is the former itself; files are called {digit}_{speaker}_{take}.wav.
+Its folder has recordings/, or is that folder itself; files are called {digit}_{speaker}_{take}.wav.
 
     7_jackson_12.wav, a pause, 3_jackson_40.wav, a pause, 1_jackson_29.wav  ->  7 3 1
 
@@ -22,10 +22,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from saccade.data.dataset import SPLITS, check_index, check_split, inventory
+from saccade.data.folders import files_below
 from saccade.errors import ArgumentError
-from saccade.tasks.archives import has_part, read_part
 from saccade.tasks.audio.recordings import read_whole
-from saccade.tasks.dataset import SPLITS, check_index, check_split, inventory
 from saccade.tasks.transcribe.data.corpus import Recording
 from saccade.train.randomness import derive, generator
 
@@ -152,15 +152,15 @@ class Digits:
 
 
 def is_fsdd(folder: Path) -> bool:
-    """Return whether a folder looks like the data set, packed or not."""
-    return has_part(folder, _PART) or _is_bare(folder)
+    """Return whether a folder looks like the data set."""
+    return (folder / _PART).is_dir() or (folder / f"{_PART}.tar.gz").is_file() or _is_bare(folder)
 
 
 def open_fsdd(folder: Path) -> Digits:
     """Read the data set, which takes about a second and 42 MB.
 
     Args:
-        folder: with recordings/ or recordings.tar.gz in it, or the recordings themselves.
+        folder: with recordings/ in it, or the recordings themselves.
 
     Raises:
         ArgumentError: naming the file that is wrong, or the split that has none.
@@ -189,10 +189,13 @@ def open_fsdd(folder: Path) -> Digits:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    if _is_bare(folder):
-        yield from read_part(folder.resolve().parent, folder.resolve().name, ".wav")
-    else:
-        yield from read_part(folder, _PART, ".wav")
+    part = folder if _is_bare(folder) else folder / _PART
+    if not part.is_dir():
+        way_out = f"this unpacks it: tar xzf {part}.tar.gz -C {folder}"
+        raise ArgumentError(f"{folder}: expected the folder {_PART}, got an archive; {way_out}")
+    for path in files_below(part):
+        if path.suffix == ".wav" and path.is_file():
+            yield path.relative_to(part).as_posix(), path.read_bytes()
 
 
 def _is_bare(folder: Path) -> bool:

@@ -1,128 +1,144 @@
-"""A corpus of one's own: sound files anywhere, and one manifest that lists them, or one for each split."""
+"""Recordings of files, tables and Python objects, and the words that are said in them."""
 
-import hashlib
-import json
+import io
+import math
 import os
+import stat
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from saccade.data import Blank, Column, Row, Rows
+from saccade.data.columns import text
+from saccade.data.objects import array_of
+from saccade.data.tables import number_of
 from saccade.errors import ArgumentError
-from saccade.tasks.audio.recordings import RATES, Audio, read_whole
-from saccade.tasks.dataset import SPLITS, check_index, check_split
-from saccade.tasks.splits import SplitNames, held_out, only
-from saccade.tasks.text.files import divide, text_hash
+from saccade.tasks.audio.headers import HEADER, missing_bytes
+from saccade.tasks.audio.recordings import RATES, Audio, leveled, read_whole, resample
 from saccade.tasks.transcribe.data.corpus import Recording
-from saccade.tasks.transcribe.data.manifest import KINDS, Row, read_manifest
 
-__all__ = ["RATE", "Recordings", "check_rate", "is_recordings", "open_recordings", "recordings"]
+__all__ = ["BLANK", "RATE", "Recordings", "check_rate", "columns"]
 
-RATE = 16000  # Hz, where no other is asked for
+RATE = 16000
+"""Default sample rate, in Hz."""
+BLANK = Blank[Row](lambda row: not row["text"], "recordings, which have no text")
 
-_ALONE, _VALIDATED = ("manifest",), ("validated",)
+_CLIPS = "clips"  # the folder of Common Voice's recordings
 _KEPT = 512 << 20  # bytes of sound that is kept of files with several recordings: two hours at 16 kHz
 _SLACK = 0.1  # seconds by which a file may be shorter than its manifest says
+_INTEGERS = (np.uint8, np.int8, np.int16, np.int32)  # whose full scale is a waveform's, as WAV files have them
+
+Sound: TypeAlias = Tensor | memoryview | Path
+"""A waveform, the bytes of a sound file, or the path of one."""
 
 
-@dataclass(frozen=True, eq=False)
-class Recordings:
-    """Sound files that are read as they are asked for, at one sample rate.
+def columns(rate: int, folder: Path | None) -> list[Column]:
+    """Return the columns of recordings.
+
+    A recording is a waveform (array or tensor, of the rate), a path, or a mapping of `datasets`, of `array` and
+    `sampling_rate` or of `bytes` and `path`. Waveforms are floats, or integers of 8, 16 or 32 bits as WAV files have
+    them. `offset` and `duration` make a row a part of its file, in seconds.
 
     Args:
-        splits: "train", "validation" and "test".
-        rate: of all signals, in Hz.
-        fingerprint: what the manifests list: paths, sizes, texts, speakers.
-        note: what was left out, "" if nothing was.
+        rate: samples a second, in Hz.
+        folder: the folder of a table, from which on paths are seen, and whose files are read when they are used; None
+            for Python objects, whose files are read at once.
     """
 
-    splits: Mapping[str, Sequence[Row]]
+    def sound(cell: Any) -> Sound:
+        return _sound(cell, rate, folder)
+
+    def listed(cell: Any) -> str:
+        return cell.strip() if folder and isinstance(cell, str) else ""
+
+    names = ("audio", "path", "audio_filepath")
+    return [
+        Column("audio", names, sound),
+        Column("text", ("text", "sentence", "transcription"), _words),
+        Column("speaker", ("speaker", "client_id"), _optional, needed=False),
+        Column("offset", ("offset",), lambda cell: _seconds(cell, "offset") or 0.0, needed=False),
+        Column("duration", ("duration",), lambda cell: _seconds(cell, "duration"), needed=False),
+        Column(
+            "listed",
+            ("listed", *names),
+            lambda cell: cell.strip() if folder and isinstance(cell, str) else "",
+            needed=False,
+        ),
+    ]
+
+
+class Recordings:
+    """Recordings that are read when they are used, at one sample rate.
+
+    Args:
+        rows: each with `audio`, `text`, `speaker`, `offset`, `duration`.
+        rate: samples a second, in Hz.
+
+    Raises:
+        ArgumentError: naming a row whose file is missing or cut short.
+    """
+
     rate: int
+    dim = None
     fingerprint: str
     note: str
-    _heard: "_Heard" = field(default_factory=lambda: _Heard(), init=False, repr=False)
 
-    dim = None
+    def __init__(self, rows: Rows[Row], rate: int) -> None:
+        self.rows, self.rate = rows, rate
+        self.fingerprint = f"{rows.fingerprint}, {rate} Hz"
+        self.note = "; ".join(filter(None, [rows.note, _twice(rows)]))
+        self._heard = _Heard()
+        for split, part in rows.splits.items():
+            for index, row in enumerate(part):
+                if isinstance(row["audio"], Path):
+                    _check(row["audio"], rows.where(split, index))
 
     def example(self, split: str, index: int) -> Recording:
-        """Return utterance number `index` of a split, and what was changed in it; its group is the speaker.
+        """Return one recording of a split, with notes on changes of its signal; its group is the speaker.
 
         Raises:
             ArgumentError: if there is no such split, or no such index in it, or the file is no audio.
         """
-        check_index(split, index, self.size(split))
-        row = self.splits[split][index]
-        audio = (self._heard.read if row.path in self._shared else _read)(row.path, self.rate)
-        return Recording(str(row.path), _part(audio.samples, row, self.rate), row.text, row.speaker, audio.notes)
+        row, name = self.rows.row(split, index), f"{split} {index}"
+        sound = row["audio"]
+        if isinstance(sound, Path):
+            name = str(sound)
+            audio = (self._heard.read if sound in self._shared else _read)(sound, self.rate)
+        elif isinstance(sound, Tensor):
+            audio = Audio(*leveled(sound, name))
+        else:
+            audio = read_whole(io.BytesIO(sound), self.rate, name)
+        if _is_part(row):
+            where = self.rows.where(split, index)
+            return Recording(
+                name, _part(audio.samples, row, self.rate, where), row["text"], row["speaker"], audio.notes
+            )
+        return Recording(name, audio.samples, row["text"], row["speaker"], audio.notes)
 
     def text(self, split: str, index: int) -> str:
-        """Return the words of an utterance alone; its file is not read.
-
-        Raises:
-            ArgumentError: if there is no such split, or no such index in it.
-        """
-        check_index(split, index, self.size(split))
-        return self.splits[split][index].text
+        """Return the words of a recording alone; its file is not read."""
+        words: str = self.rows.row(split, index)["text"]
+        return words
 
     def size(self, split: str) -> int:
-        """Return how many utterances a split has.
-
-        Raises:
-            ArgumentError: if there is no such split.
-        """
-        check_split(split)
-        return len(self.splits[split])
+        """Return how many recordings a split has."""
+        return self.rows.size(split)
 
     @cached_property
     def _shared(self) -> frozenset[Path]:
         """The files of which several rows are parts, and which are worth keeping."""
-        rows = Counter(row.path for split in self.splits.values() for row in split if _is_part(row))
-        return frozenset(path for path, count in rows.items() if count > 1)
-
-
-def is_recordings(folder: Path, names: SplitNames | None = None) -> bool:
-    """Return whether a folder has a manifest, of all splits or of the training split."""
-    return bool(_alone(folder, names or SplitNames()) or _found(folder, _stems(names or SplitNames(), "train")))
-
-
-def open_recordings(path: Path, rate: int, names: SplitNames | None = None) -> Recordings:
-    """Open a corpus by its manifest, or manifests.
-
-    A manifest alone is divided by its column `split`. A folder has manifest.csv, .tsv, .jsonl or .json, or one for each
-    split, called as `saccade.tasks.splits` has it (train.jsonl or train_manifest.json). A row of no split is refused
-    where others name one; a split that is missing is held out from training by a hash of each path: a twentieth of the
-    recordings, but at most 1,000 of them. Rows without a text are left out. All files are looked for at once, and read
-    when they are needed.
-
-    Args:
-        path: a manifest, or a folder with one, or with one for each split.
-        rate: samples a second, in Hz, that files of another rate are resampled to.
-        names: what splits are called.
-
-    Raises:
-        ArgumentError: naming the manifest, and the line in it, that is wrong or whose file is missing or cut short.
-        OSError: if a manifest cannot be read.
-    """
-    names = names or SplitNames()
-    check_rate(rate)
-    if path.is_dir() and not _alone(path, names):
-        read = {split: read_manifest(one) for split in SPLITS if (one := _one(path, split, names)) is not None}
-        splits = {split: rows for split, (rows, _) in read.items()}
-        notes = [note for _, note in read.values()]
-    else:
-        alone = only(_alone(path, names)) if path.is_dir() else path
-        assert alone is not None, "it was found"
-        rows, note = read_manifest(alone)
-        splits, notes = _by_column(rows, alone, names), [note]
-    return recordings(splits, rate, path, notes)
+        parts = Counter(row["audio"] for part in self.rows.splits.values() for row in part if _is_part(row))
+        return frozenset(sound for sound, count in parts.items() if count > 1 and isinstance(sound, Path))
 
 
 def check_rate(rate: int) -> None:
-    """Refuse what is no sample rate of sound.
+    """Reject a number that is no sample rate of sound.
 
     Raises:
         ArgumentError: if it is none.
@@ -131,33 +147,8 @@ def check_rate(rate: int) -> None:
         raise ArgumentError(f"--rate: expected a sample rate from {RATES[0]} to {RATES[-1]} Hz, got {rate}")
 
 
-def recordings(splits: Mapping[str, Sequence[Row]], rate: int, path: Path, notes: Sequence[str]) -> Recordings:
-    """Return a corpus of rows, with the splits that are missing held out from training.
-
-    Args:
-        splits: the rows of each that there is, "train" among them.
-        rate: samples a second, in Hz.
-        path: where they are from, for messages.
-        notes: what a user should know of them already.
-
-    Raises:
-        ArgumentError: if there are too few to hold anything out.
-    """
-    missing, found = [split for split in SPLITS if split not in splits], dict(splits)
-    if missing:
-        train = splits["train"]
-        hashes = np.array([text_hash(row.listed) for row in train], np.uint64)
-        parts = divide(hashes, path, "recordings", missing)
-        for split, inside in parts.items():
-            found[split] = [row for row, here in zip(train, inside, strict=True) if here]
-    found = {split: found[split] for split in SPLITS}
-    out = held_out(missing, {split: len(rows) for split, rows in found.items()}, "recordings")
-    note = "; ".join(filter(None, [*notes, out, _twice(found, path)]))
-    return Recordings(found, rate, _fingerprint(found), note)
-
-
 class _Heard:
-    """Files of which recordings are parts: those that were asked for last, 512 MiB together at most."""
+    """Files of which recordings are parts: the last ones that were used, 512 MiB together at most."""
 
     def __init__(self) -> None:
         self._files = dict[Path, Audio]()
@@ -181,81 +172,104 @@ def _read(path: Path, rate: int) -> Audio:
 
 
 def _is_part(row: Row) -> bool:
-    """Whether a row is of a part of its file alone."""
-    return bool(row.offset) or row.duration is not None
+    return bool(row["offset"]) or row["duration"] is not None
 
 
-def _part(samples: Tensor, row: Row, rate: int) -> Tensor:
+def _part(samples: Tensor, row: Row, rate: int, where: str) -> Tensor:
     """The part of a file that a row is."""
-    if not _is_part(row):
-        return samples
-    first = round(row.offset * rate)
-    end = len(samples) if row.duration is None else first + round(row.duration * rate)
+    offset, duration = row["offset"], row["duration"]
+    first = round(offset * rate)
+    end = len(samples) if duration is None else first + round(duration * rate)
     if not first < min(end, len(samples)) or end - len(samples) > _SLACK * rate:
-        until = "on" if row.duration is None else f"to {row.offset + row.duration:g} s"
-        wanted = f"sound from {row.offset:g} s {until}, as its offset and duration say"
-        raise ArgumentError(f"{row.where}: expected {wanted}, got {len(samples) / rate:g} s in {row.path}")
-    return samples[first:end].clone()  # which leaves what is kept alone, and keeps no whole file in memory
+        until = "on" if duration is None else f"to {offset + duration:g} s"
+        wanted = f"sound from {offset:g} s {until}, as its offset and duration say"
+        raise ArgumentError(f"{where}: expected {wanted}, got {len(samples) / rate:g} s in {row['audio']}")
+    return samples[first:end].clone()  # the file's samples are kept for other parts
 
 
-def _stems(names: SplitNames, split: str) -> list[str]:
-    """What the manifest of a split may be called, without its end."""
-    return [stem for name in names.of(split) for stem in (name, f"{name}_manifest")]
-
-
-def _alone(folder: Path, names: SplitNames) -> list[Path]:
-    """Manifests of all splits: validated.tsv of Common Voice is one if there is none to train on."""
-    if found := _found(folder, _ALONE):
-        return found
-    return [] if _found(folder, _stems(names, "train")) else _found(folder, _VALIDATED)
-
-
-def _found(folder: Path, stems: Sequence[str]) -> list[Path]:
-    files = [folder / f"{stem}{kind}{packed}" for stem in stems for kind in KINDS for packed in ("", ".gz")]
-    return [path for path in files if path.is_file()]
-
-
-def _one(folder: Path, split: str, names: SplitNames) -> Path | None:
-    """The one manifest of a split."""
-    found = only(_found(folder, _stems(names, split)), f"say which by --{split}-split, or move one away")
-    if found is None:
-        names.check(split, folder, (path.name for path in folder.iterdir() if path.is_file()))
-    return found
-
-
-def _by_column(rows: Sequence[Row], manifest: Path, names: SplitNames) -> dict[str, list[Row]]:
-    """The rows of each split that their column names; all are to train on where there is none."""
-    splits: dict[str, list[Row]] = {}
-    for row in rows if any(row.split for row in rows) else ():
-        named = names.split(row.split)
-        if named is None:
-            expected = f"expected one of {', '.join(names.all)} as its split"
-            raise ArgumentError(f"{row.where}: {expected}, got {repr(row.split) if row.split else 'none'}")
-        splits.setdefault(named, []).append(row)
-    for split in SPLITS:
-        if split not in splits:
-            names.check(split, manifest, splits)
-    if not splits:
-        return {"train": list(rows)}
-    if "train" not in splits:
-        raise ArgumentError(f"{manifest}: expected rows of train, found none")
-    return splits
-
-
-def _twice(splits: Mapping[str, Sequence[Row]], path: Path) -> str:
+def _twice(rows: Rows[Row]) -> str:
     """A note on recordings that are in two splits, "" if there is none."""
-    files = Counter(path for rows in splits.values() for path in {os.path.normpath(row.path) for row in rows})
-    both = sum(count > 1 for count in files.values())
-    return f"{path}: {both} recordings are in more than one split" if both else ""
+    files = {
+        split: {os.path.normpath(row["audio"]) for row in part if isinstance(row["audio"], Path)}
+        for split, part in rows.splits.items()
+    }
+    both = sum(count > 1 for count in Counter(path for paths in files.values() for path in paths).values())
+    return f"{both} recordings are in more than one split" if both else ""
 
 
-def _fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
-    """What the rows are in one string: how many, and a hash of all but the sound itself."""
-    counts = ", ".join(f"{split} {len(splits[split])}" for split in SPLITS)
-    contents = [_told(split, row) for split in SPLITS for row in splits[split]]
-    return f"{counts}, contents {hashlib.blake2b(json.dumps(contents).encode(), digest_size=8).hexdigest()}"
+def _words(cell: Any) -> str:
+    return "" if cell is None else " ".join(text(cell).split())
 
 
-def _told(split: str, row: Row) -> list[object]:
-    told = [split, row.listed, row.size, row.text, row.speaker]
-    return [*told, row.offset, row.duration] if _is_part(row) else told
+def _optional(cell: Any) -> str:
+    return "" if cell is None else text(cell)
+
+
+def _seconds(cell: Any, name: str) -> float | None:
+    """A number of seconds, None if there is none."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return None
+    try:
+        seconds = number_of(cell) if isinstance(cell, str) else float(cell)
+    except (ValueError, TypeError):
+        seconds = math.nan
+    if not 0 <= seconds < math.inf or (name == "duration" and not seconds):
+        raise ValueError(f"expected seconds for {name}, got {cell!r:.60}")
+    return seconds
+
+
+def _sound(cell: Any, rate: int, folder: Path | None) -> Sound:
+    if isinstance(cell, Mapping) and "array" not in cell:
+        data, path = cell.get("bytes"), cell.get("path")
+        if data is not None:
+            return memoryview(data) if folder else read_whole(io.BytesIO(data), rate, str(path or "audio")).samples
+        cell = path
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        raise ValueError("expected a recording, got none")
+    if isinstance(cell, str | Path):
+        return _file(folder, str(cell).strip()) if folder else read_whole(Path(cell), rate, str(cell)).samples
+    own = rate
+    if isinstance(cell, Mapping):
+        cell, own = cell["array"], int(cell["sampling_rate"])
+    samples = _floats(array_of(cell))
+    if samples.ndim == 1 and len(samples) and bool(samples.isfinite().all()):
+        samples = resample(samples, own, rate)
+        if bool(samples.isfinite().all()):  # the largest floats may not be resampled
+            return samples
+    raise ValueError(f"expected a waveform (samples,) of finite numbers, got shape {tuple(samples.shape)}")
+
+
+def _file(folder: Path, listed: str) -> Path:
+    """The file of a recording: from the table's folder on, or in its folder clips/, as Common Voice has it."""
+    if "\0" in listed:
+        raise ValueError(f"expected a sound file, got {listed!r:.60}")
+    path, clip = folder / listed, folder / _CLIPS / listed
+    return clip if "/" not in listed and not path.exists() and clip.is_file() else path
+
+
+def _check(path: Path, where: str) -> None:
+    """Reject a path that is no whole sound file."""
+    if not path.exists():
+        raise ArgumentError(f"{where}: expected a sound file, found none at {path}")
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) or not status.st_size:
+        got = "an empty one" if stat.S_ISREG(status.st_mode) else "a folder or device"
+        raise ArgumentError(f"{where}: expected a sound file, got {got} at {path}")
+    if path.suffix.lower() == ".wav":
+        with path.open("rb") as file:
+            lost = missing_bytes(file.read(HEADER), status.st_size)
+        if lost:
+            raise ArgumentError(f"{where}: expected a whole sound file, got {path}, cut short by {lost} bytes")
+
+
+def _floats(samples: np.ndarray) -> Tensor:
+    """A waveform's numbers as float32: of integers their shares of the full scale, whose middle 8 bits have at 128."""
+    samples = samples.astype(samples.dtype.newbyteorder("="), copy=False)
+    if samples.dtype in _INTEGERS:
+        low, high = np.iinfo(samples.dtype).min, np.iinfo(samples.dtype).max + 1
+        samples = (samples - (low + high) / 2) / ((high - low) / 2)
+    elif samples.dtype.kind != "f":
+        wanted = "expected a waveform, an array of floats in [-1, 1] or of integers of 8, 16 or 32 bits"
+        way_out = "; divide them by their full scale" if samples.dtype.kind in "iu" else ""
+        raise ValueError(f"{wanted}, got {samples.dtype}{way_out}")
+    return torch.as_tensor(samples, dtype=torch.float32)

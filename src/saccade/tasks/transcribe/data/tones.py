@@ -11,7 +11,7 @@ Source:
 import torch
 from torch import Tensor
 
-from saccade.tasks.dataset import check_index, check_split
+from saccade.data.dataset import check_index, check_split
 from saccade.tasks.transcribe.data.corpus import Recording
 from saccade.tasks.transcribe.data.digits import spelled
 from saccade.train.randomness import generator

@@ -1,20 +1,17 @@
 """Which corpora there are, and what they are called on the command line."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from saccade.data import Blank, Column, Examples, Row, load
+from saccade.data.dataset import no_such_data
+from saccade.data.layouts.aligned import aligned
+from saccade.data.layouts.tmx import tmx
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
-from saccade.tasks.arrow import is_arrow, read_arrow
-from saccade.tasks.dataset import data_path, no_such_data
-from saccade.tasks.objects import OBJECTS, LeftOut, Rows, pair_reader, rows_of
-from saccade.tasks.splits import SplitNames
-from saccade.tasks.text.files import BLANK_PAIRS
-from saccade.tasks.text.pairs import open_pairs
 from saccade.tasks.translate.data.corpus import Corpus, Pair
 from saccade.tasks.translate.data.dates import LANGUAGES, Dates
-from saccade.tasks.translate.data.files import Files
-from saccade.tasks.translate.data.folder import open_folder
 from saccade.tasks.translate.data.several import COUNTS, SeveralDates
 from saccade.tasks.translate.data.trees import LENGTHS, Trees
 
@@ -51,22 +48,21 @@ def open_corpus(
         >>> open_corpus("dates").size("test")
         2000
     """
-    path, names = data_path(data), names or SplitNames()
-    if data == OBJECTS:
-        return _pairs(objects, source, target, names)
+    names = names or SplitNames()
     if data in BUILTIN:
         return _builtin(data, source, target, names)
-    if is_arrow(path):
-        return _pairs(read_arrow(path, names), source, target, names)
-    if path.is_dir():
-        return open_folder(path, source, target, names)
-    if path.is_file():
-        found = open_pairs(path, names)
-        return Files(found.splits, found.fingerprint, found.note)
-    raise no_such_data(data, BUILTIN)
+    columns = [Column(name, (*filter(None, [side]), name)) for name, side in (("source", source), ("target", target))]
+    layouts = [partial(layout, source=source, target=target) for layout in (tmx, aligned)]
+    rows = load(
+        data, columns, names, objects, layouts=layouts, nested="translation", blank=_BLANK, what="pairs", more=True
+    )
+    if rows is None:
+        raise no_such_data(data, BUILTIN, holds=_HOLDS)
+    return Examples(rows, lambda row: Pair(**row, group=""))
 
 
-_BLANK = LeftOut[tuple[str, ...]](lambda row: not all(row), BLANK_PAIRS, ("train",))
+_HOLDS = "files of both sides such as train.de and train.en, or tables such as train.tsv (.csv, .jsonl, .parquet)"
+_BLANK = Blank[Row](lambda row: not (row["source"] and row["target"]), "pairs, which have a blank side", ("train",))
 _BUILTIN: Mapping[str, Callable[[], Corpus]] = {"dates": Dates, "several-dates": SeveralDates, "trees": Trees}
 
 
@@ -76,38 +72,6 @@ def _builtin(data: str, source: str | None, target: str | None, names: SplitName
         if side is not None:
             raise ArgumentError(f"{option}: expected none, as {data} says what its sides are; leave {side} out")
     return _BUILTIN[data]()
-
-
-def _pairs(objects: Any, source: str | None, target: str | None, names: SplitNames) -> "_Pairs":
-    columns = [tuple(filter(None, column)) for column in ((source, "source"), (target, "target"))]
-    read = pair_reader(*columns, nested="translation")
-    return _Pairs(rows_of(objects, read, lambda row: row[0], names, _BLANK))
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """A corpus of Python objects."""
-
-    rows: Rows[tuple[str, ...]]
-
-    def example(self, split: str, index: int) -> Pair:
-        """Return one pair of a split; its group is ""."""
-        source, target = self.rows.example(split, index)
-        return Pair(source, target, "")
-
-    def size(self, split: str) -> int:
-        """Return how many pairs a split has."""
-        return self.rows.size(split)
-
-    @property
-    def fingerprint(self) -> str:
-        """What the pairs are, in one string."""
-        return self.rows.fingerprint
-
-    @property
-    def note(self) -> str:
-        """What a user should know of the pairs."""
-        return self.rows.note
 
 
 def group_names(data: str) -> Mapping[str, str] | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from saccade.tasks.dataset import Dataset
+from saccade.data.dataset import Dataset
 
 __all__ = ["Corpus", "Pair"]
 

@@ -1,0 +1,407 @@
+"""Keywords of `saccade.runs`. `python tools/write_options.py` writes this file."""
+
+# fmt: off
+# ruff: noqa: E501
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+class Options(TypedDict, total=False):
+    data: Any
+    run: str | Path
+    resume: bool
+    seed: int
+    max_steps: int | None
+    max_minutes: float | None
+    checkpoint_steps: int
+    validation_steps: int
+    validation_examples: int
+    device: str
+    processes: int
+    threads: int | None
+    learning_rate: float
+    schedule: str
+    warmup_steps: int
+    schedule_steps: int | None
+    final_rate: float
+    beta1: float
+    beta2: float
+    weight_decay: float
+    clip: float
+    precision: str
+    matmul_precision: str
+    average: int
+    patience: int | None
+    tensorboard: bool
+
+class Translate(Options, total=False):
+    model: Literal["rnnsearch", "encoder-decoder", "luong", "transformer", "bytenet"] | str
+    label_smoothing: float
+    beam_size: int
+    length_penalty: float
+    train_split: str | None
+    validation_split: str | None
+    test_split: str | None
+    source: str | None
+    target: str | None
+    tokenizer: str
+    vocabulary_size: int
+    max_length: int
+    batch_tokens: int
+    read: Literal["soft", "reinforce", "straight-through"]
+    baseline: Literal["learned", "leave-one-out", "moving-average"]
+    samples: int
+    entropy_bonus: float
+    reward_weight: float
+    soft_share: float
+    charge: Literal["to-come", "whole"]
+    hidden_dim: int
+    embedding_dim: int
+    dropout: float
+    layers: int
+    attention: Literal["global", "local-m", "local-p", "none"]
+    score: Literal["general", "dot", "scaled_dot", "additive", "location", "cosine", "gaussian"]
+    normalizer: Literal["softmax", "sparsemax", "entmax"]
+    window: int
+    positions: int | Literal["sinusoidal", "rotary", "alibi", "none"]
+    input_feeding: bool
+    reverse: bool
+    experts: int
+    top_k: int
+    experts_every: int
+    expert_groups: int | None
+    capacity_factor: float | None
+    importance_weight: float | None
+    load_weight: float | None
+    heads: int
+    feedforward_dim: int
+    norm: Literal["pre", "post"]
+    kernel_size: int
+    sets: int
+    max_dilation: int
+    stretch: float
+
+class ClassifyText(Options, total=False):
+    model: Literal["rnn-attention", "self-attention", "fixed", "sum", "hierarchical"] | str
+    train_split: str | None
+    validation_split: str | None
+    test_split: str | None
+    vocabulary_size: int
+    min_count: int
+    vectors: str | None
+    freeze_vectors: bool
+    max_length: int
+    strip_markup: bool
+    batch_tokens: int
+    label_smoothing: float
+    score: Literal["additive", "dot", "scaled_dot", "general", "cosine", "gaussian"]
+    queries: int
+    embedding_dim: int | None
+    dropout: float
+    word_dropout: float
+    hidden_dim: int | None
+    experts: int
+    top_k: int
+    experts_every: int
+    expert_groups: int | None
+    capacity_factor: float | None
+    importance_weight: float | None
+    load_weight: float | None
+    heads: int
+    layers: int
+    feedforward_dim: int
+    norm: Literal["pre", "post"]
+    positions: Literal["sinusoidal", "rotary", "alibi", "none"]
+    routing: Literal["tokens", "experts"]
+    ngrams: int
+    buckets: int
+    reduction: Literal["sum", "mean", "root"]
+    sentence_words: int
+
+class Transcribe(Options, total=False):
+    model: Literal["las"] | str
+    label_smoothing: float
+    beam_size: int
+    length_penalty: float
+    train_split: str | None
+    validation_split: str | None
+    test_split: str | None
+    rate: int | None
+    language: str | None
+    mels: int
+    window_ms: int
+    hop_ms: int
+    tokenizer: Literal["words", "characters", "bpe"]
+    vocabulary_size: int
+    max_seconds: float
+    max_length: int
+    batch_tokens: int
+    stretch: float
+    ctc_rescoring: float
+    hidden_dim: int
+    embedding_dim: int
+    layers: int
+    pyramid: int
+    speller_layers: int
+    attention: Literal["location", "content", "dot"]
+    location_filters: int
+    location_width: int
+    dropout: float
+    ctc_weight: float
+    scheduled_sampling: float
+    time_masks: int
+    time_width: int
+    frequency_masks: int
+    frequency_width: int
+
+class ClassifyImage(Options, total=False):
+    model: Literal["cnn", "cnn-attention"] | str
+    train_split: str | None
+    validation_split: str | None
+    test_split: str | None
+    size: int | None
+    batch_size: int
+    flip: bool
+    shift: int
+    label_smoothing: float
+    widths: str
+    blocks: int
+    stem_stride: int
+    stem: Literal["patch", "double"]
+    dropout: float
+    attention_dim: int
+    heads: int
+    attention_gain: float
+    attention_stage: int
+
+class Glimpse(Options, total=False):
+    model: Literal["ram", "ram-grid", "tiles", "soft-tiles", "dram", "random", "whole"] | str
+    train_split: str | None
+    validation_split: str | None
+    test_split: str | None
+    digits: str | None
+    canvas: int
+    shortest: int
+    longest: int
+    distractors: int
+    distractor_size: int
+    data_seed: int
+    size: int | None
+    batch_size: int
+    shift: int
+    rollouts: int
+    label_smoothing: float
+    glimpses: int
+    patch: int
+    scales: int
+    glimpse_dim: int
+    hidden_dim: int
+    core: Literal["rnn", "lstm"]
+    combine: Literal["add", "multiply"]
+    earlier_loss: float
+    baseline: Literal["learned", "leave-one-out", "moving-average"]
+    samples: int
+    entropy_bonus: float
+    reward: Literal["right", "probability"]
+    deviation: float
+    last_deviation: float
+    learn_deviation: bool
+    rows: int
+    columns: int
+    thumbnail: int
+    key_dim: int
+    read: Literal["sample", "topk"]
+    k: int
+    coarse: int
+    context_channels: int
+    network: Literal["cnn", "mlp"]
+    channels: int
+    pooled: int
+
+class Caption(Options, total=False):
+    model: Literal["show-attend-and-tell", "adaptive-attention", "show-and-tell", "m-rnn", "transformer"] | str
+    label_smoothing: float
+    beam_size: int
+    length_penalty: float
+    train_split: str | None
+    validation_split: str | None
+    test_split: str | None
+    size: int | None
+    features: str | None
+    least: int
+    most: int
+    data_seed: int
+    vocabulary_size: int
+    min_count: int
+    max_length: int
+    batch_size: int
+    shift: int
+    flip: bool
+    read: Literal["soft", "reinforce", "straight-through"]
+    baseline: Literal["learned", "leave-one-out", "moving-average"]
+    samples: int
+    entropy_bonus: float
+    reward_weight: float
+    soft_share: float
+    charge: Literal["to-come", "whole"]
+    normalizer: Literal["softmax", "sparsemax", "entmax"]
+    widths: str
+    blocks: int
+    stem_stride: int
+    stem: Literal["patch", "double"]
+    dropout: float
+    cell_dim: int
+    hidden_dim: int
+    embedding_dim: int
+    attention_dim: int
+    query: Literal["state", "state-and-word"]
+    doubly_stochastic: float
+    sentinel: bool
+    experts: int
+    top_k: int
+    experts_every: int
+    expert_groups: int | None
+    capacity_factor: float | None
+    importance_weight: float | None
+    load_weight: float | None
+    heads: int
+    layers: int
+    feedforward_dim: int
+    norm: Literal["pre", "post"]
+    positions: Literal["sinusoidal", "none"]
+    score: Literal["scaled_dot", "dot", "additive", "general", "cosine", "gaussian"]
+
+class Answer(Options, total=False):
+    model: Literal["ask-attend-and-answer", "show-ask-attend-and-answer", "attention-lstm", "show-and-answer", "question-only", "image-only"] | str
+    train_split: str | None
+    validation_split: str | None
+    test_split: str | None
+    size: int | None
+    features: str | None
+    least: int
+    most: int
+    data_seed: int
+    vocabulary_size: int
+    min_count: int
+    max_length: int
+    batch_size: int
+    shift: int
+    answers: int
+    generate: bool
+    beam_size: int
+    label_smoothing: float
+    widths: str
+    blocks: int
+    stem_stride: int
+    stem: Literal["patch", "double"]
+    dropout: float
+    cell_dim: int
+    read: Literal["soft", "reinforce", "straight-through"]
+    baseline: Literal["learned", "leave-one-out", "moving-average"]
+    samples: int
+    entropy_bonus: float
+    reward_weight: float
+    soft_share: float
+    normalizer: Literal["softmax", "sparsemax", "entmax"]
+    hidden_dim: int
+    question: Literal["lstm", "bag"]
+    embedding_dim: int
+    classifier_dim: int
+    glimpses: int
+
+class Memorize(Options, total=False):
+    model: Literal["ntm", "dnc", "lstm", "past-attention", "transformer"] | str
+    train_split: str | None
+    validation_split: str | None
+    test_split: str | None
+    batch_size: int
+    sentences: bool
+    longest: int | None
+    hidden_dim: int
+    embedding_dim: int
+    cells: int
+    least_cells: int | None
+    most_cells: int | None
+    cell_dim: int
+    read_heads: int
+    forget_bias: float
+    dropout: float
+    normalize: bool
+    forgetting: float
+    strength_bias: float
+    write_heads: int
+    by: Literal["both", "content", "location"]
+    layers: int
+    attention_dim: int
+    score: Literal["additive", "scaled_dot", "dot", "general", "cosine", "gaussian"]
+    window: int | None
+    experts: int
+    top_k: int
+    experts_every: int
+    expert_groups: int | None
+    capacity_factor: float | None
+    importance_weight: float | None
+    load_weight: float | None
+    heads: int
+    feedforward_dim: int
+    norm: Literal["pre", "post"]
+    positions: Literal["sinusoidal", "rotary", "alibi", "none"]
+
+class Regress(Options, total=False):
+    model: Literal["nadaraya-watson", "learned-kernel", "set-transformer", "mlp", "mean"] | str
+    train_split: str | None
+    validation_split: str | None
+    test_split: str | None
+    target: str | None
+    features: str | None
+    sets: bool
+    batch_size: int
+    loss: Literal["squared", "absolute"]
+    kernel: Literal["gaussian", "epanechnikov", "triangular"]
+    bandwidth: float | None
+    metric: Literal["scalar", "diagonal"]
+    hidden_dim: int
+    key_dim: int
+    score: Literal["gaussian", "scaled_dot", "additive"]
+    heads: int
+    layers: int
+    inducing: int
+    layer_norm: bool
+    pool: Literal["max", "mean", "sum"]
+
+class Predict(TypedDict, total=False):
+    beam_size: int | None
+    length_penalty: float | None
+    min_length: int
+    nbest: int
+    prefix: str | None
+    sample: bool
+    temperature: float | None
+    top_p: float | None
+    seed: int | None
+    coverage_penalty: float
+    replace_unknown: bool
+    ctc_rescoring: float | None
+    rollouts: int | None
+    likeliest: bool
+    cells: int | None
+    coverage: float
+
+class Eval(TypedDict, total=False):
+    beam_size: int | None
+    length_penalty: float | None
+    min_length: int
+    coverage_penalty: float
+    replace_unknown: bool
+    ctc_rescoring: float | None
+    rollouts: int | None
+    cells: int | None
+    coverage: float
+
+class Look(TypedDict, total=False):
+    by: Literal["attention", "jacobian", "gradient", "grad-cam"] | None
+    layer: int | None
+    head: int | None
+    label: str | None
+    likeliest: bool
+    cells: int | None
+    coverage: float

@@ -1,0 +1,57 @@
+"""Options of `saccade train` in a YAML file, or in the config.json of a run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saccade._definitions.argument_hints import suggest
+from saccade.cli.arguments import UsageError, one_line
+
+_FOLDER = ("run", "resume")  # options of config.json that belong to the folder of its run
+
+
+def read_config(path: str, task: str) -> dict[str, Any]:
+    """Return the options in a file, by name.
+
+    Raises:
+        UsageError: in one line, if the file holds anything else.
+        OSError: if it cannot be read.
+    """
+    import yaml  # type: ignore[import-untyped]
+
+    try:
+        content = yaml.safe_load(Path(path).read_bytes()) or {}  # JSON is YAML
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UsageError(f"--config: expected a YAML file, got {path} ({one_line(str(error))})") from error
+    if isinstance(content, Mapping) and isinstance(content.get("options"), Mapping):  # a run's
+        if content.get("task") != task:
+            raise UsageError(f"--config {path}: expected a run of {task}, got one of {content.get('task')}")
+        content = {name: value for name, value in content["options"].items() if name not in _FOLDER}
+    if not isinstance(content, Mapping):
+        raise UsageError(f"--config {path}: expected lines such as max_steps: 600, got {content!r:.60}")
+    options = {str(name).replace("-", "_"): value for name, value in content.items()}
+    for name, value in options.items():
+        if isinstance(value, list | Mapping):
+            raise UsageError(f"--config {path}: {name}: expected one value, got {value!r:.60}")
+    return options
+
+
+def words_of(options: Mapping[str, Any]) -> list[str]:
+    """Return options as words of a command line."""
+    words = []
+    for name, value in options.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            words.append(f"--{flag}={value}")
+    return words
+
+
+def check_names(options: Mapping[str, Any], names: list[str], path: str, model: str) -> None:
+    """Reject options that the model does not have."""
+    for name in options:
+        if name not in names:
+            raise UsageError(
+                f"--config {path}: {name}: no option with --model {model}; {suggest(name, names, 'see --help')}"
+            )

@@ -1,0 +1,87 @@
+"""Data as rows: what people have, read by libraries and divided into splits.
+
+`load` gives the rows of files, folders and Python objects with the columns that a task needs. A published layout is a
+file of `saccade.data.layouts`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from saccade.data.columns import Column, read_columns
+from saccade.data.dataset import data_path
+from saccade.data.files import ENDS, open_tables
+from saccade.data.objects import OBJECTS
+from saccade.data.rows import Blank, Examples, Rows, rows_of
+from saccade.data.splits import SplitNames
+from saccade.data.table import Row, Table
+from saccade.data.tables import read_table
+
+__all__ = ["OBJECTS", "Blank", "Column", "Examples", "Layout", "Row", "Rows", "SplitNames", "Table", "load"]
+
+Layout: TypeAlias = Callable[[Path, SplitNames], dict[str, Table] | None]
+"""A published layout: the tables of a path by the names of their splits, None for a path that is laid out otherwise."""
+
+
+def load(
+    data: str | Path,
+    columns: Sequence[Column],
+    names: SplitNames | None = None,
+    objects: Any = None,
+    *,
+    layouts: Sequence[Layout] = (),
+    read: Callable[[Path], Table] | None = None,
+    nested: str | None = None,
+    blank: Blank[Row] | None = None,
+    what: str = "examples",
+    more: bool = False,
+    key: Callable[[Row], Any] | None = None,
+    ends: Sequence[str] = ENDS,
+    whole: Sequence[str] = (),
+) -> Rows[Row] | None:
+    """Return the rows of a path or of Python objects, in three splits.
+
+    Args:
+        data: a file, a folder, or "objects".
+        columns: the columns that the task needs.
+        names: the names of splits.
+        objects: the Python objects.
+        layouts: published layouts of a path that has no tables.
+        read: reader of a file; None: `saccade.data.tables.read_table`.
+        nested: a column that may hold a mapping with all columns, such as "translation".
+        blank: rows to leave out.
+        what: the rows, for messages.
+        more: ignore further cells in a file without a header.
+        key: the part of a row whose hash decides its split, if that is missing; None: the first column.
+        ends, whole: the names of tables in a folder, see `saccade.data.files.open_tables`.
+
+    Returns:
+        Rows with the columns' names; None if there are no data at the path.
+
+    Raises:
+        ArgumentError: naming the file, row or split that is wrong.
+        OSError: if a file cannot be read.
+
+    Example:
+        >>> rows = load("objects", [Column("text", ("text",))], objects=[{"text": f"film {n}"} for n in range(3)])
+        >>> [rows.row(split, 0)["text"] for split in ("train", "validation", "test")]
+        ['film 2', 'film 0', 'film 1']
+    """
+    names, tables = names or SplitNames(), objects
+    read_file = read or partial(read_table, columns=columns, more=more)
+    tables_of: Layout = partial(open_tables, read=read_file, ends=ends, whole=whole)
+    if data != OBJECTS:
+        path = data_path(str(data))
+        opened = (layout(path, names) for layout in [tables_of, *layouts])
+        tables = next((found for found in opened if found is not None), None)
+        if tables is None:
+            return None
+
+    def values(row: Any, labels: Any) -> Row:
+        inner = row.get(nested) if nested and isinstance(row, Mapping) else None
+        return read_columns(columns, row if inner is None else inner, labels)
+
+    place = "data" if data == OBJECTS else str(data)
+    return rows_of(tables, values, key or itemgetter(columns[0].name), names, blank, place=place, what=what)

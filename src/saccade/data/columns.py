@@ -1,0 +1,142 @@
+"""Columns that a task needs: their names and the kinds of their values."""
+
+import posixpath
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saccade.data.cleaning import composed
+from saccade.data.dataset import joined
+from saccade.errors import ArgumentError
+
+__all__ = ["Column", "file_name", "find_columns", "label", "label_of", "read_columns", "text"]
+
+
+def text(cell: Any) -> str:
+    """Return a text without white space around it, composed (NFC); a whole number is its digits.
+
+    >>> text(" a fine film "), text(7)
+    ('a fine film', '7')
+    """
+    if not isinstance(cell, str):
+        if isinstance(cell, bool) or not isinstance(cell, int | np.integer):
+            raise ValueError(f"expected a text, got {type(cell).__name__}")
+        cell = str(cell)
+    cell.encode()  # half a surrogate pair is no text
+    return composed(cell.strip())
+
+
+def label(cell: Any) -> str:
+    r"""Return the name of a class: a text that is not blank, with one space between two words.
+
+    >>> label(" rock\nand  roll")
+    'rock and roll'
+    """
+    if not (name := " ".join(text(cell).split())):
+        raise ValueError("expected a label, got a blank one")
+    return name
+
+
+def file_name(cell: Any) -> str:
+    """Return the path of a file without parts that change nothing, so that a file has one name; "" if there is none.
+
+    >>> file_name(" ./photos//a.jpg"), file_name(" ")
+    ('photos/a.jpg', '')
+    """
+    if not isinstance(cell, str):
+        raise ValueError(f"expected the name of a file, got {type(cell).__name__}")
+    return posixpath.normpath(cell.strip()) if cell.strip() else ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that a task needs.
+
+    Args:
+        name: of its values in a row.
+        names: accepted names of the column in files, the preferred one first; without regard to case.
+        kind: conversion of a cell to a value; ValueError if the cell has another kind.
+        needed: whether a row without it is an error; otherwise its cell is None.
+
+    Example:
+        >>> Column("text", ("text", "sentence")).find(["Id", "Sentence"])
+        'Sentence'
+    """
+
+    name: str
+    names: tuple[str, ...]
+    kind: Callable[[Any], Any] = text
+    needed: bool = True
+
+    def find(self, names: Sequence[Any]) -> Any:
+        """Return the name of this column among those of a table, None if it has none."""
+        exact = next((name for name in self.names if name in names), None)
+        if exact is not None:
+            return exact
+        lower = {name.strip().lower(): name for name in names if isinstance(name, str)}
+        return next((lower[name.lower()] for name in self.names if name.lower() in lower), None)
+
+
+def find_columns(columns: Sequence[Column], names: Sequence[str], where: str) -> list[str | None]:
+    """Return the name of each column in a table, None for one that it lacks.
+
+    Raises:
+        ArgumentError: if the table has a column twice.
+
+    Example:
+        >>> find_columns([Column("text", ("text", "sentence")), Column("label", ("label",))], ["Sentence"], "row 1")
+        ['Sentence', None]
+    """
+    found = [column.find(names) for column in columns]
+    for name in filter(None, found):
+        if [other.strip().lower() for other in names].count(name.strip().lower()) > 1:
+            raise ArgumentError(f"{where}: expected one column {name}, got several; rename the others")
+    return found
+
+
+def read_columns(columns: Sequence[Column], row: Any, labels: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the values of a row by the names of a task's columns.
+
+    Args:
+        columns: the columns that the task needs.
+        row: a mapping with at least these columns, or a sequence with exactly these cells.
+        labels: the names of classes, by column.
+
+    Raises:
+        ValueError: if the row has other columns, or a cell of another kind.
+
+    Example:
+        >>> columns = [Column("text", ("text", "sentence")), Column("label", ("label",), label)]
+        >>> read_columns(columns, {"sentence": "dull", "label": 0}, {"label": ["negative", "positive"]})
+        {'text': 'dull', 'label': 'negative'}
+    """
+    needed = [column for column in columns if column.needed]
+    if isinstance(row, Mapping):
+        return {column.name: column.kind(_cell(column, row, labels)) for column in columns}
+    if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != len(needed):
+        raise ValueError(f"expected {joined(column.names[0] for column in needed)}, got {row!r:.60}")
+    cells = dict(zip((column.name for column in needed), row, strict=True))
+    return {column.name: column.kind(cells.get(column.name)) for column in columns}
+
+
+def _cell(column: Column, row: Mapping[Any, Any], labels: Mapping[str, Sequence[str]]) -> Any:
+    name = column.names[0] if column.names[0] in row else column.find(list(row))
+    if name is None and not column.needed:
+        return None
+    if name is None:
+        raise ValueError(f"expected a column {' or '.join(column.names)}, got {', '.join(map(str, row))}")
+    cell = row[name]
+    return label_of(labels[name], cell) if name in labels and isinstance(cell, int) else cell
+
+
+def label_of(labels: Sequence[str], number: int) -> str:
+    """Return a class's name by its number; collections mark rows without a class by -1.
+
+    >>> label_of(["no", "yes"], 1)
+    'yes'
+    """
+    if not 0 <= number < len(labels):
+        raise ValueError(f"expected a label from 0 to {len(labels) - 1}, got {number}")
+    return labels[number]

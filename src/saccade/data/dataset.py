@@ -1,0 +1,236 @@
+"""What a data set is: examples in three splits, each a function of its split and index alone."""
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from saccade.data.conversions import converted
+from saccade.errors import ArgumentError
+
+__all__ = [
+    "SPLITS",
+    "Dataset",
+    "Lazy",
+    "check_index",
+    "check_split",
+    "counted",
+    "data_path",
+    "inventory",
+    "joined",
+    "no_such_data",
+    "opened",
+    "sampled",
+    "spread",
+    "take",
+    "training_sample",
+]
+
+SPLITS = ("train", "validation", "test")
+T = TypeVar("T")
+E = TypeVar("E", covariant=True)
+
+
+class Dataset(Protocol[E]):
+    """Examples in three splits; what an example is, the task says."""
+
+    def example(self, split: str, index: int) -> E:
+        """Return one example of a split ("train", "validation" or "test")."""
+
+    def size(self, split: str) -> int | None:
+        """Return how many examples a split has, None where it is endless."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the examples are, in one string: another one means other data."""
+
+    @property
+    def note(self) -> str:
+        """What a user should know of the data before training, "" if nothing."""
+
+
+class Lazy(Generic[T]):
+    """A value that is made when it is first asked for, such as a data set that answering does not need.
+
+    Args:
+        make: makes it.
+
+    Example:
+        >>> lazy = Lazy(lambda: print("made") or 7)
+        >>> lazy.get(), lazy.get()
+        made
+        (7, 7)
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make, self._found = make, list[T]()
+
+    def get(self) -> T:
+        """Return the value."""
+        if not self._found:
+            self._found.append(self._make())
+        return self._found[0]
+
+
+def opened(objects: Any, make: Callable[[Any], T]) -> Lazy[T]:
+    """Return a data set that is open already as it is, and one of Python objects or files once it is asked for.
+
+    >>> first = opened(None, lambda objects: [objects])
+    >>> opened(first, lambda objects: [objects]) is first
+    True
+    """
+    return objects if isinstance(objects, Lazy) else Lazy(lambda: make(objects))
+
+
+def take(data: Dataset[E], split: str, limit: int | None) -> Sequence[int]:
+    """Return the indices of a split's examples, at most `limit` of them: the first of an endless split, and of another
+    a spread of them, for files may be sorted, and kinds of questions lie one after another.
+
+    Every place has a rank by the golden ratio, which has no period in common with anything.
+    """
+    size = data.size(split)
+    if size is None:
+        return range(limit or 0)
+    if limit is None or limit >= size:
+        return range(size)
+    return sampled(size, limit)
+
+
+def spread(size: int, count: int) -> range:
+    """Return at most `count` of the numbers below `size`, evenly apart: a sample of files that may be sorted.
+
+    >>> list(spread(10, 4))
+    [0, 3, 6, 9]
+    """
+    return range(0, size, max(1, -(-size // count)))
+
+
+def sampled(size: int, count: int) -> list[int]:
+    """Return `count` of the numbers below `size`, or all: evenly apart, but by no step that the numbers may repeat in.
+
+    Each number has a rank, its multiple of the golden ratio without the whole part; the lowest ranks are taken.
+
+    >>> sampled(10, 4)
+    [0, 2, 5, 7]
+    """
+    ranks = np.arange(size) * ((5**0.5 - 1) / 2) % 1
+    return sorted(np.argsort(ranks)[:count].tolist())
+
+
+def training_sample(data: Dataset[E], endless: int, most: int) -> list[E]:
+    """Return training examples that something is learned from: the first where they are endless, else a spread of them.
+
+    Args:
+        data: the data set.
+        endless: how many of an endless split.
+        most: how many of a finite one, at most.
+    """
+    size = data.size("train")
+    indices = range(endless) if size is None else spread(size, most)
+    return [data.example("train", index) for index in indices]
+
+
+def check_split(split: str) -> None:
+    """Refuse what is no split.
+
+    Raises:
+        ArgumentError: if there is no such split.
+
+    Example:
+        >>> check_split("tset")
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: split: expected one of train, validation, test, got 'tset'
+    """
+    if split not in SPLITS:
+        raise ArgumentError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
+
+
+def check_index(split: str, index: int, size: int | None) -> None:
+    """Refuse an index that a split of some size, None where it is endless, does not have.
+
+    Raises:
+        ArgumentError: if there is no such index.
+
+    Example:
+        >>> check_index("test", 500, 500)
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: index: expected 0 <= index < 500 in test, got 500
+    """
+    if index < 0 or (size is not None and index >= size):
+        below = "" if size is None else f" < {size}"
+        raise ArgumentError(f"index: expected 0 <= index{below} in {split}, got {index}")
+
+
+def no_such_data(
+    data: str, builtin: Iterable[str], forms: str = "folder or file", holds: str | None = None
+) -> ArgumentError:
+    """Return the error for a name that is no data set.
+
+    Args:
+        data: the name.
+        builtin: those of the built-in ones.
+        forms: what else it might be the path of.
+        holds: what a folder that is there ought to hold.
+
+    Example:
+        >>> no_such_data("date", ["dates"])
+        ArgumentError('--data: no data set date, and no folder or file; did you mean dates?')
+    """
+    if holds is not None and (folder := Path(data)).is_dir():
+        there = sorted(folder.iterdir())
+        got = f"got {inventory(path.name for path in there) or 'an empty folder'}"
+        way_out = next(filter(None, map(converted, there)), "")
+        return ArgumentError(f"--data: expected in the folder {data} {holds}, {got}{way_out}")
+    near = difflib.get_close_matches(data, builtin, 1)
+    hint = f"did you mean {near[0]}?" if near else f"built in: {', '.join(builtin)}"
+    return ArgumentError(f"--data: no data set {data}, and no {forms}; {hint}")
+
+
+def data_path(data: str) -> Path:
+    """Return what --data names as a path.
+
+    Raises:
+        ArgumentError: if there is a pipe, a socket or a device, which can be read once at most.
+
+    Example:
+        >>> data_path("/dev/null")
+        Traceback (most recent call last):
+        saccade.errors.ArgumentError: --data: expected a file or a folder, got a pipe or device at /dev/null; ...
+    """
+    path = Path(data)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        way_out = "copy what it gives into a file and name it"
+        raise ArgumentError(f"--data: expected a file or a folder, got a pipe or device at {data}; {way_out}")
+    return path
+
+
+def counted(count: int, what: str) -> str:
+    """Return a count with what is counted, which is given in the plural.
+
+    >>> counted(1, "examples"), counted(2, "examples")
+    ('1 example', '2 examples')
+    """
+    return f"{count} {what.removesuffix('s') if count == 1 else what}"
+
+
+def joined(names: Iterable[str]) -> str:
+    """Return names in one line, "and" before the last.
+
+    >>> joined(["image", "question", "answer"]), joined(["text"])
+    ('image, question and answer', 'text')
+    """
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def inventory(names: Iterable[Any]) -> str:
+    """Return some names in one line, the first five of them where there are more.
+
+    >>> inventory("abcdefg")
+    'a, b, c, d, e and 2 more'
+    """
+    known = list(map(str, names))
+    more = f" and {len(known) - 5} more" if len(known) > 5 else ""
+    return ", ".join(known[:5]) + more

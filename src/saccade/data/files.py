@@ -1,0 +1,81 @@
+"""Files of the splits in a folder, by their names."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from saccade.data.arrow import is_arrow, read_arrow
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames
+from saccade.data.table import Table
+from saccade.errors import ArgumentError
+
+__all__ = ["ENDS", "open_tables", "split_files"]
+
+_LAYOUTS = (".tmx",)  # files of a published layout
+#: The ends of the names of tables in text.
+ENDS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
+
+
+def open_tables(
+    path: Path,
+    names: SplitNames,
+    read: Callable[[Path], Table],
+    ends: Sequence[str] = ENDS,
+    whole: Sequence[str] = (),
+) -> dict[str, Table] | None:
+    """Read the table or tables of a path.
+
+    Args:
+        path: a file, a folder with a file of each split (train.csv), or a path that `saccade.data.arrow` reads.
+        names: the names of splits.
+        read: reader of a file that is no table of Arrow.
+        ends: the ends of the names of files in a folder that it reads.
+        whole: names of a file of all splits, which is read in a folder without files of splits.
+
+    Returns:
+        The table of each split by its name there, of a single one by ""; None if the path has none to train on.
+
+    Raises:
+        ArgumentError: naming the file, row or split that is wrong.
+        OSError: if a file cannot be read.
+    """
+    if is_arrow(path):
+        return read_arrow(path, names)
+    if path.is_file():
+        return None if path.suffix.lower() in _LAYOUTS else {"": read(path)}
+    files = split_files(path, names, ends) if path.is_dir() else {}
+    if any(names.split(name) == "train" for name in files):
+        return {name: read(file) for name, file in files.items()}
+    alone = next((file for stem in whole for file in _called(path, stem, ends)), None) if path.is_dir() else None
+    return None if alone is None else {"": read(alone)}
+
+
+def split_files(folder: Path, names: SplitNames, ends: Sequence[str], prefix: str = "") -> dict[str, Path]:
+    """Return the files of a folder that are called as splits, by the names of these; a plain file goes before a packed.
+
+    Args:
+        folder: where the files are.
+        names: the names of splits.
+        ends: the ends of their names, without that of gzip.
+        prefix: the beginning of their names: "corpus." for "corpus.train".
+
+    Raises:
+        ArgumentError: if a split has several files, or an option names one that is not there.
+    """
+    files = dict[str, list[Path]]()
+    for split in SPLITS:
+        for name in names.of(split):
+            there = [path for path in _called(folder, f"{prefix}{name}", ends) if path.is_file()]
+            if there:
+                files[name] = there
+    for name, (first, *others) in files.items():
+        if others:
+            got = f"got {first.name} and {' and '.join(path.name for path in others)}"
+            raise ArgumentError(f"{folder}: expected one file of {name}, {got}; move away all but one")
+    return {name: file for name, [file] in files.items()}
+
+
+def _called(folder: Path, stem: str, ends: Sequence[str]) -> list[Path]:
+    lower = {f"{stem}{end}{packed}".lower(): packed for end in ends for packed in ("", ".gz")}
+    there = {path.name: path for path in sorted(folder.iterdir()) if path.name.lower() in lower}
+    return [path for name, path in there.items() if name.removesuffix(".gz") == name or name[:-3] not in there]

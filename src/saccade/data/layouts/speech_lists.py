@@ -1,0 +1,69 @@
+"""Lists of recordings as LJSpeech and Kaldi have them.
+
+    metadata.csv    LJ001-0001|Printing, in the only sense|Printing, in the only sense     and wavs/LJ001-0001.wav
+    wav.scp         ann-1 clips/ann-1.wav       text    ann-1 good morning       utt2spk    ann-1 ann
+
+Source:
+    Ito, Johnson 2017, The LJ Speech Dataset (https://keithito.com/LJ-Speech-Dataset); Povey et al. 2011, "The Kaldi
+    Speech Recognition Toolkit", data preparation (https://kaldi-asr.org/doc/data_prep.html).
+"""
+
+from pathlib import Path
+
+from saccade.data.dataset import SPLITS
+from saccade.data.splits import SplitNames
+from saccade.data.table import Table, row_of
+from saccade.data.texts import read_lines
+from saccade.errors import ArgumentError
+
+__all__ = ["kaldi", "ljspeech"]
+
+
+def ljspeech(folder: Path, names: SplitNames) -> dict[str, Table] | None:
+    """Return rows of `path` and `text`, the normalized one; None for another folder.
+
+    Raises:
+        ArgumentError: naming the row that is wrong.
+        OSError: if a file cannot be read.
+    """
+    listed = folder / "metadata.csv"
+    if not listed.is_file() or not (folder / "wavs").is_dir():
+        return None
+    rows, where = list[tuple[str, str]](), row_of(listed)
+    for index, line in enumerate(read_lines(listed)):
+        name, *texts = line.split("|")
+        if not texts:
+            raise ArgumentError(f"{where(index)}: expected a name, | and a text, got {line!r:.60}")
+        rows.append((f"wavs/{name.strip()}.wav", texts[-1]))
+    return {"": Table(rows, where, size=len(rows))}
+
+
+def kaldi(folder: Path, names: SplitNames) -> dict[str, Table] | None:
+    """Return rows of `path`, `text` and `speaker` of a folder with wav.scp and text, or of one for each split.
+
+    Raises:
+        ArgumentError: naming the row that is wrong.
+        OSError: if a file cannot be read.
+    """
+    if (folder / "wav.scp").is_file():
+        return {"": _kaldi_table(folder, Path())}
+    there = {split: [name for name in names.of(split) if (folder / name / "wav.scp").is_file()] for split in SPLITS}
+    return {name: _kaldi_table(folder / name, Path(name)) for split in SPLITS for name in there[split]} or None
+
+
+def _kaldi_table(folder: Path, below: Path) -> Table:
+    files = {name: folder / name for name in ("wav.scp", "text", "utt2spk")}
+    lists = {name: _pairs(path) for name, path in files.items() if name != "utt2spk" or path.is_file()}
+    rows, where = list[dict[str, str]](), row_of(files["wav.scp"])
+    for index, (utterance, path) in enumerate(lists["wav.scp"].items()):
+        if path.endswith("|"):
+            wanted = "expected the path of a recording"
+            raise ArgumentError(f"{where(index)}: {wanted}, got a command; run it and name its output")
+        speaker = lists.get("utt2spk", {}).get(utterance, "")
+        rows.append({"path": str(below / path), "text": lists["text"].get(utterance, ""), "speaker": speaker})
+    return Table(rows, where, size=len(rows))
+
+
+def _pairs(path: Path) -> dict[str, str]:
+    pairs = (line.strip().partition(" ")[::2] for line in read_lines(path, "an utterance a line"))
+    return {name: rest.strip() for name, rest in pairs}

@@ -1,0 +1,124 @@
+"""Python objects as tables: lists, mappings, arrays, data frames, and data sets of `datasets`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from saccade.data.dataset import inventory
+from saccade.data.splits import SplitNames, spelled_splits
+from saccade.data.table import Table
+from saccade.errors import ArgumentError
+
+__all__ = ["OBJECTS", "array_of", "object_tables", "table_rows"]
+
+#: The name of data that are Python objects.
+OBJECTS = "objects"
+
+
+def object_tables(objects: Any, names: SplitNames) -> dict[str, Table]:
+    """Return the tables of Python objects by the names of their splits, of a single table by "".
+
+    Args:
+        objects: an iterable of rows; a data frame of pandas or polars; a mapping of columns; arrays `(X, y)`; or a
+            mapping from splits to such.
+        names: the names of splits.
+
+    Raises:
+        ArgumentError: if there are none, or columns have different lengths.
+
+    Example:
+        >>> tables = object_tables({"train": [("a", "b")], "dev": [("c", "d")]}, SplitNames())
+        >>> list(tables), tables["dev"].where(0)
+        (['train', 'dev'], 'data: dev, row 1')
+    """
+    if objects is None:
+        way_out = "hand them over again as data="
+        raise ArgumentError(f"data: expected the Python objects that this run was trained on, got none; {way_out}")
+    if isinstance(objects, Mapping) and not _are_columns(objects, names):
+        parts = {str(name): part for name, part in objects.items() if part is not None}
+        spelled = spelled_splits(Path("data"), parts, names)
+        return {
+            name: _table(parts[part], name) if name in names.all else Table((), str) for part, name in spelled.items()
+        }
+    return {"": _table(objects, "train")}
+
+
+def table_rows(part: Any, where: str) -> list[Mapping[Any, Any]] | None:
+    """Return the rows of a data frame or of a mapping of columns, None for another object.
+
+    Args:
+        part: the object.
+        where: its name in messages.
+
+    Raises:
+        ArgumentError: if the columns have different lengths.
+
+    Example:
+        >>> table_rows({"x": [1, 2], "y": np.zeros(2)}, "data")[0]
+        {'x': 1, 'y': np.float64(0.0)}
+    """
+    if hasattr(part, "to_dicts"):  # polars
+        records: list[Mapping[Any, Any]] = part.to_dicts()
+        return records
+    if hasattr(part, "to_dict") and hasattr(part, "columns"):  # pandas
+        return list(part.to_dict("records"))
+    if not isinstance(part, Mapping):
+        return None
+    lengths = {name: _length(column) for name, column in part.items()}
+    if None in lengths.values() or len(set(lengths.values())) > 1:
+        got = inventory(f"{length or 'none'} of {name}" for name, length in lengths.items())
+        way_out = "a mapping of splits needs one called train"
+        raise ArgumentError(f"{where}: expected columns of as many cells each, got {got}; {way_out}")
+    return [dict(zip(part, cells, strict=True)) for cells in zip(*part.values(), strict=True)]
+
+
+def array_of(part: Any) -> np.ndarray:
+    """Return an array: a tensor's from wherever it lies, and without its gradient.
+
+    Raises:
+        ValueError: if it is a list of tensors that are no numbers for numpy.
+
+    Example:
+        >>> array_of(torch.ones(2, requires_grad=True))
+        array([1., 1.], dtype=float32)
+    """
+    if isinstance(part, torch.Tensor):
+        return part.numpy(force=True)
+    try:
+        return np.asarray(part)
+    except RuntimeError as error:  # of a tensor in a list, which says what it needs
+        raise ValueError(error) from error
+
+
+def _table(part: Any, split: str) -> Table:
+    features = getattr(part, "features", None) or {}
+    described = ((name, getattr(kind, "names", None)) for name, kind in features.items())
+    labels = {str(name): names for name, names in described if names}
+    return Table(_rows(part), lambda index: f"data: {split}, row {index + 1}", labels)
+
+
+def _rows(part: Any) -> Iterable[Any]:
+    if isinstance(part, tuple) and len(part) == 2 and all(isinstance(cell, np.ndarray | torch.Tensor) for cell in part):
+        if len(part[0]) != len(part[1]):
+            raise ArgumentError(f"data: expected as many rows in X and y, got {len(part[0])} and {len(part[1])}")
+        return list(zip(*part, strict=True))
+    rows = table_rows(part, "data")
+    if rows is None and not isinstance(part, Iterable | Sequence | torch.Tensor):
+        raise ArgumentError(f"data: expected rows, got {type(part).__name__}")
+    return part if rows is None else rows
+
+
+def _length(column: Any) -> int | None:
+    try:
+        return None if isinstance(column, str | bytes) else len(column)
+    except TypeError:
+        return None
+
+
+def _are_columns(objects: Mapping[Any, Any], names: SplitNames) -> bool:
+    """Whether a mapping is a table: it has columns, and none has a split's name."""
+    sized = bool(objects) and all(_length(part) is not None for part in objects.values())
+    return sized and not any(names.split(str(name)) for name in objects)

@@ -1,0 +1,374 @@
+"""Rows in three splits: read, without blank ones, and held out where a split is missing."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from saccade.data.cleaning import composed
+from saccade.data.columns import Column, read_columns
+from saccade.data.dataset import SPLITS, check_index, check_split, inventory
+from saccade.data.objects import object_tables
+from saccade.data.splits import SPLIT, SplitNames, held_out, split_of
+from saccade.data.table import Row, Table
+from saccade.errors import ArgumentError
+
+__all__ = ["Blank", "Examples", "Rows", "divide", "placed_rows", "rows_of", "text_hash"]
+
+_SHARE, _MOST = 20, 1000  # one in so many different examples is held out for a split, but at most so many
+R = TypeVar("R")
+E = TypeVar("E")
+Place: TypeAlias = tuple[Callable[[int], str], Sequence[int] | NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Rows(Generic[R]):
+    """Rows in memory, in three splits.
+
+    Args:
+        splits: "train", "validation" and "test".
+        fingerprint: the number and a hash of all rows.
+        note: what a user should know of them, "" if nothing.
+        places: for each split the place of a row in its table, and the indices of the split's rows there.
+    """
+
+    splits: Mapping[str, Sequence[R]]
+    fingerprint: str
+    note: str = ""
+    places: Mapping[str, Place] = field(default_factory=dict)
+
+    def row(self, split: str, index: int) -> R:
+        """Return one row of a split.
+
+        Raises:
+            ArgumentError: if there is no such split, or no such index in it.
+        """
+        check_index(split, index, self.size(split))
+        return self.splits[split][index]
+
+    def size(self, split: str) -> int:
+        """Return the number of rows of a split.
+
+        Raises:
+            ArgumentError: if there is no such split.
+        """
+        check_split(split)
+        return len(self.splits[split])
+
+    def where(self, split: str, index: int) -> str:
+        """Return the place of a row, for messages: "row 7 of texts.csv"."""
+        where, indices = self.places[split]
+        return where(int(indices[index]))
+
+
+class Examples(Generic[E]):
+    """A data set of rows, whose examples a task makes.
+
+    Args:
+        rows: the rows.
+        make: from a row to an example.
+    """
+
+    def __init__(self, rows: Rows[Row], make: Callable[[Row], E]) -> None:
+        self.rows, self.make = rows, make
+
+    def example(self, split: str, index: int) -> E:
+        """Return one example of a split."""
+        return self.make(self.rows.row(split, index))
+
+    def size(self, split: str) -> int:
+        """Return how many examples a split has."""
+        return self.rows.size(split)
+
+    @property
+    def fingerprint(self) -> str:
+        """What the examples are, in one string."""
+        return self.rows.fingerprint
+
+    @property
+    def note(self) -> str:
+        """What a user should know of them, "" if nothing."""
+        return self.rows.note
+
+
+@dataclass(frozen=True)
+class Blank(Generic[R]):
+    """Rows to leave out with a note.
+
+    Args:
+        test: whether a row is blank.
+        what: the rows and the reason: "texts, which are blank".
+        splits: the splits without such rows.
+    """
+
+    test: Callable[[R], bool]
+    what: str
+    splits: Sequence[str] = SPLITS
+
+
+@dataclass(frozen=True)
+class _Part(Generic[R]):
+    """The rows of one table, with the split that each names, "" if none."""
+
+    table: Table
+    rows: list[R]
+    tags: list[str]
+    kept: NDArray[np.int64]
+    note: str
+
+
+def rows_of(
+    tables: Any,
+    read: Callable[[Any, Mapping[str, Sequence[str]]], R],
+    key: Callable[[R], Any],
+    names: SplitNames | None = None,
+    blank: Blank[R] | None = None,
+    *,
+    place: str = "data",
+    what: str = "examples",
+    divided: bool = True,
+) -> Rows[R]:
+    """Read tables and divide them into splits.
+
+    A column `split` divides a single table. A split that is missing is held out from training, by a hash of the key
+    alone: a twentieth of the different keys, but at most 1,000.
+
+    Args:
+        tables: tables by the names of their splits, a single one by "", or Python objects (see `object_tables`).
+        read: conversion of a row, given the names of classes by column; it raises ValueError.
+        key: the part of a row whose hash decides its split.
+        names: the names of splits.
+        blank: rows to leave out; None: none.
+        place: the data, for messages.
+        what: the rows, for messages.
+        divided: whether a column `split` divides a single table.
+
+    Raises:
+        ArgumentError: naming the row that is wrong, or the split that has none.
+
+    Example:
+        >>> rows = rows_of([(f"{n}", "even" if n % 2 == 0 else "odd") for n in range(60)], lambda row, _: row, min)
+        >>> [rows.size(split) for split in SPLITS], rows.row("validation", 0), rows.where("validation", 0)
+        ([54, 3, 3], ('29', 'odd'), 'data: train, row 30')
+    """
+    names = names or SplitNames()
+    if not (isinstance(tables, Mapping) and all(isinstance(table, Table) for table in tables.values())):
+        tables = object_tables(tables, names)
+    called = _called(tables, names, place)
+    alone = list(called) == ["train"]
+    parts = {
+        split: _read(split, tables[name], read, partial(_tag, names, "" if alone else name, divided), blank, place)
+        for split, name in called.items()
+    }
+    indices = {split: part.kept for split, part in parts.items()}
+    if alone:
+        indices = _tagged(parts["train"], place)
+        if called["train"] == "" and not any(parts["train"].tags):
+            names.check("train", place)
+    missing = [split for split in SPLITS if split not in indices]
+    for split in missing:
+        names.check(split, place, set(indices) if alone else tables)
+    if missing:
+        train = parts["train"]
+        hashes = np.array([_hash(key(train.rows[index])) for index in indices["train"]], np.uint64)
+        held = divide(hashes, place, what, missing)
+        indices |= {split: indices["train"][inside] for split, inside in held.items()}
+    own = {split: parts.get(split, parts["train"]) for split in SPLITS}
+    splits = {split: [own[split].rows[index] for index in indices[split]] for split in SPLITS}
+    notes = [
+        *(table.note for name, table in tables.items() if name in called.values()),
+        *(part.note for part in parts.values()),
+        held_out(missing, {split: len(part) for split, part in splits.items()}, what),
+        _unread([name for name in tables if name not in called.values()]),
+    ]
+    places = {split: (own[split].table.where, indices[split]) for split in SPLITS}
+    return Rows(splits, _fingerprint(splits), "; ".join(filter(None, notes)), places)
+
+
+def placed_rows(
+    tables: Mapping[str, Table], columns: Sequence[Column], names: SplitNames, place: Path
+) -> Iterator[tuple[str, Row, str]]:
+    """Yield the place, the values and the split of each row, "" if nothing names one.
+
+    Args:
+        tables: tables by the names of their splits, a single one by "".
+        columns: the columns that the task needs.
+        names: the names of splits.
+        place: the data, for messages.
+
+    Raises:
+        ArgumentError: naming the row that is wrong, or an option whose split no row is in.
+    """
+    there = {names.split(name) for name in tables}
+    for name, table in tables.items():
+        for index, (row, tag) in enumerate(_values(table, partial(_placed, columns, names, name, table.labels))):
+            split = tag or names.split(name) or ""
+            there.add(split)
+            yield table.where(index), row, split
+    for split in SPLITS:
+        if split not in there:
+            names.check(split, place, filter(None, there))
+
+
+def _placed(
+    columns: Sequence[Column], names: SplitNames, name: str, labels: Mapping[str, Sequence[str]], row: Any
+) -> tuple[Row, str]:
+    return read_columns(columns, row, labels), _tag(names, name, True, row)
+
+
+def _values(table: Table, read: Callable[[Any], R]) -> Iterator[R]:
+    """The values of all rows, with the place of one that is wrong."""
+    count = 0
+    try:
+        for row in table.rows:
+            yield read(row)
+            count += 1
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise ArgumentError(f"{table.where(count)}: {error}") from error
+
+
+def text_hash(text: str) -> int:
+    """Return a number below 2^64 that is the same for the same text, on every machine.
+
+    >>> text_hash("caf\u00e9") == text_hash("cafe\u0301") != text_hash("cafe")
+    True
+    """
+    content = composed(text).encode("utf-8", "surrogateescape")  # the name of a file may have another encoding
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")
+
+
+def divide(
+    hashes: NDArray[np.uint64], place: Path | str, what: str, missing: Sequence[str] = ("validation", "test")
+) -> dict[str, NDArray[np.bool_]]:
+    """Return the examples of each split by the hashes of their keys alone: equal keys are in one split.
+
+    The lowest hashes are the first split held out, the next ones the second, all others are to train on: a twentieth
+    of the different keys, but at most 1,000, for each split that is held out.
+
+    Args:
+        hashes: `(examples,)`, by `text_hash`.
+        place: the data, for the error.
+        what: the examples, for the error.
+        missing: the splits to hold out.
+
+    Raises:
+        ArgumentError: if there are too few different keys.
+
+    Example:
+        >>> divide(np.array([7, 5, 7, 9], np.uint64), Path("a"), "texts")["train"]
+        array([False, False, False,  True])
+    """
+    different = np.unique(hashes)
+    if len(different) <= len(missing):
+        uses = [*(name.replace("validation", "validate") for name in missing), "train"]
+        wanted = f"expected {len(uses)} different {what} or more, to {', '.join(uses[:-1])} and {uses[-1]}"
+        raise ArgumentError(f"{place}: {wanted}, got {len(different)}")
+    count = min(max(1, len(different) // _SHARE), _MOST)
+    bounds = different[[count * (number + 1) for number in range(len(missing))]]
+    ranks = np.searchsorted(bounds, hashes, side="right")
+    return {split: ranks == number for number, split in enumerate((*missing, "train"))}
+
+
+def _called(tables: Mapping[str, Table], names: SplitNames, place: str) -> dict[str, str]:
+    """The name of each split's table."""
+    if list(tables) == [""]:
+        return {"train": ""}
+    called = dict[str, str]()
+    for split in SPLITS:
+        there = [name for name in names.of(split) if name in tables]
+        if len(there) > 1:
+            raise ArgumentError(f"{place}: expected one {split} split, got {' and '.join(there)}; say --{split}-split")
+        if there:
+            called[split] = there[0]
+    if "train" not in called:
+        names.check("train", place, tables)
+        got = f"got {', '.join(tables) or 'none'}"
+        way_out = "; a mapping is of splits, each a list of rows" if tables else ""
+        raise ArgumentError(f"{place}: expected rows of train, {got}{way_out}")
+    return called
+
+
+def _read(
+    split: str,
+    table: Table,
+    read: Callable[[Any, Mapping[str, Sequence[str]]], R],
+    tag: Callable[[Any], str],
+    blank: Blank[R] | None,
+    place: str,
+) -> _Part[R]:
+    tags = list[str]()
+
+    def tagged(row: Any) -> R:
+        tags.append(tag(row))
+        if bool(tags[0]) != bool(tags[-1]):
+            how = "with" if tags[-1] else "without"
+            raise ValueError(f"expected the columns of the first row, got others: {how} {SPLIT}")
+        return read(row, table.labels)
+
+    rows = list(_values(table, tagged))
+    if not rows:
+        raise ArgumentError(f"{place}: expected rows of {split}, got none")
+    out = np.array([blank is not None and split in blank.splits and blank.test(row) for row in rows])
+    kept, note = np.flatnonzero(~out), ""
+    if blank is not None and out.any():
+        count = f"{split}: left out {out.sum()} of {len(rows)} {blank.what}"
+        if out.all():
+            raise ArgumentError(f"{place}: {count}: an empty corpus")
+        note = f"{place}: {count}; the first is {table.where(int(out.argmax())).removeprefix(f'{place}: {split}, ')}"
+    return _Part(table, rows, tags, kept, note)
+
+
+def _tag(names: SplitNames, called: str, divided: bool, row: Any) -> str:
+    """The split that a row's column `split` names, "" without one."""
+    named = divided and isinstance(row, Mapping) and SPLIT in row
+    return names.all[split_of(row[SPLIT], names, called)] if named else ""
+
+
+def _tagged(part: _Part[Any], place: str) -> dict[str, NDArray[np.int64]]:
+    """The rows of each split that a column names, all of train without one."""
+    tags = np.array([tag or "train" for tag in part.tags])[part.kept]
+    indices = {split: part.kept[tags == split] for split in SPLITS}
+    indices = {split: inside for split, inside in indices.items() if len(inside)}
+    if "train" not in indices:
+        raise ArgumentError(f"{place}: expected rows of train, got none")
+    return indices
+
+
+def _unread(names: Sequence[str]) -> str:
+    return f"not read: {inventory(names)}, which is no split's name (--train-split, ...)" if names else ""
+
+
+def _hash(key: Any) -> int:
+    """The hash of a key: of a text by itself, of an array by its contents."""
+    return text_hash(key if isinstance(key, str) else hashlib.blake2b(_bytes(key), digest_size=16).hexdigest())
+
+
+def _fingerprint(splits: Mapping[str, Sequence[Any]]) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for split in SPLITS:
+        for row in splits[split]:
+            for part in row.values() if isinstance(row, Mapping) else row:
+                content = _bytes(part)
+                digest.update(len(content).to_bytes(8, "big") + content)
+    counts = ", ".join(f"{split} {len(splits[split])}" for split in SPLITS)
+    return f"{counts}, contents {digest.hexdigest()}"
+
+
+def _bytes(part: Any) -> bytes:
+    if isinstance(part, str):
+        return part.encode("utf-8", "surrogatepass")
+    if isinstance(part, torch.Tensor):
+        part = part.detach().cpu().contiguous().numpy()
+    if isinstance(part, memoryview):
+        return bytes(part)
+    if isinstance(part, Path):  # a file that is not read: its name and size, wherever it lies
+        return f"{part.name} {part.stat().st_size if part.exists() else 'none'}".encode("utf-8", "surrogateescape")
+    if isinstance(part, np.ndarray):
+        return f"{part.dtype} {part.shape} ".encode() + part.tobytes()
+    return str(part).encode("utf-8", "surrogatepass")

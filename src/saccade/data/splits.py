@@ -1,0 +1,201 @@
+"""Which part of a data set is to train on, to validate and to test: by the names of files, folders and columns.
+
+A split that is missing is held out from training by a hash of what its examples ask, and that is said: a twentieth of
+the different examples, but at most 1,000, in each; of images a tenth, but at most 5,000.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from saccade.data.dataset import SPLITS, counted, inventory
+from saccade.errors import ArgumentError
+
+__all__ = [
+    "KNOWN",
+    "SPLIT",
+    "SplitNames",
+    "SplitOptions",
+    "held_out",
+    "only",
+    "spelled_splits",
+    "split_of",
+]
+
+#: Name of the column that says which split a row is in.
+SPLIT = "split"
+#: What splits are called where no option says otherwise.
+KNOWN: Mapping[str, tuple[str, ...]] = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "val", "dev"),
+    "test": ("test", "testing"),
+}
+_COMPARED: dict[str, Any] = {"budget": True}  # a run compares what its data are, not what their files are called
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitOptions:
+    """The options of every task that say what the splits of its data are called.
+
+    >>> SplitOptions(validation_split="tst2012").test_split is None
+    True
+    """
+
+    train_split: str | None = field(default=None, metadata=_COMPARED)
+    """Name of the training split in files, folders or a column. Default: train."""
+
+    validation_split: str | None = field(default=None, metadata=_COMPARED)
+    """Name of the validation split, such as tst2012. Default: validation, valid, val or dev."""
+
+    test_split: str | None = field(default=None, metadata=_COMPARED)
+    """Name of the test split, such as tst2013. Default: test."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no name, and a name for two splits."""
+        given: dict[str, str] = {}
+        for split in SPLITS:
+            if (name := getattr(self, f"{split}_split")) is None:
+                continue
+            if not name:
+                raise ArgumentError(f"--{split}-split: expected a name, got an empty one")
+            if name in given:
+                raise ArgumentError(f"--{split}-split: expected another name than --{given[name]}-split, got {name}")
+            given[name] = split
+
+
+@dataclass(frozen=True)
+class SplitNames:
+    """What the splits of some data are called.
+
+    Args:
+        given: by options, the name of each split that one names.
+
+    Example:
+        >>> names = SplitNames({"validation": "tst2012"})
+        >>> names.of("validation"), names.split("tst2012"), names.split("dev")
+        (('tst2012',), 'validation', None)
+    """
+
+    given: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_options(cls, options: Any) -> "SplitNames":
+        """Return the names that a task's options give."""
+        given = {split: getattr(options, f"{split}_split") for split in SPLITS}
+        return cls({split: name for split, name in given.items() if name is not None})
+
+    def of(self, split: str) -> tuple[str, ...]:
+        """Return what a split may be called."""
+        if split in self.given:
+            return (self.given[split],)
+        return tuple(name for name in KNOWN[split] if name not in self.given.values())
+
+    @cached_property
+    def all(self) -> dict[str, str]:
+        """The split of each name."""
+        return {name: split for split in SPLITS for name in self.of(split)}
+
+    def split(self, name: str) -> str | None:
+        """Return the split of that name, None if it is none's; of names of ours the case is no matter."""
+        return self.all.get(self.spelled(name))
+
+    def spelled(self, name: str) -> str:
+        """Return the name of a split as `all` has it, another one as it is.
+
+        >>> SplitNames().spelled("Test"), SplitNames().spelled("Mine")
+        ('test', 'Mine')
+        """
+        return name.lower() if name not in self.all and name.lower() in self.all else name
+
+    def check(self, split: str, where: Path | str, there: Iterable[object] = ()) -> None:
+        """Refuse a split that is not there although an option names it.
+
+        Raises:
+            ArgumentError: naming the option, and what is there instead.
+        """
+        if split in self.given:
+            got = f"got {self.given[split]}; there is {inventory(sorted(map(str, there))) or 'none'}"
+            raise ArgumentError(f"--{split}-split: expected the name of a part of {where}, {got}")
+
+    def refuse(self, data: str) -> None:
+        """Refuse any name for data that say what their splits are.
+
+        Raises:
+            ArgumentError: if there is one.
+        """
+        for split, name in self.given.items():
+            raise ArgumentError(f"--{split}-split: expected none for {data}, whose splits are known; leave {name} out")
+
+
+def spelled_splits(where: Path, parts: Iterable[str], names: SplitNames) -> dict[str, str]:
+    """Return the name of each part as `names` spell it, unless another part has that very name.
+
+    Raises:
+        ArgumentError: if two parts have one name but for case.
+
+    Example:
+        >>> spelled_splits(Path("folder"), ["train", "Test", "unlabelled"], SplitNames())
+        {'train': 'train', 'Test': 'test', 'unlabelled': 'unlabelled'}
+    """
+    parts, spelled = list(dict.fromkeys(parts)), dict[str, str]()
+    for part in parts:
+        name = names.spelled(part)
+        name = part if name in parts else name
+        if (other := next((other for other in spelled if spelled[other] == name), None)) is not None:
+            split = names.split(name)
+            raise ArgumentError(f"{where}: expected one {split} split, got {other} and {part}; say --{split}-split")
+        spelled[part] = name
+    return spelled
+
+
+def split_of(cell: Any, names: SplitNames, known: str = "") -> str:
+    """Return the name of the split that a cell of the column `split` names.
+
+    Args:
+        cell: a text, or its bytes.
+        names: what splits are called.
+        known: the name of the split that the row is in by its file or part, "" if none says so.
+
+    Raises:
+        ValueError: if it names none, or another one than the known.
+
+    Example:
+        >>> split_of("dev", SplitNames()), split_of("late", SplitNames({"test": "late"}))
+        ('validation', 'late')
+    """
+    text = cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
+    found = names.split(text.strip())
+    if found is None:
+        raise ValueError(f"column {SPLIT}: expected one of {', '.join(names.all)}, got {text!r:.40}")
+    if known and found != names.split(known):
+        way_out = "correct it, or take the column out"
+        raise ValueError(f"column {SPLIT}: expected {known}, as these rows are called, got {text!r:.40}; {way_out}")
+    return known or names.of(found)[0]
+
+
+def held_out(missing: Sequence[str], sizes: Mapping[str, int], what: str) -> str:
+    """Return the note on splits that were held out from training, "" if none was.
+
+    >>> held_out(["validation", "test"], {"validation": 50, "test": 50}, "texts")
+    'held out from training, as there are none of their own: 50 texts for validation, 50 texts for test'
+    """
+    parts = ", ".join(f"{counted(sizes[split], what)} for {split}" for split in missing)
+    return f"held out from training, as there are none of their own: {parts}" if parts else ""
+
+
+def only(files: Sequence[Path], way_out: str = "move away the others") -> Path | None:
+    """Return the one file that several names may have; None if there is none.
+
+    Args:
+        files: the files that are there.
+        way_out: an order that leaves one.
+
+    Raises:
+        ArgumentError: if there are several.
+    """
+    if len(files) > 1:
+        names = f"{', '.join(path.name for path in files[:-1])} and {files[-1].name}"
+        raise ArgumentError(f"{files[0].parent}: expected one file, got {names}; {way_out}")
+    return files[0] if files else None

@@ -1,0 +1,203 @@
+"""Tables in text: CSV and TSV as Excel, pandas and corpora write them, and JSON lines.
+
+    text,label                    text<TAB>label                 {"text": "dull", "label": "bad"}
+    "dull, and long",bad          "dull", and long<TAB>bad       {"text": "fine", "label": "good"}
+
+A cell between commas or semicolons may be in quotes (RFC 4180). Between tabs every quote is text, as in the corpora of
+the field. A file called .tsv has tabs, and so has one that is not called .csv and has a tab in its first line. Another
+has the mark that its first row has most. Excel's first line `sep=;` names the mark itself.
+
+Source:
+    Shafranovich 2005, RFC 4180, section 2 (https://www.rfc-editor.org/rfc/rfc4180).
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from saccade.data.columns import Column, find_columns
+from saccade.data.conversions import converted
+from saccade.data.dataset import joined
+from saccade.data.splits import SPLIT
+from saccade.data.table import Table
+from saccade.data.texts import read_text, suffix_of
+from saccade.errors import ArgumentError
+
+__all__ = ["JSON", "number_of", "read_table"]
+
+JSON = (".jsonl", ".ndjson", ".json")
+_MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_SEPARATOR = re.compile(r'\s*"?sep=([,;\t|])"?\s*', re.IGNORECASE)
+
+
+def read_table(path: Path, columns: Sequence[Column] | None = None, *, more: bool = False) -> Table:
+    """Read a table of text, packed by gzip or not.
+
+    Rows below a header that names the columns are mappings. Rows with tabs need no header and are lists of cells then.
+    Blank rows are left out.
+
+    Args:
+        path: the file.
+        columns: the columns that a header has to name; None if the first row is a header in any case.
+        more: ignore cells behind those of `columns` in a file without a header.
+
+    Raises:
+        ArgumentError: naming the row that is wrong.
+        OSError: if the file cannot be read.
+    """
+    wanted = joined([column.names[0] for column in columns or () if column.needed] or ["columns"])
+    if way_out := converted(path):
+        raise ArgumentError(f"{path}: expected a table with {wanted}, got another kind of file{way_out}")
+    text, note = read_text(path, latin1=True)
+    if not text.strip():
+        raise ArgumentError(f"{path}: expected a table with {wanted}, got an empty file")
+    if suffix_of(path) in JSON:
+        numbers, rows = _json(text, path)
+        return Table(rows, _numbered(path, numbers), note=note, size=len(rows))
+    text, mark, sniffed = _dialect(text, path)
+    numbers, cells = [], list[list[str]]()
+    for number, row in enumerate(_rows(text, mark, path), 2 if sniffed.startswith("sep") else 1):
+        if any(cell.strip() for cell in row):
+            numbers.append(number)
+            cells.append(row)
+    note = "; ".join(filter(None, [note, _said(path, mark)]))
+    return _headed(cells, columns, mark, more, note, _numbered(path, numbers))
+
+
+def _numbered(path: Path, numbers: Sequence[int]) -> Callable[[int], str]:
+    return lambda index: f"row {numbers[index]} of {path}"
+
+
+def _said(path: Path, mark: str) -> str:
+    usual = {".csv": ",", ".tsv": "\t"}.get(suffix_of(path), mark)
+    return "" if mark == usual else f"{path}: its columns have {_MARKS[mark]} between them"
+
+
+def _headed(
+    cells: list[list[str]],
+    columns: Sequence[Column] | None,
+    mark: str,
+    more: bool,
+    note: str,
+    where: Callable[[int], str],
+) -> Table:
+    """Rows below a header as mappings; rows with tabs as they are if their first one is no header."""
+    names = [cell.strip().removeprefix('"').removesuffix('"') for cell in cells[0]]
+    names = [SPLIT if name.lower() == SPLIT else name or f"column {place}" for place, name in enumerate(names, 1)]
+    if columns is None and all(map(_is_number, names)):
+        got = f"got {mark.join(cells[0])!r:.60}; add a line of names"
+        raise ArgumentError(f"{where(0)}: expected names of the columns, {got}")
+    if columns is None and len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ArgumentError(f"{where(0)}: expected columns of different names, got {twice} twice")
+    found = dict(zip(columns or (), find_columns(columns or (), names, where(0)), strict=True))
+    needed = [column for column in found if column.needed]
+    if all(found[column] is not None for column in needed):
+        return Table(_named(names, cells[1:]), lambda index: where(index + 1), note=note, size=len(cells) - 1)
+    wanted, count = joined(column.names[0] for column in needed), len(needed)
+    if mark != "\t":
+        raise ArgumentError(f"{where(0)}: expected a header that names {wanted}, got {mark.join(cells[0])!r:.60}")
+    for index, row in enumerate(cells):
+        if len(row) < count or (not more and any(cell.strip() for cell in row[count:])):
+            got = "no tab" if len(row) == 1 else f"{len(row)} columns"
+            way_out = f"; cut -f 1-{count} keeps the first {count}" if len(row) > count else ""
+            expected = f"expected {wanted} with a tab between, or a header that names them"
+            raise ArgumentError(f"{where(index)}: {expected}, got {got}{way_out}")
+    return Table([row[:count] for row in cells], where, note=note, size=len(cells))
+
+
+def _named(names: Sequence[str], rows: list[list[str]]) -> Iterator[dict[str, str]]:
+    """Rows as mappings; a cell that the header does not name is a mistake, one that is missing is blank."""
+    for row in rows:
+        if len(row) > len(names):
+            wanted = f"expected {len(names)} columns, as the header says, got {len(row)}"
+            raise ValueError(f"{wanted}; put a text with such a mark in quotes, or take it out")
+        yield dict(zip_longest(names, row, fillvalue=""))
+
+
+def _dialect(text: str, path: Path) -> tuple[str, str, str]:
+    """The text without Excel's first line, and the mark between cells."""
+    head, _, rest = text.partition("\n")
+    if (named := _SEPARATOR.fullmatch(head)) and rest.strip():
+        return rest, named[1], "sep"
+    first, suffix = text.lstrip("\r\n ").partition("\n")[0], suffix_of(path)
+    if suffix == ".tsv" or (suffix != ".csv" and "\t" in first):
+        return text, "\t", ""
+    with _long_cells(text):
+        return text, max(",;\t", key=lambda mark: len(next(filter(any, _cut(text, mark)), []))), ""
+
+
+def _cut(text: str, mark: str, *, strict: bool = False) -> Iterator[list[str]]:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=strict)
+
+
+def _rows(text: str, mark: str, path: Path) -> list[list[str]]:
+    """All rows as cells, blank ones included."""
+    if mark == "\t":
+        return [line.removesuffix("\r").split(mark) for line in text.split("\n")]
+    rows = list[list[str]]()
+    try:
+        with _long_cells(text):
+            rows.extend(_cut(text, mark, strict=True))
+    except csv.Error as error:
+        wanted = "expected quotes around whole cells, and each quote within them twice"
+        raise ArgumentError(f"row {len(rows) + 1} of {path}: {wanted}, got another row ({error})") from error
+    return rows
+
+
+@contextmanager
+def _long_cells(text: str) -> Iterator[None]:
+    """Let a cell of a table be as long as its text, for which `csv` has one limit of all readers."""
+    limit = csv.field_size_limit(max(len(text), 1))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _json(text: str, path: Path) -> tuple[Sequence[int], list[Any]]:
+    """The rows of an array of JSON, or of a file that has an object a line."""
+    if text.lstrip().startswith("[") and suffix_of(path) == ".json":
+        rows = _parsed(text, str(path))
+        return range(1, len(rows) + 1), rows
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    return [number for number, _ in lines], [_parsed(line, f"row {number} of {path}") for number, line in lines]
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArgumentError(f"{where}: expected JSON, an object a line, got another text ({error})") from error
+
+
+def _is_number(text: str) -> bool:
+    try:
+        number_of(text)
+    except ValueError:
+        return False
+    return True
+
+
+def number_of(text: str) -> float:
+    """Return the number that a text writes in ASCII digits, with a decimal point and perhaps an exponent.
+
+    Raises:
+        ValueError: if it writes none.
+
+    Example:
+        >>> number_of(" 1.5e3 "), number_of(".5")
+        (1500.0, 0.5)
+        >>> number_of("1_000")
+        Traceback (most recent call last):
+        ValueError: could not convert string to float: '1_000'
+    """
+    if "_" in text or not text.isascii():  # Python's own numbers may have both
+        raise ValueError(f"could not convert string to float: {text!r}")
+    return float(text)

@@ -1,0 +1,93 @@
+"""Files of text: decoded and unpacked, or refused with the command that converts them."""
+
+import gzip
+import zlib
+from pathlib import Path
+
+from saccade.data.conversions import converted, recoded
+from saccade.errors import ArgumentError
+from saccade.train.files import other_than_file
+
+__all__ = ["decoded", "lines_of", "read_lines", "read_text", "suffix_of"]
+
+_GZIP = b"\x1f\x8b"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_BINARY = bytes(set(range(32)) - set(b"\t\n\v\f\r"))  # bytes that no text has; Latin-1 has a character for each
+
+
+def read_text(path: Path, *, latin1: bool = False) -> tuple[str, str]:
+    """Read a file of text, packed by gzip or not.
+
+    Args:
+        path: the file, in UTF-8, or in UTF-16 with its mark.
+        latin1: read another text as Latin-1, as old corpora and Excel write it.
+
+    Returns:
+        The text, and a note if it is not in UTF-8.
+
+    Raises:
+        ArgumentError: if the file is no text, naming the line, or no whole gzip.
+        OSError: if it cannot be read.
+    """
+    if got := other_than_file(path):
+        raise ArgumentError(f"{path}: expected a file of text, got {got}")
+    data = path.read_bytes()
+    try:
+        data = gzip.decompress(data) if data.startswith(_GZIP) else data
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ArgumentError(f"{path}: expected a whole gzip file, got a damaged one ({error}); copy it anew") from error
+    return decoded(data, path, latin1=latin1)
+
+
+def decoded(data: bytes, path: Path, *, latin1: bool = False) -> tuple[str, str]:
+    r"""Decode the bytes of a file, as `read_text` does.
+
+    >>> decoded(b"caf\xe9", Path("a.csv"), latin1=True)
+    ('café', 'a.csv: it is no UTF-8, and was read as Latin-1')
+    """
+    try:
+        if latin1 and data.startswith(_UTF16):
+            return data.decode("utf-16"), f"{path}: it was read as UTF-16"
+        return data.decode("utf-8-sig"), ""
+    except UnicodeDecodeError as error:
+        if latin1 and len(data.translate(None, _BINARY)) == len(data):
+            return data.decode("latin-1"), f"{path}: it is no UTF-8, and was read as Latin-1"
+        wrong = f"expected {'text in UTF-8 or Latin-1' if latin1 else 'UTF-8'}, got byte 0x{data[error.start]:02x}"
+        way_out = converted(path).removeprefix("; ") or recoded(path)
+        line = data[: error.start].count(b"\n") + 1
+        raise ArgumentError(f"{path}: line {line}: {wrong}; {way_out}") from error
+
+
+def read_lines(path: Path, holds: str = "a sentence a line") -> list[str]:
+    r"""Read the lines of a file of UTF-8, packed or not, which end at \n or \r\n.
+
+    Args:
+        path: the file.
+        holds: its expected content, for messages.
+
+    Raises:
+        ArgumentError: as `read_text`, or if the file is empty.
+        OSError: if it cannot be read.
+    """
+    text, _ = read_text(path)
+    if not text:
+        raise ArgumentError(f"{path}: expected {holds}, got an empty file")
+    return lines_of(text)
+
+
+def lines_of(text: str) -> list[str]:
+    r"""Return the lines of a text, which end at \n or \r\n alone.
+
+    >>> lines_of("a\r\nb\u2028c\n")
+    ['a', 'b\u2028c']
+    """
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix of a file's name, packed or not.
+
+    >>> suffix_of(Path("A.CSV.gz"))
+    '.csv'
+    """
+    return Path(path.name.lower().removesuffix(".gz")).suffix

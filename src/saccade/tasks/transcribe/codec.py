@@ -1,0 +1,267 @@
+"""Recordings as frames and token ids: a tokenizer that is learned and saved, features, and batches."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+
+from saccade.data.dataset import inventory, spread
+from saccade.errors import ArgumentError
+from saccade.models.padded import Padded
+from saccade.tasks.audio.signals import Signals
+from saccade.tasks.generate.batch import Batch, target_ids
+from saccade.tasks.saved import TOKENIZER, reading, whole_number
+from saccade.tasks.text.bpe import BytePairs
+from saccade.tasks.text.special import UNKNOWN
+from saccade.tasks.text.tokenizer import Characters, SpacedWords, Tokenizer, from_json
+from saccade.tasks.transcribe.data.corpus import Corpus, Recording
+from saccade.tasks.transcribe.options import Options
+from saccade.train.files import write_json
+from saccade.train.notes import Once, say
+from saccade.train.options import flag, select
+from saccade.train.randomness import generator
+from saccade.train.task import Example
+
+__all__ = ["Recordings", "Utterance", "pad", "padded", "stretched"]
+
+_ENDLESS, _FILES = 2000, 100_000  # texts to learn from: of an endless split, and spread over others
+_FASTEST = 0.04  # seconds of a token in the fastest speech, characters included
+_TOKENIZERS: dict[str, Any] = {"words": SpacedWords, "characters": Characters, "bpe": BytePairs}
+
+
+@dataclass(frozen=True, eq=False)
+class Utterance:
+    """A recording as a model takes it.
+
+    Args:
+        name: in messages.
+        frames: `(length, dim)`.
+        ids: tokens of its text, without begin and end. Empty for an input.
+        number: of the line, from 1 on. Two equal files have samples of their own.
+        loudness: of each frame beside the others, `(length,)`, or None after stretching.
+    """
+
+    name: str
+    frames: Tensor
+    ids: list[int]
+    number: int = 1
+    loudness: Tensor | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of frames."""
+        return len(self.frames)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Key by which utterances are sorted."""
+        return self.size, len(self.ids)
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """Codec of recordings with their texts.
+
+    Args:
+        target: tokenizer of the texts.
+        longest: tokens of the longest training text.
+        signals: features of recordings.
+        options: of the run.
+    """
+
+    target: Tokenizer
+    longest: int
+    signals: Signals
+    options: Any = field(default=None, compare=False)
+
+    @property
+    def step_seconds(self) -> float:
+        """Seconds of a step that the model attends to."""
+        return float(self.options.step_frames * self.signals.frame_seconds)
+
+    @classmethod
+    def fit(cls, data: Corpus, options: Any) -> tuple[Self, Iterable[str]]:
+        """Learn from the texts of the training split, or from a sample that is spread over it.
+
+        Raises:
+            ArgumentError: if every text is too long, or the options of features have no effect or fail.
+        """
+        size = data.size("train")
+        texts = [data.text("train", index) for index in (range(_ENDLESS) if size is None else spread(size, _FILES))]
+        target: Tokenizer = _TOKENIZERS[options.tokenizer].learn(texts, options.vocabulary_size)
+        lengths = [len(ids) for ids in target.encode_batch(texts)]
+        fitting = [length for length in lengths if length <= options.max_length]
+        if not fitting:
+            expected = f"each training text has more than {options.max_length} tokens; raise it"
+            raise ArgumentError(f"--max-length: {expected}")
+        left_out = len(lengths) - len(fitting)
+        long = f"{left_out} of {len(lengths)} training texts looked at have more than {options.max_length} tokens"
+        notes = [f"{long}, and such are left out (--max-length)" if left_out else "", *_unknown(data, target, texts)]
+        codec = cls(target, max(1, *fitting), _signals(data.rate, data.dim, options), options)
+        return codec, ("; ".join(filter(None, notes)),)
+
+    def save(self, folder: Path) -> None:
+        """Write tokenizer.json."""
+        numbers = {"longest_target": self.longest, "rate": self.signals.rate, "dim": self.signals.dim}
+        write_json(folder / TOKENIZER, {"target": self.target.to_json(), **numbers})
+
+    @classmethod
+    def restore(cls, folder: Path, options: Any) -> Self:
+        """Read tokenizer.json, or raise an `ArgumentError` if it is missing or damaged."""
+        with reading(folder / TOKENIZER, "the tokenizer") as content:
+            longest = whole_number(content, "longest_target")
+            rate, dim = (None if content[name] is None else whole_number(content, name) for name in ("rate", "dim"))
+            if (rate is None) == (dim is None):
+                raise ValueError(f"rate {rate} and dim {dim}, of which one is null")
+            return cls(from_json(content["target"]), longest, _signals(rate, dim, options), options)
+
+    def encode(self, examples: Sequence[Recording], split: str) -> list[Utterance]:
+        """Return recordings with the tokens of their texts. A warning names the first that was changed."""
+        return [self._utterance(recording) for recording in examples]
+
+    def fitting(self, recording: Recording) -> Utterance | None:
+        """Return a training utterance, or None if it is too long. A warning names the first that is."""
+        utterance, options = self._utterance(recording), self.options
+        seconds = utterance.size * self.signals.frame_seconds
+        if seconds <= options.max_seconds and len(utterance.ids) <= options.max_length:
+            return utterance
+        limits = f"--max-seconds {options.max_seconds:g} or --max-length {options.max_length}"
+        self._once.say("long", f"{utterance.name}: left out, longer than {limits}; so may others be")
+        return None
+
+    def collate(self, samples: Sequence[Utterance], step: int | None = None) -> Batch:
+        """Return a batch, of utterances that are a little slower or faster in a training step."""
+        if step is not None and self.options.stretch:
+            samples = stretched(samples, self.options.stretch, generator(self.options.seed, "stretch", step))
+        return pad(samples)
+
+    def inputs(self, samples: Sequence[Utterance]) -> Padded:
+        """Return padded frames."""
+        return padded(samples)
+
+    def size(self, sample: Utterance) -> int:
+        """Return the number of frames."""
+        return sample.size
+
+    def limits(self, sizes: Tensor) -> Tensor:
+        """Return the most tokens of each output, one for 40 ms, up to twice the longest training text."""
+        return ((sizes * (self.signals.frame_seconds / _FASTEST)).long() + 1).clamp(max=2 * self.longest)
+
+    def width(self, sample: Utterance) -> int:
+        """Return the number of steps that the model attends to."""
+        return -(-sample.size // int(self.options.step_frames))
+
+    def build(self, model: Any) -> nn.Module:
+        """Return a model for these features and tokens."""
+        sizes = select(self.options, model.Options)
+        if self.options.ctc_rescoring and not sizes.ctc_weight:
+            raise ArgumentError(f"--ctc-rescoring: expected a --ctc-weight above 0, got {sizes.ctc_weight}")
+        return model(self.signals.width, len(self.target), sizes)  # type: ignore[no-any-return]
+
+    def show(self, example: Recording, name: str) -> Example:
+        """Return a recording, as a file too, and its text."""
+        return Example(self._utterance(example), example.name, example.text, self.signals.file(example.signal))
+
+    def read(self, line: str, number: int) -> Utterance:
+        """Read the audio file of a path, with a note of every change."""
+        frames, loudness, notes = self.signals.read(line)
+        for note in notes:
+            say(note)
+        return Utterance(line, frames, [], number, loudness)
+
+    @property
+    def parts(self) -> dict[str, tuple[object, str]]:
+        """Tokenizer, steps and features, which members of an ensemble share."""
+        steps = self.options.step_frames
+        return {
+            "the tokenizer": (self.target.to_json(), f"another, of {len(self.target)} tokens"),
+            "the frames a step (--pyramid)": (steps, f"{steps}"),
+            "the features": (self.signals, "others"),
+        }
+
+    def _utterance(self, recording: Recording) -> Utterance:
+        for note in recording.notes[:1]:
+            self._once.say("changed", f"{note}; so may others be, which is not said again")
+        frames, loudness = self.signals.frames(recording.signal)
+        return Utterance(recording.name, frames, self.target.encode(recording.text), loudness=loudness)
+
+    @cached_property
+    def _once(self) -> Once:
+        return Once()
+
+
+def padded(utterances: Sequence[Utterance]) -> Padded:
+    """Return padded frames of utterances."""
+    lengths = torch.tensor([utterance.size for utterance in utterances])
+    return Padded(pad_sequence([utterance.frames for utterance in utterances], batch_first=True), lengths)
+
+
+def pad(utterances: Sequence[Utterance]) -> Batch:
+    """Return a batch of utterances.
+
+    >>> pad([Utterance("a", torch.ones(3, 2), [7, 8]), Utterance("b", torch.ones(1, 2), [9])]).target
+    tensor([[1, 7, 8, 2],
+            [1, 9, 2, 0]])
+    """
+    return Batch(padded(utterances), target_ids([utterance.ids for utterance in utterances]))
+
+
+def stretched(utterances: Sequence[Utterance], most: float, draws: torch.Generator) -> list[Utterance]:
+    """Return slower or faster utterances, by linear interpolation between frames.
+
+    Args:
+        utterances: some.
+        most: the largest share by which one grows or shrinks, drawn evenly.
+        draws: generator of the shares.
+
+    Example:
+        >>> [slow] = stretched([Utterance("a", torch.rand(100, 2), [7])], 0.2, torch.Generator().manual_seed(1))
+        >>> 80 <= slow.size <= 120, slow.ids
+        (True, [7])
+    """
+    factors = 1 + most * (2 * torch.rand(len(utterances), generator=draws) - 1)
+    pairs = zip(utterances, factors.tolist(), strict=True)
+    return [_resized(utterance, max(1, round(utterance.size * factor))) for utterance, factor in pairs]
+
+
+def _resized(utterance: Utterance, size: int) -> Utterance:
+    frames = F.interpolate(utterance.frames.T[None], size=size, mode="linear", align_corners=False)[0].T
+    return replace(utterance, frames=frames, loudness=None)
+
+
+def _signals(rate: int | None, dim: int | None, options: Any) -> Signals:
+    """Return features of recordings, after a check of their options."""
+    if dim is None:
+        signals = Signals(rate, dim, options.mels, options.window_ms, options.hop_ms)
+        signals.check()
+        return signals
+    for name in ("mels", "window_ms", "hop_ms"):
+        if (value := getattr(options, name)) != Options.__dataclass_fields__[name].default:
+            raise ArgumentError(f"{flag(name)}: expected only with recordings, as these data are features, got {value}")
+    return Signals(rate, dim)
+
+
+def _unknown(data: Corpus, target: Tokenizer, training: Sequence[str]) -> Iterator[str]:
+    """Notes on tokens that cannot be written, of the training split and of others."""
+    cut = _unknown_pieces(training, target)
+    if cut:
+        yield f"{inventory(cut)} are not among the most frequent (--vocabulary-size), and cannot be written"
+    for split in ("validation", "test"):
+        texts = [data.text(split, index) for index in range(data.size(split) or 0)]
+        never = [piece for piece in _unknown_pieces(texts, target) if piece not in set(cut)]
+        if never:
+            yield f"{split} has {inventory(never)}, which training has not: they cannot be written"
+
+
+def _unknown_pieces(texts: Sequence[str], target: Tokenizer) -> list[str]:
+    unknown = set[str]()
+    for text, ids in zip(texts, target.encode_batch(texts), strict=True):
+        if UNKNOWN in ids:
+            unknown |= {piece for piece, number in zip(target.pieces(text), ids, strict=True) if number == UNKNOWN}
+    return sorted(unknown)

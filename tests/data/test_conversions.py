@@ -1,0 +1,65 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from saccade.data.conversions import converted, recoded
+from saccade.data.texts import read_lines
+from saccade.errors import ArgumentError
+from saccade.tasks.classify_text.data import open_corpus as texts
+from saccade.tasks.regress.data import open_numbers as numbers
+from saccade.tasks.transcribe.data import open_corpus as recordings
+from saccade.tasks.translate.data import open_corpus as pairs
+
+
+def test_a_file_that_is_read_has_no_command(tmp_path):
+    assert converted(Path("texts.tsv")) == "" and converted(tmp_path) == ""
+    assert converted(Path("a.TAR.GZ")) == "; this unpacks or converts it: mkdir a && tar xf a.TAR.GZ -C a"
+
+
+def test_utf_16_is_known_by_its_mark(tmp_path):
+    (tmp_path / "a.txt").write_text("text", "utf-16")
+    wanted = "correct it or convert the file: iconv -f UTF-16 -t UTF-8 "
+    assert recoded(tmp_path / "a.txt").startswith(wanted)
+    with pytest.raises(ArgumentError, match=r"line 1: expected UTF-8, got byte 0xff; .*: iconv -f UTF-16 -t UTF-8"):
+        read_lines(tmp_path / "a.txt")
+
+
+def test_what_is_no_text_is_not_to_be_converted(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+    for opened in (texts, pairs, numbers):
+        with pytest.raises(ArgumentError, match="a.csv: line [12]: expected .*; it is no text; put one in its place$"):
+            opened(str(tmp_path / "a.csv"))
+
+
+def test_what_is_packed_is_unpacked_before_it_is_converted(tmp_path):
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress("caf\u00e9\tb\n".encode("latin-1")))
+    with pytest.raises(ArgumentError) as error:
+        read_lines(tmp_path / "a.tsv.gz")
+    command = f"gunzip -c {tmp_path}/a.tsv.gz | iconv -f WINDOWS-1252 -t UTF-8 > {tmp_path}/a.utf8.tsv"
+    assert str(error.value).endswith(f"correct it or convert the file: {command}")
+
+
+@pytest.mark.parametrize(
+    ("opened", "name", "content", "command"),
+    [
+        (texts, "a.zip", b"PK\x03\x04", "unzip {0}/a.zip -d {0}/a"),
+        (pairs, "a.zip", b"PK\x03\x04\xff", "unzip "),
+        (numbers, "a.xlsx", b"PK", "libreoffice --headless"),
+        (recordings, "a.zip", b"PK", "unzip "),
+    ],
+)
+def test_a_refusal_names_the_command_that_converts(tmp_path, opened, name, content, command):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ArgumentError, match=command.format(tmp_path)) as error:
+        opened(str(tmp_path / name))
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_with_an_archive_alone_names_its_command(tmp_path):
+    (tmp_path / "corpus.zip").write_bytes(b"PK")
+    for opened in (texts, recordings):
+        with pytest.raises(ArgumentError, match="expected in .*unzip "):
+            opened(str(tmp_path))
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(b"a\tb\n"))
+    assert converted(tmp_path / "a.tsv.gz") == ""
