@@ -310,7 +310,7 @@ class Run:
         task = self.task
         if self.ensemble or not (isinstance(task, Job) and task.task.singly):
             got = "an ensemble" if self.ensemble else f"a run of {task.name}, whose loss is that of a batch"
-            raise ArgumentError(f"errors: expected one run whose examples have a loss each, got {got}")
+            raise ArgumentError(f"--errors: expected one run whose examples have a loss each, got {got}")
         with in_evaluation(self.model, self.trained.options.seed, split):
             return task.hardest(self.model, split, count, request)
 

@@ -40,3 +40,13 @@ def test_names_may_begin_alike(tmp_path):
         (tmp_path / name).write_text("")
     assert list(split_files(tmp_path, SplitNames(), ("",), "a.")) == ["train", "dev"]
     assert list(split_files(tmp_path, SplitNames({"test": "dev"}), ("",), "a.")) == ["train", "dev"]
+
+
+def test_tables_of_arrow_beside_text_are_one_kind(tmp_path):
+    (tmp_path / "train.csv").write_text("text\na\n")
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache/tmp.parquet").touch()
+    assert list(opened(tmp_path)) == ["train"]
+    (tmp_path / "train.parquet").touch()
+    with pytest.raises(ArgumentError, match=r"expected one file of train, got train\.csv and train\.parquet"):
+        opened(tmp_path)

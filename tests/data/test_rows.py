@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.data import Blank, Column, load
+from saccade.data.dataset import SPLITS
 from saccade.data.objects import array_of
 from saccade.data.rows import divide, rows_of, text_hash
 from saccade.data.splits import SplitNames
@@ -254,3 +255,8 @@ def test_too_few_texts_are_an_error():
     with pytest.raises(ArgumentError, match="x: expected 2 different texts or more, to test and train, got 1"):
         divide(np.array([3, 3], np.uint64), "x", "texts", ("test",))
     assert (divide(np.arange(30_000).astype(np.uint64), "x", "texts")["test"]).sum() == 1000
+
+
+def test_a_column_of_splits_has_any_case():
+    table = [{"text": f"{n}", "Split": split} for split in SPLITS for n in range(4)]
+    assert rows_of(table, lambda row, _: row["text"], str).row("test", 3) == "3"

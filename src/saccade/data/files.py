@@ -39,13 +39,18 @@ def open_tables(
         ArgumentError: naming the file, row or split that is wrong.
         OSError: if a file cannot be read.
     """
+    files = split_files(path, names, ends) if path.is_dir() else {}
+    trains = [file for name, file in files.items() if names.split(name) == "train"]
+    beside = [file for end in (".parquet", ".arrow") for file in path.glob(f"*{end}")]
+    if trains and beside:
+        way_out = "move away all but one kind"
+        raise ArgumentError(f"{path}: expected one file of train, got {trains[0].name} and {beside[0].name}; {way_out}")
+    if trains:
+        return {name: read(file) for name, file in files.items()}
     if is_arrow(path):
         return read_arrow(path, names)
     if path.is_file():
         return None if path.suffix.lower() in _LAYOUTS else {"": read(path)}
-    files = split_files(path, names, ends) if path.is_dir() else {}
-    if any(names.split(name) == "train" for name in files):
-        return {name: read(file) for name, file in files.items()}
     alone = next((file for stem in whole for file in _called(path, stem, ends)), None) if path.is_dir() else None
     return None if alone is None else {"": read(alone)}
 

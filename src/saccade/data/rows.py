@@ -326,8 +326,8 @@ def _read(
 
 def _tag(names: SplitNames, called: str, divided: bool, row: Any) -> str:
     """The split that a row's column `split` names, "" without one."""
-    named = divided and isinstance(row, Mapping) and SPLIT in row
-    return names.all[split_of(row[SPLIT], names, called)] if named else ""
+    cells = [row[name] for name in row if str(name).strip().lower() == SPLIT] if isinstance(row, Mapping) else []
+    return names.all[split_of(cells[0], names, called)] if divided and cells else ""
 
 
 def _tagged(part: _Part[Any], place: str) -> dict[str, NDArray[np.int64]]:

@@ -188,3 +188,9 @@ def test_a_label_and_a_text(tmp_path, name):
     found = {corpus.example(split, n)[:2] for split in sizes(corpus) for n in range(corpus.size(split))}
     assert found == {(f"a film , {n}", str(n % 2)) for n in range(20)} | {("caf\u00e9", "0")}
     assert f"{name}: it is no UTF-8, and was read as Latin-1" in corpus.note
+
+
+def test_a_header_between_commas_makes_a_table_of_a_txt(tmp_path, rows):
+    path = tmp_path / "texts.txt"
+    path.write_text("Text,Label\n" + "".join(f"{text},{label}\n" for text, label in rows))
+    assert open_files(path).labels == ("no", "yes") and sum(sizes(open_files(path)).values()) == 60

@@ -109,7 +109,7 @@ def test_few_steps_in_the_minutes_take_a_smaller_model(tmp_path, monkeypatch, ca
     assert "4,100 pairs, 2 words in the median: the recipe for some ten thousand (" in told
     assert "a smaller model would learn more in them:\nthe recipe for thousands (1,500 steps of" in told
     run = Run.open(tmp_path / "run")
-    assert run.recipe["max_steps"] == 1500 and run.config["options"]["schedule_steps"] < 200
+    assert run.config["options"]["schedule_steps"] < 200
 
 
 def test_python_objects_are_read_once_too(corpus, capsys):

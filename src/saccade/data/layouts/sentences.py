@@ -7,6 +7,7 @@ Source:
     Classification" (https://arxiv.org/abs/1408.5882).
 """
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -60,7 +61,13 @@ def read_sentences(path: Path, columns: Sequence[Column]) -> Table:
         return read_table(path, columns)
     text, note = read_text(path, latin1=True)
     lines = [(number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()]
-    if not lines or (suffix not in _LABEL_FIRST and "\t" in lines[0][1]):
+    if not lines or (suffix not in _LABEL_FIRST and ("\t" in lines[0][1] or _is_header(lines[0][1], columns))):
         return read_table(path, columns)
     rows = [line.strip().partition(" ")[::-2] for _, line in lines]
     return Table(rows, lambda index: f"row {lines[index][0]} of {path}", note=note, size=len(rows))
+
+
+def _is_header(line: str, columns: Sequence[Column]) -> bool:
+    """Whether cells between commas, semicolons or bars name all columns."""
+    cells = {cell.strip(' "').lower() for cell in re.split("[,;|]", line)}
+    return all(not cells.isdisjoint(column.names) for column in columns)

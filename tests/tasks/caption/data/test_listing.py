@@ -348,7 +348,9 @@ def test_bad_json_is_one_line(tmp_path, what):
 def test_what_is_no_json_is_one_line(tmp_path, content):
     path = tmp_path / "captions.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ArgumentError, match=r"captions.json: expected (captions in JSON|a JSON object|JSON|image and caption)"):
+    with pytest.raises(
+        ArgumentError, match=r"captions.json: expected (captions in JSON|a JSON object|JSON|image and caption)"
+    ):
         open_corpus(str(path))
 
 
