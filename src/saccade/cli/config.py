@@ -1,6 +1,7 @@
 """Options of `saccade train` in a YAML file, or in the config.json of a run."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,18 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def check_names(options: Mapping[str, Any], names: list[str], path: str, model: str) -> None:
-    """Reject options that the model does not have."""
-    for name in options:
-        if name not in names:
-            raise UsageError(
-                f"--config {path}: {name}: no option with --model {model}; {suggest(name, names, 'see --help')}"
-            )
+def check_options(options: Mapping[str, Any], kind: Any, path: str, model: str) -> None:
+    """Reject options that the model does not have, and true, no or off in the place of a value.
+
+    Args:
+        options: from `read_config`.
+        kind: dataclass of all options with the model.
+    """
+    switches = {field.name: field.type in (bool, "bool") for field in fields(kind)}
+    for name, value in options.items():
+        if name not in switches:
+            hint = suggest(name, list(switches), "see --help")
+            raise UsageError(f"--config {path}: {name}: no option with --model {model}; {hint}")
+        if isinstance(value, bool) != switches[name]:
+            expected = "true or false" if switches[name] else "a value, in quotes if it is a word such as no"
+            raise UsageError(f"--config {path}: {name}: expected {expected}, got {value!r:.60}")

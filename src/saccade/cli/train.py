@@ -8,7 +8,7 @@ from typing import Any
 from saccade._definitions.argument_hints import choose
 from saccade.cli.arguments import INTERRUPTED, UsageError, named_options, names_of, parse, peek
 from saccade.cli.catalogue import summaries
-from saccade.cli.config import check_names, read_config, words_of
+from saccade.cli.config import check_options, read_config, words_of
 from saccade.cli.help import show_choices
 from saccade.cli.metrics import print_baselines, print_metrics
 from saccade.cli.threads import set_threads
@@ -89,7 +89,7 @@ def read_command(kind: Kind, arguments: list[str]) -> Command:
         raise UsageError("--data: expected a built-in data set, a folder or a file, got an empty name")
     data = data_of(kind, data)
     options: Any = options_class(kind, model, checked=False)
-    check_names(configured, names_of(options), f"{path}", model)
+    check_options(configured, options, f"{path}", model)
     description = f"Train {kind.name}. Models: {', '.join(models_of(kind))}. Built-in data: {', '.join(kind.builtin)}."
     if data not in kind.builtin:
         description += " Defaults are those for much data; training may choose others by what it reads, and says which."

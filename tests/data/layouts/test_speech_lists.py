@@ -44,3 +44,21 @@ def test_kaldi_has_a_folder_or_one_for_each_split(tmp_path):
     (tmp_path / "test/wav.scp").write_text("u7 sph2pipe -f wav 7.sph |\n")
     with pytest.raises(ArgumentError, match="row 1 of .*wav.scp: expected the path of a recording, got a command; run"):
         open_corpus(str(tmp_path), 8000)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("segments", "u0 r0 0 1", "segments: expected a recording for each utterance, got segments; cut"),
+        ("text", "u0 again", "row 10 of .*text: expected each utterance once, got u0 again"),
+        ("wav.scp", "u0 other.wav", "row 10 of .*wav.scp: expected each utterance once, got u0 again"),
+        ("text", "u99 nobody", "text: expected utterances of wav.scp, got u99; take it out"),
+    ],
+)
+def test_lists_of_kaldi_that_lose_utterances_are_rejected(tmp_path, name, line, message):
+    sounds(tmp_path / "clips")
+    kaldi(tmp_path / "data", range(9))
+    with (tmp_path / "data" / name).open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(ArgumentError, match=message):
+        open_corpus(str(tmp_path / "data"), 8000)

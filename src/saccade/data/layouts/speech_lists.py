@@ -52,6 +52,9 @@ def kaldi(folder: Path, names: SplitNames) -> dict[str, Table] | None:
 
 
 def _kaldi_table(folder: Path, below: Path) -> Table:
+    if (folder / "segments").is_file():
+        way_out = "cut the recordings and list the parts"
+        raise ArgumentError(f"{folder / 'segments'}: expected a recording for each utterance, got segments; {way_out}")
     files = {name: folder / name for name in ("wav.scp", "text", "utt2spk")}
     lists = {name: _pairs(path) for name, path in files.items() if name != "utt2spk" or path.is_file()}
     rows, where = list[dict[str, str]](), row_of(files["wav.scp"])
@@ -61,9 +64,16 @@ def _kaldi_table(folder: Path, below: Path) -> Table:
             raise ArgumentError(f"{where(index)}: {wanted}, got a command; run it and name its output")
         speaker = lists.get("utt2spk", {}).get(utterance, "")
         rows.append({"path": str(below / path), "text": lists["text"].get(utterance, ""), "speaker": speaker})
+    if lost := next((name for name in lists["text"] if name not in lists["wav.scp"]), None):
+        raise ArgumentError(f"{files['text']}: expected utterances of wav.scp, got {lost}; take it out")
     return Table(rows, where, size=len(rows))
 
 
 def _pairs(path: Path) -> dict[str, str]:
-    pairs = (line.strip().partition(" ")[::2] for line in read_lines(path, "an utterance a line"))
-    return {name: rest.strip() for name, rest in pairs}
+    pairs, where = dict[str, str](), row_of(path)
+    for index, line in enumerate(read_lines(path, "an utterance a line")):
+        name, _, rest = line.strip().partition(" ")
+        if name in pairs:
+            raise ArgumentError(f"{where(index)}: expected each utterance once, got {name} again")
+        pairs[name] = rest.strip()
+    return pairs
