@@ -50,7 +50,7 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
 
 
 def check_options(options: Mapping[str, Any], kind: Any, path: str, model: str) -> None:
-    """Reject options that the model does not have, and true, no or off in the place of a value.
+    """Reject unknown options, and true or no in the place of a value.
 
     Args:
         options: from `read_config`.
