@@ -80,7 +80,7 @@ def test_a_callable_is_not_traced():
 
     assert "callable" in torch.compile(reason, backend="eager", fullgraph=True)(x)
     named = torch.compile(lambda x: attend(x, x, x, **CALLABLE, backend="cpu"), backend="eager")
-    with pytest.raises(Exception, match="callable cannot cross"):
+    with pytest.raises(Exception, match="callable cannot cross|its kernels run eagerly"):
         named(x)
 
 

@@ -25,7 +25,7 @@ class Shape(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Blocks left by a mask: `order` `(Nm, blocks, across)`, `counts` `(Nm, blocks)`."""
+    """Blocks left by a mask: `order` `(Nm, blocks, across)`, `counts` `(3, Nm, blocks)`, of `list_blocks`."""
 
     order: Tensor
     counts: Tensor
@@ -121,13 +121,13 @@ def lists(mask: Allowed, q_len: int, k_len: int, device: torch.device, *, by_key
         launch(kernels.summarize_pairs, grid(codes.numel()), *of_pairs, ROWS=rows, KEYS=keys)
     arguments = of_queries, of_keys, codes, order, counts, firsts, lasts, low, high, q_len, k_len, q_blocks, k_blocks
     constants = {"MASK": flags, "BY_KEY": by_key, "ROWS": rows, "KEYS": keys, "AT_ONCE": LISTED_AT_ONCE}
-    launch(kernels.list_blocks, counts.numel(), *arguments, entries, **constants)
+    launch(kernels.list_blocks, counts[0].numel(), *arguments, entries, **constants)
     return Lists(order, counts)
 
 
 def _empty_lists(entries: int, blocks: int, across: int, device: torch.device) -> tuple[Tensor, Tensor]:
     order = torch.empty(entries, blocks, across, dtype=torch.int32, device=device)
-    return order, torch.empty(entries, blocks, dtype=torch.int32, device=device)
+    return order, torch.empty(3, entries, blocks, dtype=torch.int32, device=device)
 
 
 def grid(count: int) -> int:

@@ -92,34 +92,53 @@ def shape(setup: Setup, name: str, *, looked: bool = False) -> Shape:
     if setup.score != ADDITIVE:
         size = max(size, setup.query.element_size())
     features = max(setup.query.shape[-1], setup.value.shape[-1])
-    sparse, pairs = setup.normalizer == ENTMAX, setup.mask is not None and setup.mask.pairs is not None
     learns = name == "queries" and setup.bias_kind == TABLE and setup.bias_learns
-    heavy = 2 if looked or learns or (sparse and name == "forward") else int(sparse or pairs)
+    heavy = 2 if looked or learns else int(setup.mask is not None and setup.mask.pairs is not None)
     return tile(setup.query.shape[-2], features, size, setup.score, name, heavy)
 
 
 @functools.cache
 def tile(q_len: int, features: int, size: int, score: int = DOT, name: str = "forward", heavy: int = 0) -> Shape:
-    """Largest tile that fits into registers, by `tools/ptxas.py`.
+    """Fastest tile of those measured on an H200, and of those that fit into registers by `tools/ptxas.py`.
 
     Args:
         features: of a query or a value, the larger number. size: bytes of a number.
         name: of the pass, as of `shape`.
         heavy: 1 for more warps, 2 for a smaller tile as well.
     """
-    by_key, wide = name in ("keys", "received"), features > 64
-    if score == DOT and size == 2:
-        rows, keys = 32 if by_key or (heavy == 2 and name == "queries") else 64, 64 if features <= 128 else 32
-        if heavy == 2 and name != "queries":
-            keys = 32 if features <= 128 else 16
-    elif score == DOT:
-        rows, keys = (32, 32) if features <= 128 and heavy < 2 else (16, 16)
-    elif size == 2:
-        rows, keys = 32, 32 if by_key or wide else 64
-    else:
-        rows, keys = 16 if wide else 32, 16 if (name == "queries" if wide else by_key) else 32
-    warps = 4 if not wide and score == DOT and not heavy else 8
-    return Shape(FEW if q_len <= FEW else rows, keys, warps, 2 if score == DOT and keys > 16 else 1)
+    tiles = _tiles_of_sums if score != DOT else _tiles_of_halves if size == 2 else _tiles_of_floats
+    rows, *rest = tiles(features, name, heavy)
+    return Shape(FEW if q_len <= FEW else rows, *rest)
+
+
+def _tiles_of_halves(features: int, name: str, heavy: int) -> tuple[int, int, int, int]:
+    """Tiles of products of half types: rows, keys, warps, stages."""
+    heavy = 0 if name == "forward" and features <= 64 else heavy
+    if features <= 64 and heavy < 2:
+        return 64, 64, 4, 2 if name == "keys" else 3
+    rows = 32 if name in ("keys", "received") or (heavy == 2 and name == "queries") else 64
+    keys = 64 if features <= 128 else 32
+    if heavy == 2 and name != "queries":
+        keys //= 2
+    return rows, keys, 8, 2 if keys > 16 else 1
+
+
+def _tiles_of_floats(features: int, name: str, heavy: int) -> tuple[int, int, int, int]:
+    """Tiles of products of float32."""
+    if heavy == 2 or features > 128:
+        return 16, 16, 8, 1
+    if features <= 64 and not heavy and name not in ("queries", "keys"):
+        return 64, 64, 4, 2  # which spills, and yet takes 0.6 of the time of 32 x 32
+    return 32, 32, 4 if features <= 64 and not heavy else 8, 2
+
+
+def _tiles_of_sums(features: int, name: str, heavy: int) -> tuple[int, int, int, int]:
+    """Tiles of additive scores and of distances."""
+    backward = name in ("queries", "keys", "received")
+    if features > 64:
+        return 16, 16 if backward else 32, 4 if name == "keys" and not heavy else 8, 1
+    rows, keys = (16, 16 if name != "queries" else 32) if backward else (32, 32)
+    return rows, keys, 8 if heavy else 4, 1
 
 
 def forward(setup: Setup, *, entropy: bool = False, top: int = 0) -> dict[str, Tensor]:

@@ -21,8 +21,10 @@ from saccade.kernels.triton.tiles import (
     SLOPE,
     SOFTCAP,
     TABLE,
+    after_parts,
+    block_of,
     cleaned,
-    code_of,
+    first_part,
     inputs_of,
     last_first,
     next_keys,
@@ -30,6 +32,7 @@ from saccade.kernels.triton.tiles import (
     rows_of,
     scores,
     statistics_of,
+    steps_of,
     walk,
 )  # fmt: skip
 from saccade.kernels.triton.weights import (
@@ -111,6 +114,8 @@ def queries(
     """
     WIDTH: tl.constexpr = padded(E)
     FEATURES: tl.constexpr = padded(D)
+    FROM: tl.constexpr = first_part(SCORE, key.dtype.element_ty)
+    TO: tl.constexpr = after_parts(FROM)
     q_blocks = tl.cdiv(q_len, ROWS)
     n, block = (tl.program_id(0) // q_blocks).to(tl.int64), last_first(q_blocks)
     n_1, n_2 = n // inner, n % inner
@@ -131,27 +136,28 @@ def queries(
         do = rows_of(upstream_rows, i, E, WIDTH)
     if SCORE == DOT:
         left = rows_of(inputs[0], i, D, FEATURES)
-    count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, False)
+    blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, BIAS, MASK, False)
     delta = tl.zeros([ROWS], tl.float32)
     if PULL & FLAGS:
         mass = tl.zeros([ROWS], tl.float32)
-        for step in range(count):
-            code, j, right, _, _, s = next_keys(
-                step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
-                D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
-            )  # fmt: skip
-            w, u = weights(s, norm[:, None], whole[:, None], a, NORMALIZER)
-            dp, keep = tl.zeros([ROWS, KEYS], tl.float32), w
-            if OF_OUTPUT & FLAGS:
-                dp = tl.dot(do, tl.trans(rows_of(values, j, E, WIDTH)), input_precision=PRECISION)
-            if DROPOUT & FLAGS:
-                keep = kept(dice[:, None], j[None], threshold, keep_scale)
-            dp = gradients_of_weights(dp, w, keep, upstream, row[:, None], n, j[None], k_len, FLAGS, PICKS)
-            if NORMALIZER >= ENTMAX:
-                delta += tl.sum(tl.where(u != 0, u * dp, 0.0), 1)
-                mass += tl.sum(u, 1)
-            else:
-                delta += tl.sum(tl.where(w != 0, w * dp, 0.0), 1)
+        for part in tl.static_range(FROM, TO):
+            for step in range(steps_of(blocks, part)):
+                _, _, j, right, _, _, s = next_keys(
+                    step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+                    D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS, part,
+                )  # fmt: skip
+                w, u = weights(s, norm[:, None], whole[:, None], a, NORMALIZER)
+                dp, keep = tl.zeros([ROWS, KEYS], tl.float32), w
+                if OF_OUTPUT & FLAGS:
+                    dp = tl.dot(do, tl.trans(rows_of(values, j, E, WIDTH)), input_precision=PRECISION)
+                if DROPOUT & FLAGS:
+                    keep = kept(dice[:, None], j[None], threshold, keep_scale)
+                dp = gradients_of_weights(dp, w, keep, upstream, row[:, None], n, j[None], k_len, FLAGS, PICKS)
+                if NORMALIZER >= ENTMAX:
+                    delta += tl.sum(tl.where(u != 0, u * dp, 0.0), 1)
+                    mass += tl.sum(u, 1)
+                else:
+                    delta += tl.sum(tl.where(w != 0, w * dp, 0.0), 1)
         if NORMALIZER >= ENTMAX:
             delta = delta / tl.where(mass == 0, 1.0, mass)
     elif (NORMALIZER != SIGMOID) and (NORMALIZER != IDENTITY):
@@ -165,50 +171,51 @@ def queries(
     tl.store(deltas + row, delta, mask=there)
     of_query, sums = tl.zeros([ROWS, FEATURES], tl.float32), tl.zeros([ROWS], tl.float32)
     of_factor, of_slope, of_v = sums, sums, of_query
-    for step in range(count):
-        code, j, right, raw, biased, s = next_keys(
-            step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
-            D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
-        )  # fmt: skip
-        w, u = weights(s, norm[:, None], whole[:, None], a, NORMALIZER)
-        dp, keep = tl.zeros([ROWS, KEYS], tl.float32), w
-        if OF_OUTPUT & FLAGS:
-            dp = tl.dot(do, tl.trans(rows_of(values, j, E, WIDTH)), input_precision=PRECISION)
-        if DROPOUT & FLAGS:
-            keep = kept(dice[:, None], j[None], threshold, keep_scale)
-        dp = gradients_of_weights(dp, w, keep, upstream, row[:, None], n, j[None], k_len, FLAGS, PICKS)
-        ds = tl.where(u != 0, u * (dp - delta[:, None]), 0.0)
-        if (OF_LSE & FLAGS) and (SINKS & FLAGS):
-            ds += slopes_of_lse(s, norm[:, None], lse_grads + row[:, None])
-        if (SCORE == ADDITIVE) or (BIAS == TABLE):  # which add over rows
-            ds = tl.where(there[:, None], ds, 0.0)
-        if SHIFTS & FLAGS:
-            of_factor += tl.sum(ds, 1)
-        if FACTORS & FLAGS:
-            of_factor += tl.sum(tl.where(ds != 0, ds * biased, 0.0), 1)
-            ds = ds * factor[:, None]
-        if LEARNS & FLAGS:
-            if BIAS == SLOPE:
-                of_slope -= tl.sum(ds * tl.abs(i[:, None] + align - j[None]).to(tl.float32), 1)
-            elif BIAS == TABLE:
-                table = bias_grad + (n * q_blocks + block) * (2 * bias_i + 1)
-                add_diagonals(ds, table, block * ROWS + align, (code // 2) * KEYS, bias_i, ROWS, KEYS)
+    for part in tl.static_range(FROM, TO):
+        for step in range(steps_of(blocks, part)):
+            start, full, j, right, raw, biased, s = next_keys(
+                step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+                D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS, part,
+            )  # fmt: skip
+            w, u = weights(s, norm[:, None], whole[:, None], a, NORMALIZER)
+            dp, keep = tl.zeros([ROWS, KEYS], tl.float32), w
+            if OF_OUTPUT & FLAGS:
+                dp = tl.dot(do, tl.trans(rows_of(values, j, E, WIDTH)), input_precision=PRECISION)
+            if DROPOUT & FLAGS:
+                keep = kept(dice[:, None], j[None], threshold, keep_scale)
+            dp = gradients_of_weights(dp, w, keep, upstream, row[:, None], n, j[None], k_len, FLAGS, PICKS)
+            ds = tl.where(u != 0, u * (dp - delta[:, None]), 0.0)
+            if (OF_LSE & FLAGS) and (SINKS & FLAGS):
+                ds += slopes_of_lse(s, norm[:, None], lse_grads + row[:, None])
+            if (SCORE == ADDITIVE) or (BIAS == TABLE):  # which add over rows
+                ds = tl.where(there[:, None], ds, 0.0)
+            if SHIFTS & FLAGS:
+                of_factor += tl.sum(ds, 1)
+            if FACTORS & FLAGS:
+                of_factor += tl.sum(tl.where(ds != 0, ds * biased, 0.0), 1)
+                ds = ds * factor[:, None]
+            if LEARNS & FLAGS:
+                if BIAS == SLOPE:
+                    of_slope -= tl.sum(ds * tl.abs(i[:, None] + align - j[None]).to(tl.float32), 1)
+                elif BIAS == TABLE:
+                    table = bias_grad + (n * q_blocks + block) * (2 * bias_i + 1)
+                    add_diagonals(ds, table, block * ROWS + align, start, bias_i, ROWS, KEYS)
+                else:
+                    inside = start + tl.arange(0, KEYS) < k_len
+                    tl.store(bias_grad + (row[:, None] * k_len + j[None]), ds, mask=there[:, None] & inside[None])
+            if SOFTCAP & FLAGS:
+                ds = tl.where(ds != 0, ds * (1.0 - (raw / softcap) * (raw / softcap)), 0.0)
+            if SCORE == ADDITIVE:
+                way = way_of(inputs[3], inputs[4], i, j, k_len, D)
+                of_query, of_v = add_slopes(
+                    ds, inputs[:2], way, i, start, k_len, of_query, of_v, D, FEATURES, KEYS, True
+                )
             else:
-                inside = (code // 2) * KEYS + tl.arange(0, KEYS) < k_len
-                tl.store(bias_grad + (row[:, None] * k_len + j[None]), ds, mask=there[:, None] & inside[None])
-        if SOFTCAP & FLAGS:
-            ds = tl.where(ds != 0, ds * (1.0 - (raw / softcap) * (raw / softcap)), 0.0)
-        if SCORE == ADDITIVE:
-            way = way_of(inputs[3], inputs[4], i, j, k_len, D)
-            of_query, of_v = add_slopes(
-                ds, inputs[:2], way, i, (code // 2) * KEYS, k_len, of_query, of_v, D, FEATURES, KEYS, True
-            )
-        else:
-            if SCORE == DISTANCE:
-                right = rows_of(inputs[1], j, D, FEATURES)
-                sums += tl.sum(ds, 1)
-            right = cleaned(right, s, code)
-            of_query = tl.dot(ds.to(right.dtype), right, of_query, input_precision=PRECISION)
+                if SCORE == DISTANCE:
+                    right = rows_of(inputs[1], j, D, FEATURES)
+                    sums += tl.sum(ds, 1)
+                right = cleaned(right, s, full, part)
+                of_query = tl.dot(ds.to(right.dtype), right, of_query, input_precision=PRECISION)
     if SCORE == DISTANCE:  # 2 Σ ds (q - k)
         of_query = 2.0 * (sums[:, None] * rows_of(inputs[0], i, D, FEATURES).to(tl.float32) - of_query)
     if SCORE == ADDITIVE:
@@ -248,6 +255,8 @@ def keys(
     """
     WIDTH: tl.constexpr = padded(E)
     FEATURES: tl.constexpr = padded(D)
+    FROM: tl.constexpr = first_part(SCORE, key.dtype.element_ty)
+    TO: tl.constexpr = after_parts(FROM)
     k_blocks = tl.cdiv(k_len, KEYS)
     n, block = (tl.program_id(0) // k_blocks).to(tl.int64), tl.program_id(0) % k_blocks
     n_1, n_2 = n // inner, n % inner
@@ -266,50 +275,52 @@ def keys(
         right = rows_of(inputs[1], j, D, FEATURES)
     of_key, sums = tl.zeros([KEYS, FEATURES], tl.float32), tl.zeros([KEYS], tl.float32)
     of_value = tl.zeros([KEYS, WIDTH], tl.float32)
-    count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, True)
-    for step in range(count):
-        code = code_of(step, blocks, ROWS, MASK, BIAS)
-        i = (code // 2) * ROWS + tl.arange(0, ROWS)
-        there, i = i < q_len, tl.minimum(i, q_len - 1)
-        row = n * q_len + i
-        norm, whole, factor, dice = statistics_of(norms, wholes, factors, noise, row, NORMALIZER, FLAGS)
-        left = i
-        if SCORE != ADDITIVE:
-            left = rows_of(inputs[0], i, D, FEATURES)
-        raw, _, s = scores(
-            inputs, right, left, added, mask, entry, code, i[None], j[:, None], there[None], factor[None], lengths,
-            scale, softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION,
-        )  # fmt: skip
-        w, u = weights(s, norm[None], whole[None], a, NORMALIZER)
-        do, keep = i, w
-        dp, dropped = tl.zeros([KEYS, ROWS], tl.float32), w
-        if OF_OUTPUT & FLAGS:
-            do = rows_of(upstream_rows, i, E, WIDTH)
-            dp = tl.dot(vs, tl.trans(do), input_precision=PRECISION)
-        if DROPOUT & FLAGS:
-            keep = kept(dice[None], j[:, None], threshold, keep_scale)
-            dropped = w * keep
-        if OF_OUTPUT & FLAGS:
-            of_value = tl.dot(dropped.to(do.dtype), do, of_value, input_precision=PRECISION)
-        dp = gradients_of_weights(dp, w, keep, upstream, row[None], n, j[:, None], k_len, FLAGS, PICKS)
-        ds = tl.where(u != 0, u * (dp - tl.load(deltas + row)[None]), 0.0)
-        if (OF_LSE & FLAGS) and (SINKS & FLAGS):
-            ds += slopes_of_lse(s, norm[None], lse_grads + row[None])
-        if FACTORS & FLAGS:
-            ds = ds * factor[None]
-        if SOFTCAP & FLAGS:
-            ds = tl.where(ds != 0, ds * (1.0 - (raw / softcap) * (raw / softcap)), 0.0)
-        if SCORE == ADDITIVE:
-            way = way_of(inputs[3], inputs[4], i, j, k_len, D)
-            of_key, _ = add_slopes(
-                ds, (inputs[1], inputs[0]), way, j, (code // 2) * ROWS, q_len, of_key, of_key,
-                D, FEATURES, ROWS, False,
+    blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, BIAS, MASK, True)
+    for part in tl.static_range(FROM, TO):
+        for step in range(steps_of(blocks, part)):
+            other, full = block_of(step, blocks, MASK, part)
+            start = other * ROWS
+            i = start + tl.arange(0, ROWS)
+            there, i = i < q_len, tl.minimum(i, q_len - 1)
+            row = n * q_len + i
+            norm, whole, factor, dice = statistics_of(norms, wholes, factors, noise, row, NORMALIZER, FLAGS)
+            left = i
+            if SCORE != ADDITIVE:
+                left = rows_of(inputs[0], i, D, FEATURES)
+            raw, _, s = scores(
+                inputs, right, left, added, mask, entry, full, i[None], j[:, None], there[None], factor[None], lengths,
+                scale, softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION, part,
             )  # fmt: skip
-        else:
-            if SCORE == DISTANCE:
-                sums += tl.sum(ds, 1)
-            left = cleaned(left, s, code)
-            of_key = tl.dot(ds.to(left.dtype), left, of_key, input_precision=PRECISION)
+            w, u = weights(s, norm[None], whole[None], a, NORMALIZER)
+            do, keep = i, w
+            dp, dropped = tl.zeros([KEYS, ROWS], tl.float32), w
+            if OF_OUTPUT & FLAGS:
+                do = rows_of(upstream_rows, i, E, WIDTH)
+                dp = tl.dot(vs, tl.trans(do), input_precision=PRECISION)
+            if DROPOUT & FLAGS:
+                keep = kept(dice[None], j[:, None], threshold, keep_scale)
+                dropped = w * keep
+            if OF_OUTPUT & FLAGS:
+                of_value = tl.dot(dropped.to(do.dtype), do, of_value, input_precision=PRECISION)
+            dp = gradients_of_weights(dp, w, keep, upstream, row[None], n, j[:, None], k_len, FLAGS, PICKS)
+            ds = tl.where(u != 0, u * (dp - tl.load(deltas + row)[None]), 0.0)
+            if (OF_LSE & FLAGS) and (SINKS & FLAGS):
+                ds += slopes_of_lse(s, norm[None], lse_grads + row[None])
+            if FACTORS & FLAGS:
+                ds = ds * factor[None]
+            if SOFTCAP & FLAGS:
+                ds = tl.where(ds != 0, ds * (1.0 - (raw / softcap) * (raw / softcap)), 0.0)
+            if SCORE == ADDITIVE:
+                way = way_of(inputs[3], inputs[4], i, j, k_len, D)
+                of_key, _ = add_slopes(
+                    ds, (inputs[1], inputs[0]), way, j, start, q_len, of_key, of_key,
+                    D, FEATURES, ROWS, False,
+                )  # fmt: skip
+            else:
+                if SCORE == DISTANCE:
+                    sums += tl.sum(ds, 1)
+                left = cleaned(left, s, full, part)
+                of_key = tl.dot(ds.to(left.dtype), left, of_key, input_precision=PRECISION)
     if SCORE == DISTANCE:  # 2 Σ ds (k - q)
         of_key = 2.0 * (sums[:, None] * rows_of(inputs[1], j, D, FEATURES).to(tl.float32) - of_key)
     if SCORE == ADDITIVE:

@@ -15,12 +15,15 @@ from saccade.kernels.triton.tiles import (
     FACTORS,
     SHIFTS,
     SINKS,
+    after_parts,
     cleaned,
+    first_part,
     inputs_of,
     last_first,
     next_keys,
     padded,
     rows_of,
+    steps_of,
     walk,
 )
 from saccade.kernels.triton.weights import (
@@ -71,6 +74,8 @@ def forward(
         ROWS, KEYS: of a block.
     """
     WIDTH: tl.constexpr = padded(E)
+    FROM: tl.constexpr = first_part(SCORE, key.dtype.element_ty, TOP > 0)  # ties of the largest go by the order of keys
+    TO: tl.constexpr = after_parts(FROM)
     q_blocks = tl.cdiv(q_len, ROWS)
     n, block = (tl.program_id(0) // q_blocks).to(tl.int64), last_first(q_blocks)
     n_1, n_2 = n // inner, n % inner
@@ -93,15 +98,16 @@ def forward(
     left = i
     if SCORE == DOT:
         left = rows_of(inputs[0], i, D, padded(D))
-    count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, False)
+    blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, BIAS, MASK, False)
     top, t = zero - float("inf"), zero
     if NORMALIZER >= ENTMAX:
-        for step in range(count):
-            code, j, _, _, _, s = next_keys(
-                step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
-                D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
-            )  # fmt: skip
-            top = tl.maximum(top, tl.max(tl.where(s == s, s, float("inf")), 1))  # a GPU's maximum passes over NaN
+        for part in tl.static_range(FROM, TO):
+            for step in range(steps_of(blocks, part)):
+                _, _, j, _, _, _, s = next_keys(
+                    step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+                    D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS, part,
+                )  # fmt: skip
+                top = tl.maximum(top, tl.max(tl.where(s == s, s, float("inf")), 1))  # a GPU's maximum passes over NaN
         apart = tl.abs(top) == float("inf")  # nothing is allowed, or the weights are NaN
         empty, top = top == -float("inf"), tl.where(top == float("inf"), float("nan"), finite(top))
         # Σ p falls in t: the solution lies between two trials. Exponentials of several cost more than rounds
@@ -113,17 +119,18 @@ def forward(
             if going:
                 trial = t[:, None] + (high_t - t)[:, None] * (c[None] * (1.0 / TRIALS))
                 masses, slopes = tl.zeros([ROWS, TRIALS], tl.float32), tl.zeros([ROWS, TRIALS], tl.float32)
-                for step in range(count):
-                    code, j, _, _, _, s = next_keys(
-                        step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
-                        D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
-                    )  # fmt: skip
-                    for number in tl.static_range(TRIALS):
-                        p, slope = sparse_weights(
-                            s, top[:, None], (t + (high_t - t) * (number * (1.0 / TRIALS)))[:, None], a, NORMALIZER
-                        )
-                        masses += tl.where(c[None] == number, tl.sum(p, 1)[:, None], 0.0)
-                        slopes += tl.where(c[None] == number, tl.sum(slope, 1)[:, None], 0.0)
+                for part in tl.static_range(FROM, TO):
+                    for step in range(steps_of(blocks, part)):
+                        _, _, j, _, _, _, s = next_keys(
+                            step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+                            D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS, part,
+                        )  # fmt: skip
+                        for number in tl.static_range(TRIALS):
+                            p, slope = sparse_weights(
+                                s, top[:, None], (t + (high_t - t) * (number * (1.0 / TRIALS)))[:, None], a, NORMALIZER
+                            )
+                            masses += tl.where(c[None] == number, tl.sum(p, 1)[:, None], 0.0)
+                            slopes += tl.where(c[None] == number, tl.sum(slope, 1)[:, None], 0.0)
                 heavy = masses >= 1.0
                 here = c[None] == tl.max(tl.where(heavy, c[None], 0), 1)[:, None]
                 low_t = tl.sum(tl.where(here, trial, 0.0), 1)
@@ -138,39 +145,41 @@ def forward(
     if TOP > 0:
         best = tl.zeros([ROWS, TOP], tl.float32) - float("inf")
         chosen = tl.zeros([ROWS, TOP], tl.int32) - 1
-    for step in range(count):
-        code, j, _, _, _, s = next_keys(
-            step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
-            D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
-        )  # fmt: skip
-        rows = cleaned(rows_of(values, j, E, WIDTH), s, code)
-        if NORMALIZER == SOFTMAX:
-            higher = tl.maximum(top, tl.max(s, 1))
-            shift = finite(higher)
-            w, rescale = tl.exp(s - shift[:, None]), tl.exp(top - shift)
-            if ENTROPY & FLAGS:
-                moved = tl.where(top == -float("inf"), 0.0, top - shift)
-                moment = rescale * (moment + total * moved) + tl.sum(tl.where(w > 0, w * (s - shift[:, None]), 0.0), 1)
-            total = total * rescale + tl.sum(w, 1)
-            acc = acc * rescale[:, None]
-            top = higher
-        elif NORMALIZER >= ENTMAX:
-            w, _ = sparse_weights(s, top[:, None], t[:, None], a, NORMALIZER)
-            total += tl.sum(w, 1)
-        else:
-            w, _ = weights(s, zero[:, None] + 1.0, factor[:, None], a, NORMALIZER)
-            total += tl.sum(w, 1)
-        if (ENTROPY & FLAGS) and (NORMALIZER != SOFTMAX):
-            moment += tl.sum(w * log_of_positive(w), 1)
-            if NORMALIZER == SUM:  # the sum may have either sign
-                minus = tl.maximum(-w, 0.0)
-                below += tl.sum(minus, 1)
-                below_moment += tl.sum(minus * log_of_positive(minus), 1)
-        if DROPOUT & FLAGS:
-            w = w * kept(dice[:, None], j[None], threshold, keep_scale)
-        acc = tl.dot(w.to(rows.dtype), rows, acc, input_precision=PRECISION)
-        if TOP > 0:
-            best, chosen = larger(s, j, best, chosen, ROWS, TOP)
+    for part in tl.static_range(FROM, TO):
+        for step in range(steps_of(blocks, part)):
+            _, full, j, _, _, _, s = next_keys(
+                step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
+                D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS, part,
+            )  # fmt: skip
+            rows = cleaned(rows_of(values, j, E, WIDTH), s, full, part)
+            if NORMALIZER == SOFTMAX:
+                higher = tl.maximum(top, tl.max(s, 1))
+                shift = finite(higher)
+                w, rescale = tl.exp(s - shift[:, None]), tl.exp(top - shift)
+                if ENTROPY & FLAGS:
+                    moved = tl.where(top == -float("inf"), 0.0, top - shift)
+                    logs = tl.where(w > 0, w * (s - shift[:, None]), 0.0)
+                    moment = rescale * (moment + total * moved) + tl.sum(logs, 1)
+                total = total * rescale + tl.sum(w, 1)
+                acc = acc * rescale[:, None]
+                top = higher
+            elif NORMALIZER >= ENTMAX:
+                w, _ = sparse_weights(s, top[:, None], t[:, None], a, NORMALIZER)
+                total += tl.sum(w, 1)
+            else:
+                w, _ = weights(s, zero[:, None] + 1.0, factor[:, None], a, NORMALIZER)
+                total += tl.sum(w, 1)
+            if (ENTROPY & FLAGS) and (NORMALIZER != SOFTMAX):
+                moment += tl.sum(w * log_of_positive(w), 1)
+                if NORMALIZER == SUM:  # the sum may have either sign
+                    minus = tl.maximum(-w, 0.0)
+                    below += tl.sum(minus, 1)
+                    below_moment += tl.sum(minus * log_of_positive(minus), 1)
+            if DROPOUT & FLAGS:
+                w = w * kept(dice[:, None], j[None], threshold, keep_scale)
+            acc = tl.dot(w.to(rows.dtype), rows, acc, input_precision=PRECISION)
+            if TOP > 0:
+                best, chosen = larger(s, j, best, chosen, ROWS, TOP)
     safe = tl.where(total == 0, 1.0, total)
     share, entropy, norm, whole = zero + 1.0, -moment, zero, zero
     if NORMALIZER == SOFTMAX:

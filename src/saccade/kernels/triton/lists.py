@@ -64,8 +64,9 @@ def list_blocks(
     Args:
         of_queries, of_keys: from `summarize`; of keys the ids alone.
         codes: from `summarize_pairs`.
-        order: `(entries, rows, across)`: 2 b for a partial block b, 2 b + 1 for a full one.
-        counts: `(entries, rows)`.
+        order: `(entries, rows, across)`: numbers of blocks, rising.
+        counts: `(3, entries, rows)`: how many, and from where to where in that list all are full. Blocks outside of the
+            first such run may be full too.
         firsts, lasts, low, high: as `tiles.allowed` takes them.
     """
     rows, across = q_blocks, k_blocks
@@ -79,7 +80,7 @@ def list_blocks(
     q_step, k_step = (entries * q_blocks).to(tl.int64), (entries * k_blocks).to(tl.int64)
     mask = firsts, firsts, firsts, firsts, firsts, 0, 0, 0, 0, low, high, firsts, lasts
     begin, stop, full_from, full_to = bounds(mask, n, row, q_len, k_len, ROWS, KEYS, MASK, BY_KEY)
-    listed = 0
+    listed, run_from, run_to = 0, across, across
     for first in range(0, across, AT_ONCE):
         other = first + tl.arange(0, AT_ONCE)
         a, b = row + tl.zeros_like(other), tl.minimum(other, across - 1)
@@ -107,6 +108,12 @@ def list_blocks(
             some, full = some & (code > 0), full & (code == 2)
         some = some.to(tl.int32)
         slot = listed + tl.cumsum(some, 0) - some
-        tl.store(order + slot, 2 * other + (full & (some > 0)).to(tl.int32), mask=some > 0)
+        tl.store(order + slot, other, mask=some > 0)
+        run_from = tl.minimum(run_from, tl.min(tl.where(full & (some > 0), slot, across)))
+        partial = (some > 0) & ~full & (slot > run_from)
+        run_to = tl.minimum(run_to, tl.min(tl.where(partial, slot, across)))
         listed += tl.sum(some)
+    size = entries * rows
     tl.store(counts + tl.program_id(0), listed)
+    tl.store(counts + size + tl.program_id(0), tl.minimum(run_from, listed))
+    tl.store(counts + 2 * size + tl.program_id(0), tl.minimum(run_to, listed))

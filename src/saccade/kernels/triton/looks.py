@@ -4,9 +4,12 @@ import triton.language as tl
 
 from saccade.kernels.triton import kernel
 from saccade.kernels.triton.tiles import (
+    ALL,
     DOT,
     DROPOUT,
-    code_of,
+    after_parts,
+    block_of,
+    first_part,
     inputs_of,
     last_first,
     next_keys,
@@ -14,6 +17,7 @@ from saccade.kernels.triton.tiles import (
     rows_of,
     scores,
     statistics_of,
+    steps_of,
     walk,
 )
 from saccade.kernels.triton.weights import kept
@@ -32,6 +36,8 @@ def received(
     MASK: tl.constexpr, FLAGS: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
     """out[n, j] = Σ_i w_ij, from each row's statistics; lists by key."""
+    FROM: tl.constexpr = first_part(SCORE, key.dtype.element_ty)
+    TO: tl.constexpr = after_parts(FROM)
     k_blocks = tl.cdiv(k_len, KEYS)
     n, block = (tl.program_id(0) // k_blocks).to(tl.int64), tl.program_id(0) % k_blocks
     n_1, n_2 = n // inner, n % inner
@@ -46,22 +52,23 @@ def received(
     sums, left = tl.zeros([KEYS], tl.float32), j
     if SCORE == DOT:
         left = rows_of(inputs[1], j, D, padded(D))
-    count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, True)
-    for step in range(count):
-        code = code_of(step, blocks, ROWS, MASK, BIAS)
-        i = (code // 2) * ROWS + tl.arange(0, ROWS)
-        rows, i = (i < q_len)[None], tl.minimum(i, q_len - 1)
-        row = n * q_len + i
-        norm, whole, factor, _ = statistics_of(norms, wholes, factors, noise, row, NORMALIZER, FLAGS)
-        right = i
-        if SCORE == DOT:
-            right = rows_of(inputs[0], i, D, padded(D))
-        _, _, s = scores(
-            inputs, left, right, added, mask, entry, code, i[None], j[:, None], rows, factor[None], lengths, scale,
-            softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION,
-        )  # fmt: skip
-        w, _ = weights_of(s, norm[None], whole[None], a, NORMALIZER)
-        sums += tl.sum(w, 1)
+    blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, BIAS, MASK, True)
+    for part in tl.static_range(FROM, TO):
+        for step in range(steps_of(blocks, part)):
+            other, full = block_of(step, blocks, MASK, part)
+            i = other * ROWS + tl.arange(0, ROWS)
+            rows, i = (i < q_len)[None], tl.minimum(i, q_len - 1)
+            row = n * q_len + i
+            norm, whole, factor, _ = statistics_of(norms, wholes, factors, noise, row, NORMALIZER, FLAGS)
+            right = i
+            if SCORE == DOT:
+                right = rows_of(inputs[0], i, D, padded(D))
+            _, _, s = scores(
+                inputs, left, right, added, mask, entry, full, i[None], j[:, None], rows, factor[None], lengths, scale,
+                softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION, part,
+            )  # fmt: skip
+            w, _ = weights_of(s, norm[None], whole[None], a, NORMALIZER)
+            sums += tl.sum(w, 1)
     tl.store(out + n * k_len + j, sums, mask=inside)
 
 
@@ -101,15 +108,15 @@ def read(
         left = rows_of(inputs[0], i, D, padded(D))
     total, bound, picked = tl.zeros([ROWS], tl.float32), tl.zeros([ROWS], tl.float32), tl.zeros([ROWS], tl.float32)
     chosen, last, last_weight = tl.zeros([ROWS], tl.int32) - 1, tl.zeros([ROWS], tl.int32) - 1, picked
-    count, blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, MASK, False)
+    blocks = walk(order, counts, mask, entry, block, q_len, k_len, ROWS, KEYS, BIAS, MASK, False)
     for turn in tl.static_range(2 if DRAW else 1):
         if turn == 1:
             bound = total * tl.load(uniform + row)
             total = total * 0.0
-        for step in range(count):
-            code, j, _, _, _, s = next_keys(
+        for step in range(steps_of(blocks, ALL)):
+            start, _, j, _, _, _, s = next_keys(
                 step, blocks, inputs, left, added, mask, entry, i, factor, lengths, scale, softcap,
-                D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS,
+                D, SCORE, BIAS, MASK, FLAGS, PRECISION, KEYS, ALL,
             )  # fmt: skip
             w, _ = weights_of(s, norm[:, None], whole[:, None], a, NORMALIZER)
             if DRAW:
@@ -128,7 +135,7 @@ def read(
                     last = tl.maximum(last, final)
                 total += tl.sum(w, 1)
             else:
-                inside = (code // 2) * KEYS + tl.arange(0, KEYS) < k_len
+                inside = start + tl.arange(0, KEYS) < k_len
                 tl.store(out + (row[:, None] * k_len + j[None]), w, mask=there[:, None] & inside[None])
     if DRAW:
         alive = total > 0

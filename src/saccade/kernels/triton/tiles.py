@@ -6,8 +6,9 @@ Functions of a tile take positions i and j that broadcast to it.
 
 A mask is a union of intervals of keys for each query, a band about the diagonal, an interval of keys for all queries,
 equal ids of documents, and bytes of pairs. Each part is optional, and all of those present are necessary. A program
-visits the blocks that the mask does not empty, from a range that it computes or from a list. A block is named by
-2 b + full: a full block reads no mask.
+visits the blocks that the mask does not empty, from a range that it computes or from a list. Those of one run in it are
+full: they read no mask. With products of half types, one loop goes over the others and a second over the full run:
+without a branch the blocks to come are loaded ahead. Else one loop takes all in order, since a second costs registers.
 """
 
 import triton
@@ -25,6 +26,9 @@ SLOPE, TABLE, PAIRS = tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
 IDS, BYTES, BAND, FIRST, LISTED = tl.constexpr(1), tl.constexpr(2), tl.constexpr(4), tl.constexpr(8), tl.constexpr(16)
 END, INTERVAL = tl.constexpr(32), tl.constexpr(64)
 """Parts of a mask, added up to MASK, with INTERVAL for each interval of a query."""
+
+MASKED, FULL, ALL = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+"""PART of a walk: the blocks that read the mask, those of the full run, or all in order."""
 
 SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, V_OF_ENTRIES, SHIFTS = (
     tl.constexpr(1),
@@ -108,9 +112,11 @@ def bounds(
 @triton.jit
 def walk(
     order, counts, mask, n, block, q_len, k_len,
-    ROWS: tl.constexpr, KEYS: tl.constexpr, MASK: tl.constexpr, BY_KEY: tl.constexpr,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, BIAS: tl.constexpr, MASK: tl.constexpr, BY_KEY: tl.constexpr,
 ):  # fmt: skip
-    """Blocks of keys of a block of queries, for `code_of`.
+    """Blocks of keys of a block of queries, for `steps_of` and `block_of`.
+
+    No block is full under a bias of PAIRS, since -inf forbids.
 
     With BY_KEY: blocks of queries of a block of keys.
 
@@ -118,14 +124,18 @@ def walk(
         n: entry of the mask.
 
     Returns:
-        How many, and the list, or the range: first block, full_from and full_to.
+        The list, or the first block of a range; the number of blocks; which of them are the full run.
     """
     if LISTED & MASK:
         mine, others = tl.cdiv(q_len, ROWS), tl.cdiv(k_len, KEYS)
         if BY_KEY:
             mine, others = others, mine
-        row = n * mine + block
-        return tl.load(counts + row), (order + row * others, 0, 0, 0)
+        row, size = n * mine + block, mask[8] * mine
+        count, full_from = tl.load(counts + row), tl.load(counts + size + row)
+        full_to = tl.load(counts + 2 * size + row)
+        if BIAS == PAIRS:
+            full_to = full_from
+        return order + row * others, 0, count, full_from, full_to
     begin, stop, full_from, full_to = bounds(mask, n, block, q_len, k_len, ROWS, KEYS, MASK, BY_KEY)
     if MASK >= INTERVAL:
         row = n * q_len + tl.minimum(block * ROWS + tl.arange(0, ROWS), q_len - 1)
@@ -138,25 +148,48 @@ def walk(
     if BY_KEY:
         size = ROWS
     first = begin // size
-    return tl.maximum(tl.cdiv(stop, size) - first, 0), (order, first, full_from, full_to)
+    count = tl.maximum(tl.cdiv(stop, size) - first, 0)
+    full_from = tl.minimum(tl.maximum(tl.cdiv(full_from, size) - first, 0), count)
+    full_to = tl.maximum(tl.minimum(full_to // size - first, count), full_from)
+    if BIAS == PAIRS:
+        full_to = full_from
+    return order, first, count, full_from, full_to
+
+
+@triton.constexpr_function
+def first_part(score, dtype, ordered=False):
+    """Parts of a walk are those from this one to the one before `after_parts`."""
+    return ALL if ordered or score != DOT or dtype == tl.float32 else MASKED
+
+
+@triton.constexpr_function
+def after_parts(first):
+    return first + (1 if first == ALL else 2)
 
 
 @triton.jit
-def code_of(step, blocks, SIZE: tl.constexpr, MASK: tl.constexpr, BIAS: tl.constexpr):
-    """2 b + full of the next block b of `walk`.
+def steps_of(blocks, PART: tl.constexpr):
+    """Number of blocks in a part of a walk."""
+    _, _, count, full_from, full_to = blocks
+    if PART == ALL:
+        return count
+    if PART == FULL:
+        return full_to - full_from
+    return count - (full_to - full_from)
 
-    No block is full under a bias of PAIRS, since -inf forbids.
-    """
-    order, first, full_from, full_to = blocks
+
+@triton.jit
+def block_of(step, blocks, MASK: tl.constexpr, PART: tl.constexpr):
+    """The next block of a part of a walk, and whether it is full."""
+    order, first, _, full_from, full_to = blocks
+    if PART == FULL:
+        step += full_from
+    elif PART == MASKED:
+        step += tl.where(step < full_from, 0, full_to - full_from)
+    full = (full_from <= step) & (step < full_to)
     if LISTED & MASK:
-        code = tl.load(order + step)
-    else:
-        start = (first + step) * SIZE
-        full = (full_from <= start) & (start + SIZE <= full_to)
-        code = 2 * (first + step) + full.to(tl.int32)
-    if BIAS == PAIRS:
-        code = code // 2 * 2
-    return code
+        return tl.load(order + step), full
+    return first + step, full
 
 
 @triton.jit
@@ -237,9 +270,9 @@ def table_index(bias, i, j):
 
 @triton.jit
 def scores(
-    inputs, left, right, bias, mask, entry, code, i, j, there, factor, lengths, scale, softcap,
+    inputs, left, right, bias, mask, entry, full, i, j, there, factor, lengths, scale, softcap,
     D: tl.constexpr, SCORE: tl.constexpr, BIAS: tl.constexpr, MASK: tl.constexpr, FLAGS: tl.constexpr,
-    PRECISION: tl.constexpr,
+    PRECISION: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
     """Scores of a tile in float32: plain, with bias, and with factors and mask.
 
@@ -247,7 +280,6 @@ def scores(
 
     Args:
         left, right: for dot products, rows along the first and the second axis.
-        code: 2 b + full, from `code_of`.
         there: which pairs lie within the lengths; the others are -inf, unless the block is full.
         factor: of each query.
     """
@@ -269,8 +301,11 @@ def scores(
     s = biased
     if FACTORS & FLAGS:
         s = s * factor
-    if code % 2 == 0:
+    if PART == MASKED:
         s = tl.where(there & allowed(mask, entry, i, j, q_len, k_len, MASK), s, -float("inf"))
+    elif PART == ALL:  # noqa: SIM102 the first condition is a constant
+        if not full:
+            s = tl.where(there & allowed(mask, entry, i, j, q_len, k_len, MASK), s, -float("inf"))
     return raw, biased, s
 
 
@@ -294,29 +329,38 @@ def statistics_of(norms, wholes, factors, noise, row, NORMALIZER: tl.constexpr, 
 def next_keys(
     step, blocks, inputs, left, bias, mask, entry, i, factor, lengths, scale, softcap,
     D: tl.constexpr, SCORE: tl.constexpr, BIAS: tl.constexpr, MASK: tl.constexpr, FLAGS: tl.constexpr,
-    PRECISION: tl.constexpr, KEYS: tl.constexpr,
+    PRECISION: tl.constexpr, KEYS: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
-    """The next block of keys: its code, its keys, their rows, and three `scores`."""
-    code = code_of(step, blocks, KEYS, MASK, BIAS)
-    j = (code // 2) * KEYS + tl.arange(0, KEYS)
+    """The next block of keys: its first key, whether it is full, its keys, their rows, and three `scores`."""
+    block, full = block_of(step, blocks, MASK, PART)
+    start = block * KEYS
+    j = start + tl.arange(0, KEYS)
     inside, j = (j < lengths[1])[None], tl.minimum(j, lengths[1] - 1)
     right = left
     if SCORE == DOT:
         right = rows_of(inputs[1], j, D, padded(D))
     raw, biased, s = scores(
-        inputs, left, right, bias, mask, entry, code, i[:, None], j[None], inside, factor[:, None], lengths, scale,
-        softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION,
+        inputs, left, right, bias, mask, entry, full, i[:, None], j[None], inside, factor[:, None], lengths, scale,
+        softcap, D, SCORE, BIAS, MASK, FLAGS, PRECISION, PART,
     )  # fmt: skip
-    return code, j, right, raw, biased, s
+    return start, full, j, right, raw, biased, s
 
 
 @triton.jit
-def cleaned(rows, s, code):
+def cleaned(rows, s, full, PART: tl.constexpr):
     """Rows along the second axis of a tile, 0 for rows without an allowed pair.
 
     0 times NaN is NaN.
     """
-    if code % 2 == 0:
-        used = tl.max((s != -float("inf")).to(tl.int32), 0) > 0
-        rows = tl.where(used[:, None], rows, 0.0)
+    if PART == MASKED:
+        rows = only_used(rows, s)
+    elif PART == ALL:  # noqa: SIM102 the first condition is a constant
+        if not full:
+            rows = only_used(rows, s)
     return rows
+
+
+@triton.jit
+def only_used(rows, s):
+    used = tl.max((s != -float("inf")).to(tl.int32), 0) > 0
+    return tl.where(used[:, None], rows, 0.0)
