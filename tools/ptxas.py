@@ -33,6 +33,11 @@ SPILLED = 32
 
 ptxas trades up to eight registers for a further program at the same time.
 """
+MEASURED = 2048
+"""Most bytes that a thread may spill with a tile of 64 x 64 of float32.
+
+On an H200 such a pass takes 0.6 of the time of 32 x 32, which spills nothing (results/benchmarks/gpu-tiles.json).
+"""
 LENGTH, HEADS = 64, 2
 DTYPES = {"bfloat16": torch.bfloat16, "float32": torch.float32}
 TYPES = {
@@ -212,8 +217,13 @@ def failures(stored: Mapping[str, Any]) -> list[str]:
     return [
         f"{row['call']}, {row['kernel']}: {row}"
         for row in stored["rows"]
-        if row["spilled"] > SPILLED or row["shared"] > SHARED[row["capability"]]
+        if row["spilled"] > (MEASURED if large(row) else SPILLED) or row["shared"] > SHARED[row["capability"]]
     ]
+
+
+def large(row: Mapping[str, Any]) -> bool:
+    """Whether a tile was measured to be faster, although it spills."""
+    return row.get("dtype") == "float32" and row["tile"] == [64, 64] and row["kernel"] in ("forward", "read")
 
 
 def versions() -> dict[str, str]:

@@ -18,7 +18,9 @@ def triton_kernels(module: str) -> Any:
 
 
 _COMPILED: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
-"""Compiled kernels, with their constants in order, by what Triton compiles a kernel anew for.
+"""Compiled kernels, each with its constants in order.
+
+Keys are the kernel, the device, constants and classes of arguments.
 
 Triton's own search for a compiled kernel takes 70 µs with 60 arguments.
 """
@@ -44,7 +46,10 @@ def launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> Non
 
 
 def _class_of(argument: Any) -> Any:
-    """What Triton compiles a kernel for: the dtype and alignment of a tensor, and the width of an integer."""
+    """Dtype and alignment of a tensor, or the width of an integer.
+
+    Triton compiles a kernel for each of them.
+    """
     if isinstance(argument, torch.Tensor):
         return argument.dtype, argument.data_ptr() % 16 == 0
     return isinstance(argument, int) and -(1 << 31) <= argument < 1 << 31

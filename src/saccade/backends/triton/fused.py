@@ -93,13 +93,16 @@ def shape(setup: Setup, name: str, *, looked: bool = False) -> Shape:
         size = max(size, setup.query.element_size())
     features = max(setup.query.shape[-1], setup.value.shape[-1])
     learns = name == "queries" and setup.bias_kind == TABLE and setup.bias_learns
-    heavy = 2 if looked or learns else int(setup.mask is not None and setup.mask.pairs is not None)
+    pairs, any_alpha = setup.mask is not None and setup.mask.pairs is not None, setup.kind == ENTMAX
+    heavy = 2 if looked or learns else int(pairs or any_alpha)
     return tile(setup.query.shape[-2], features, size, setup.score, name, heavy)
 
 
 @functools.cache
 def tile(q_len: int, features: int, size: int, score: int = DOT, name: str = "forward", heavy: int = 0) -> Shape:
-    """Fastest tile of those measured on an H200, and of those that fit into registers by `tools/ptxas.py`.
+    """Fastest tile of those measured, or the largest that fits into registers.
+
+    The first were measured on an H200. `tools/ptxas.py` counts registers.
 
     Args:
         features: of a query or a value, the larger number. size: bytes of a number.
@@ -113,9 +116,10 @@ def tile(q_len: int, features: int, size: int, score: int = DOT, name: str = "fo
 
 def _tiles_of_halves(features: int, name: str, heavy: int) -> tuple[int, int, int, int]:
     """Tiles of products of half types: rows, keys, warps, stages."""
-    heavy = 0 if name == "forward" and features <= 64 else heavy
-    if features <= 64 and heavy < 2:
-        return 64, 64, 4, 2 if name == "keys" else 3
+    if features <= 64 and (heavy < 2 or name == "forward"):
+        return 64, 64, 8 if heavy == 1 else 4, 2 if name == "keys" else 3
+    if features <= 64 and name == "queries":
+        return 64, 32, 8, 2
     rows = 32 if name in ("keys", "received") or (heavy == 2 and name == "queries") else 64
     keys = 64 if features <= 128 else 32
     if heavy == 2 and name != "queries":

@@ -28,7 +28,10 @@ END, INTERVAL = tl.constexpr(32), tl.constexpr(64)
 """Parts of a mask, added up to MASK, with INTERVAL for each interval of a query."""
 
 MASKED, FULL, ALL = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
-"""PART of a walk: the blocks that read the mask, those of the full run, or all in order."""
+"""Parts of a walk.
+
+They are the blocks that read the mask, those of the full run, or all in order.
+"""
 
 SOFTCAP, FACTORS, SINKS, ENTROPY, DROPOUT, V_OF_ENTRIES, SHIFTS = (
     tl.constexpr(1),
@@ -331,7 +334,11 @@ def next_keys(
     D: tl.constexpr, SCORE: tl.constexpr, BIAS: tl.constexpr, MASK: tl.constexpr, FLAGS: tl.constexpr,
     PRECISION: tl.constexpr, KEYS: tl.constexpr, PART: tl.constexpr,
 ):  # fmt: skip
-    """The next block of keys: its first key, whether it is full, its keys, their rows, and three `scores`."""
+    """The next block of keys.
+
+    Returns:
+        Its first key, whether it is full, its keys, their rows, and three `scores`.
+    """
     block, full = block_of(step, blocks, MASK, PART)
     start = block * KEYS
     j = start + tl.arange(0, KEYS)
