@@ -25,7 +25,11 @@ class Shape(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Blocks left by a mask: `order` `(Nm, blocks, across)`, `counts` `(3, Nm, blocks)`, of `list_blocks`."""
+    """Blocks left by a mask, as `list_blocks` writes them.
+
+    Args:
+        order: `(Nm, blocks, across)`. counts: `(3, Nm, blocks)`.
+    """
 
     order: Tensor
     counts: Tensor
