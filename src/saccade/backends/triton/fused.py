@@ -116,13 +116,12 @@ def tile(q_len: int, features: int, size: int, score: int = DOT, name: str = "fo
 
 def _tiles_of_halves(features: int, name: str, heavy: int) -> tuple[int, int, int, int]:
     """Tiles of products of half types: rows, keys, warps, stages."""
-    if features <= 64 and (heavy < 2 or name == "forward"):
-        return 64, 64, 8 if heavy == 1 else 4, 2 if name == "keys" else 3
-    if features <= 64 and name == "queries":
-        return 64, 32, 8, 2
-    rows = 32 if name in ("keys", "received") or (heavy == 2 and name == "queries") else 64
+    by_key = name in ("keys", "received")
+    if features <= 64 and (heavy == 0 or (heavy == 2 and name == "forward")):
+        return 64, 64, 4, 2 if name == "keys" else 3
+    rows = 32 if by_key or (heavy == 2 and name == "queries") else 64
     keys = 64 if features <= 128 else 32
-    if heavy == 2 and name != "queries":
+    if heavy == 2 or (heavy == 1 and name != "keys"):
         keys //= 2
     return rows, keys, 8, 2 if keys > 16 else 1
 
