@@ -308,8 +308,8 @@ class Run:
     def hardest(self, split: str = "test", count: int = 20, request: Any = None) -> list[Hard]:
         """Return the examples with the largest losses, as `saccade eval --errors` does."""
         task = self.task
-        if self.ensemble or not (isinstance(task, Job) and task.task.singly):
-            got = "an ensemble" if self.ensemble else f"a run of {task.name}, whose loss is that of a batch"
+        if self.ensemble or not isinstance(task, Job):
+            got = "an ensemble, which has none" if self.ensemble else f"one of {task.name}, a task without a codec"
             raise ArgumentError(f"--errors: expected one run whose examples have a loss each, got {got}")
         with in_evaluation(self.model, self.trained.options.seed, split):
             return task.hardest(self.model, split, count, request)

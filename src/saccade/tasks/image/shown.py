@@ -2,7 +2,7 @@
 
 import itertools
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from saccade.look._overlays import Box
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.images import image_of
 
-__all__ = ["Shown", "featured", "maps_of", "parts_read", "shares"]
+__all__ = ["Shown", "featured", "maps_of", "parts_read", "shares", "shown"]
 
 _RASTER, _UNKNOWN = 64, 96  # places of a side that regions are painted on; pixels of an image that is not known
 _DRAWN = (224, 224)  # pixels of an image that weights of features are drawn over, cut as extraction cuts them
@@ -41,6 +41,13 @@ class Shown(NamedTuple):
         if isinstance(self.seen, Tensor):
             return self.seen
         return torch.full((1, _UNKNOWN, _UNKNOWN), 128, dtype=torch.uint8) if self.picture is None else self.picture
+
+
+def shown(store: FeatureStore | None, example: Any) -> Shown:
+    """Return the image of an example, or its features if there is a store."""
+    seen = example.image if store is None else store.get(example.name)
+    assert seen is not None, "without features there are images"
+    return Shown(example.name, seen)
 
 
 def featured(store: FeatureStore, name: str, number: int = 1) -> Shown:

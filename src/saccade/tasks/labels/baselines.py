@@ -1,7 +1,7 @@
 """What a classifier has to beat: the most frequent class, and whatever else answers with classes."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from saccade.tasks.labels.metrics import measured
@@ -44,40 +44,38 @@ def timed(predict: Callable[[], Sequence[int]], wanted: Sequence[int], labels: S
 
 def usual(
     train: Iterable[tuple[str, Sequence[str]]],
-    asked: Sequence[str],
+    questions: Sequence[str],
     measure: Callable[[Sequence[str]], Mapping[str, Metric]],
 ) -> dict[str, Baseline]:
-    """Return what the most frequent answer comes to, and the most frequent one to a question, word by word.
+    """Measure the most frequent answer, and the most frequent answer to the same question.
 
     Args:
-        train: questions with their answers, which are counted.
-        asked: questions that are answered; one that was never asked has the most frequent answer of all.
-        measure: what answers to all of them come to.
+        train: training questions with their answers.
+        questions: of the split. A question that training lacks gets the most frequent answer.
+        measure: from an answer to each question to metrics.
 
     Example:
         >>> train = [("is it?", ["yes"]), ("is it?", ["yes"]), ("how many?", ["2"])]
-        >>> found = usual(train, ["how many ?"], lambda answers: {"right": float(answers == ["2"])})
-        >>> found["majority"].about, found["question"].metrics["right"]
+        >>> baselines = usual(train, ["how many ?"], lambda answers: {"accuracy": float(answers == ["2"])})
+        >>> baselines["majority"].about, baselines["question"].metrics["accuracy"]
         ('always yes', 1.0)
     """
     began = time.perf_counter()
-    every, own = Counter[str](), dict[str, Counter[str]]()
+    counts, by_question = Counter[str](), defaultdict[str, Counter[str]](Counter)
     for question, answers in train:
-        every.update(answers)
-        own.setdefault(_key(question), Counter()).update(answers)
-    best = _best(every)
-    known = {question: _best(counts) for question, counts in own.items()}
+        counts.update(answers)
+        by_question[_key(question)].update(answers)
+    always = _best(counts)
+    best = {question: _best(answers) for question, answers in by_question.items()}
 
-    def told(found: Sequence[str], about: str) -> Baseline:
-        return Baseline(dict(measure(found)), about, round(time.perf_counter() - began, 3))
+    def baseline(answers: Sequence[str], about: str) -> Baseline:
+        return Baseline(dict(measure(answers)), about, round(time.perf_counter() - began, 3))
 
+    same = "the most frequent answer to the question, whatever it is about"
     return {
-        "majority": told([best] * len(asked), f"always {best:.40}"),
-        "question": told([known.get(_key(one), best) for one in asked], _BY_QUESTION),
+        "majority": baseline([always] * len(questions), f"always {always:.40}"),
+        "question": baseline([best.get(_key(question), always) for question in questions], same),
     }
-
-
-_BY_QUESTION = "the most frequent answer to the question, whatever it is about"
 
 
 def _key(question: str) -> str:
