@@ -29,8 +29,9 @@ from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
 from saccade.train.baselines import baselines
+from saccade.train.card import confusion_matrix
 from saccade.train.environment import choose_device
-from saccade.train.files import check_folder, write_json
+from saccade.train.files import check_folder, write, write_json
 from saccade.train.fit import train as fit
 from saccade.train.notes import say
 from saccade.train.options import Options, check_types
@@ -371,7 +372,9 @@ class Run:
         return replace(evaluation, baselines=baselines(self.trained.run, self.task, split))
 
     def save_results(self, split: str, found: Evaluation, request: Any = None) -> Path:
-        """Write results-SPLIT.json into the run, with an unusual request in its name.
+        """Write results-SPLIT.json into the run, and confusion-SPLIT.png of a classifier.
+
+        The names have unusual requests.
 
         Raises:
             OSError: if the folder cannot be written.
@@ -382,6 +385,9 @@ class Run:
         results = split_results(self.trained.run, self.trained.options, self.model, split, found)
         path = self.folder / f"{results_name(split, unusual, self.folder)}.json"
         write_json(path, {**results, "asked": unusual})
+        if found.confusion:
+            name = path.stem.replace("results", "confusion", 1)
+            write(path.with_name(f"{name}.png"), confusion_matrix(found.confusion))
         return path
 
 

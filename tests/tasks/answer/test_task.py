@@ -91,11 +91,12 @@ def test_questions_with_unknown_answers_count_as_wrong(run, capsys):
     assert "accuracy on test" in out and "question (the most frequent answer to the question" in out
     assert "pointing" not in out  # files have no known things
     results = json.loads((run / "results-test.json").read_text())
-    assert results["metrics"]["accuracy"] <= 2 / 3 + 1e-9 and set(results["groups"]["accuracy"]) <= {
-        "is",
-        "which",
-        "other",
-    }
+    right, groups = results["metrics"]["accuracy"], results["groups"]["accuracy"]
+    assert right <= 2 / 3 + 1e-9 and set(groups) <= {"is", "which", "other"}
+    counts = results["confusion"]
+    assert {label: sum(row.values()) for label, row in counts.items()} == {"no": 1, "number 1": 1, "a wall": 1}
+    assert sum(row.get(label, 0) for label, row in counts.items()) == pytest.approx(3 * right)
+    assert (run / "confusion-test.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_errors_are_the_questions_with_the_largest_losses(run, capsys):

@@ -187,8 +187,7 @@ class Questions:
 
     def show(self, example: Asked, name: str) -> Example:
         """Return a question with its image, as a PNG file too, and the answer of most people."""
-        image, answers = shown(self.store, example), example.posed.answers
-        best, question = max(answers, key=answers.count), example.posed.question
+        image, question, best = shown(self.store, example), example.posed.question, example.posed.best
         if not isinstance(image.seen, Tensor):
             return Example(self.query(image, question), f"{example.name}\t{question}", best)
         query = self.query(image._replace(name=f"{name}.png"), question)

@@ -1,6 +1,7 @@
 """Visual question answering, as a task."""
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,7 +21,7 @@ from saccade.tasks.image.pointing import Pointing, metrics_of
 from saccade.tasks.image.sight import suited
 from saccade.tasks.image.texts import by_image, open_texts
 from saccade.tasks.labels.baselines import usual
-from saccade.tasks.labels.metrics import HEADLINE
+from saccade.tasks.labels.metrics import HEADLINE, confusion
 from saccade.tasks.labels.request import EvalRequest, Request
 from saccade.tasks.request import completed
 from saccade.tasks.task import Job, Task
@@ -50,11 +51,14 @@ class AnswersQuestions:
     def measure(
         self, split: str, answers: Sequence[str], posed: Sequence[Posed], points: Sequence[Pointing]
     ) -> Evaluation:
-        """Return accuracy and pointing, as a whole and by kind of question."""
+        """Return accuracy and pointing, by kind of question too, and confusions of the most frequent true answers."""
         if lost := sum(map(self.codec.lacks, posed)):
             note = f"{lost} of {len(posed)} questions have no answer among {self.codec.output.described}"
             self._once.say(split, f"{split}: {note}; they count as wrong")
-        return Evaluation(*measured(answers, posed, points), len(posed), len(posed))
+        targets = [question.best for question in posed]
+        labels = [label for label, _ in Counter(targets).most_common()]
+        metrics, groups = measured(answers, posed, points)
+        return Evaluation(metrics, groups, len(posed), len(posed), confusion=confusion(targets, answers, labels))
 
     def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
         """Measure the most frequent answer, and the most frequent answer to each question."""

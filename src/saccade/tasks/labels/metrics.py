@@ -1,12 +1,14 @@
-"""What is measured of classes that were answered: accuracy, and F1 by class."""
+"""Metrics of labels: accuracy, F1 by label, and the confusion matrix."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from saccade.train.task import Metric
 
-__all__ = ["HEADLINE", "accuracy", "f1", "measured"]
+__all__ = ["HEADLINE", "accuracy", "confusion", "f1", "measured"]
 
 HEADLINE = "accuracy"
+_MATRIX = 100  # most labels of a whole confusion matrix
 
 
 def accuracy(found: Sequence[int], wanted: Sequence[int]) -> float:
@@ -33,6 +35,27 @@ def f1(found: Sequence[int], wanted: Sequence[int], label: int) -> float:
     right = sum(one == other == label for one, other in zip(found, wanted, strict=True))
     given = sum(one == label for one in found) + sum(other == label for other in wanted)
     return 2 * right / given if given else 0.0
+
+
+def confusion(targets: Sequence[str], predictions: Sequence[str], labels: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Return the number of examples by label and prediction, in the order of labels.
+
+    With more than 100 labels these are the 50 most frequent confusions of two labels alone.
+
+    Example:
+        >>> confusion(["cat", "dog", "dog"], ["cat", "cat", "dog"], ["cat", "dog"])
+        {'cat': {'cat': 1}, 'dog': {'cat': 1, 'dog': 1}}
+    """
+    order = {label: number for number, label in enumerate(dict.fromkeys([*labels, *targets, *predictions]))}
+    pairs = Counter(zip(targets, predictions, strict=True))
+    rows = sorted(pairs.items(), key=lambda pair: (order[pair[0][0]], order[pair[0][1]]))
+    if len(order) > _MATRIX:
+        wrong = [row for row in rows if row[0][0] != row[0][1]]
+        rows = sorted(wrong, key=lambda row: -row[1])[: _MATRIX // 2]
+    counts: dict[str, dict[str, int]] = {}
+    for (label, prediction), count in rows:
+        counts.setdefault(label, {})[prediction] = count
+    return counts
 
 
 def measured(
