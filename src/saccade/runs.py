@@ -372,9 +372,7 @@ class Run:
         return replace(evaluation, baselines=baselines(self.trained.run, self.task, split))
 
     def save_results(self, split: str, found: Evaluation, request: Any = None) -> Path:
-        """Write results-SPLIT.json into the run, and confusion-SPLIT.png of a classifier.
-
-        The names have unusual requests.
+        """Write results-SPLIT.json, and confusion-SPLIT.png of a classifier, with an unusual request in the names.
 
         Raises:
             OSError: if the folder cannot be written.
@@ -386,8 +384,8 @@ class Run:
         path = self.folder / f"{results_name(split, unusual, self.folder)}.json"
         write_json(path, {**results, "asked": unusual})
         if found.confusion:
-            name = path.stem.replace("results", "confusion", 1)
-            write(path.with_name(f"{name}.png"), confusion_matrix(found.confusion))
+            picture = path.with_name(f"confusion{path.stem.removeprefix('results')}.png")
+            write(picture, confusion_matrix(found.confusion))
         return path
 
 

@@ -1,7 +1,6 @@
 """Interface between jobs and `saccade.train`.
 
-`Kind.prepare` makes a job from options and data, and `Kind.restore` from a run's folder alone, so that a run that was
-moved elsewhere still predicts.
+`Kind.prepare` makes a job from options and data. `Kind.restore` reads a run's folder alone, even if it was moved.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -49,8 +49,8 @@ class Ranks:
         labels = self.codec.labels
         targets = [labels.index(example.label) for example in examples]
         metrics, groups = measured(predictions, targets, labels, [example.group for example in examples])
-        named = [[labels[number] for number in numbers] for numbers in (targets, predictions)]
-        return Evaluation(metrics, groups, len(targets), len(targets), confusion=confusion(*named, labels))
+        counts = confusion([example.label for example in examples], [labels[number] for number in predictions], labels)
+        return Evaluation(metrics, groups, len(targets), len(targets), confusion=counts)
 
     def baselines(self, data: Any, split: str) -> dict[str, Baseline]:
         """Measure the most frequent label."""
