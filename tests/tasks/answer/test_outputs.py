@@ -30,7 +30,7 @@ def made(output, kind=QuestionOnly, seed=0):
     torch.manual_seed(seed)
     options = kind.Options(**(SIZES if kind is QuestionOnly else SEES))
     encoder = None if kind is QuestionOnly else ImageEncoder(3, options)
-    return output.model(kind(encoder, 11, output.size(6), options), options).eval()
+    return output.build(kind, encoder, 11, options).eval()
 
 
 def one(row):

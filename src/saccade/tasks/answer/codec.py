@@ -181,9 +181,7 @@ class Questions:
         """Return a model for these images, words and answers."""
         options = select(self.options, model.Options)
         encoder = self.sight.encoder(options) if isinstance(options, SightOptions) else None
-        return self.output.model(
-            model(encoder, len(self.words), self.output.size(options.hidden_dim), options), options
-        )
+        return self.output.build(model, encoder, len(self.words), options)
 
     def show(self, example: Asked, name: str) -> Example:
         """Return a question with its image, as a PNG file too, and the answer of most people."""

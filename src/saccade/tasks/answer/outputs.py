@@ -58,13 +58,9 @@ class LabelAnswers:
         """Read the labels, or raise `KeyError` or `ValueError` if they are damaged."""
         return cls(labels_from(content))
 
-    def size(self, dim: int) -> int:
-        """Return the number of outputs of a model: a logit for each label."""
-        return len(self.labels)
-
-    def model(self, answerer: nn.Module, options: Any) -> nn.Module:
-        """Return the model itself, whose outputs are logits."""
-        return answerer
+    def build(self, model: Any, encoder: nn.Module | None, words: int, options: Any) -> nn.Module:
+        """Return a model of a class, with a logit for each label."""
+        return model(encoder, words, len(self.labels), options)  # type: ignore[no-any-return]
 
     @property
     def described(self) -> str:
@@ -154,12 +150,9 @@ class WrittenAnswers:
             raise ValueError(f"target {content['target']!r:.60}")
         return cls(target, whole_number(content, "longest_target"), options.beam_size)
 
-    def size(self, dim: int) -> int:
-        """Return the number of outputs of a model: features for the first state of the writer."""
-        return dim
-
-    def model(self, answerer: Any, options: Any) -> nn.Module:
-        """Return a model that writes answers after the outputs of another."""
+    def build(self, model: Any, encoder: nn.Module | None, words: int, options: Any) -> nn.Module:
+        """Return a writer, whose first state is the output of a model of a class."""
+        answerer = model(encoder, words, options.hidden_dim, options)
         return GenerativeAnswerer(answerer, len(self.target), options.hidden_dim, options.dropout)
 
     @property
