@@ -372,7 +372,9 @@ class Run:
         return replace(evaluation, baselines=baselines(self.trained.run, self.task, split))
 
     def save_results(self, split: str, found: Evaluation, request: Any = None) -> Path:
-        """Write results-SPLIT.json, and confusion-SPLIT.png of a classifier, with an unusual request in the names.
+        """Write results-SPLIT.json, and confusion-SPLIT.png of a classifier.
+
+        Their names have an unusual request.
 
         Raises:
             OSError: if the folder cannot be written.

@@ -1,4 +1,4 @@
-"""What a classifier has to beat: the most frequent class, and whatever else answers with classes."""
+"""Baselines of tasks that answer with labels."""
 
 import time
 from collections import Counter, defaultdict
@@ -10,13 +10,13 @@ from saccade.train.task import Baseline, Metric
 __all__ = ["majority", "timed", "usual"]
 
 
-def majority(train: Sequence[int], wanted: Sequence[int], labels: Sequence[str]) -> Baseline:
-    """Return what always answering the class that most of some training examples have comes to.
+def majority(train: Sequence[int], targets: Sequence[int], labels: Sequence[str]) -> Baseline:
+    """Measure the most frequent label.
 
     Args:
-        train: the numbers of training examples' classes; of classes that as many have, the lowest counts.
-        wanted: those of the split that is measured.
-        labels: names of the classes.
+        train: numbers of the labels of training examples. The lowest of several most frequent ones counts.
+        targets: numbers of the labels of the split.
+        labels: their names.
 
     Example:
         >>> majority([0, 1, 1], [1, 0, 1, 1], ["bad", "good"]).about
@@ -24,21 +24,21 @@ def majority(train: Sequence[int], wanted: Sequence[int], labels: Sequence[str])
     """
     counts = Counter(train)
     best = min(counts, key=lambda label: (-counts[label], label))
-    return timed(lambda: [best] * len(wanted), wanted, labels, f"always {labels[best]:.40}")
+    return timed(lambda: [best] * len(targets), targets, labels, f"always {labels[best]:.40}")
 
 
-def timed(predict: Callable[[], Sequence[int]], wanted: Sequence[int], labels: Sequence[str], about: str) -> Baseline:
-    """Return what some way of answering comes to.
+def timed(predict: Callable[[], Sequence[int]], targets: Sequence[int], labels: Sequence[str], about: str) -> Baseline:
+    """Measure and time a simple method.
 
     Args:
-        predict: returns the numbers of the classes that it answers, as many as are wanted.
-        wanted: those that are true.
-        labels: names of the classes.
-        about: what it does.
+        predict: returns a number of a label for each target.
+        targets: numbers of the true labels.
+        labels: their names.
+        about: the method in a few words.
     """
     began = time.perf_counter()
-    found = predict()
-    metrics, _ = measured(found, wanted, labels, [""] * len(wanted))
+    predictions = predict()
+    metrics, _ = measured(predictions, targets, labels, [""] * len(targets))
     return Baseline(metrics, about, round(time.perf_counter() - began, 3))
 
 
