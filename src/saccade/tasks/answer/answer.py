@@ -1,4 +1,4 @@
-"""An answer to a question about an image, as lines, JSON and a picture of its evidence."""
+"""Answers to questions about images, as lines, JSON and pictures."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _TOP = 5  # answers in a picture
 
 
 class Evidence(NamedTuple):
-    """Weights `(panels, n)` of the parts of an image, each with a caption, and a number for each word."""
+    """Weights `(panels, n)` of the parts of an image, with captions, and of words."""
 
     by: str
     weights: Tensor
@@ -59,7 +59,7 @@ class VisualAnswer(Ranked):
     evidence: Evidence | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return image and question, the most probable answers, all probabilities, and attention weights."""
+        """Return image and question, answers, probabilities and attention weights."""
         if isinstance(self.query, Unreadable):
             return {"line": self.query.line, **self.ranked}
         shown, question, tokens, _ = self.query
@@ -72,7 +72,7 @@ class VisualAnswer(Ranked):
         return content
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
-        """Draw the image under its weights, the words of the question and the most probable answers."""
+        """Draw the image under its weights, the question and the best answers."""
         if self.evidence is None or self.ranking is None or isinstance(self.query, Unreadable):
             return
         by, weights, shape, captions, words = self.evidence
@@ -111,7 +111,10 @@ def attention(model: Any, looked: Looked, tokens: Sequence[str]) -> Evidence | N
 
 
 def gradient(model: Any, source: Visual, question: Padded, score: Score) -> Evidence:
-    """Return how much pixels or features, and word vectors, move an answer, the most of each as 1."""
+    """Return the norms of gradients of an answer, the largest as 1.
+
+    They are by pixels or features, and by vectors of words.
+    """
     pixels, words = gradients(source, score, question, reading=word_vectors(model))
     words = None if words is None else _scaled(words[0]).cpu()
     if pixels is None:
@@ -152,9 +155,9 @@ def pointing(
     log_probs: Callable[..., Tensor],
     answers: Sequence[str],
 ) -> list[Pointing]:
-    """Return whether a model pointed at the things of each question, if these are known.
+    """Judge the reads of questions with known things.
 
-    It points by attention weights, or by how much each cell moves the answer if it does not attend.
+    A model points by attention weights, or by how much each cell moves the answer if it does not attend.
 
     Args:
         model: in evaluation mode.

@@ -1,4 +1,4 @@
-"""Questions about images as tensors: words and answers that are learned and saved, batches, and questions to answer."""
+"""Questions about images as tensors: learned words and answers, and batches."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,23 +48,26 @@ class Query(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """An image `(3, height, width)`, uint8, or its features, the ids of a question, and the shares of its answers."""
+    """An image `(3, height, width)`, uint8, or its features, with a question.
+
+    `shares` are those of people by their answers.
+    """
 
     seen: Tensor | Features | None
-    """Shared by all questions about an image. None: features of a store, which are read when a batch is made."""
+    """Shared by all questions about an image. None: features of a store."""
     ids: list[int]
     shares: Mapping[str, float]
     name: str = ""
-    """Of the image, which questions about it share. "": the image has no other question."""
+    """Of the image. "": the image has no other question."""
     size: int = 1
     """Questions count alike in a batch."""
     order: int = 0
 
 
 class Batch(NamedTuple):
-    """Images, padded questions, and the probability of each answer, `(batch, answers)`, or the words of the answers.
+    """Images, padded questions and answers. Questions may share an image.
 
-    Questions may share an image.
+    Targets are the probability of each label, `(batch, labels)`, or the words of answers.
     """
 
     visual: Visual
@@ -129,7 +132,11 @@ class Questions:
 
     @classmethod
     def restore(cls, folder: Path, options: Any) -> Self:
-        """Read tokenizer.json, or raise an `ArgumentError` if it is damaged, or features are missing or others."""
+        """Read tokenizer.json.
+
+        Raises:
+            ArgumentError: if it is damaged, or features are missing or others.
+        """
         with reading(folder / TOKENIZER, "the words and answers") as content:
             kind: type[LabelAnswers | WrittenAnswers] = WrittenAnswers if "target" in content else LabelAnswers
             output = kind.restore(content, options)
@@ -137,7 +144,7 @@ class Questions:
         return cls(words, output, sight, options, sight.open_store(folder, options))
 
     def encode(self, examples: Sequence[Asked], split: str) -> list[Encoded]:
-        """Return questions with the shares of people who gave each answer, among answers that the run has."""
+        """Return questions with the shares of known answers."""
         samples = list[Encoded]()
         for example in examples:
             answers = [answer for answer in example.posed.answers if answer in self.output]
@@ -147,7 +154,7 @@ class Questions:
         return samples
 
     def learned(self, data: Corpus, indices: Sequence[int]) -> list[Encoded]:
-        """Return training questions about one image, which is made or decoded once for all of them."""
+        """Return training questions about an image, decoded once."""
         first = data.example("train", indices[0])
         return self.encode([first._replace(posed=data.posed("train", index)) for index in indices], "train")
 
@@ -160,7 +167,9 @@ class Questions:
         return not any(answer in self.output for answer in posed.answers)
 
     def collate(self, samples: Sequence[Encoded], step: int | None = None) -> Batch:
-        """Return a batch, with every image once, shifted at random in a training step. Features stay as they are.
+        """Return a batch, with every image once.
+
+        Images are shifted at random in a training step. Features stay as they are.
 
         Example:
             >>> codec = Questions(Words(["is", "it"]), LabelAnswers(("no", "yes", "2")), Sight())
@@ -184,7 +193,7 @@ class Questions:
         return self.output.build(model, encoder, len(self.words), options)
 
     def show(self, example: Asked, name: str) -> Example:
-        """Return a question with its image, as a PNG file too, and the answer of most people."""
+        """Return a question with its image and the answer of most people."""
         image, question, best = shown(self.store, example), example.posed.question, example.posed.best
         if not isinstance(image.seen, Tensor):
             return Example(self.query(image, question), f"{example.name}\t{question}", best)
@@ -192,7 +201,7 @@ class Questions:
         return Example(query, question, best, (".png", encode_png(image.seen)))
 
     def read(self, line: str, number: int) -> Query:
-        """Read a line: the path of an image, a tab and the question, which is cut with a note if it is too long."""
+        """Read a line: the path of an image, a tab and the question."""
         path, question = asked_in(line, number)
         if self.store is None:
             assert self.sight.shape is not None
@@ -200,8 +209,8 @@ class Questions:
         else:
             image = featured(self.store, path)
         if len(self.words.pieces(composed(question))) > self.options.max_length:
-            most = f"{self.options.max_length} words (--max-length)"
-            say(f"line {number}: longer than {most}; what follows them is not read")
+            limit = f"{self.options.max_length} words (--max-length)"
+            say(f"line {number}: longer than {limit}; what follows them is not read")
         return self.query(image, question)
 
     def query(self, image: Shown, question: str) -> Query:
@@ -211,7 +220,7 @@ class Questions:
 
     @property
     def parts(self) -> dict[str, tuple[object, str]]:
-        """Answers, words and sizes, which members of an ensemble share."""
+        """Parts that members of an ensemble share."""
         trained = "others; train both on the same data with the same --vocabulary-size and --min-count"
         return {
             "the answers": self.output.shared,

@@ -60,7 +60,7 @@ class Options(VisualOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class LookRequest:
-    """What a picture of an answer shows.
+    """Options of a picture of an answer.
 
     >>> LookRequest(by="jacobian").by
     'jacobian'

@@ -1,4 +1,4 @@
-"""Two forms of answers: labels to choose from, and texts that are written word by word."""
+"""Answers as labels to choose from, or as texts written word by word."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ class LabelAnswers:
 
     @classmethod
     def restore(cls, content: Mapping[str, Any], options: Any) -> Self:
-        """Read the labels, or raise `KeyError` or `ValueError` if they are damaged."""
+        """Read the labels, or raise the error of damaged ones."""
         return cls(labels_from(content))
 
     def build(self, model: Any, encoder: nn.Module | None, words: int, options: Any) -> nn.Module:
@@ -89,7 +89,7 @@ class LabelAnswers:
         return target
 
     def best(self, model: Any, *source: Any, logits: Tensor | None = None) -> list[str]:
-        """Return the most probable answer to each question, by logits if they are computed already."""
+        """Return the most probable answer to each question."""
         logits = model(*source) if logits is None else logits
         return [self.labels[number] for number in logits.argmax(-1).tolist()]
 
@@ -113,7 +113,7 @@ class LabelAnswers:
 
 @dataclass(frozen=True)
 class WrittenAnswers:
-    """Answers that are written by beam search. The last part of an input is a `saccade.models.padded.Padded`.
+    """Answers written by beam search.
 
     Args:
         target: the words.
@@ -145,13 +145,13 @@ class WrittenAnswers:
 
     @classmethod
     def restore(cls, content: Mapping[str, Any], options: Any) -> Self:
-        """Read the words, or raise `KeyError`, `TypeError` or `ValueError` if they are damaged."""
+        """Read the words, or raise the error of damaged ones."""
         if not isinstance(target := from_json(content["target"]), SpacedWords):
             raise ValueError(f"target {content['target']!r:.60}")
         return cls(target, whole_number(content, "longest_target"), options.beam_size)
 
     def build(self, model: Any, encoder: nn.Module | None, words: int, options: Any) -> nn.Module:
-        """Return a writer, whose first state is the output of a model of a class."""
+        """Return a writer that begins with the output of a model of a class."""
         answerer = model(encoder, words, options.hidden_dim, options)
         return GenerativeAnswerer(answerer, len(self.target), options.hidden_dim, options.dropout)
 
@@ -181,13 +181,13 @@ class WrittenAnswers:
         return [self.target.decode(ids[0]) for ids in self._search(model, source, 1).lists()]
 
     def ranking(self, model: Any, *source: Any, count: int, logits: Tensor | None = None) -> Ranking:
-        """Return the best answers to one question, each with the probability of its words and its end."""
+        """Return the best answers to one question, with the probability of each."""
         hypotheses = self._search(model, source, count)
         answers = tuple(self.target.decode(ids) for ids in hypotheses.lists()[0])
         return Ranking(answers, hypotheses.scores[0, : len(answers)].double().exp().cpu())
 
     def log_probs(self, model: Any, answers: Sequence[str], *source: Any) -> Tensor:
-        """Return the log-probability of an answer to each question, `(batch,)`, in double precision."""
+        """Return the log-probability of an answer to each question, `(batch,)`."""
         ids = self._ids(answers).to(next(model.parameters()).device)
         scores: Tensor = model(source, ids[:, :-1]).double().log_softmax(-1)
         return torch.where(ids[:, 1:] > 0, scores.gather(2, ids[:, 1:, None])[..., 0], 0).sum(1)

@@ -51,7 +51,7 @@ class AnswersQuestions:
     def measure(
         self, split: str, answers: Sequence[str], posed: Sequence[Posed], points: Sequence[Pointing]
     ) -> Evaluation:
-        """Return accuracy and pointing, by kind of question too, and confusions of the most frequent true answers."""
+        """Return accuracy and pointing by kind of question, and the confusion matrix."""
         if lost := sum(map(self.codec.lacks, posed)):
             note = f"{lost} of {len(posed)} questions have no answer among {self.codec.output.described}"
             self._once.say(split, f"{split}: {note}; they count as wrong")
@@ -65,8 +65,8 @@ class AnswersQuestions:
         size = data.size("train")
         learned = [data.posed("train", index) for index in range(_ENDLESS if size is None else size)]
         posed = [data.posed(split, index) for index in range(data.size(split) or 0)]
-        pairs = ((one.question, one.answers) for one in learned)
-        return usual(pairs, [one.question for one in posed], lambda answers: measured(answers, posed)[0])
+        pairs = ((question.question, question.answers) for question in learned)
+        return usual(pairs, [question.question for question in posed], lambda answers: measured(answers, posed)[0])
 
     def check(self, model: nn.Module, request: Any) -> None:
         """Reject more answers than there are, and pictures that the model does not have."""
@@ -84,7 +84,7 @@ class AnswersQuestions:
         return [self._answer(model, query, count, form, look or LookRequest()) for query in inputs]
 
     def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
-        """Return models whose probabilities are averaged."""
+        """Return the mean of models."""
         return self.codec.output.ensemble(models)  # type: ignore[no-any-return]
 
     def _answer(self, model: Any, query: Query | Unreadable, count: int, form: Form, look: LookRequest) -> VisualAnswer:
@@ -108,7 +108,7 @@ class AnswersQuestions:
 def measured(
     answers: Sequence[str], posed: Sequence[Posed], points: Sequence[Pointing] = ()
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
-    """Return accuracy by kind of question, and how often reads pointed at the things of a question.
+    """Return accuracy and pointing, by kind of question too.
 
     Example:
         >>> posed = [Posed("is it?", ("yes",), "is"), Posed("how many?", ("2",), "how many")]
@@ -117,7 +117,10 @@ def measured(
     """
     right = [agreement(answer, question.answers) for answer, question in zip(answers, posed, strict=True)]
     metrics, groups = metrics_of(points)
-    return {HEADLINE: fmean(right), **metrics}, {HEADLINE: means([one.group for one in posed], right), **groups}
+    return {HEADLINE: fmean(right), **metrics}, {
+        HEADLINE: means([question.group for question in posed], right),
+        **groups,
+    }
 
 
 def _evaluate(job: Job, model: Any, split: str, indices: Sequence[int], request: Any) -> Evaluation:
@@ -141,7 +144,7 @@ def _evaluate(job: Job, model: Any, split: str, indices: Sequence[int], request:
 
 
 def _joined(job: Job, model: nn.Module, others: Sequence[Any]) -> Questions:
-    """Codec of an ensemble, which reads as much of a question as every member does."""
+    """Codec of an ensemble with the shortest questions of its members."""
     longest = min(job.settings.max_length, *(other.options.max_length for other in others))
     codec: Questions = job.changed(max_length=longest).codec
     return codec

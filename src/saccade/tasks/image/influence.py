@@ -1,4 +1,4 @@
-"""Influence of an image on a text about it: gradients by pixels or features, and their cells."""
+"""Influence of an image on a text about it: gradients by pixels or features."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -85,9 +85,9 @@ def images_of(visual: Visual, rows: Sequence[int]) -> Visual:
 
 
 def moved(model: Any, visual: Visual, score: Score, *asked: Padded) -> tuple[Tensor | None, tuple[int, int] | None]:
-    """Return the share of each cell in the gradients of a number, `(batch, cells)`, and rows and columns of cells.
+    """Return the share of each cell in the gradients of a number.
 
-    Both are None of regions and of models without images.
+    Shares are `(batch, cells)`. Rows and columns of cells follow. Both are None of regions, or without images.
 
     Args:
         model: in evaluation mode.
@@ -100,7 +100,7 @@ def moved(model: Any, visual: Visual, score: Score, *asked: Padded) -> tuple[Ten
 
 
 def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, int] | None) -> Tensor:
-    r"""Return the share of each cell in the gradients of each word, with or without attention.
+    r"""Return the share of each cell in the gradients of each word.
 
     They are gradients of \(\log p(y_t \mid y_{<t}, x)\): see `saccade.tasks.image.shown.shares`.
 
@@ -132,9 +132,9 @@ def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, in
 
 
 def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:
-    """Return the rows and columns of cells of a model, or of the first member of an ensemble with an encoder.
+    """Return the rows and columns of cells of a model.
 
-    None of regions, and of models without images.
+    Of an ensemble they are those of the first member with an encoder. None of regions, and of models without images.
     """
     sees = (getattr(member, "image_encoder", getattr(member, "encoder", None)) for member in _members(model))
     encoder: Any = next(filter(None, sees), None)
@@ -143,7 +143,7 @@ def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:
 
 
 def word_vectors(model: Any) -> list[nn.Module]:
-    """Return the embeddings of words that a model, or its members, read, without those of words that they write."""
+    """Return the embeddings of words that a model or its members read."""
     return [part for each in _members(model) for part in each.modules() if isinstance(part, nn.Embedding)]
 
 

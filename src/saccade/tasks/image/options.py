@@ -25,7 +25,7 @@ _RANGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class VisualOptions(SplitOptions):
-    """Options of all runs with images and texts. A task has its own meanings and defaults.
+    """Options of all runs with images and texts.
 
     >>> VisualOptions(size=64).vocabulary_size
     10000
@@ -69,7 +69,7 @@ class VisualOptions(SplitOptions):
         check_size(self.size)
 
     def refuse_given(self, names: Sequence[str], expected: str) -> None:
-        """Reject options that have no effect, unless they keep their defaults.
+        """Reject options without effect, unless they keep their defaults.
 
         Args:
             names: of the options.
@@ -94,7 +94,7 @@ class VisualOptions(SplitOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class LookRequest:
-    """What a picture shows over an image.
+    """Options of a picture over an image.
 
     >>> LookRequest().by is None
     True

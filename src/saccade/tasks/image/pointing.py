@@ -27,7 +27,7 @@ class Pointed(NamedTuple):
 
 
 def pointed(weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> Pointed:
-    r"""Return whether the largest weight is in a box, and the share of all weight in boxes.
+    r"""Judge weights by boxes: the largest weight, and the share in boxes.
 
     .. math::
         \text{hit} = \big[m_{\arg\max_i w_i} \in \textstyle\bigcup B\big] \qquad
@@ -90,9 +90,9 @@ class Pointing(NamedTuple):
 
     @classmethod
     def of(cls, group: str, weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> "Pointing":
-        """Judge the weights `(reads, rows, columns)` of one text by boxes in an image of a height and width.
+        """Judge the weights of a text, `(reads, rows, columns)`, by boxes.
 
-        Reads without weight, such as those at padding, do not count.
+        `size` is the height and width of the image. Reads without weight, such as those at padding, do not count.
         """
         inside = _inside(weights.shape[1:], boxes, size)
         reads = [_pointed(read, inside) for read in weights if bool(read.any())] or [Pointed(False, 0.0)]

@@ -51,7 +51,7 @@ def shown(store: FeatureStore | None, example: Any) -> Shown:
 
 
 def featured(store: FeatureStore, name: str, number: int = 1) -> Shown:
-    """Return the features of an image, with its picture if there is a file of that name.
+    """Return the features of an image, with its picture if there is a file.
 
     Args:
         store: of the features.
@@ -66,7 +66,9 @@ def featured(store: FeatureStore, name: str, number: int = 1) -> Shown:
 
 
 def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Tensor:
-    """Return weights over the parts of an image as maps. A pixel has the largest weight of the regions that cover it.
+    """Return weights over the parts of an image as maps.
+
+    A pixel has the largest weight of the regions that cover it.
 
     Args:
         shown: the image, with boxes if its parts are regions.
@@ -93,7 +95,9 @@ def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Ten
 
 
 def parts_read(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> list[Box | None] | None:
-    """Return the box of the only part with weight in each row, None if no row has a single part.
+    """Return the box of the only part with weight in each row.
+
+    Rows with several parts have None. Without a row of a single part the result is None.
 
     Args:
         shown: the image, with boxes if its parts are regions.

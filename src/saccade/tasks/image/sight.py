@@ -63,7 +63,7 @@ class Sight:
         return cls(corpus.shape, tuple(mean), tuple(std))
 
     def encoder(self, options: Any) -> nn.Module:
-        """Return a freshly initialized encoder. Options are a `saccade.models.image_encoder.Options`."""
+        """Return a new encoder by `saccade.models.image_encoder.Options`."""
         if self.shape is not None:
             return ImageEncoder(self.shape[0], options, self.mean, self.std)
         assert self.dim is not None
@@ -185,7 +185,7 @@ def suited_to_features(recipe: Mapping[str, Any], given: Mapping[str, Any]) -> d
 
 
 def suited(task: Any, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
-    """Return the recipe of images that are not built in. Features are neither mirrored nor shifted."""
+    """Return the recipe of files. Features are neither mirrored nor shifted."""
     usual = suited_to_features(recipe(task, model, given["data"]), given)
     still = {} if given.get("features") is None else {"flip": False, "shift": 0}
     names = {field.name for field in fields(task.Options)}

@@ -1,4 +1,4 @@
-"""Training texts about images, such as captions or questions, in batches where those of an image are side by side."""
+"""Texts about images, such as captions or questions, in batches by image."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -126,7 +126,7 @@ class TextsByImage(Generic[E]):
 
 
 def by_image(job: Any) -> Sampler[Any]:
-    """Return batches of a job in which texts about an image are side by side, by `fits` and `learned` of its codec."""
+    """Return batches of texts by image, by `fits` and `learned` of the codec."""
     codec, data, options = job.codec, job.data, job.settings
     texts = TextsByImage(data, partial(codec.fits, data), partial(codec.learned, data), options.batch_size)
     return texts.sampler(options.seed)
@@ -147,12 +147,17 @@ def open_texts(make: Callable[..., Any], builtin: Iterable[str], options: Any, o
     if options.data not in builtin:
         options.refuse_given(("least", "most", "data_seed"), "only with --data scenes")
     store, names = options.open_features(), SplitNames.of_options(options)
-    things, known = (options.least, options.most), None if store is None else store.has
-    return make(options.data, options.size, objects, names, things=things, seed=options.data_seed, known=known)
+    scenes = {"things": (options.least, options.most), "seed": options.data_seed}
+    return make(options.data, options.size, objects, names, known=None if store is None else store.has, **scenes)
 
 
 def training_texts(data: Illustrated, most: int, endless: int) -> Sequence[int]:
-    """Return indices of training texts: at most `most`, evenly apart, or those of the first `endless` images.
+    """Return indices of training texts, evenly apart, or of the first images.
+
+    Args:
+        data: the texts.
+        most: number of texts of a finite split.
+        endless: number of images of an endless split.
 
     Example:
         >>> from saccade.tasks.caption.data import open_corpus
@@ -175,7 +180,7 @@ class Text(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the image, which texts about it share. "": the image has no other text."""
+        """Of the image. "": the image has no other text."""
 
 
 def seen_together(
