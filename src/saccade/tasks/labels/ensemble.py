@@ -1,4 +1,4 @@
-"""Ensembles of classifiers."""
+"""Several classifiers as one, whose probabilities are the mean of theirs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["Ensemble"]
 
 
 class Ensemble(Looking, nn.Module):
-    r"""Classifiers of any kind with the same inputs and labels, and the mean of their probabilities.
+    r"""Classifiers of any kind that read the same and know the same labels, asked together.
 
     .. math:: p(c \mid x) = \tfrac{1}{n} \textstyle\sum_k p_k(c \mid x)
 
@@ -33,28 +33,28 @@ class Ensemble(Looking, nn.Module):
         self.members = nn.ModuleList(members)
 
     def forward(self, *source: Any) -> Tensor:
-        """Return log-probabilities `(batch, classes)`."""
+        """Return the log-probabilities of classes, `(batch, classes)`, of what all members read."""
         return mean_log_probs([member(*source) for member in self.members])
 
     @staticmethod
     def together(logits: Sequence[Tensor]) -> Tensor:
-        """Return the log-probabilities of members' logits."""
+        """Return the log-probabilities of classes."""
         return mean_log_probs(logits)
 
     def pooled(self, records: Sequence[tuple[str, AuxOutput]], source: Any) -> Tensor | None:
-        """Weights of each word for the queries of all members that attend, one member after another."""
+        """What the queries of all members that attend took of each word, one member's after another's."""
         members: Sequence[Any] = list(self.members)
-        parts = []
+        found = []
         for number, member in enumerate(members):
             front = f"members.{number}."
-            parts.append(member.pooled([(name, aux) for name, aux in records if name.startswith(front)], source))
-        weights = [part for part in parts if part is not None]
+            found.append(member.pooled([(name, aux) for name, aux in records if name.startswith(front)], source))
+        weights = [part for part in found if part is not None]
         return torch.cat(weights, 1) if weights else None
 
     def layers_attended(self, records: Sequence[tuple[str, AuxOutput]]) -> list[Tensor]:
-        """Return nothing: the layers of members are drawn one by one."""
+        """None: members have layers of their own, which are looked into one by one."""
         return []
 
     def levels(self, records: Sequence[tuple[str, AuxOutput]], source: Any) -> None:
-        """Return nothing: members share no sentences."""
+        """Several models have no sentences in common."""
         return
