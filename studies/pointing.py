@@ -18,14 +18,15 @@ from saccade.look import Dots
 from saccade.models.answerer import Reads
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
-from saccade.tasks.answer import AnswerQuestions
-from saccade.tasks.answer.batches import Batch, Encoded, stacked
+from saccade.tasks.answer import ANSWER
+from saccade.tasks.answer.codec import Batch
 from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
+from saccade.tasks.answer.outputs import LabelAnswers
 from saccade.tasks.image.influence import cells_of
 from saccade.tasks.image.pointing import pointed
 from saccade.tasks.image.scenes.questions import BLIND, chance
 from saccade.tasks.image.scenes.scene import NOISE
-from saccade.tasks.labels.answers import ClassAnswers
+from saccade.tasks.task import Job
 from saccade.train.randomness import generator
 from saccade.train.results import undisturbed
 from studies.frame.claims import Claim, Estimate, Verdict, both_bars, conclude, nothing, rule, tabled
@@ -112,7 +113,7 @@ def heaviest_first(maps: Tensor, ties: Tensor) -> Tensor:
     return ties.gather(1, maps.flatten(1).gather(1, ties).argsort(dim=-1, descending=True, stable=True))
 
 
-def measured(task: AnswerQuestions, model: Any, seed: int, limit: int) -> dict[str, Any]:
+def measured(task: Job, model: Any, seed: int, limit: int) -> dict[str, Any]:
     """Answer all test questions, and some of them again with cells erased.
 
     Columns of all questions are "accuracy", "right", "chance", and "blind", the best guess from the image and the kind.
@@ -131,7 +132,7 @@ def measured(task: AnswerQuestions, model: Any, seed: int, limit: int) -> dict[s
         return {"questions": len(right), **means, "right": pack(right, "bits"), **_pointing(task, model, chosen)}
 
 
-def _pointing(task: AnswerQuestions, model: Any, chosen: Sequence[int]) -> dict[str, Any]:
+def _pointing(task: Job, model: Any, chosen: Sequence[int]) -> dict[str, Any]:
     orders: dict[str, dict[str, list[Any]]] = {}
     before, first, anywhere, anything = list[bool](), list[float](), list[float](), list[float]()
     for indices, examples, batch, true in _batches(task, model, chosen):
@@ -200,18 +201,17 @@ def maps(model: Any, batch: Batch, scenes: Sequence[Asked], best: Tensor, shape:
 
 
 def _batches(
-    task: AnswerQuestions, model: Any, chosen: Sequence[int]
+    task: Job, model: Any, chosen: Sequence[int]
 ) -> Iterator[tuple[Sequence[int], list[Asked], Batch, Tensor]]:
     """Test questions with the numbers of their true answers, -1 of unknown answers."""
-    device, words, output = next(model.parameters()).device, task.vocabulary, task.output
-    assert isinstance(output, ClassAnswers), "these models choose among answers"
+    device, codec, output = next(model.parameters()).device, task.codec, task.codec.output
+    assert isinstance(output, LabelAnswers), "these models choose among answers"
     for start in range(0, len(chosen), _AT_ONCE):
         indices = chosen[start : start + _AT_ONCE]
         examples = [task.data.example("test", index) for index in indices]
-        tokens = [words.tokens(example.posed.question, task.settings.max_length)[0] for example in examples]
-        encoded = [Encoded(x.image, words.ids(text), {}) for x, text in zip(examples, tokens, strict=True)]
         true = torch.tensor([output.numbers.get(example.posed.answers[0], -1) for example in examples], device=device)
-        yield indices, examples, stacked(encoded, output).to(device), true
+        samples = [sample._replace(name="") for sample in codec.encode(examples, "test")]  # an image for each
+        yield indices, examples, codec.collate(samples).to(device), true
 
 
 class Findings:
@@ -344,7 +344,7 @@ STUDY = Study(
     "Wiegreffe, Pinter 2019, https://arxiv.org/abs/1908.04626, who answer that it depends on the definition of an "
     "explanation; erasing after Serrano, Smith 2019, https://arxiv.org/abs/1906.03731; all three of texts",
     options=Options,
-    measure=Trainings(_variants, _parts, "scenes", task=AnswerQuestions, open_data=_opened),
+    measure=Trainings(_variants, _parts, "scenes", task=ANSWER, open_data=_opened),
     compare=Findings,
     plot=_plot,
     body="""

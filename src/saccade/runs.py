@@ -29,8 +29,9 @@ from saccade.tasks.request import changes, results_name
 from saccade.tasks.stream import stream
 from saccade.tasks.task import Hard, Job
 from saccade.train.baselines import baselines
+from saccade.train.card import confusion_matrix
 from saccade.train.environment import choose_device
-from saccade.train.files import check_folder, write_json
+from saccade.train.files import check_folder, write, write_json
 from saccade.train.fit import train as fit
 from saccade.train.notes import say
 from saccade.train.options import Options, check_types
@@ -308,8 +309,8 @@ class Run:
     def hardest(self, split: str = "test", count: int = 20, request: Any = None) -> list[Hard]:
         """Return the examples with the largest losses, as `saccade eval --errors` does."""
         task = self.task
-        if self.ensemble or not (isinstance(task, Job) and task.task.singly):
-            got = "an ensemble" if self.ensemble else f"a run of {task.name}, whose loss is that of a batch"
+        if self.ensemble or not isinstance(task, Job):
+            got = "an ensemble, which has none" if self.ensemble else f"one of {task.name}, a task without a codec"
             raise ArgumentError(f"--errors: expected one run whose examples have a loss each, got {got}")
         with in_evaluation(self.model, self.trained.options.seed, split):
             return task.hardest(self.model, split, count, request)
@@ -371,7 +372,9 @@ class Run:
         return replace(evaluation, baselines=baselines(self.trained.run, self.task, split))
 
     def save_results(self, split: str, found: Evaluation, request: Any = None) -> Path:
-        """Write results-SPLIT.json into the run, with an unusual request in its name.
+        """Write results-SPLIT.json, and confusion-SPLIT.png of a classifier.
+
+        Their names have an unusual request.
 
         Raises:
             OSError: if the folder cannot be written.
@@ -382,6 +385,9 @@ class Run:
         results = split_results(self.trained.run, self.trained.options, self.model, split, found)
         path = self.folder / f"{results_name(split, unusual, self.folder)}.json"
         write_json(path, {**results, "asked": unusual})
+        if found.confusion:
+            picture = path.with_name(f"confusion{path.stem.removeprefix('results')}.png")
+            write(picture, confusion_matrix(found.confusion))
         return path
 
 

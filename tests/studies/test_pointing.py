@@ -12,8 +12,8 @@ from saccade.models.image_encoder import Cells, ImageEncoder, Visual
 from saccade.models.padded import Padded
 from saccade.models.show_ask_attend_and_answer import Options as AttendingOptions
 from saccade.models.show_ask_attend_and_answer import ShowAskAttendAndAnswer
-from saccade.tasks.answer import AnswerQuestions, vocabulary
-from saccade.tasks.answer.batches import Batch
+from saccade.tasks.answer import ANSWER, codec
+from saccade.tasks.answer.codec import Batch
 from saccade.tasks.answer.data import Asked, Posed, scenes
 from saccade.tasks.image.influence import cells_of
 from saccade.tasks.image.pointing import pointed
@@ -263,9 +263,9 @@ def test_maps_are_weights_and_gradients_by_cell(read):
 @pytest.fixture
 def task(monkeypatch):
     monkeypatch.setattr(scenes, "HELD_OUT", 30)
-    kind = options_class(AnswerQuestions, "show-ask-attend-and-answer")
+    kind = options_class(ANSWER, "show-ask-attend-and-answer")
     small = {"widths": "4,6", "stem_stride": 6, "cell_dim": 6, "hidden_dim": 6, "batch_size": 4}
-    return AnswerQuestions.prepare(kind(model="show-ask-attend-and-answer", data="scenes", **small))
+    return ANSWER.prepare(kind(model="show-ask-attend-and-answer", data="scenes", **small))
 
 
 class Looks(nn.Module):
@@ -276,8 +276,8 @@ class Looks(nn.Module):
     def __init__(self, task, at):
         super().__init__()
         self.bright, self.at = nn.Parameter(torch.tensor(8.0)), at
-        self.yes, self.no = (task.output.numbers[answer] for answer in ("yes", "no"))
-        self.count = len(task.vocabulary.output.labels)
+        self.yes, self.no = (task.codec.output.numbers[answer] for answer in ("yes", "no"))
+        self.count = len(task.codec.output.labels)
 
     def encoder(self, visual):
         return Cells(visual.values.new_zeros(len(visual.values), 64, 1), None, (8, 8))
@@ -363,7 +363,7 @@ def test_accuracy_is_the_runs_own_and_the_model_stays(task):
 def test_every_model_is_trained_and_measured(monkeypatch, tmp_path, capsys):
     small = {"widths": "4,6", "cell_dim": 6, "hidden_dim": 6, "batch_size": 4, "validation_examples": 4}
     monkeypatch.setattr(scenes, "HELD_OUT", 12)
-    monkeypatch.setattr(vocabulary, "_ENDLESS", 150)
+    monkeypatch.setattr(codec, "_ENDLESS", 150)
     monkeypatch.setattr("saccade.tasks.answer.task._ENDLESS", 150)
     monkeypatch.setattr("saccade.tasks.image.dataset._SEEN", 5)
     monkeypatch.setattr(study, "VARIANTS", [Variant(one.name, one.model, {**one.values, **small}) for one in VARIANTS])

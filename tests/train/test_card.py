@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from PIL import Image
 
-from saccade.train.card import curves
+from saccade.train.card import confusion_matrix, curves
 from saccade.train.fit import train
 from tiny import Line
 from tiny import line_options as options
@@ -30,6 +30,21 @@ def test_a_card_has_scores_of_each_class(tmp_path, monkeypatch):
     train(Line, options(tmp_path / "a", max_steps=2))
     card = (tmp_path / "a/README.md").read_text()
     assert "| | accuracy | macro_f1 |\n|---|---|---|\n| a\\|b | 0.5 | |\n| c | 1 | 0.25 |\n\n## Use" in card
+
+
+def test_a_card_shows_the_confusion_matrix_of_a_classifier(tmp_path, monkeypatch):
+    counts, original = {"cat": {"cat": 3, "dog": 1}}, Line.evaluate
+    monkeypatch.setattr(Line, "evaluate", lambda *arguments: replace(original(*arguments), confusion=counts))
+    train(Line, options(tmp_path / "a", max_steps=2))
+    assert json.loads((tmp_path / "a/results.json").read_text())["confusion"] == counts
+    assert "(curves.png)\n\n![Confusion matrix](confusion.png)\n\n## Results" in (tmp_path / "a/README.md").read_text()
+    assert (tmp_path / "a/confusion.png").read_bytes() == confusion_matrix(counts)
+
+
+def test_a_confusion_matrix_takes_any_label(recwarn):
+    labels = ["$\\frac{", "\x1b[31m猫", "long " * 30, "dog", ""]
+    pictures = {confusion_matrix({label: {"dog": count} for label in labels}) for count in (1, 2)}
+    assert len(pictures) == 2 and all(picture.startswith(b"\x89PNG") for picture in pictures) and not recwarn.list
 
 
 def test_a_users_own_readme_stays_and_a_card_is_renewed(tmp_path):

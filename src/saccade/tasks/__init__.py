@@ -22,7 +22,7 @@ TASKS = {
     "classify-image": "saccade.tasks.classify_image:CLASSIFY_IMAGE",
     "glimpse": "saccade.tasks.glimpse:GLIMPSE",
     "caption": "saccade.tasks.caption:CAPTION",
-    "answer": "saccade.tasks.answer:AnswerQuestions",
+    "answer": "saccade.tasks.answer:ANSWER",
     "memorize": "saccade.tasks.memorize:MEMORIZE",
     "regress": "saccade.tasks.regress:Regress",
 }

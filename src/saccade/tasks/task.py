@@ -44,19 +44,11 @@ class AsTraining:
     data: Any
     split: str
 
-    def size(self, split: str) -> int | None:
-        """Return the number of examples."""
-        return self.data.size(self.split)  # type: ignore[no-any-return]
-
-    def example(self, split: str, index: int) -> Any:
-        """Return an example."""
-        return self.data.example(self.split, index)
-
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.data, name)
-        if callable(value):  # it may have a split among its arguments
-            raise AttributeError(f"{name} of {type(self.data).__name__}, as another split; its task is not `singly`")
-        return value
+        if not callable(value):
+            return value
+        return lambda *arguments: value(*(self.split if item == "train" else item for item in arguments))
 
 
 class Codec(Protocol):
@@ -167,7 +159,6 @@ class Task:
         evaluate: measures some examples of a split. Default: by the predictor's `predict` and `measure`.
         joined: from a job, its model and other runs to the codec of the ensemble. Default: that of the job.
         at_once: examples of a split that are in memory together. Default: `AT_ONCE`.
-        singly: whether each example is a training sample of its own, with a loss. Captions share their image.
     """
 
     name: str
@@ -191,7 +182,6 @@ class Task:
         default=lambda job, model, others: job.codec, repr=False
     )
     at_once: int | None = None
-    singly: bool = True
 
     def recipe(self, model: str, data: str) -> dict[str, Any]:
         """Return the defaults of a model on a data set."""
@@ -338,10 +328,16 @@ class Job:
                 batch = self.codec.collate(sampler.encode([index])).to(device)
                 losses.append((self.loss(model, batch).total.nan_to_num(torch.inf).item(), index))
         worst = sorted(losses, reverse=True)[:count]
-        examples = [self.example(split, index) for _, index in worst]
+        examples = [self._named(split, index) for _, index in worst]
         answers = self.answer(model, [example.input for example in examples], request)
         rows = zip(worst, examples, answers, strict=True)
         return [Hard(loss, example, answer) for (loss, _), example, answer in rows]
+
+    def _named(self, split: str, index: int) -> Example:
+        """Return an example whose text names the image that it is about too."""
+        example = self.example(split, index)
+        about_file = example.file is not None and self.inputs == "lines"
+        return example._replace(text=f"{split}-{index} {example.text}") if about_file else example
 
     def baselines(self, split: str) -> dict[str, Baseline]:
         """Measure simple methods on a split."""

@@ -1,23 +1,26 @@
-"""The model card of a run (README.md) with a picture of its learning curves (curves.png)."""
+"""The model card of a run (README.md), with pictures of learning curves and of a classifier's confusion matrix."""
 
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from saccade._threads import own_filters
 from saccade.train.files import read, write
-from saccade.train.notes import escaped
+from saccade.train.notes import CONTROL, escaped
 from saccade.train.progress import clock
 from saccade.train.run import Run
 from saccade.train.task import values
 
-__all__ = ["curves", "write_card"]
+__all__ = ["confusion_matrix", "curves", "write_card"]
 
 _ROWS, _NEW = 100, "\n\n"
+_LONGEST, _NUMBERED = 24, 25  # of the confusion matrix: characters of a label, and labels with numbers in their cells
 _BEGIN = "---\nlibrary_name: saccade\n"  # of a card that this module wrote
 
 
 def write_card(run: Run, results: Mapping[str, Any], headline: str) -> None:
-    """Write README.md and curves.png into a run's folder; a README.md of the user stays.
+    """Write README.md, curves.png and confusion.png into a run's folder; a README.md of the user stays.
 
     Args:
         run: with its metrics.jsonl.
@@ -25,6 +28,8 @@ def write_card(run: Run, results: Mapping[str, Any], headline: str) -> None:
         headline: name of the metric that is drawn.
     """
     write(run.folder / "curves.png", curves(run.logged(), headline))
+    if counts := results.get("confusion"):
+        write(run.folder / "confusion.png", confusion_matrix(counts))
     path = run.folder / "README.md"
     if not path.exists() or read(path).decode(errors="replace").startswith(_BEGIN):
         write(path, _card(results).encode())
@@ -58,6 +63,39 @@ def curves(lines: Sequence[Mapping[str, Any]], headline: str) -> bytes:
     return content.getvalue()
 
 
+def confusion_matrix(counts: Mapping[str, Mapping[str, int]]) -> bytes:
+    """Return a PNG picture of a confusion matrix, labels in rows and predictions in columns.
+
+    Args:
+        counts: examples by label and prediction.
+
+    Example:
+        >>> confusion_matrix({"cat": {"cat": 8, "dog": 2}, "dog": {"dog": 9}})[1:4]
+        b'PNG'
+    """
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
+    matrix = [[counts.get(label, {}).get(name, 0) for name in names] for label in names]
+    side, largest = min(16.0, max(3.0, 0.3 * len(names))), max(map(max, matrix))
+    figure = Figure(figsize=(side + 2, side + 1), layout="constrained")
+    axes = figure.subplots()
+    figure.colorbar(axes.imshow(matrix, cmap="Blues", vmin=0), label="examples", shrink=0.5)
+    texts = [CONTROL.sub("·", name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…") for name in names]
+    axes.set_xticks(range(len(names)), texts, rotation=90, parse_math=False, fontsize=8)
+    axes.set_yticks(range(len(names)), texts, parse_math=False, fontsize=8)
+    axes.set(xlabel="prediction", ylabel="label", title="Confusion matrix")
+    for y, row in enumerate(matrix if len(names) <= _NUMBERED else ()):
+        for x, count in enumerate(row):
+            colour = "white" if 2 * count > largest else "black"
+            axes.text(x, y, f"{count or ''}", ha="center", va="center", fontsize=7, color=colour)
+    content = io.BytesIO()
+    with own_filters():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
+        figure.savefig(content, format="png", dpi=100)
+    return content.getvalue()
+
+
 def _card(results: Mapping[str, Any]) -> str:
     config, hardware, groups = results["config"], results["hardware"], results["groups"]
     trained = f"Trained by Saccade {config['saccade']} on `{escaped(config['options']['data'])}`"
@@ -75,7 +113,7 @@ def _card(results: Mapping[str, Any]) -> str:
 
 ![Learning curves](curves.png)
 
-## Results
+{f"![Confusion matrix](confusion.png){_NEW}" if results.get("confusion") else ""}## Results
 
 {_table(measured)}
 

@@ -1,7 +1,6 @@
 """Interface between jobs and `saccade.train`.
 
-`Kind.prepare` makes a job from options and data, and `Kind.restore` from a run's folder alone, so that a run that was
-moved elsewhere still predicts.
+`Kind.prepare` makes a job from options and data. `Kind.restore` reads a run's folder alone, even if it was moved.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -90,6 +89,7 @@ class Evaluation:
         seconds: how long that took.
         length_ratio: how long answers are beside the right ones; 1 where their length is not the model's choice.
         baselines: what plain ways come to on the split, by their names (`Task.baselines`); none on part of it.
+        confusion: examples by label and prediction, of a classifier: see `saccade.tasks.labels.metrics.confusion`.
     """
 
     metrics: dict[str, Metric]
@@ -99,6 +99,7 @@ class Evaluation:
     seconds: float = 0.0
     length_ratio: float = 1.0
     baselines: dict[str, Baseline] = field(default_factory=dict)
+    confusion: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 def value(metric: Metric) -> float:

@@ -12,13 +12,13 @@ from saccade.models.image_only import ImageOnly, Options
 from saccade.models.padded import Padded
 from saccade.models.question_only import QuestionOnly
 from saccade.models.show_and_answer import ShowAndAnswer
-from saccade.tasks.answer.batches import Batch
+from saccade.tasks.answer.answer import pointing
+from saccade.tasks.answer.codec import Batch
 from saccade.tasks.answer.data import Asked, Posed
-from saccade.tasks.answer.measures import pointing
+from saccade.tasks.answer.outputs import LabelAnswers
 from saccade.tasks.image.influence import cells_of, gradients, images_of
 from saccade.tasks.image.scenes.scene import Box
 from saccade.tasks.labels import Ensemble
-from saccade.tasks.labels.answers import ClassAnswers
 
 SIZES = {"widths": "4,6", "stem_stride": 4, "cell_dim": 5, "hidden_dim": 6}
 QUESTION = Padded(torch.tensor([[4, 5, 6], [6, 8, 0]]), torch.tensor([3, 2]))
@@ -90,7 +90,7 @@ def test_gradients_point_without_attention():
     batch = Batch(IMAGES, QUESTION, torch.zeros(2, 5))
     posed, image = Posed("what is it?", ("a",), "what"), torch.zeros(3, 24, 32, dtype=torch.uint8)
     here, there = (Asked(image, posed, "", (box,)) for box in (Box(0, 0, 8, 8), Box(16, 8, 32, 24)))
-    output = ClassAnswers(tuple("abcde"))
+    output = LabelAnswers(tuple("abcde"))
 
     def scored(model, asked=None):
         def log_probs(texts, *source):
@@ -112,7 +112,7 @@ def test_gradients_point_without_attention():
 
 
 def test_questions_about_one_image_are_pointed_at_one_by_one():
-    model, output = made(ShowAndAnswer), ClassAnswers(tuple("abcde"))
+    model, output = made(ShowAndAnswer), LabelAnswers(tuple("abcde"))
     posed, image = Posed("what is it?", ("a",), "what"), torch.zeros(3, 24, 32, dtype=torch.uint8)
     asked = [Asked(image, posed, "", (Box(0, 0, 16, 24),))] * 2
     shared = Visual(IMAGES.values[1:], about=torch.tensor([0, 0]))

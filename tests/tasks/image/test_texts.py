@@ -8,7 +8,7 @@ import torch
 
 from saccade.data.dataset import SPLITS
 from saccade.errors import ArgumentError
-from saccade.tasks.answer.batches import Encoded
+from saccade.tasks.answer.codec import Encoded
 from saccade.tasks.answer.data import Collection, Posed
 from saccade.tasks.answer.data.collection import Row
 from saccade.tasks.answer.data.scenes import Scenes
@@ -137,6 +137,13 @@ def test_an_image_is_made_once_for_all_its_questions(monkeypatch):
 def test_nothing_that_can_be_learned_is_one_error(data):
     with pytest.raises(ArgumentError, match="data: expected training texts that can be learned, got none"):
         learned(data, 4, lambda answer: False).sampler(1)
+
+
+def test_a_text_that_cannot_be_learned_has_no_sample():
+    sampler = learned(collection(3, 5), 2).sampler(1)
+    assert len(sampler.encode([5])) == 1
+    with pytest.raises(ArgumentError, match="data: text 6: expected one that can be learned"):
+        sampler.encode([6])
 
 
 def captions():

@@ -1,4 +1,4 @@
-from saccade.tasks.labels.baselines import majority, timed
+from saccade.tasks.labels.baselines import majority, timed, usual
 
 
 def test_the_majority_is_that_of_training_whatever_is_asked():
@@ -14,3 +14,10 @@ def test_of_classes_that_as_many_have_the_lowest_counts():
 def test_any_way_of_answering_is_measured_and_timed():
     found = timed(lambda: [0, 1], [0, 0], ["a", "b"], "a guess")
     assert (found.metrics["accuracy"], found.about) == (0.5, "a guess") and found.seconds >= 0
+
+
+def test_a_new_question_gets_the_most_frequent_answer():
+    train = [("Is it?", ["yes"])] * 3 + [("how many?", ["2"])] * 2
+    baselines = usual(train, ["is it ?", "how many?", "why?"], lambda answers: {"score": "".join(answers)})
+    assert baselines["majority"].metrics == {"score": "yesyesyes"}
+    assert baselines["question"].metrics == {"score": "yes2yes"}

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.tasks.labels.metrics import HEADLINE, accuracy, f1, measured
+from saccade.tasks.labels.metrics import HEADLINE, accuracy, confusion, f1, measured
 
 ANSWERS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from(["", "x", "y"])), min_size=1)
 
@@ -47,3 +47,23 @@ def test_the_order_is_no_matter(rows, random):
     other = [*rows]
     random.shuffle(other)
     assert all_of(other)[0] == pytest.approx(all_of(rows)[0])
+
+
+@given(ANSWERS)
+def test_a_confusion_matrix_counts_every_example(rows):
+    labels = ["a", "b", "c"]
+    targets, predictions = ([labels[row[part]] for row in rows] for part in (1, 0))
+    counts = confusion(targets, predictions, labels)
+    pairs = list(zip(targets, predictions, strict=True))
+    assert {(t, p): n for t, row in counts.items() for p, n in row.items()} == {
+        pair: pairs.count(pair) for pair in pairs
+    }
+    assert all(names == sorted(names) for names in map(list, (counts, *counts.values())))
+
+
+def test_many_labels_have_their_most_frequent_confusions():
+    labels = [f"{number:03}" for number in range(101)]
+    targets = [label for number, label in enumerate(labels) for _ in range(number)]
+    counts = confusion(targets, ["000"] * len(targets), labels)
+    assert {label: row["000"] for label, row in counts.items()} == {f"{number:03}": number for number in range(51, 101)}
+    assert confusion(labels, labels, labels) == {}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from saccade.tasks import TASKS, batches
-from saccade.tasks.answer import task as asking_task
-from saccade.tasks.answer import vocabulary as asked
+from saccade.tasks.answer import codec as questions_codec
+from saccade.tasks.answer import task as question_task
 from saccade.tasks.answer.data import scenes as questions_on_scenes
 from saccade.tasks.caption import codec as captions
 from saccade.tasks.caption import task as caption_task
@@ -46,7 +46,7 @@ SHRUNK = (
     (tones, "LONGEST", 3),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (tokens, words, spoken)),
     *((module, "_ENDLESS", LEARNED_FROM) for module in (text_task, speech_task, translation_task)),
-    *((module, "_ENDLESS", LEARNED_FROM) for module in (caption_task, captions, asking_task, asked)),
+    *((module, "_ENDLESS", LEARNED_FROM) for module in (caption_task, captions, question_task, questions_codec)),
     (memory_task, "_ENDLESS", LEARNED_FROM),
     (ranks, "ENDLESS", LEARNED_FROM),
     (eye_task, "ENDLESS", LEARNED_FROM),

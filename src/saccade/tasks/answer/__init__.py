@@ -1,5 +1,5 @@
 """Visual question answering: an image and a question in, an answer out."""
 
-from saccade.tasks.answer.task import AnswerQuestions
+from saccade.tasks.answer.task import ANSWER
 
-__all__ = ["AnswerQuestions"]
+__all__ = ["ANSWER"]

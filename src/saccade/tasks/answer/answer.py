@@ -1,6 +1,6 @@
-"""What a model makes of a question about an image, and where it looked for the answer."""
+"""Answers to questions about images, as lines, JSON and pictures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,188 +14,175 @@ from saccade.look import overlays, sequential_jacobian
 from saccade.look._figure import MOST_PANELS, rounded
 from saccade.look._files import file_name
 from saccade.look._jacobian import returning
+from saccade.models.answerer import Looked
 from saccade.models.image_encoder import Visual
 from saccade.models.padded import Padded
-from saccade.tasks.answer.options import LookRequest
-from saccade.tasks.generate.answers import WrittenAnswers
-from saccade.tasks.image.influence import Score, cells_of, gradients, word_vectors
-from saccade.tasks.image.shown import Shown, maps_of, parts_read, shares
-from saccade.tasks.image.sight import visual
-from saccade.tasks.labels.answers import ClassAnswers
+from saccade.tasks.answer.codec import Batch, Query
+from saccade.tasks.answer.data import Asked
+from saccade.tasks.image.influence import Score, cells_of, gradients, images_of, moved, word_vectors
+from saccade.tasks.image.pointing import Pointing
+from saccade.tasks.image.shown import maps_of, parts_read, shares
 from saccade.tasks.labels.ranked import Ranked
 from saccade.tasks.labels.ranking import Ranking
-from saccade.train.task import Form, Unreadable
+from saccade.train.task import Unreadable
 
-__all__ = ["Query", "Seen", "VisualAnswer", "answers"]
+__all__ = ["Evidence", "VisualAnswer", "attention", "gradient", "jacobian", "pointing"]
 
 _TOP = 5  # answers in a picture
 
 
-class Query(NamedTuple):
-    """A question about an image, as it is asked: the image, and words with their ids."""
-
-    shown: Shown
-    question: str
-    tokens: list[str]
-    ids: list[int]
-
-
-class Seen(NamedTuple):
-    """What an answer was read from: weights `(panels, n)` of parts of the image with a caption each, and a number for
-    each word.
-    """
+class Evidence(NamedTuple):
+    """Weights `(panels, n)` of the parts of an image, with captions, and of words."""
 
     by: str
     weights: Tensor
     shape: tuple[int, int] | None
-    """Rows and columns of the parts; None of regions."""
+    """Rows and columns of the parts, or None of regions."""
     captions: list[str]
     words: Tensor | None
 
 
 @dataclass(frozen=True, repr=False)
 class VisualAnswer(Ranked):
-    """What a model makes of one question.
+    """Answers to a question.
 
     Args:
         query: the question and its image.
-        ranking: its answers; None if it could not be read.
-        count: how many answers were asked for.
-        seen: what it was read from; None if nobody asks.
+        ranking: its answers, or None if it could not be read.
+        count: number of answers to list.
+        evidence: weights of the parts of the image, if they were computed.
     """
 
     query: Query | Unreadable
     ranking: Ranking | None
     count: int
-    seen: Seen | None = None
+    evidence: Evidence | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return image and question, the most probable answers, the probabilities of all, and what was looked at."""
-        if self.ranking is None or isinstance(self.query, Unreadable):
-            line = self.query.line if isinstance(self.query, Unreadable) else self.query.shown.name
-            return {"line": line, **self.ranked}
+        """Return image and question, answers, probabilities and attention weights."""
+        if isinstance(self.query, Unreadable):
+            return {"line": self.query.line, **self.ranked}
         shown, question, tokens, _ = self.query
-        found: dict[str, Any] = {"file": shown.name, "question": question, "tokens": tokens, **self.ranked}
-        if self.seen is not None and self.seen.by == "attention":
-            weights = self.seen.weights if self.seen.shape is None else self.seen.weights.unflatten(1, self.seen.shape)
-            found["weights"] = dict(zip(self.seen.captions, rounded(weights.tolist()), strict=True))
-            found["words"] = None if self.seen.words is None else rounded(self.seen.words.tolist())
-        return found
+        content: dict[str, Any] = {"file": shown.name, "question": question, "tokens": tokens, **self.ranked}
+        if self.evidence is not None and self.evidence.by == "attention":
+            _, weights, shape, captions, words = self.evidence
+            weights = weights if shape is None else weights.unflatten(1, shape)
+            content["weights"] = dict(zip(captions, rounded(weights.tolist()), strict=True))
+            content["words"] = None if words is None else rounded(words.tolist())
+        return content
 
     def draw(self, folder: Path, *, json: bool = False) -> Iterator[Path]:
-        """Draw the image, where was looked, the question's words and the most probable answers, as one picture."""
-        if self.seen is None or self.ranking is None or isinstance(self.query, Unreadable):
+        """Draw the image under its weights, the question and the best answers."""
+        if self.evidence is None or self.ranking is None or isinstance(self.query, Unreadable):
             return
-        name = f"{Path(self.query.shown.name).stem}-{self.query.question}"
-        told = "" if self.seen.by == "attention" else ": how much each part and word moves it, the most as 1"
-        chosen = list(range(reads := len(self.seen.weights)))
-        if reads > MOST_PANELS:  # of a long question that is read word by word; the last read is the mean of them
-            chosen = [*range(MOST_PANELS - 1), reads - 1]
-            told += f", the first {MOST_PANELS - 1} and the last of {reads} reads"
-        looked = self.seen.by == "attention"
-        even = 1 / self.seen.weights.shape[1] if looked and self.seen.shape else 0.0
+        by, weights, shape, captions, words = self.evidence
+        attends, shown, rows = by == "attention", self.query.shown, list(range(len(weights)))
+        title = self.ranking.title + ("" if attends else ": how much each part and word moves it, the most as 1")
+        if len(weights) > MOST_PANELS:  # of a long question that is read word by word; the last read is their mean
+            rows = [*range(MOST_PANELS - 1), len(weights) - 1]
+            title += f", the first {MOST_PANELS - 1} and the last of {len(weights)} reads"
         yield from overlays(
-            self.query.shown.image,
-            maps_of(self.query.shown, self.seen.weights[chosen], self.seen.shape),
-            folder / f"{file_name(name)[:120]}-{self.seen.by}",
+            shown.image,
+            maps_of(shown, weights[rows], shape),
+            folder / f"{file_name(f'{Path(shown.name).stem}-{self.query.question}')[:120]}-{by}",
             answers=[(self.ranking.labels[n], float(self.ranking.probabilities[n])) for n in self.ranking.order[:_TOP]],
-            captions=[self.seen.captions[number] for number in chosen],
+            captions=[captions[row] for row in rows],
             question=self.query.tokens,
-            words=self.seen.words,
+            words=words,
             smooth=True,
-            boxes=parts_read(self.query.shown, self.seen.weights[chosen], self.seen.shape) if looked else None,
-            title=f"{self.ranking.title}{told}",
-            scale="weight" if looked else "share of the largest",
-            even=even,
+            boxes=parts_read(shown, weights[rows], shape) if attends else None,
+            title=title,
+            scale="weight" if attends else "share of the largest",
+            even=1 / weights.shape[1] if attends and shape else 0.0,
             json=json,
         )
 
 
-def answers(
-    model: Any,
-    queries: Sequence[Query | Unreadable],
-    output: ClassAnswers | WrittenAnswers,
-    count: int,
-    form: Form,
-    look: LookRequest,
-) -> list[VisualAnswer]:
-    """Return what a model makes of each question, one by one, so that none depends on what is asked beside it.
+def attention(model: Any, looked: Looked, tokens: Sequence[str]) -> Evidence | None:
+    """Return the attention weights of a question, or None of a model without them."""
+    if looked.weights is None:
+        return None
+    weights, words = looked.weights[0].cpu(), None if looked.words is None else looked.words[0].cpu()
+    captions = [f"{model.reading} {number + 1}" for number in range(len(weights))]
+    if model.reading == "word":  # an ensemble reads all words several times; numbers tell equal words apart
+        reads = [*tokens, "all words"]
+        captions = [f"{number + 1} {reads[number % len(reads)]}" for number in range(len(weights))]
+    return Evidence("attention", weights, looked.shape, captions, words)
 
-    Args:
-        model: in evaluation mode.
-        queries: the questions.
-        output: how answers are given.
-        count: how many are wanted.
-        form: what the answers will be written as.
-        look: what a picture shows.
+
+def gradient(model: Any, source: Visual, question: Padded, score: Score) -> Evidence:
+    """Return the norms of gradients of an answer, the largest as 1.
+
+    They are by pixels or features, and by vectors of words.
     """
-    device, found = next(model.parameters()).device, []
-    for query in queries:
-        if isinstance(query, Unreadable):
-            found.append(VisualAnswer(query, None, count))
-            continue
-        source = visual([query.shown.seen]).to(device)
-        question = Padded(torch.tensor([query.ids]), torch.tensor([len(query.ids)])).to(device)
-        attends = getattr(model, "attends", False) and look.by in (None, "attention")
-        looked = model.look(source, question) if form != "lines" and attends else None
-        ranking = output.ranking(model, source, question, count=count, looked=looked)
-        seen = None if looked is None or looked.weights is None else _looked_at(model, looked, query.tokens)
-        if form == "pictures" and look.by == "jacobian":
-            seen = _seen_by_words("jacobian", _moved_by_words(model, source, query.ids))
-        elif form == "pictures" and seen is None:
-            seen = _moved_by(model, source, question, partial(output.log_probs, model, [ranking.labels[ranking.best]]))
-        found.append(VisualAnswer(query, ranking, count, seen))
-    return found
-
-
-def _looked_at(model: Any, looked: Any, tokens: Sequence[str]) -> Seen:
-    weights = looked.weights[0].cpu()
-    by_word = [*tokens, "all words"]  # of each model that reads at every word; numbers tell a word from itself
-    captions = [
-        f"{number + 1} {by_word[number % len(by_word)]}" if model.reading == "word" else f"{model.reading} {number + 1}"
-        for number in range(len(weights))
-    ]
-    return Seen("attention", weights, looked.shape, captions, None if looked.words is None else looked.words[0].cpu())
-
-
-def _moved_by(model: Any, source: Visual, question: Padded, score: Score) -> Seen:
-    """How much an answer is moved by pixels or features, and by the vectors of words, the most of each as 1."""
-    seen, words = gradients(source, score, question, reading=word_vectors(model))
+    pixels, words = gradients(source, score, question, reading=word_vectors(model))
     words = None if words is None else _scaled(words[0]).cpu()
-    if seen is None:
-        return _seen_by_words("gradient", words)
-    shape = cells_of(model, source) if source.boxes is not None else (seen.shape[2], seen.shape[3])
-    moved = _scaled(shares(seen, shape)).cpu()
-    return Seen("gradient", moved, shape, ["gradient"], words)
+    if pixels is None:
+        return _of_words("gradient", words)
+    shape = cells_of(model, source) if source.boxes is not None else (pixels.shape[2], pixels.shape[3])
+    return Evidence("gradient", _scaled(shares(pixels, shape)).cpu(), shape, ["gradient"], words)
 
 
-def _seen_by_words(by: str, words: Tensor | None) -> Seen:
-    """A number for each word, and none for the image."""
-    return Seen(by, torch.zeros(0, 1), (1, 1), [], words)
-
-
-def _moved_by_words(model: Any, source: Visual, ids: Sequence[int]) -> Tensor:
-    r"""How much all that is made of image and question moves with each word, the most as 1.
+def jacobian(model: Any, source: Visual, ids: Sequence[int]) -> Evidence:
+    r"""Return how much each word moves all outputs, the most as 1.
 
     .. math:: J_s = \lVert \partial y / \partial E x_s \rVert_F
 
-    with the logits of all answers y, or what writing an answer begins with. The image is seen once.
+    with the logits y of all answers, or the first state of a writer. The image is encoded once.
     """
     answerer = getattr(model, "answerer", model)
-    [words] = word_vectors(model)
-    with torch.inference_mode(mode=False), torch.no_grad():  # whoever answers is within that mode
-        seen = Visual(*(None if part is None else part.clone() for part in source))  # type: ignore[arg-type]
-        asked = torch.tensor([list(ids)], device=source.values.device)
-        vectors = words(asked)[0]
+    [embedding] = word_vectors(model)
+    with torch.inference_mode(mode=False), torch.no_grad():  # a caller may be in inference mode
+        image = Visual(*(None if part is None else part.clone() for part in source))  # type: ignore[arg-type]
+        words = torch.tensor([list(ids)], device=source.values.device)
+        vectors = embedding(words)[0]
 
-    def features(moved: Tensor) -> Tensor:
-        copies = len(moved)
-        question = Padded(asked.expand(copies, -1), asked.new_full((copies,), asked.shape[1]))
-        with returning(words, moved):
-            found: Tensor = answerer(seen._replace(about=asked.new_zeros(copies)), question)
-        return found[:, None]
+    def outputs(copies: Tensor) -> Tensor:
+        count = len(copies)
+        question = Padded(words.expand(count, -1), words.new_full((count,), words.shape[1]))
+        with returning(embedding, copies):
+            logits: Tensor = answerer(image._replace(about=words.new_zeros(count)), question)
+        return logits[:, None]
 
-    return _scaled(sequential_jacobian(features, vectors)[0].float()).cpu()
+    return _of_words("jacobian", _scaled(sequential_jacobian(outputs, vectors)[0].float()).cpu())
+
+
+def pointing(
+    model: Any,
+    batch: Batch,
+    examples: Sequence[Asked],
+    looked: Looked | None,
+    log_probs: Callable[..., Tensor],
+    answers: Sequence[str],
+) -> list[Pointing]:
+    """Judge the reads of questions with known things.
+
+    A model points by attention weights, or by how much each cell moves the answer if it does not attend.
+
+    Args:
+        model: in evaluation mode.
+        batch: the questions.
+        examples: of the first questions of the batch, or of all.
+        looked: the weights, or None of a model that does not attend.
+        log_probs: from answers, images and questions to log-probabilities.
+        answers: of the model to the questions.
+    """
+    if not (rows := [row for row, example in enumerate(examples) if example.boxes]):
+        return []
+    if looked is None:
+        source, question = images_of(batch.visual, rows), Padded(*(part[rows] for part in batch.question))
+        weights, shape = moved(model, source, partial(log_probs, [answers[row] for row in rows]), question)
+    else:
+        weights, shape = None if looked.weights is None else looked.weights[rows], looked.shape
+    if weights is None or shape is None:
+        return []
+    height, width = batch.visual.values.shape[2:]
+    pairs = zip((examples[row] for row in rows), weights.reshape(len(rows), -1, *shape).cpu(), strict=True)
+    return [Pointing.of(example.posed.group, maps, example.boxes, (height, width)) for example, maps in pairs]
+
+
+def _of_words(by: str, words: Tensor | None) -> Evidence:
+    return Evidence(by, torch.zeros(0, 1), (1, 1), [], words)
 
 
 def _scaled(values: Tensor) -> Tensor:

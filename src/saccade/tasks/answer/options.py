@@ -1,25 +1,20 @@
-"""What can be said about a run that answers questions about images, and the defaults that suit each data set."""
+"""Options of visual question answering."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, get_args
 
 from saccade._definitions.checks import in_ranges
 from saccade.errors import ArgumentError
 from saccade.tasks.image.options import VisualOptions
-from saccade.tasks.labels.request import EvalRequest, Request
 
-__all__ = ["RECIPES", "REQUESTS", "LookRequest", "Options"]
+__all__ = ["LookRequest", "Options"]
 
-#: What suits each data set, for all models; those have recipes of their own beside these.
-RECIPES: dict[str, dict[str, Any]] = {
-    "scenes": {},
-    "files": {"shift": 2},
-}
+By = Literal["attention", "gradient", "jacobian"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(VisualOptions):
-    """The options of every run that answers questions about images, whatever its model.
+    """Options of all runs that answer questions about images.
 
     >>> Options(answers=100).batch_size
     32
@@ -53,7 +48,6 @@ class Options(VisualOptions):
     """Probability that is spread evenly over all answers."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         VisualOptions.__post_init__(self)
         in_ranges(self, (("answers", 2, 1_000_000), ("beam_size", 1, 1000)))
         if self.generate:
@@ -66,31 +60,23 @@ class Options(VisualOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class LookRequest:
-    """What is drawn of a question about an image.
+    """Options of a picture of an answer.
 
     >>> LookRequest(by="jacobian").by
     'jacobian'
     """
 
-    by: Literal["attention", "gradient", "jacobian"] | None = None
+    by: By | None = None
     """Attention weights (attention), gradients of the answer (gradient), or of all answers by each word (jacobian).
     Default: attention, or gradient for a model without it."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
-        if self.by not in (None, "attention", "gradient", "jacobian"):
+        if self.by not in (None, *get_args(By)):
             raise ArgumentError(f"--by: expected attention, gradient or jacobian, got {self.by}")
 
     def check(self, *, attends: bool, reads: bool) -> None:
-        """Refuse attention of a model without, and words of one that reads none.
-
-        Raises:
-            ArgumentError: naming the option.
-        """
+        """Reject attention of a model without it, and words for a model that reads none."""
         if self.by == "jacobian" and not reads:
             raise ArgumentError("--by: expected gradient of a model that does not read the question, got jacobian")
         if self.by == "attention" and not attends:
             raise ArgumentError("--by: expected gradient of a model that does not attend, got attention")
-
-
-REQUESTS: dict[str, type] = {"predict": Request, "eval": EvalRequest, "look": LookRequest}

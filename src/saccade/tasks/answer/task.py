@@ -1,229 +1,179 @@
-"""The task that answers questions about images: what `saccade.train` and whoever asks a run want of it."""
+"""Visual question answering, as a task."""
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from statistics import fmean
+from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
-from saccade.data.cleaning import composed
-from saccade.data.dataset import Lazy, take
-from saccade.errors import ArgumentError
-from saccade.models.image_encoder import Options as SightOptions
-from saccade.tasks.answer.answer import Query, VisualAnswer, answers
-from saccade.tasks.answer.batches import Batch, Encoded, stacked
-from saccade.tasks.answer.data import BUILTIN, Asked, Corpus, open_corpus
-from saccade.tasks.answer.data.table import asked_in
-from saccade.tasks.answer.measures import HEADLINE, measured, pointing
-from saccade.tasks.answer.options import RECIPES, REQUESTS, LookRequest, Options
-from saccade.tasks.answer.vocabulary import Vocabulary, learn
-from saccade.tasks.ensembles import check_alike
-from saccade.tasks.generate.answers import WrittenAnswers
-from saccade.tasks.image.images import encode_png, read_image
+from saccade.tasks.answer.answer import VisualAnswer, attention, gradient, jacobian, pointing
+from saccade.tasks.answer.codec import Batch, Encoded, Query, Questions
+from saccade.tasks.answer.data import BUILTIN, Corpus, Posed, open_corpus
+from saccade.tasks.answer.data.agreement import agreement
+from saccade.tasks.answer.options import LookRequest, Options
+from saccade.tasks.groups import means
 from saccade.tasks.image.influence import word_vectors
-from saccade.tasks.image.pointing import Pointing
-from saccade.tasks.image.shown import Shown, featured
-from saccade.tasks.image.task import VisualTask
-from saccade.tasks.labels.answers import ClassAnswers
+from saccade.tasks.image.pointing import Pointing, metrics_of
+from saccade.tasks.image.sight import suited
+from saccade.tasks.image.texts import by_image, open_texts
 from saccade.tasks.labels.baselines import usual
-from saccade.tasks.labels.request import Request
+from saccade.tasks.labels.metrics import HEADLINE, confusion
+from saccade.tasks.labels.request import EvalRequest, Request
 from saccade.tasks.request import completed
-from saccade.train import options as shared
-from saccade.train.notes import Once, say
-from saccade.train.task import Baseline, Evaluation, Example, Form, Loss, Unreadable, model_class
+from saccade.tasks.task import Job, Task
+from saccade.train.notes import Once
+from saccade.train.task import Baseline, Evaluation, Form, Loss, Metric, Unreadable
 
-if TYPE_CHECKING:
-    from saccade.train.trained import Trained
+__all__ = ["ANSWER", "AnswersQuestions", "measured"]
 
-__all__ = ["AnswerQuestions"]
-
-_AT_ONCE = 128  # questions that are measured together
-_CHANNELS = 3  # of all images
-_BY_GRADIENT = 100  # questions that gradients are looked at of, where nothing attends
-_ENDLESS = 5_000  # training questions that baselines count where there is no end of them
+_BY_GRADIENT = 100  # questions whose gradients are computed for a model without attention
+_ENDLESS = 5_000  # questions of an endless training split, for baselines
 
 
 @dataclass(frozen=True)
-class AnswerQuestions(VisualTask):
-    """Learn to answer questions about images, from images with questions and their answers.
+class AnswersQuestions:
+    """Predictor of answers to questions about images."""
 
-    Args:
-        settings: all options of the run.
-        vocabulary: words, answers, and what is known of the images.
-        corpus: the questions.
-        store: of features, where they are given in the place of images.
+    codec: Questions
+
+    @cached_property
+    def _once(self) -> Once:
+        return Once()
+
+    def loss(self, model: Any, batch: Batch) -> Loss:
+        """Return the mean cross-entropy of the answers."""
+        return Loss(model.cost(*batch, self.codec.options.label_smoothing), len(batch.question.lengths))
+
+    def measure(
+        self, split: str, answers: Sequence[str], posed: Sequence[Posed], points: Sequence[Pointing]
+    ) -> Evaluation:
+        """Return accuracy and pointing by kind of question, and the confusion matrix."""
+        if lost := sum(map(self.codec.lacks, posed)):
+            note = f"{lost} of {len(posed)} questions have no answer among {self.codec.output.described}"
+            self._once.say(split, f"{split}: {note}; they count as wrong")
+        targets = [question.best for question in posed]
+        labels = [label for label, _ in Counter(targets).most_common()]
+        metrics, groups = measured(answers, posed, points)
+        return Evaluation(metrics, groups, len(posed), len(posed), confusion=confusion(targets, answers, labels))
+
+    def baselines(self, data: Corpus, split: str) -> dict[str, Baseline]:
+        """Measure the most frequent answer, and the most frequent answer to each question."""
+        size = data.size("train")
+        learned = [data.posed("train", index) for index in range(_ENDLESS if size is None else size)]
+        posed = [data.posed(split, index) for index in range(data.size(split) or 0)]
+        pairs = ((question.question, question.answers) for question in learned)
+        return usual(pairs, [question.question for question in posed], lambda answers: measured(answers, posed)[0])
+
+    def check(self, model: nn.Module, request: Any) -> None:
+        """Reject more answers than there are, and pictures that the model does not have."""
+        if isinstance(request, LookRequest):
+            request.check(attends=getattr(model, "attends", False), reads=bool(word_vectors(model)))
+        else:
+            self.codec.output.check(completed(Request, request))
+
+    def answer(
+        self, model: nn.Module, inputs: Sequence[Query | Unreadable], request: Any, form: Form = "lines"
+    ) -> list[VisualAnswer]:
+        """Answer questions one by one, so that an answer does not depend on its batch."""
+        look = request if isinstance(request, LookRequest) else None
+        count = 1 if look else completed(Request, request).nbest
+        return [self._answer(model, query, count, form, look or LookRequest()) for query in inputs]
+
+    def ensemble(self, models: Sequence[nn.Module]) -> nn.Module:
+        """Return the mean of models."""
+        return self.codec.output.ensemble(models)  # type: ignore[no-any-return]
+
+    def _answer(self, model: Any, query: Query | Unreadable, count: int, form: Form, look: LookRequest) -> VisualAnswer:
+        if isinstance(query, Unreadable):
+            return VisualAnswer(query, None, count)
+        output, batch = self.codec.output, self.codec.collate([Encoded(query.shown.seen, query.ids, {})])
+        source, question, _ = batch.to(next(model.parameters()).device)
+        attends = getattr(model, "attends", False) and look.by in (None, "attention")
+        looked = model.look(source, question) if form != "lines" and attends else None
+        logits = None if looked is None else looked.logits
+        ranking = output.ranking(model, source, question, count=count, logits=logits)
+        evidence = None if looked is None else attention(model, looked, query.tokens)
+        if form == "pictures" and look.by == "jacobian":
+            evidence = jacobian(model, source, query.ids)
+        elif form == "pictures" and evidence is None:
+            score = partial(output.log_probs, model, [ranking.labels[ranking.best]])
+            evidence = gradient(model, source, question, score)
+        return VisualAnswer(query, ranking, count, evidence)
+
+
+def measured(
+    answers: Sequence[str], posed: Sequence[Posed], points: Sequence[Pointing] = ()
+) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
+    """Return accuracy and pointing, by kind of question too.
+
+    Example:
+        >>> posed = [Posed("is it?", ("yes",), "is"), Posed("how many?", ("2",), "how many")]
+        >>> measured(["yes", "3"], posed, [Pointing("is", [False, True], [0.1, 0.5])])[0]
+        {'accuracy': 0.5, 'pointing': 1.0, 'pointing_mean': 0.5, 'weight_inside': 0.5}
     """
+    right = [agreement(answer, question.answers) for answer, question in zip(answers, posed, strict=True)]
+    metrics, groups = metrics_of(points)
+    return {HEADLINE: fmean(right), **metrics}, {
+        HEADLINE: means([question.group for question in posed], right),
+        **groups,
+    }
 
-    vocabulary: Vocabulary
-    corpus: Lazy[Corpus]
-    _notes: Once = field(default_factory=Once, init=False, repr=False, compare=False)
 
-    name: ClassVar[str] = "answer"
-    headline: ClassVar[str] = HEADLINE
-    Options: ClassVar[type] = Options
-    recipes: ClassVar[dict[str, dict[str, Any]]] = RECIPES
-    requests: ClassVar[Mapping[str, type]] = REQUESTS
-    inputs: ClassVar[Literal["lines", "files"]] = "lines"
-    suffixes: ClassVar[tuple[str, ...]] = ()
-    unit: ClassVar[str] = "questions"
-    models: ClassVar[dict[str, str]] = {
+def _evaluate(job: Job, model: Any, split: str, indices: Sequence[int], request: Any) -> Evaluation:
+    """Answer questions in batches, and keep no images."""
+    codec, device, attends = job.codec, next(model.parameters()).device, getattr(model, "attends", False)
+    answers, posed, points, seconds = list[str](), list[Posed](), list[Pointing](), 0.0
+    for first in range(0, len(indices), job.at_once):
+        examples = [job.data.example(split, index) for index in indices[first : first + job.at_once]]
+        batch = codec.collate(codec.encode(examples, split)).to(device)
+        began, source = time.perf_counter(), batch[:2]
+        looked = model.look(*source) if attends and any(example.boxes for example in examples) else None
+        best = codec.output.best(model, *source, logits=None if looked is None else looked.logits)
+        seconds += time.perf_counter() - began
+        answers += best
+        posed += [example.posed for example in examples]
+        few = examples if attends else examples[: max(0, _BY_GRADIENT - first)]
+        points += pointing(model, batch, few, looked, partial(codec.output.log_probs, model), best)
+    predictor: Any = job.predictor
+    evaluation: Evaluation = predictor.measure(split, answers, posed, points)
+    return replace(evaluation, seconds=seconds)
+
+
+def _joined(job: Job, model: nn.Module, others: Sequence[Any]) -> Questions:
+    """Codec of an ensemble with the shortest questions of its members."""
+    longest = min(job.settings.max_length, *(other.options.max_length for other in others))
+    codec: Questions = job.changed(max_length=longest).codec
+    return codec
+
+
+ANSWER = Task(
+    name="answer",
+    summary="Visual question answering: an image and a question in, an answer out.",
+    unit="questions",
+    headline=HEADLINE,
+    models={
         "ask-attend-and-answer": "saccade.models.ask_attend_and_answer:AskAttendAndAnswer",
         "show-ask-attend-and-answer": "saccade.models.show_ask_attend_and_answer:ShowAskAttendAndAnswer",
         "attention-lstm": "saccade.models.attention_lstm:AttentionLSTM",
         "show-and-answer": "saccade.models.show_and_answer:ShowAndAnswer",
         "question-only": "saccade.models.question_only:QuestionOnly",
         "image-only": "saccade.models.image_only:ImageOnly",
-    }
-    builtin: ClassVar[dict[str, str]] = BUILTIN
-    open_corpus = staticmethod(open_corpus)
-    learn = staticmethod(learn)
-    restored_vocabulary = staticmethod(Vocabulary.restore)
-
-    @classmethod
-    def prepare(cls, options: Any, objects: Any = None) -> Self:
-        """Open the questions, and learn their words and answers."""
-        if options.shift and not issubclass(model_class(cls, options.model).Options, SightOptions):
-            why = f"expected none with --model {options.model}, which sees no image"
-            raise ArgumentError(f"--shift: {why}, got {options.shift}; leave it out")
-        return super().prepare(options, objects)
-
-    @cached_property
-    def output(self) -> ClassAnswers | WrittenAnswers:
-        """How answers are given."""
-        return self.vocabulary.output.searching(self.settings.beam_size)
-
-    def build(self) -> nn.Module:
-        """Make the model."""
-        kind, known = model_class(type(self), self.settings.model), self.vocabulary
-        options = shared.select(self.settings, kind.Options)
-        encoder = known.sight.encoder(options) if isinstance(options, SightOptions) else None
-        sizes = len(known.words), self.output.size(options.hidden_dim)
-        return self.output.model(kind(encoder, *sizes, options), options)
-
-    def batch(self, step: int) -> Batch:
-        """Return the batch of a training step, each image shifted at random."""
-        settings, given = self.settings, (self.sampler.batch(step), self.output, self.store)
-        return stacked(*given, shifted=settings.shift, seed=settings.seed, step=step)
-
-    def loss(self, model: Any, batch: Batch) -> Loss:
-        """Return what the model says that the batch costs: the mean of the answers' cross-entropies."""
-        return Loss(model.cost(*batch, self.settings.label_smoothing), len(batch.question.lengths))
-
-    def example(self, split: str, index: int) -> Example:
-        """Return a question with its image, and the answer that most people gave."""
-        asked = self.data.example(split, index)
-        question, said, seen = asked.posed.question, asked.posed.answers, self.seen(asked)
-        best = max(said, key=said.count)
-        if not isinstance(seen, Tensor):
-            return Example(self._query(Shown(asked.name, seen), question), f"{asked.name}\t{question}", best)
-        query = self._query(Shown(f"{split}-{index}.png", seen), question)
-        return Example(query, question, best, (".png", encode_png(seen)))
-
-    def evaluate(self, model: nn.Module, split: str, limit: int | None = None, request: Any = None) -> Evaluation:
-        """Answer a split, or `limit` questions spread over it, and measure it, as a whole and by kind of question.
-
-        Where it is known what an answer depends on, it is measured whether the model looked there.
-        """
-        chosen = take(self.data, split, limit)
-        found, posed, seen, seconds = list[str](), [], list[Pointing](), 0.0
-        device, looks = next(model.parameters()).device, getattr(model, "attends", False)
-        for first in range(0, len(chosen), _AT_ONCE):  # no more is in memory as floats
-            asked = [self.data.example(split, index) for index in chosen[first : first + _AT_ONCE]]
-            batch = stacked([self._encoded(one) for one in asked], self.output, self.store).to(device)
-            began, given = time.perf_counter(), batch[:2]
-            looked = model.look(*given) if looks and any(one.boxes for one in asked) else None  # type: ignore[operator]
-            said = self.output.texts(model, *given, looked=looked)
-            seconds += time.perf_counter() - began
-            posed += [one.posed for one in asked]
-            found += said
-            few = asked if looks else asked[: max(0, _BY_GRADIENT - first)]
-            seen += pointing(model, batch, few, looked, partial(self.output.log_probs, model), said)
-        self._say_unknown(split, posed)
-        return Evaluation(*measured(found, posed, seen), len(posed), len(posed), seconds)
-
-    def baselines(self, split: str) -> dict[str, Baseline]:
-        """Measure the most frequent answer, and the most frequent one to each question."""
-        wanted = [self.data.posed(split, index) for index in range(self.data.size(split) or 0)]
-        asked = [one.question for one in wanted]
-        return usual(self._counted, asked, lambda found: measured(found, wanted)[0])
-
-    @cached_property
-    def _counted(self) -> list[tuple[str, Sequence[str]]]:
-        """Training questions with their answers, which the baselines of each split count."""
-        size = self.data.size("train")
-        posed = (self.data.posed("train", index) for index in range(_ENDLESS if size is None else size))
-        return [(one.question, one.answers) for one in posed]
-
-    def read(self, line: str, number: int) -> Query:
-        """Return the question of a line: the path of an image, a tab and the question."""
-        path, question = asked_in(line, number)
-        if self.store is not None:
-            return self._query(featured(self.store, path), question, number)
-        image = read_image(Path(path), path, channels=_CHANNELS, size=self.vocabulary.sight.size)
-        return self._query(Shown(path, image), question, number)
-
-    def check(self, model: nn.Module, request: Any) -> None:
-        """Refuse more answers than there are, and attention of a model without."""
-        if isinstance(request, LookRequest):
-            request.check(attends=getattr(model, "attends", False), reads=bool(word_vectors(model)))
-        else:
-            self.output.check(completed(Request, request))
-
-    def answer(
-        self, model: nn.Module, inputs: Sequence[Query | Unreadable], request: Any, form: Form = "lines"
-    ) -> list[VisualAnswer]:
-        """Answer questions; one that could not be read has a blank answer."""
-        look = request if isinstance(request, LookRequest) else None
-        count = 1 if look else completed(Request, request).nbest
-        return answers(model, inputs, self.output, count, form, look or LookRequest())
-
-    def join(self, model: nn.Module, others: Sequence["Trained"]) -> tuple[Self, nn.Module]:
-        """Return the task and the model of an ensemble, which reads as much of a question as every member does."""
-        check_alike(self, others, _shared_parts)
-        longest = min(self.settings.max_length, *(other.options.max_length for other in others))
-        joined = replace(self, settings=replace(self.settings, max_length=longest))
-        return joined, self.output.ensemble([model, *(each.model for each in others)])
-
-    def _query(self, image: Shown, question: str, number: int | None = None) -> Query:
-        """A question as it is read; of one that was asked in a line it is said where it is too long."""
-        text = composed(" ".join(question.split()))
-        tokens, whole = self.vocabulary.tokens(text, self.settings.max_length)
-        if not whole and number is not None:
-            most = f"{self.settings.max_length} words (--max-length)"
-            say(f"line {number}: longer than {most}; what follows them is not read")
-        return Query(image, text, tokens, self.vocabulary.ids(tokens))
-
-    def fits(self, index: int) -> bool:
-        """Return whether a training question has an answer that can be learned."""
-        return any(map(self.output.knows, self.data.posed("train", index).answers))
-
-    def learned(self, indices: Sequence[int]) -> list[Encoded]:
-        """Return training questions about one image, which is made or decoded once for all of them."""
-        first, data = self.data.example("train", indices[0]), self.data
-        return [self._encoded(first._replace(posed=data.posed("train", index))) for index in indices]
-
-    def _encoded(self, asked: Asked) -> Encoded:
-        tokens, _ = self.vocabulary.tokens(asked.posed.question, self.settings.max_length)
-        known = list(filter(self.output.knows, asked.posed.answers))
-        wanted = {answer: known.count(answer) / len(known) for answer in known}
-        return Encoded(asked.image, self.vocabulary.ids(tokens), wanted, asked.name)
-
-    def _say_unknown(self, split: str, posed: Sequence[Any]) -> None:
-        """Say once how many questions of a split nobody can answer who knows the run's answers alone."""
-        lost = sum(not any(map(self.output.knows, each.answers)) for each in posed)
-        if lost:
-            told = f"{lost} of {len(posed)} questions have no answer among {self.output.told}"
-            self._notes.say(split, f"{split}: {told}; they count as wrong")
-
-
-def _shared_parts(task: AnswerQuestions) -> dict[str, tuple[object, str]]:
-    known = task.vocabulary
-    got = "others; train both on the same data with the same --vocabulary-size and --min-count"
-    return {
-        "the answers": known.output.alike,
-        "the words": (known.words.words, got),
-        "what is seen": (known.sight, f"{known.sight.shape or known.sight.dim}"),
-    }
+    },
+    builtin=BUILTIN,
+    open=partial(open_texts, open_corpus, BUILTIN),
+    codec=Questions,
+    predictor=AnswersQuestions,
+    Options=Options,
+    recipes={"scenes": {}, "files": {"shift": 2}},
+    requests={"predict": Request, "eval": EvalRequest, "look": LookRequest},
+    suit=suited,
+    sampler=by_image,
+    evaluate=_evaluate,
+    joined=_joined,
+    at_once=128,
+)
+"""The task, see docs/answer.md."""

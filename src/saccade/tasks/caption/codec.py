@@ -15,9 +15,8 @@ from saccade.tasks.generate.batch import Batch, target_ids
 from saccade.tasks.image.augment import check_shift
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.images import encode_png, image_of
-from saccade.tasks.image.shown import Shown, featured
+from saccade.tasks.image.shown import Shown, featured, shown
 from saccade.tasks.image.sight import Sight, visual
-from saccade.tasks.image.task import restored_store
 from saccade.tasks.image.texts import seen_together, training_texts
 from saccade.tasks.saved import TOKENIZER, reading, whole_number
 from saccade.tasks.text.tokenizer import from_json
@@ -109,11 +108,11 @@ class Captions:
         with reading(folder / TOKENIZER, "the words") as content:
             longest = whole_number(content, "longest_target")
             target, sight = from_json(content["target"]), Sight.restore(content["sight"])
-        return cls(target, longest, sight, options, restored_store(folder, options, sight))
+        return cls(target, longest, sight, options, sight.open_store(folder, options))
 
     def encode(self, examples: Sequence[Captioned], split: str) -> list[Shown]:
         """Return the images of examples, or their features."""
-        return [Shown(example.name, self._seen(example)) for example in examples]
+        return [shown(self.store, example) for example in examples]
 
     def learned(self, data: Corpus, indices: Sequence[int]) -> list[Encoded]:
         """Return training captions of one image, which is made or decoded once for all of them."""
@@ -121,9 +120,9 @@ class Captions:
         texts = [data.text("train", index) for index in indices]
         return [Encoded(first.image, ids, first.name) for ids in self.target.encode_batch(texts)]
 
-    def fits(self, text: str) -> bool:
+    def fits(self, data: Corpus, index: int) -> bool:
         """Return whether a training caption is not too long."""
-        return len(self.target.encode(text)) <= int(self.options.max_length)
+        return len(self.target.encode(data.text("train", index))) <= int(self.options.max_length)
 
     def collate(self, samples: Sequence[Encoded], step: int | None = None) -> Batch:
         """Return a batch, with every image once, mirrored and shifted at random in a training step.
@@ -158,11 +157,11 @@ class Captions:
 
     def show(self, example: Captioned, name: str) -> Example:
         """Return an image, as a PNG file too, and its caption."""
-        [shown] = self.encode([example], "")
-        if not isinstance(shown.seen, Tensor):
-            return Example(shown, example.name, example.caption)
-        file = (".png", encode_png(shown.seen))
-        return Example(shown._replace(name=f"{name}.png"), name, example.caption, file)
+        image = shown(self.store, example)
+        if not isinstance(image.seen, Tensor):
+            return Example(image, example.name, example.caption)
+        file = (".png", encode_png(image.seen))
+        return Example(image._replace(name=f"{name}.png"), name, example.caption, file)
 
     def read(self, line: str, number: int) -> Shown:
         """Read the image file of a path, scaled to the size of the training images, or find its features."""
@@ -178,9 +177,3 @@ class Captions:
             "the words": (self.target.to_json(), f"others, {len(self.target)} of them"),
             "what is seen": (self.sight, f"{self.sight.shape or self.sight.dim}"),
         }
-
-    def _seen(self, example: Captioned) -> Tensor | Features:
-        if self.store is not None:
-            return self.store.get(example.name)
-        assert example.image is not None, "without features there are images"
-        return example.image

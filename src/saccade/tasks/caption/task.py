@@ -8,9 +8,8 @@ from typing import Any
 from torch import nn
 
 from saccade.errors import ArgumentError
-from saccade.tasks.batches import Sampler
 from saccade.tasks.caption.answer import ImageCaption, grid, pointing
-from saccade.tasks.caption.codec import Captions, Encoded
+from saccade.tasks.caption.codec import Captions
 from saccade.tasks.caption.data import BUILTIN, Captioned, Corpus, open_corpus
 from saccade.tasks.caption.metrics import baseline, headline, measured
 from saccade.tasks.caption.options import RECIPES, REQUESTS, Options
@@ -21,8 +20,8 @@ from saccade.tasks.image.images import SUFFIXES
 from saccade.tasks.image.influence import influence
 from saccade.tasks.image.options import LookRequest
 from saccade.tasks.image.shown import Shown, maps_of
-from saccade.tasks.image.task import open_texts, suited_images
-from saccade.tasks.image.texts import TextsByImage, training_texts
+from saccade.tasks.image.sight import suited
+from saccade.tasks.image.texts import by_image, open_texts, training_texts
 from saccade.tasks.task import Job, Task
 from saccade.train.task import Baseline, Evaluation, Form, Suited, Unreadable
 
@@ -101,22 +100,10 @@ def _ratio(texts: Sequence[str], references: Sequence[Sequence[str]]) -> float:
 
 def _suited(task: Task, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
     """Recipe of images that are not built in, whose penalty is of soft attention alone."""
-    usual = suited_images(task, model, given, objects)
+    usual = suited(task, model, given, objects)
     if given.get("read", "soft") == "soft":
         return usual
     return replace(usual, options={k: v for k, v in usual.options.items() if k != "doubly_stochastic"})
-
-
-def _sampler(job: Job) -> Sampler[Encoded]:
-    """Training batches in which the captions of an image are side by side."""
-    codec, data, options = job.codec, job.data, job.settings
-    texts = TextsByImage(
-        data,
-        lambda index: codec.fits(data.text("train", index)),
-        lambda indices: codec.learned(data, indices),
-        options.batch_size,
-    )
-    return texts.sampler(options.seed)
 
 
 def _joined(job: Job, model: nn.Module, others: Sequence[Any]) -> Captions:
@@ -153,9 +140,8 @@ CAPTION = Task(
     inputs="files",
     suffixes=SUFFIXES,
     suit=_suited,
-    sampler=_sampler,
+    sampler=by_image,
     evaluate=evaluate,
     joined=_joined,
-    singly=False,
 )
 """The task, see docs/caption.md."""

@@ -23,7 +23,7 @@ from saccade.tasks.image.dataset import Dataset, check_scaled
 from saccade.tasks.image.dataset import Example as Labelled
 from saccade.tasks.image.images import SUFFIXES, Pixels, image_of
 from saccade.tasks.image.labelled import LabelledImages, Sample
-from saccade.tasks.labels.metrics import HEADLINE
+from saccade.tasks.labels.metrics import HEADLINE, confusion
 from saccade.tasks.labels.ranks import ENDLESS, LEARNED
 from saccade.tasks.labels.request import check_count
 from saccade.tasks.request import completed
@@ -156,7 +156,7 @@ class Glimpses:
         """Return the accuracy of one drawn path, and other errors.
 
         The errors are of one path, of the mean of several, and of the likeliest path. Beside them stand the policy's
-        mean entropy in nats, and its deviation if it has one.
+        mean entropy in nats, and its deviation if it has one. The confusion matrix is of one path, too.
         """
         targets, groups = [example.label for example in examples], [example.group for example in examples]
         one, several, likeliest, entropy = zip(*predictions, strict=True) if predictions else ((), (), (), ())
@@ -172,7 +172,8 @@ class Glimpses:
             metrics["entropy"] = float(torch.cat(entropy).double().mean())
         if isinstance(policy := getattr(model, "policy", None), Gaussian):
             metrics["deviation"] = float(policy.deviation(1.0))
-        return Evaluation(metrics, parts, len(targets), len(targets))
+        counts = {} if self.codec.spelling.strings else confusion(targets, one, self.codec.labels)
+        return Evaluation(metrics, parts, len(targets), len(targets), confusion=counts)
 
     def baselines(self, data: Any, split: str) -> dict[str, Baseline]:
         """Measure the most frequent label."""

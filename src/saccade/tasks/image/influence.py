@@ -1,4 +1,4 @@
-"""How much what is seen moves what is said of it: gradients by pixels or features, and the cells that they are of."""
+"""Influence of an image on a text about it: gradients by pixels or features."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,10 +16,10 @@ from saccade.tasks.text.special import BEGIN, END
 
 __all__ = ["Gradients", "Score", "cells_of", "gradients", "images_of", "influence", "moved", "word_vectors"]
 
-_COPIES = 16  # of an image, for as many words whose gradients are looked at together
+_COPIES = 16  # of an image, for the gradients of as many words at once
 
 Score = Callable[..., Tensor]
-"""What is moved: from images, and questions if there are any, to a number for each, `(batch,)`."""
+"""From images, and questions if there are some, to a number for each, `(batch,)`."""
 
 
 class Gradients(NamedTuple):
@@ -30,19 +30,19 @@ class Gradients(NamedTuple):
     """
 
     seen: Tensor | None
-    """By pixels `(batch, channels, height, width)`, or by features `(batch, n, dim)`; None of models that see none."""
+    """By pixels `(batch, channels, height, width)`, by features `(batch, n, dim)`, or None of models without images."""
     words: Tensor | None
-    """The norm of that by each word's vector, `(batch, length)`; None where no words were read."""
+    """Norm of the gradient by the vector of each word, `(batch, length)`, or None without words."""
 
 
 def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn.Module] = ()) -> Gradients:
-    """Return what moves a number of each row, all of a batch at once: none depends on what lies beside it.
+    """Return the gradients of a number of each row. Rows do not depend on each other.
 
     Args:
         visual: images or features of a batch, one for each row: see `images_of`.
         score: computes the numbers by a model in evaluation mode.
-        asked: questions, if it takes any.
-        reading: the modules that make vectors of words.
+        asked: questions, if it takes them.
+        reading: embeddings of the words.
 
     Example:
         >>> from saccade.models.question_only import QuestionOnly
@@ -66,7 +66,7 @@ def gradients(visual: Visual, score: Score, *asked: Padded, reading: Sequence[nn
 
 
 def images_of(visual: Visual, rows: Sequence[int]) -> Visual:
-    """Return the image of each of some texts, which may be about one and the same in the batch.
+    """Return the image of each text of some rows. Texts of a batch may share an image.
 
     Args:
         visual: images or features of a batch.
@@ -85,9 +85,9 @@ def images_of(visual: Visual, rows: Sequence[int]) -> Visual:
 
 
 def moved(model: Any, visual: Visual, score: Score, *asked: Padded) -> tuple[Tensor | None, tuple[int, int] | None]:
-    """Return how much each cell of images moves a number of each, `(batch, cells)`, and rows and columns of the cells.
+    """Return the share of each cell in the gradients of a number.
 
-    None where a model sees nothing; the shape is None of regions, which have no cells to judge either.
+    Shares are `(batch, cells)`. Rows and columns of cells follow. Both are None of regions, or without images.
 
     Args:
         model: in evaluation mode.
@@ -100,18 +100,18 @@ def moved(model: Any, visual: Visual, score: Score, *asked: Padded) -> tuple[Ten
 
 
 def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, int] | None) -> Tensor:
-    r"""Return how much each cell of an image mattered to each word, whether the model attends or not.
+    r"""Return the share of each cell in the gradients of each word.
 
-    It is how much that moves \(\log p(y_t \mid y_{<t}, x)\), as `saccade.tasks.image.shown.shares` has it.
+    They are gradients of \(\log p(y_t \mid y_{<t}, x)\): see `saccade.tasks.image.shown.shares`.
 
     Args:
-        model: one that writes about images, in evaluation mode.
+        model: a writer about images, in evaluation mode.
         shown: the image.
         ids: of the sentence, without an end.
-        shape: rows and columns of cells; None of regions.
+        shape: rows and columns of cells, or None of regions.
 
     Returns:
-        `(len(ids) + 1, n)`, the end included, for n cells, one row of them after another.
+        `(len(ids) + 1, n)` for n cells, the end included.
     """
     every, device = range(len(ids) + 1), next(model.parameters()).device
 
@@ -125,16 +125,16 @@ def influence(model: Any, shown: Shown, ids: Sequence[int], shape: tuple[int, in
             return found[:, 0]
 
         seen = gradients(visual_of([shown.seen] * len(places)).to(device), log_probs).seen
-        assert seen is not None  # whatever writes about images sees them
+        assert seen is not None  # writers about images see them
         return shares(seen, shape).cpu()
 
     return torch.cat([of_words(every[first : first + _COPIES]) for first in every[::_COPIES]])
 
 
 def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:
-    """Return the rows and columns of cells that a model, or the first of an ensemble that sees, has of images.
+    """Return the rows and columns of cells of a model.
 
-    None of regions, and of models that see none.
+    Of an ensemble they are those of the first member with an encoder. None of regions, and of models without images.
     """
     sees = (getattr(member, "image_encoder", getattr(member, "encoder", None)) for member in _members(model))
     encoder: Any = next(filter(None, sees), None)
@@ -143,12 +143,12 @@ def cells_of(model: Any, visual: Visual) -> tuple[int, int] | None:
 
 
 def word_vectors(model: Any) -> list[nn.Module]:
-    """Return what makes vectors of a question's words: the model's, or its members'; not of words that they write."""
+    """Return the embeddings of words that a model or its members read."""
     return [part for each in _members(model) for part in each.modules() if isinstance(part, nn.Embedding)]
 
 
 def _members(model: Any) -> list[Any]:
-    """What sees and reads: the model, or what it writes from, or those of an ensemble."""
+    """Return the model, the model before a writer, or those of an ensemble."""
     return [getattr(member, "answerer", member) for member in getattr(model, "members", [model])]
 
 

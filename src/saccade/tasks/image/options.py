@@ -1,4 +1,4 @@
-"""What can be said about a run that speaks of images, whatever it says of them."""
+"""Options of tasks about images with texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _RANGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class VisualOptions(SplitOptions):
-    """The options that all such runs have; tasks say what theirs mean and are if nothing is said.
+    """Options of all runs with images and texts.
 
     >>> VisualOptions(size=64).vocabulary_size
     10000
@@ -62,7 +62,6 @@ class VisualOptions(SplitOptions):
     """Largest random shift of a training image, in pixels."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         SplitOptions.__post_init__(self)
         in_ranges(self, _RANGES)
         if self.size is not None and self.features is not None:
@@ -70,14 +69,14 @@ class VisualOptions(SplitOptions):
         check_size(self.size)
 
     def refuse_given(self, names: Sequence[str], expected: str) -> None:
-        """Refuse options that would be ignored, if they are not as they are when nobody says anything.
+        """Reject options without effect, unless they keep their defaults.
 
         Args:
             names: of the options.
-            expected: where they mean something.
+            expected: the condition of their effect.
 
         Raises:
-            ArgumentError: naming the option as it is typed.
+            ArgumentError: naming the option.
 
         Example:
             >>> VisualOptions(least=2).refuse_given(["least"], "only with --data scenes")
@@ -89,13 +88,13 @@ class VisualOptions(SplitOptions):
                 raise ArgumentError(f"--{name.replace('_', '-')}: expected {expected}, got {value}")
 
     def open_features(self) -> FeatureStore | None:
-        """Return the features that --features names, None if it names none."""
+        """Open the store of --features, if there is one."""
         return None if self.features is None else FeatureStore.open(Path(self.features))
 
 
 @dataclass(frozen=True, kw_only=True)
 class LookRequest:
-    """What is drawn over an image that is spoken of.
+    """Options of a picture over an image.
 
     >>> LookRequest().by is None
     True
@@ -106,15 +105,10 @@ class LookRequest:
     attention, or gradient for a model without it."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, naming the option as it is typed."""
         if self.by not in (None, "attention", "gradient"):
             raise ArgumentError(f"--by: expected attention or gradient, got {self.by}")
 
     def check(self, *, attends: bool) -> None:
-        """Refuse attention of a model without.
-
-        Raises:
-            ArgumentError: naming the option.
-        """
+        """Reject attention of a model without it."""
         if self.by == "attention" and not attends:
             raise ArgumentError("--by: expected gradient of a model that does not attend, got attention")

@@ -1,6 +1,4 @@
-"""Whether weights over an image's cells point at a thing: where the largest of them lies, and how much lies on it;
-and what the reads of many questions come to by that.
-"""
+"""Pointing: the largest of the weights over an image lies on a thing."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -25,22 +23,21 @@ class Pointed(NamedTuple):
     hit: bool
     """Whether the middle of the cell with the largest weight lies in a box."""
     share: float
-    """The share of the weight that is on cells whose middles lie in one."""
+    """Share of the weight on cells with their middle in a box."""
 
 
 def pointed(weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> Pointed:
-    r"""Return whether the largest weight is in a box, and how much of all weight is.
+    r"""Judge weights by boxes: the largest weight, and the share in boxes.
 
     .. math::
         \text{hit} = \big[m_{\arg\max_i w_i} \in \textstyle\bigcup B\big] \qquad
         \text{share} = \frac{\sum_i w_i\, [m_i \in \bigcup B]}{\sum_i w_i}
 
-    where \(m_i\) is the middle of cell i. Of cells with the same weight the first counts; weights that are all 0 point
-    at nothing.
+    where \(m_i\) is the middle of cell i. The first of several largest weights counts. Weights of 0 point at nothing.
 
     Args:
-        weights: `(rows, columns)`, at least 0, each of which covers its part of the image.
-        boxes: left, top, right and bottom of each in pixels, the last two exclusive.
+        weights: of cells `(rows, columns)`, at least 0.
+        boxes: left, top, right and bottom in pixels, the last two exclusive.
         size: height and width of the image in pixels.
 
     Raises:
@@ -60,7 +57,7 @@ def pointed(weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, 
 
 
 def _inside(shape: Sequence[int], boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> Tensor:
-    """Whether the middle of each cell of a map `(rows, columns)` lies in a box."""
+    """Cells of a map `(rows, columns)` with their middle in a box."""
     rows, columns = shape
     y = (torch.arange(rows, dtype=torch.float64) + 0.5) * size[0] / rows
     x = (torch.arange(columns, dtype=torch.float64) + 0.5) * size[1] / columns
@@ -79,7 +76,7 @@ def _pointed(weights: Tensor, inside: Tensor) -> Pointed:
 
 
 class Pointing(NamedTuple):
-    """Where the reads of one text pointed.
+    """Pointing of the reads of one text.
 
     >>> Pointing("colour", [True, False], [0.5, 0.25]).hits[-1]
     False
@@ -87,26 +84,26 @@ class Pointing(NamedTuple):
 
     group: str
     hits: list[bool]
-    """Of each read, whether its largest weight lies in one of the boxes."""
+    """Of each read, whether its largest weight lies in a box."""
     shares: list[float]
-    """Of each read, how much of its weight does."""
+    """Of each read, the share of its weight in boxes."""
 
     @classmethod
     def of(cls, group: str, weights: Tensor, boxes: Sequence[Sequence[float]], size: tuple[int, int]) -> "Pointing":
-        """Judge the weights `(reads, rows, columns)` of one text by boxes in an image of a height and width.
+        """Judge the weights of a text, `(reads, rows, columns)`, by boxes.
 
-        A read without any weight is none, such as those at words that are padding.
+        `size` is the height and width of the image. Reads without weight, such as those at padding, do not count.
         """
         inside = _inside(weights.shape[1:], boxes, size)
-        found = [_pointed(each, inside) for each in weights if bool(each.any())] or [Pointed(False, 0.0)]
-        return cls(group, [one.hit for one in found], [one.share for one in found])
+        reads = [_pointed(read, inside) for read in weights if bool(read.any())] or [Pointed(False, 0.0)]
+        return cls(group, [read.hit for read in reads], [read.share for read in reads])
 
 
 def metrics_of(seen: Sequence[Pointing]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-    """Return how often reads pointed at what matters, as a whole and by group; nothing where there are none.
+    """Return how often reads pointed at a thing that matters, as a whole and by group.
 
-    Of several reads `pointing` is the last one's, `pointing_mean` the mean of all; `weight_inside` is how much of the
-    last one's weight is on things that matter.
+    `pointing` is of the last read, and `pointing_mean` of all reads. `weight_inside` is the share of the weight of the
+    last read on such things.
 
     Example:
         >>> metrics_of([Pointing("is", [False, True], [0.1, 0.5])])
@@ -114,7 +111,7 @@ def metrics_of(seen: Sequence[Pointing]) -> tuple[dict[str, float], dict[str, di
     """
     if not seen:
         return {}, {}
-    last = [float(one.hits[-1]) for one in seen]
-    each, inside = fmean(fmean(one.hits) for one in seen), fmean(one.shares[-1] for one in seen)
-    metrics = {"pointing": fmean(last), "pointing_mean": each, "weight_inside": inside}
-    return metrics, {"pointing": means([one.group for one in seen], last)}
+    last = [float(text.hits[-1]) for text in seen]
+    mean, inside = fmean(fmean(text.hits) for text in seen), fmean(text.shares[-1] for text in seen)
+    metrics = {"pointing": fmean(last), "pointing_mean": mean, "weight_inside": inside}
+    return metrics, {"pointing": means([text.group for text in seen], last)}

@@ -1,8 +1,8 @@
-"""An image that is spoken of, what of it a model is given, and weights or gradients over it as maps."""
+"""Images that models read, and weights or gradients over them as maps."""
 
 import itertools
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,14 +14,14 @@ from saccade.look._overlays import Box
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.images import image_of
 
-__all__ = ["Shown", "featured", "maps_of", "parts_read", "shares"]
+__all__ = ["Shown", "featured", "maps_of", "parts_read", "shares", "shown"]
 
-_RASTER, _UNKNOWN = 64, 96  # places of a side that regions are painted on; pixels of an image that is not known
-_DRAWN = (224, 224)  # pixels of an image that weights of features are drawn over, cut as extraction cuts them
+_RASTER, _UNKNOWN = 64, 96  # sides in pixels: of a map of regions, and of a missing picture
+_DRAWN = (224, 224)  # pixels of the picture of features, cut as extraction cuts it
 
 
 class Shown(NamedTuple):
-    """An image that is spoken of.
+    """An image as a model reads it, and as a picture.
 
     >>> Shown("a.png", torch.zeros(3, 8, 8, dtype=torch.uint8)).number
     1
@@ -29,42 +29,51 @@ class Shown(NamedTuple):
 
     name: str
     seen: Tensor | Features
-    """What the model is given: `(channels, height, width)`, uint8, or features."""
+    """The input of the model: `(channels, height, width)`, uint8, or features."""
     picture: Tensor | None = None
-    """What weights are drawn over, where that is not what the model is given; None: nothing is known of it."""
+    """The image of features, if there is a file of it."""
     number: int = 1
-    """Of the line that asked."""
+    """Of the line of input."""
 
     @property
     def image(self) -> Tensor:
-        """What weights are drawn over, grey where nothing is known of it."""
+        """The image under weights, grey if there is no picture."""
         if isinstance(self.seen, Tensor):
             return self.seen
         return torch.full((1, _UNKNOWN, _UNKNOWN), 128, dtype=torch.uint8) if self.picture is None else self.picture
 
 
+def shown(store: FeatureStore | None, example: Any) -> Shown:
+    """Return the image of an example, or its features if there is a store."""
+    seen = example.image if store is None else store.get(example.name)
+    assert seen is not None, "without features there are images"
+    return Shown(example.name, seen)
+
+
 def featured(store: FeatureStore, name: str, number: int = 1) -> Shown:
-    """Return the features of an image, with its picture if there is a file of that name.
+    """Return the features of an image, with its picture if there is a file.
 
     Args:
         store: of the features.
         name: of the image.
-        number: of the line that asks.
+        number: of the line of input.
 
     Raises:
-        ArgumentError: if there are none, or the file is no image.
+        ArgumentError: if there are no features, or the file is no image.
     """
     picture = image_of(name, 3, _DRAWN).image if Path(name).is_file() else None
     return Shown(name, store.get(name), picture, number)
 
 
 def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Tensor:
-    """Return weights over the parts of an image as maps: of regions what the one with the most has that covers a place.
+    """Return weights over the parts of an image as maps.
+
+    A pixel has the largest weight of the regions that cover it.
 
     Args:
-        shown: the image; its boxes count where there is no shape.
+        shown: the image, with boxes if its parts are regions.
         weights: `(rows, n)`.
-        shape: rows and columns of cells; None of regions.
+        shape: rows and columns of cells, or None of regions.
 
     Returns:
         `(rows, *shape)`; of regions `(rows, 64, 64)`.
@@ -75,9 +84,8 @@ def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Ten
         tensor([0.7000, 0.3000])
     """
     if shape is not None:
-        found: Tensor = weights.unflatten(1, shape)
-        return found
-    assert isinstance(shown.seen, Features), "what has no cells has regions"
+        return weights.unflatten(1, shape)  # type: ignore[no-any-return]
+    assert isinstance(shown.seen, Features), "without cells there are regions"
     middles = (torch.arange(_RASTER) + 0.5) / _RASTER
     left, top, right, bottom = shown.seen.boxes.T[..., None]
     across, down = (left <= middles) & (middles < right), (top <= middles) & (middles < bottom)
@@ -87,12 +95,14 @@ def maps_of(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> Ten
 
 
 def parts_read(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> list[Box | None] | None:
-    """Return the box of the part that each row of weights has all of its weight on; None where no row has.
+    """Return the box of the only part with weight in each row.
+
+    Rows with several parts have None. Without a row of a single part the result is None.
 
     Args:
-        shown: the image; its boxes count where there is no shape.
+        shown: the image, with boxes if its parts are regions.
         weights: `(rows, n)`.
-        shape: rows and columns of cells; None of regions.
+        shape: rows and columns of cells, or None of regions.
 
     Example:
         >>> shown = Shown("a.png", torch.zeros(3, 8, 8, dtype=torch.uint8))
@@ -103,13 +113,13 @@ def parts_read(shown: Shown, weights: Tensor, shape: tuple[int, int] | None) -> 
     if not bool(hard.any()):
         return None
     if shape is None:
-        assert isinstance(shown.seen, Features), "what has no cells has regions"
-        known = [_box(*box) for box in shown.seen.boxes.clamp(0, 1).tolist()]
+        assert isinstance(shown.seen, Features), "without cells there are regions"
+        boxes = [_box(*box) for box in shown.seen.boxes.clamp(0, 1).tolist()]
     else:
         rows, columns = shape
         places = itertools.product(range(rows), range(columns))
-        known = [_box(x / columns, y / rows, (x + 1) / columns, (y + 1) / rows) for y, x in places]
-    return [known[int(row.argmax())] if one else None for row, one in zip(weights, hard.tolist(), strict=True)]
+        boxes = [_box(x / columns, y / rows, (x + 1) / columns, (y + 1) / rows) for y, x in places]
+    return [boxes[int(row.argmax())] if single else None for row, single in zip(weights, hard.tolist(), strict=True)]
 
 
 def _box(left: float, top: float, right: float, bottom: float) -> Box:
@@ -117,20 +127,20 @@ def _box(left: float, top: float, right: float, bottom: float) -> Box:
 
 
 def shares(grads: Tensor, shape: tuple[int, int] | None) -> Tensor:
-    r"""Return how much each part of an image moves a number, by the number's gradients.
+    r"""Return the share of each part of an image in the gradients of a number.
 
     .. math::
         w_c = \sum_{p \in c} \lVert \partial f / \partial x_p \rVert \Big/
             \sum_{p} \lVert \partial f / \partial x_p \rVert
 
-    over the pixels p of a cell, their channels together, or over the one feature that a cell or region is.
+    over the pixels p of a cell, with the norm over their channels, or over the one feature of a cell or region.
 
     Args:
         grads: by pixels `(rows, channels, height, width)`, or by features `(rows, n, dim)`.
-        shape: rows and columns of cells, which pixels have.
+        shape: rows and columns of cells, for pixels.
 
     Returns:
-        `(rows, n)`, one row of cells after another; all 0 where nothing moves it.
+        `(rows, n)`, row by row of cells. All gradients of 0 give 0.
 
     Raises:
         ShapeError: if gradients by pixels have no cells.

@@ -1,7 +1,8 @@
-"""What models that speak of images are given of them: pixels, or features out of a store; and what encodes that."""
+"""Inputs of models about images: pixels, or features of a store."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,21 +15,22 @@ from saccade.tasks.image.augment import flipped_and_shifted
 from saccade.tasks.image.dataset import pixels, statistics
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.saved import whole_number
+from saccade.train.task import Suited, recipe
 
-__all__ = ["Sight", "suited_to_features", "visual"]
+__all__ = ["Sight", "suited", "suited_to_features", "visual"]
 
-_OF_IMAGES = ("widths", "blocks", "stem", "stem_stride", "shift", "flip")  # options of what sees and moves images
+_OF_IMAGES = ("widths", "blocks", "stem", "stem_stride", "shift", "flip")  # options of encoders and of random changes
 
 
 @dataclass(frozen=True)
 class Sight:
-    """What a run knows of its images.
+    """Sizes of the images or features of a run.
 
     Args:
-        shape: channels, height and width of images; None where features are given.
-        mean, std: of each channel, over training images in [0, 1].
-        dim: numbers of a feature.
-        grid: rows and columns of features that are maps; None of regions.
+        shape: channels, height and width of images, or None of features.
+        mean, std: of each channel of training images in [0, 1].
+        dim: length of a feature.
+        grid: rows and columns of features that are maps, or None of regions.
 
     Example:
         >>> Sight.restore(Sight((3, 32, 48), (0.5,) * 3, (0.2,) * 3).to_json()).shape
@@ -49,10 +51,10 @@ class Sight:
 
     @classmethod
     def learn(cls, corpus: Any, store: FeatureStore | None = None) -> "Sight":
-        """Learn what images are: features where there is a store of them, else pixels, with what their channels are.
+        """Learn sizes of features if there is a store, else sizes and channels of images.
 
         Args:
-            corpus: a data set of texts about images, whose examples have an `image`.
+            corpus: texts about images, whose examples have an `image`.
             store: of features.
         """
         if store is not None:
@@ -61,24 +63,34 @@ class Sight:
         return cls(corpus.shape, tuple(mean), tuple(std))
 
     def encoder(self, options: Any) -> nn.Module:
-        """Make what sees them, of the sizes that `saccade.models.image_encoder.Options` has."""
+        """Return a new encoder by `saccade.models.image_encoder.Options`."""
         if self.shape is not None:
             return ImageEncoder(self.shape[0], options, self.mean, self.std)
         assert self.dim is not None
         return FeatureEncoder(self.dim, options.cell_dim, options.dropout, self.grid)
 
     def check(self, store: FeatureStore) -> None:
-        """Refuse a store of other features than these.
-
-        Raises:
-            ArgumentError: naming the option.
-        """
+        """Reject a store of other features by an `ArgumentError`."""
         if (store.dim, store.shape) != (self.dim, self.grid):
             expected, got = _described(self.dim, self.grid), _described(store.dim, store.shape)
             raise ArgumentError(f"--features: expected {expected}, as the run has them, got {got} in {store.folder}")
 
+    def open_store(self, folder: Path, options: Any) -> FeatureStore | None:
+        """Return the store of features of a run, or None if it reads images.
+
+        Raises:
+            ArgumentError: naming the run, if the features are missing or others.
+        """
+        try:
+            store: FeatureStore | None = options.open_features()
+            if store is not None:
+                self.check(store)
+        except ArgumentError as error:
+            raise ArgumentError(f"{folder}: {error}") from error
+        return store
+
     def blank(self) -> Tensor | Features:
-        """Return an image without anything on it, or features that are zeros.
+        """Return an image or features of zeros.
 
         >>> Sight(dim=5, grid=(2, 3)).blank().values.shape
         torch.Size([6, 5])
@@ -90,18 +102,14 @@ class Sight:
         return Features(torch.zeros(cells, self.dim), torch.zeros(cells, 4))
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `restore` reads."""
+        """Return the content for `restore`."""
         if self.shape is None:
             return {"dim": self.dim, "grid": None if self.grid is None else list(self.grid)}
         return {"shape": list(self.shape), "mean": list(self.mean), "std": list(self.std)}
 
     @classmethod
     def restore(cls, content: Mapping[str, Any]) -> "Sight":
-        """Read it back.
-
-        Raises:
-            KeyError, TypeError, ValueError: if it is not whole.
-        """
+        """Read it, or raise `KeyError`, `TypeError` or `ValueError` if it is damaged."""
         if "dim" in content:
             grid = content["grid"]
             rows = None if grid is None else _whole(grid, 2)
@@ -119,12 +127,10 @@ class _Images:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        found: tuple[int, int, int] = self.corpus.shape
-        return found
+        return self.corpus.shape  # type: ignore[no-any-return]
 
     def size(self, split: str) -> int | None:
-        found: int | None = self.corpus.images(split)
-        return found
+        return self.corpus.images(split)  # type: ignore[no-any-return]
 
     def example(self, split: str, index: int) -> Any:
         return self.corpus.example(split, self.corpus.about(split, index)[0])
@@ -136,9 +142,9 @@ def visual(
     """Return images of one size, uint8, or features, as models take them.
 
     Args:
-        seen: the images, or features of them.
-        seed, step, mirrored, shifted: how images are changed at random, if they are, as
-            `saccade.tasks.image.augment.flipped_and_shifted` has it; features are taken as they are.
+        seen: the images, or their features.
+        seed, step, mirrored, shifted: random changes of images: see `saccade.tasks.image.augment.flipped_and_shifted`.
+            Features stay as they are.
 
     Example:
         >>> visual([torch.full((1, 2, 2), 255, dtype=torch.uint8)]).values.max()
@@ -146,24 +152,23 @@ def visual(
         >>> visual([Features(torch.ones(n, 5), torch.ones(n, 4)) for n in (3, 2)]).lengths
         tensor([3, 2])
     """
-    features = [one for one in seen if isinstance(one, Features)]
+    features = [item for item in seen if isinstance(item, Features)]
     if not features:
-        images = torch.stack([one for one in seen if isinstance(one, Tensor)])
+        images = torch.stack([item for item in seen if isinstance(item, Tensor)])
         return Visual(pixels(flipped_and_shifted(images, seed, step, mirrored=mirrored, shifted=shifted)))
-    values, boxes = (pad_sequence([one[part] for one in features], batch_first=True) for part in (0, 1))
-    return Visual(values, boxes, torch.tensor([len(one.values) for one in features]))
+    values, boxes = (pad_sequence([item[part] for item in features], batch_first=True) for part in (0, 1))
+    return Visual(values, boxes, torch.tensor([len(item.values) for item in features]))
 
 
 def suited_to_features(recipe: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recipe without what means nothing to features, where these are given in the place of images.
+    """Return a recipe without options of images if features take their place.
 
     Args:
-        recipe: the defaults, by their names.
-        given: the options that somebody gave, by their names; what says that images stay as they are (--shift 0,
-            --no-flip) is true of features too.
+        recipe: defaults by their names.
+        given: options of the user by their names. --shift 0 and --no-flip are true of features too.
 
     Raises:
-        ArgumentError: naming an option that is given and means nothing to features.
+        ArgumentError: naming an option that has no effect on features.
 
     Example:
         >>> suited_to_features({"widths": "32,64", "shift": 2, "dropout": 0.1}, {"features": "store"})
@@ -174,9 +179,17 @@ def suited_to_features(recipe: Mapping[str, Any], given: Mapping[str, Any]) -> d
     for name in _OF_IMAGES:
         kept = name in ("shift", "flip") and not given.get(name)
         if name in given and not kept:
-            what = f"expected none with --features, which are taken as they are, got {given[name]}; leave it out"
-            raise ArgumentError(f"--{name.replace('_', '-')}: {what}")
+            expected = f"expected none with --features, which are taken as they are, got {given[name]}; leave it out"
+            raise ArgumentError(f"--{name.replace('_', '-')}: {expected}")
     return {name: value for name, value in recipe.items() if name not in _OF_IMAGES}
+
+
+def suited(task: Any, model: str, given: Mapping[str, Any], objects: Any) -> Suited:
+    """Return the recipe of files. Features are neither mirrored nor shifted."""
+    usual = suited_to_features(recipe(task, model, given["data"]), given)
+    still = {} if given.get("features") is None else {"flip": False, "shift": 0}
+    names = {field.name for field in fields(task.Options)}
+    return Suited({**usual, **{name: value for name, value in still.items() if name in names}}, data=objects)
 
 
 def _described(dim: int | None, grid: tuple[int, int] | None) -> str:

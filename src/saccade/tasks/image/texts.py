@@ -1,67 +1,65 @@
-"""The training texts about images, questions or captions, in the order in which they are learned: those about one image
-side by side, so that it is decoded once, and seen once in a batch.
-"""
+"""Texts about images, such as captions or questions, in batches by image."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, count, islice
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from saccade.data.dataset import spread
+from saccade.data.splits import SplitNames
 from saccade.errors import ArgumentError
 from saccade.models.image_encoder import Visual
 from saccade.tasks.batches import POOL, Sampler, Sized
 from saccade.tasks.image.features.store import Features, FeatureStore
 from saccade.tasks.image.sight import visual
 
-__all__ = ["Illustrated", "Text", "TextsByImage", "seen_together", "training_texts"]
+__all__ = ["Illustrated", "Text", "TextsByImage", "by_image", "open_texts", "seen_together", "training_texts"]
 
 E = TypeVar("E", bound=Sized)
 
-_WORKERS = min(8, os.cpu_count() or 1)  # threads that decode images, which sets Python's lock free
-_TRIED = 100  # images without end, of whose texts one at the least can be learned
+_WORKERS = min(8, os.cpu_count() or 1)  # threads that decode images, without Python's lock
+_TRIED = 100  # first images of an endless split, whose texts are not all left out
 
 
 class Illustrated(Protocol):
-    """A data set of texts about images, as far as their order goes."""
+    """Texts about images, as far as their order goes."""
 
     def size(self, split: str) -> int | None:
-        """Return how many texts a split has, None where it is endless."""
+        """Return the number of texts of a split, None if it is endless."""
 
     def images(self, split: str) -> int | None:
-        """Return how many images a split has texts about, None where it is endless."""
+        """Return the number of images of a split, None if it is endless."""
 
     def about(self, split: str, image: int) -> Sequence[int]:
-        """Return the indices of the texts about an image of a split, one at the least."""
+        """Return the indices of the texts about an image of a split, at least one."""
 
 
 @dataclass(frozen=True)
 class TextsByImage(Generic[E]):
-    """The training texts that can be learned, and batches of them.
+    """Training texts that can be learned, in batches.
 
-    An epoch is a random order of units: a unit is all texts about an image, or as many of them as a batch has, and then
-    an image has several. The row of their texts is cut into batches, so that these have as many texts as they shall,
-    however many there are about an image; where a cut goes through a unit, its image is in two batches. Where there is
-    no end of images, they come in their own order.
+    An epoch is a random order of units. A unit is all texts about an image, or `batch_size` of them if there are more.
+    The texts of all units in a row are cut into batches. Where a cut goes through a unit, its image is in two batches.
+    Endless images come in their own order.
 
     Args:
         data: the texts.
         fits: whether the text of an index can be learned.
-        encode: the texts of some indices, all about one image, as a batch takes them.
-        batch_size: texts a batch.
+        encode: from indices of texts about one image to samples.
+        batch_size: texts per batch.
 
     Example:
         >>> from saccade.tasks.caption.codec import Encoded
         >>> from saccade.tasks.caption.data import open_corpus
         >>> data, image = open_corpus("scenes"), torch.zeros(3, 8, 8)
-        >>> known = TextsByImage(data, lambda index: True, lambda own: [Encoded(image, [index]) for index in own], 6)
-        >>> [len(known.sampler(seed=1).batch(step)) for step in range(3)]
+        >>> texts = TextsByImage(data, lambda index: True, lambda rows: [Encoded(image, [row]) for row in rows], 6)
+        >>> [len(texts.sampler(seed=1).batch(step)) for step in range(3)]
         [6, 6, 6]
     """
 
@@ -71,7 +69,7 @@ class TextsByImage(Generic[E]):
     batch_size: int
 
     def sampler(self, seed: int) -> Sampler[E]:
-        """Return what maps steps to batches.
+        """Return batches by step.
 
         Raises:
             ArgumentError: if there is nothing to learn.
@@ -80,67 +78,90 @@ class TextsByImage(Generic[E]):
             if not self._count(range(_TRIED)):
                 raise ArgumentError(f"expected training texts that can be learned, got none in {_TRIED} images", "data")
             return Sampler(self._following, None, self.batch_size, seed, count=self._count)
-        if not (size := sum(map(len, self._units))):
+        if not (size := sum(map(len, self._texts))):
             raise ArgumentError("expected training texts that can be learned, got none", "data")
         return Sampler(self._encoded, size, self.batch_size, seed, count=len, order=self._order)
 
     def _order(self, drawn: torch.Generator) -> Tensor:
-        """The numbers of an epoch's texts."""
-        units = self._units
+        """Indices of the texts of an epoch."""
+        most = self.batch_size
+        units = [texts[first : first + most] for texts in self._texts for first in range(0, len(texts), most)]
         order = torch.randperm(len(units), generator=drawn).tolist()
-        return torch.tensor([index for place in order for index in units[place]])
+        return torch.tensor([index for number in order for index in units[number]])
 
     @cached_property
-    def _units(self) -> list[list[int]]:
-        units, most = list[list[int]](), self.batch_size
-        for image in range(self.data.images("train") or 0):
-            known = self._about(image)
-            units += [known[first : first + most] for first in range(0, len(known), most)]
-        return units
+    def _texts(self) -> list[list[int]]:
+        return list(map(self._about, range(self.data.images("train") or 0)))
 
     @cached_property
-    def _image(self) -> list[int]:
-        """The number of the image that each text of a finite corpus is about."""
-        found = [0] * (self.data.size("train") or 0)
-        for image in range(self.data.images("train") or 0):
-            for index in self.data.about("train", image):
-                found[index] = image
-        return found
+    def _image(self) -> list[int | None]:
+        """Index of the image of each text, None of texts that cannot be learned."""
+        images: list[int | None] = [None] * (self.data.size("train") or 0)
+        for image, texts in enumerate(self._texts):
+            for index in texts:
+                images[index] = image
+        return images
 
     def _about(self, image: int) -> list[int]:
-        """The numbers of the texts about an image that can be learned."""
         return list(filter(self.fits, self.data.about("train", image)))
 
     def _count(self, images: Sequence[int]) -> int:
         return sum(len(self._about(image)) for image in images)
 
     def _following(self, images: Sequence[int]) -> list[E]:
-        """As many texts as 16 batches have, of some images and, where these have too few, of those that follow."""
-        known = filter(None, map(self._about, count(images[0])))
-        return list(islice(chain.from_iterable(map(self.encode, known)), POOL * self.batch_size))
+        """Samples for 16 batches, from an image on."""
+        texts = filter(None, map(self._about, count(images[0])))
+        return list(islice(chain.from_iterable(map(self.encode, texts)), POOL * self.batch_size))
 
     def _encoded(self, indices: Sequence[int]) -> list[E]:
-        """The texts of some numbers."""
         together: dict[int, list[int]] = {}
         for index in indices:
-            together.setdefault(self._image[index], []).append(index)
+            if (image := self._image[index]) is None:
+                raise ArgumentError(f"text {index}: expected one that can be learned", "data")
+            together.setdefault(image, []).append(index)
         with ThreadPoolExecutor(_WORKERS) as workers:
             texts = list(workers.map(self.encode, together.values()))
-        found = dict(zip(chain.from_iterable(together.values()), chain.from_iterable(texts), strict=True))
-        return [found[index] for index in indices]
+        samples = dict(zip(chain.from_iterable(together.values()), chain.from_iterable(texts), strict=True))
+        return [samples[index] for index in indices]
+
+
+def by_image(job: Any) -> Sampler[Any]:
+    """Return batches of texts by image, by `fits` and `learned` of the codec."""
+    codec, data, options = job.codec, job.data, job.settings
+    texts = TextsByImage(data, partial(codec.fits, data), partial(codec.learned, data), options.batch_size)
+    return texts.sampler(options.seed)
+
+
+def open_texts(make: Callable[..., Any], builtin: Iterable[str], options: Any, objects: Any) -> Any:
+    """Open texts about images, or about features of a store.
+
+    Args:
+        make: opens them, from --data, --size, Python objects and the names of splits.
+        builtin: names of built-in data.
+        options: of the run.
+        objects: Python objects, if data are some.
+
+    Raises:
+        ArgumentError: if there are none, or options of built-in data have no effect.
+    """
+    if options.data not in builtin:
+        options.refuse_given(("least", "most", "data_seed"), "only with --data scenes")
+    store, names = options.open_features(), SplitNames.of_options(options)
+    scenes = {"things": (options.least, options.most), "seed": options.data_seed}
+    return make(options.data, options.size, objects, names, known=None if store is None else store.has, **scenes)
 
 
 def training_texts(data: Illustrated, most: int, endless: int) -> Sequence[int]:
-    """Return the numbers of training texts, each once: of so many evenly apart, or of the first images without end.
+    """Return indices of training texts, evenly apart, or of the first images.
 
     Args:
         data: the texts.
-        most: how many there may be, where there is an end of them.
-        endless: of how many images, where there is none.
+        most: number of texts of a finite split.
+        endless: number of images of an endless split.
 
     Example:
         >>> from saccade.tasks.caption.data import open_corpus
-        >>> data = open_corpus("scenes", things=(1, 1))  # one sentence each, of four numbers
+        >>> data = open_corpus("scenes", things=(1, 1))  # one sentence each, at four indices
         >>> training_texts(data, 10, 3)
         [0, 4, 8]
     """
@@ -151,19 +172,19 @@ def training_texts(data: Illustrated, most: int, endless: int) -> Sequence[int]:
 
 
 class Text(Protocol):
-    """A text about an image, as far as the image goes."""
+    """A sample of a text about an image, as far as the image goes."""
 
     @property
     def seen(self) -> Tensor | Features | None:
-        """The image, uint8, or its features; None where a store has them, by its name."""
+        """The image, uint8, or its features. None: features of a store."""
 
     @property
     def name(self) -> str:
-        """Of the image, by which texts about one image are known; "" where it is an image of its own."""
+        """Of the image. "": the image has no other text."""
 
 
 def seen_together(
-    found: Sequence[Text],
+    samples: Sequence[Text],
     store: FeatureStore | None = None,
     seed: int = 0,
     step: int = 0,
@@ -171,40 +192,40 @@ def seen_together(
     mirrored: bool = False,
     shifted: int = 0,
 ) -> Visual:
-    """Return the images that texts are about as models take them, each once.
+    """Return the images of texts as models take them, each once.
 
     Args:
-        found: the texts.
-        store: of features, by the names of images, of texts that come without them.
-        seed, step, mirrored, shifted: how images are changed at random, if they are: see
-            `saccade.tasks.image.sight.visual`. All texts about an image see it changed alike.
+        samples: the texts.
+        store: of features, by names of images, for texts that come without them.
+        seed, step, mirrored, shifted: random changes of images: see `saccade.tasks.image.sight.visual`. All texts about
+            an image share its changes.
 
     Example:
         >>> from saccade.tasks.caption.codec import Encoded
         >>> image = torch.full((1, 2, 2), 255, dtype=torch.uint8)
-        >>> found = seen_together([Encoded(image, [7], "a"), Encoded(image, [8], "b"), Encoded(image, [9], "a")])
-        >>> found.values.shape, found.about
+        >>> images = seen_together([Encoded(image, [7], "a"), Encoded(image, [8], "b"), Encoded(image, [9], "a")])
+        >>> images.values.shape, images.about
         (torch.Size([2, 1, 2, 2]), tensor([0, 1, 0]))
     """
-    places, about = _once([one.name for one in found])
-    seen = [_seen(found[place], store) for place in places]
+    first, about = _once([sample.name for sample in samples])
+    seen = [_seen(samples[index], store) for index in first]
     return visual(seen, seed, step, mirrored=mirrored, shifted=shifted)._replace(about=about)
 
 
 def _seen(text: Text, store: FeatureStore | None) -> Tensor | Features:
     if text.seen is not None:
         return text.seen
-    assert store is not None, "what comes without an image has features in a store"
+    assert store is not None, "a text without an image has features in a store"
     return store.get(text.name)
 
 
 def _once(names: Sequence[str]) -> tuple[list[int], Tensor | None]:
-    """Where the image of each name stands first, and which of these each text is about; None where each has its own."""
-    first, index, known = list[int](), list[int](), dict[str, int]()
-    for place, name in enumerate(names):
-        number = known.get(name) if name else None
+    """Return the first index of each name, and the number of the name of each text, None if all names differ."""
+    first, about, numbers = list[int](), list[int](), dict[str, int]()
+    for index, name in enumerate(names):
+        number = numbers.get(name) if name else None
         if number is None:
-            number = known[name] = len(first)
-            first.append(place)
-        index.append(number)
-    return first, torch.tensor(index) if len(first) < len(names) else None
+            number = numbers[name] = len(first)
+            first.append(index)
+        about.append(number)
+    return first, torch.tensor(about) if len(first) < len(names) else None

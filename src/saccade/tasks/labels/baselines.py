@@ -1,7 +1,7 @@
-"""What a classifier has to beat: the most frequent class, and whatever else answers with classes."""
+"""Baselines of tasks that answer with labels."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from saccade.tasks.labels.metrics import measured
@@ -10,13 +10,13 @@ from saccade.train.task import Baseline, Metric
 __all__ = ["majority", "timed", "usual"]
 
 
-def majority(train: Sequence[int], wanted: Sequence[int], labels: Sequence[str]) -> Baseline:
-    """Return what always answering the class that most of some training examples have comes to.
+def majority(train: Sequence[int], targets: Sequence[int], labels: Sequence[str]) -> Baseline:
+    """Measure the most frequent label.
 
     Args:
-        train: the numbers of training examples' classes; of classes that as many have, the lowest counts.
-        wanted: those of the split that is measured.
-        labels: names of the classes.
+        train: numbers of the labels of training examples. The lowest of several most frequent ones counts.
+        targets: numbers of the labels of the split.
+        labels: their names.
 
     Example:
         >>> majority([0, 1, 1], [1, 0, 1, 1], ["bad", "good"]).about
@@ -24,60 +24,58 @@ def majority(train: Sequence[int], wanted: Sequence[int], labels: Sequence[str])
     """
     counts = Counter(train)
     best = min(counts, key=lambda label: (-counts[label], label))
-    return timed(lambda: [best] * len(wanted), wanted, labels, f"always {labels[best]:.40}")
+    return timed(lambda: [best] * len(targets), targets, labels, f"always {labels[best]:.40}")
 
 
-def timed(predict: Callable[[], Sequence[int]], wanted: Sequence[int], labels: Sequence[str], about: str) -> Baseline:
-    """Return what some way of answering comes to.
+def timed(predict: Callable[[], Sequence[int]], targets: Sequence[int], labels: Sequence[str], about: str) -> Baseline:
+    """Measure and time a simple method.
 
     Args:
-        predict: returns the numbers of the classes that it answers, as many as are wanted.
-        wanted: those that are true.
-        labels: names of the classes.
-        about: what it does.
+        predict: returns a number of a label for each target.
+        targets: numbers of the true labels.
+        labels: their names.
+        about: the method in a few words.
     """
     began = time.perf_counter()
-    found = predict()
-    metrics, _ = measured(found, wanted, labels, [""] * len(wanted))
+    predictions = predict()
+    metrics, _ = measured(predictions, targets, labels, [""] * len(targets))
     return Baseline(metrics, about, round(time.perf_counter() - began, 3))
 
 
 def usual(
     train: Iterable[tuple[str, Sequence[str]]],
-    asked: Sequence[str],
+    questions: Sequence[str],
     measure: Callable[[Sequence[str]], Mapping[str, Metric]],
 ) -> dict[str, Baseline]:
-    """Return what the most frequent answer comes to, and the most frequent one to a question, word by word.
+    """Measure the most frequent answer, and the most frequent answer to the same question.
 
     Args:
-        train: questions with their answers, which are counted.
-        asked: questions that are answered; one that was never asked has the most frequent answer of all.
-        measure: what answers to all of them come to.
+        train: training questions with their answers.
+        questions: of the split. A question that training lacks gets the most frequent answer.
+        measure: from an answer to each question to metrics.
 
     Example:
         >>> train = [("is it?", ["yes"]), ("is it?", ["yes"]), ("how many?", ["2"])]
-        >>> found = usual(train, ["how many ?"], lambda answers: {"right": float(answers == ["2"])})
-        >>> found["majority"].about, found["question"].metrics["right"]
+        >>> baselines = usual(train, ["how many ?"], lambda answers: {"accuracy": float(answers == ["2"])})
+        >>> baselines["majority"].about, baselines["question"].metrics["accuracy"]
         ('always yes', 1.0)
     """
     began = time.perf_counter()
-    every, own = Counter[str](), dict[str, Counter[str]]()
+    counts, by_question = Counter[str](), defaultdict[str, Counter[str]](Counter)
     for question, answers in train:
-        every.update(answers)
-        own.setdefault(_key(question), Counter()).update(answers)
-    best = _best(every)
-    known = {question: _best(counts) for question, counts in own.items()}
+        counts.update(answers)
+        by_question[_key(question)].update(answers)
+    always = _best(counts)
+    best = {question: _best(answers) for question, answers in by_question.items()}
 
-    def told(found: Sequence[str], about: str) -> Baseline:
-        return Baseline(dict(measure(found)), about, round(time.perf_counter() - began, 3))
+    def baseline(answers: Sequence[str], about: str) -> Baseline:
+        return Baseline(dict(measure(answers)), about, round(time.perf_counter() - began, 3))
 
+    same = "the most frequent answer to the question, whatever it is about"
     return {
-        "majority": told([best] * len(asked), f"always {best:.40}"),
-        "question": told([known.get(_key(one), best) for one in asked], _BY_QUESTION),
+        "majority": baseline([always] * len(questions), f"always {always:.40}"),
+        "question": baseline([best.get(_key(question), always) for question in questions], same),
     }
-
-
-_BY_QUESTION = "the most frequent answer to the question, whatever it is about"
 
 
 def _key(question: str) -> str:

@@ -1,49 +1,73 @@
-"""What is measured of classes that were answered: accuracy, and F1 by class."""
+"""Metrics of labels: accuracy, F1 by label, and the confusion matrix."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from saccade.train.task import Metric
 
-__all__ = ["HEADLINE", "accuracy", "f1", "measured"]
+__all__ = ["HEADLINE", "accuracy", "confusion", "f1", "measured"]
 
 HEADLINE = "accuracy"
+_MATRIX = 100  # most labels of a whole confusion matrix
 
 
-def accuracy(found: Sequence[int], wanted: Sequence[int]) -> float:
-    """Return the share of the answers that are right.
+def accuracy(predictions: Sequence[int], targets: Sequence[int]) -> float:
+    """Return the share of predictions that are right.
 
     >>> accuracy([0, 1, 1, 1], [0, 1, 0, 1])
     0.75
     """
-    return sum(one == other for one, other in zip(found, wanted, strict=True)) / max(1, len(wanted))
+    pairs = zip(predictions, targets, strict=True)
+    return sum(prediction == target for prediction, target in pairs) / max(1, len(targets))
 
 
-def f1(found: Sequence[int], wanted: Sequence[int], label: int) -> float:
-    r"""Return the harmonic mean of a class's precision and recall, \(2 t / (f + w)\).
+def f1(predictions: Sequence[int], targets: Sequence[int], label: int) -> float:
+    r"""Return the harmonic mean of the precision and recall of a label, \(2 t / (p + n)\).
 
     Args:
-        found: what was answered.
-        wanted: what is true.
-        label: the class, of which t answers are right, f were given, and w are true.
+        predictions: p of them are the label.
+        targets: n of them are the label, and t with the same prediction.
+        label: its number.
 
     Example:
         >>> f1([0, 0, 1], [0, 1, 1], 0)
         0.6666666666666666
     """
-    right = sum(one == other == label for one, other in zip(found, wanted, strict=True))
-    given = sum(one == label for one in found) + sum(other == label for other in wanted)
-    return 2 * right / given if given else 0.0
+    right = sum(prediction == target == label for prediction, target in zip(predictions, targets, strict=True))
+    count = list(predictions).count(label) + list(targets).count(label)
+    return 2 * right / count if count else 0.0
+
+
+def confusion(targets: Sequence[str], predictions: Sequence[str], labels: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Return the number of examples by label and prediction, in the order of labels.
+
+    With more than 100 labels these are the 50 most frequent confusions of two labels alone.
+
+    Example:
+        >>> confusion(["cat", "dog", "dog"], ["cat", "cat", "dog"], ["cat", "dog"])
+        {'cat': {'cat': 1}, 'dog': {'cat': 1, 'dog': 1}}
+    """
+    order = {label: number for number, label in enumerate(dict.fromkeys([*labels, *targets, *predictions]))}
+    pairs = Counter(zip(targets, predictions, strict=True))
+    rows = sorted(pairs.items(), key=lambda pair: (order[pair[0][0]], order[pair[0][1]]))
+    if len(order) > _MATRIX:
+        wrong = [row for row in rows if row[0][0] != row[0][1]]
+        rows = sorted(wrong, key=lambda row: -row[1])[: _MATRIX // 2]
+    counts: dict[str, dict[str, int]] = {}
+    for (label, prediction), count in rows:
+        counts.setdefault(label, {})[prediction] = count
+    return counts
 
 
 def measured(
-    found: Sequence[int], wanted: Sequence[int], labels: Sequence[str], groups: Sequence[str]
+    predictions: Sequence[int], targets: Sequence[int], labels: Sequence[str], groups: Sequence[str]
 ) -> tuple[dict[str, Metric], dict[str, dict[str, float]]]:
-    """Return accuracy and mean F1 of all answers, and both by class; accuracy by other groups too.
+    """Return accuracy and mean F1, both by label too, and accuracy by group.
 
     Args:
-        found: the numbers of the classes that were answered.
-        wanted: those that are true.
-        labels: names of the classes.
+        predictions: numbers of labels.
+        targets: numbers of the true labels.
+        labels: their names.
         groups: of each example, "" for none.
 
     Example:
@@ -51,11 +75,14 @@ def measured(
         >>> parts["accuracy"]
         {'a': 0.5, 'b': 1.0, 'x': 0.5}
     """
-    scores = {labels[label]: f1(found, wanted, label) for label in sorted(set(wanted) | set(found))}
-    places: dict[str, list[int]] = {}
-    for place, (label, group) in enumerate(zip(wanted, groups, strict=True)):
+    scores = {labels[label]: f1(predictions, targets, label) for label in sorted(set(targets) | set(predictions))}
+    parts: dict[str, list[int]] = {}
+    for index, (label, group) in enumerate(zip(targets, groups, strict=True)):
         for name in filter(None, (labels[label], group)):
-            places.setdefault(name, []).append(place)
-    shares = {name: accuracy([found[n] for n in own], [wanted[n] for n in own]) for name, own in places.items()}
-    metrics: dict[str, Metric] = {HEADLINE: accuracy(found, wanted), "macro_f1": sum(scores.values()) / len(scores)}
+            parts.setdefault(name, []).append(index)
+    shares = {
+        name: accuracy([predictions[n] for n in part], [targets[n] for n in part]) for name, part in parts.items()
+    }
+    mean = sum(scores.values()) / len(scores)
+    metrics: dict[str, Metric] = {HEADLINE: accuracy(predictions, targets), "macro_f1": mean}
     return metrics, {HEADLINE: shares, "macro_f1": scores}

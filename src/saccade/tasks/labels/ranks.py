@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from saccade.data.dataset import training_sample
 from saccade.tasks.labels.baselines import majority
 from saccade.tasks.labels.ensemble import Ensemble
-from saccade.tasks.labels.metrics import HEADLINE, measured
+from saccade.tasks.labels.metrics import HEADLINE, confusion, measured
 from saccade.tasks.labels.ranking import label_numbers
 from saccade.tasks.labels.request import Request, check_count
 from saccade.tasks.request import completed
@@ -45,11 +45,12 @@ class Ranks:
     def measure(
         self, model: nn.Module, predictions: Sequence[int], examples: Sequence[Any], request: Any
     ) -> Evaluation:
-        """Return accuracy and mean F1, by class and by group too."""
+        """Return accuracy, mean F1 by label and by group too, and the confusion matrix."""
         labels = self.codec.labels
         targets = [labels.index(example.label) for example in examples]
         metrics, groups = measured(predictions, targets, labels, [example.group for example in examples])
-        return Evaluation(metrics, groups, len(targets), len(targets))
+        counts = confusion([example.label for example in examples], [labels[number] for number in predictions], labels)
+        return Evaluation(metrics, groups, len(targets), len(targets), confusion=counts)
 
     def baselines(self, data: Any, split: str) -> dict[str, Baseline]:
         """Measure the most frequent label."""

@@ -24,6 +24,11 @@ class Posed(NamedTuple):
     group: str
     """The kind of question, "" if none is known."""
 
+    @property
+    def best(self) -> str:
+        """The answer of most people, the first of several."""
+        return max(self.answers, key=self.answers.count)
+
 
 class Asked(NamedTuple):
     """A question about an image.

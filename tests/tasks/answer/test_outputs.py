@@ -1,4 +1,4 @@
-"""How answers are given: as classes and word by word, by one model and by several, and how sure they are."""
+"""Answers as labels and as written texts: targets, predictions and probabilities, of one model and of ensembles."""
 
 import itertools
 from functools import partial
@@ -13,16 +13,14 @@ from saccade.models.image_only import ImageOnly
 from saccade.models.padded import Padded
 from saccade.models.question_only import QuestionOnly
 from saccade.models.show_ask_attend_and_answer import ShowAskAttendAndAnswer
-from saccade.tasks import generate, labels
-from saccade.tasks.generate.answers import WrittenAnswers
+from saccade.tasks.answer.outputs import LabelAnswers, WrittenAnswers
 from saccade.tasks.image.influence import cells_of, gradients, word_vectors
-from saccade.tasks.labels.answers import ClassAnswers
 from saccade.tasks.labels.request import Request
 from saccade.tasks.text.tokenizer import SpacedWords
 from tiers import every
 
 WRITTEN = WrittenAnswers(SpacedWords(["a", "lamp"]), 2)
-LABELS = ClassAnswers(("no", "yes", "2"))
+LABELS = LabelAnswers(("no", "yes", "2"))
 ASKED = Visual(torch.rand(3, 3, 24, 32)), Padded(torch.tensor([[4, 5], [6, 0], [7, 8]]), torch.tensor([2, 1, 2]))
 SIZES = {"hidden_dim": 6}
 SEES = {**SIZES, "widths": "4,6", "stem_stride": 4, "cell_dim": 5}
@@ -32,7 +30,7 @@ def made(output, kind=QuestionOnly, seed=0):
     torch.manual_seed(seed)
     options = kind.Options(**(SIZES if kind is QuestionOnly else SEES))
     encoder = None if kind is QuestionOnly else ImageEncoder(3, options)
-    return output.model(kind(encoder, 11, output.size(6), options), options).eval()
+    return output.build(kind, encoder, 11, options).eval()
 
 
 def one(row):
@@ -53,17 +51,16 @@ def every_answer(model, row):
 
 
 def test_what_can_be_answered():
-    assert LABELS.knows("2") and not LABELS.knows("3")
-    assert WRITTEN.knows("a lamp") and WRITTEN.knows("lamp a") and WRITTEN.knows("a")
-    assert not any(map(WRITTEN.knows, ("a lamp a", "the lamp", "")))
-    assert LABELS.told == "the run's 3" and "2 words" in WRITTEN.told
+    assert "2" in LABELS and "3" not in LABELS
+    assert all(answer in WRITTEN for answer in ("a lamp", "lamp a", "a"))
+    assert not any(answer in WRITTEN for answer in ("a lamp a", "the lamp", ""))
 
 
 def test_true_answers_are_shares_and_a_batch_may_have_none():
-    found = WRITTEN.wanted([{}, {"a": 0.25, "a lamp": 0.75}])
-    assert found.rows.tolist() == [1, 1] and found.shares.tolist() == [0.25, 0.75]
-    assert len(WRITTEN.wanted([{}]).ids) == 0 and WRITTEN.wanted([{}]).rows.dtype == torch.long
-    assert LABELS.wanted([{}, {"yes": 1.0}]).tolist() == [[0, 0, 0], [0, 1, 0]]
+    targets = WRITTEN.targets([{}, {"a": 0.25, "a lamp": 0.75}])
+    assert targets.rows.tolist() == [1, 1] and targets.shares.tolist() == [0.25, 0.75]
+    assert len(WRITTEN.targets([{}]).ids) == 0 and WRITTEN.targets([{}]).rows.dtype == torch.long
+    assert LABELS.targets([{}, {"yes": 0.25, "no": 0.75}]).tolist() == [[0, 0, 0], [0.75, 0.25, 0]]
 
 
 @pytest.mark.parametrize("count", [1, 4, 36])
@@ -79,7 +76,7 @@ def test_written_answers_are_the_likeliest_of_all(count):
             expected = torch.tensor(all_of_them, dtype=torch.float64)
             torch.testing.assert_close(ranking.probabilities, expected, rtol=1e-4, atol=1e-6)
             assert len(WRITTEN.ranking(model, *one(row), count=count).labels) == min(max(5, count), 30)
-            [best] = wide.texts(model, *one(row))
+            [best] = wide.best(model, *one(row))
             assert best == ranking.labels[0]
 
 
@@ -88,10 +85,9 @@ def test_written_answers_are_the_likeliest_of_all(count):
 def test_a_batch_is_answered_as_each_alone(output, kind):
     model = made(output, kind)
     with torch.inference_mode():
-        together = output.texts(model, *ASKED)
-        looked = model.look(*ASKED)
-        assert output.texts(model, *ASKED, looked=looked) == together
-        assert together == [output.texts(model, *one(row))[0] for row in range(3)]
+        together = output.best(model, *ASKED)
+        assert output.best(model, *ASKED, logits=model.look(*ASKED).logits) == together
+        assert together == [output.best(model, *one(row))[0] for row in range(3)]
         for row in range(3):
             ranking = output.ranking(model, *one(row), count=2)
             assert ranking.labels[ranking.best] == together[row]
@@ -100,7 +96,7 @@ def test_a_batch_is_answered_as_each_alone(output, kind):
 @pytest.mark.parametrize("output", [LABELS, WRITTEN])
 def test_several_models_average_and_look_separately(output):
     members = [made(output, ShowAskAttendAndAnswer, seed) for seed in (1, 2)]
-    joined = (labels if output is LABELS else generate).Ensemble(members)
+    joined = output.ensemble(members)
     assert joined.attends and joined.reading == "glimpse" and cells_of(joined, ASKED[0]) == (3, 4)
     with torch.inference_mode():
         assert joined.look(*ASKED).weights.shape == (3, 4, 12)
@@ -153,7 +149,7 @@ def test_more_answers_than_there_can_be_are_refused():
 
 def test_what_moves_an_answer_that_is_all_but_certain_is_not_lost():
     """The shares of the gradient are those of the logits' difference, of two answers."""
-    two = ClassAnswers(("no", "yes"))
+    two = LabelAnswers(("no", "yes"))
     model = made(two, ImageOnly)
     with torch.no_grad():
         model.output[-1].bias.copy_(torch.tensor([25.0, 0.0]))
